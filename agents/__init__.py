@@ -1,0 +1,1 @@
+"""Who plays: agents, from random to trained."""

@@ -1,0 +1,150 @@
+"""Action ids, their meaning and their words.
+
+One flat discrete space. With S streets, B sites and V intersections (city: 70, 47, 36):
+
+    ids            on the city    meaning
+    0..6           0..6           place a marker on an action, in the order of `Action`
+    7              7              pass
+    8 + 3*site+t   8..148         erect a building of type t (`Building`) on a site
+    + 2*street+d   149..288       grow the line along a street, away from its first (d = 0) or
+                                  second (d = 1) intersection; a first marker uses d = 0
+    + k            289..300       k passengers to the first station, the rest to the other
+    + 0, 1         301, 302       Clock: advance, stop
+    + i            303..338       Vrrooomm!: pick up a waiting passenger at intersection i
+    + i            339..374       Vrrooomm!: set them down at intersection i
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from busenv.board import Board
+from busenv.core.layout import FIRST_BUILD, PASS
+
+
+class Phase(IntEnum):
+    """What is being decided."""
+
+    SETUP_BUILDINGS = 0
+    SETUP_FIRST_LINE = 1
+    SETUP_SECOND_LINE = 2
+    SELECT_ACTIONS = 3
+    LINE_EXPANSION = 4
+    PASSENGERS = 5
+    BUILDINGS = 6
+    CLOCK = 7
+    PICK_UP = 8
+    SET_DOWN = 9
+    OVER = 10
+
+
+class Action(IntEnum):
+    """The seven actions, in the order in which they are resolved (R6); ids 0 to 6."""
+
+    LINE_EXPANSION = 0
+    BUSES = 1
+    PASSENGERS = 2
+    BUILDINGS = 3
+    CLOCK = 4
+    VRROOOMM = 5
+    STARTING_PLAYER = 6
+
+
+class Building(IntEnum):
+    """Types of buildings, and where the clock points; time runs house, office, pub, house."""
+
+    HOUSE = 0
+    OFFICE = 1
+    PUB = 2
+
+
+ACTION_WORDS = (
+    "Line Expansion",
+    "Buses",
+    "Passengers",
+    "Buildings",
+    "Clock",
+    "Vrrooomm!",
+    "Starting Player",
+)
+
+
+class Move(NamedTuple):
+    """An action id taken apart: a kind and what it is about (see `decode`)."""
+
+    kind: str
+    subject: int
+    detail: int
+
+
+def decode(board: Board, action: int) -> Move:
+    """Take an action id apart.
+
+    kind, subject, detail: ("place", Action, 0), ("pass", 0, 0), ("build", site, Building),
+    ("grow", street, direction), ("split", passengers to the first station, 0),
+    ("clock", 0 advance or 1 stop, 0), ("pick_up", intersection, 0), ("set_down", intersection, 0).
+    """
+    if not 0 <= action < board.num_actions:
+        raise ValueError(f"no action {action}; ids run from 0 to {board.num_actions - 1}")
+    record = board.array[0]
+    if action < PASS:
+        return Move("place", action, 0)
+    if action == PASS:
+        return Move("pass", 0, 0)
+    if action < record["first_street"]:
+        return Move("build", (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3)
+    if action < record["first_split"]:
+        offset = action - int(record["first_street"])
+        return Move("grow", offset // 2, offset % 2)
+    for kind, first, end in (
+        ("split", "first_split", "first_clock"),
+        ("clock", "first_clock", "first_pick"),
+        ("pick_up", "first_pick", "first_set"),
+    ):
+        if action < record[end]:
+            return Move(kind, action - int(record[first]), 0)
+    return Move("set_down", action - int(record["first_set"]), 0)
+
+
+def describe_action(board: Board, action: int) -> str:
+    """An action id in the game's words, such as "grow line 14→20"."""
+    kind, subject, detail = decode(board, action)
+    if kind == "place":
+        return f"place marker on {ACTION_WORDS[subject]}"
+    if kind == "pass":
+        return "pass"
+    if kind == "build":
+        site = board.sites[subject]
+        name = Building(detail).name.lower()
+        return f"erect {name} at intersection {site.intersection}, zone {site.zone}"
+    if kind == "grow":
+        ends = board.streets[subject]
+        return f"grow line {ends[detail]}→{ends[1 - detail]}"
+    if kind == "split":
+        first, second = board.stations
+        return f"passengers: {subject} to the station at {first}, the rest to {second}"
+    if kind == "clock":
+        return "stop time" if subject else "let time advance"
+    verb = "pick up a passenger" if kind == "pick_up" else "set the passenger down"
+    return f"{verb} at intersection {subject}"
+
+
+def place(action: Action) -> int:
+    """Id of placing a marker on an action."""
+    return int(action)
+
+
+def build(board: Board, site: int, building: Building) -> int:
+    """Id of erecting a building on a site."""
+    if not 0 <= site < len(board.sites):
+        raise ValueError(f"no site {site}; allowed: 0 to {len(board.sites) - 1}")
+    return FIRST_BUILD + 3 * site + int(building)
+
+
+def grow(board: Board, origin: int, goal: int) -> int:
+    """Id of growing a line from one intersection to a neighbouring one."""
+    for street, ends in enumerate(board.streets):
+        if {origin, goal} == set(ends):
+            return int(board.array["first_street"][0]) + 2 * street + (ends[0] != origin)
+    raise ValueError(f"no street joins intersections {origin} and {goal}")

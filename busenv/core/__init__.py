@@ -1,0 +1,1 @@
+"""The compiled core: arrays and numbers only. It trusts its input; `busenv.Game` checks."""

@@ -1,0 +1,84 @@
+"""Bit tricks on uint64 words. A set of intersections or sites is one word, of streets two.
+
+In numba `uint64 & 1` is an int64, so constants are wrapped in `np.uint64` here, once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from busenv.core.cache import kernel
+
+ZERO = np.uint64(0)
+ONE = np.uint64(1)
+SIX = np.uint64(6)
+LOW = np.uint64(63)
+
+
+@intrinsic
+def popcount(typingctx: Any, word: Any) -> Any:
+    """Number of set bits in a uint64, as uint64 (the CPU's popcnt)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def lowest(typingctx: Any, word: Any) -> Any:
+    """Index of the lowest set bit of a uint64, as uint64 (tzcnt); 64 when no bit is set."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), codegen
+
+
+@kernel
+def bit(index):
+    """The word with one bit set."""
+    return ONE << np.uint64(index)
+
+
+@kernel
+def has(word, index):
+    """Whether the bit is set."""
+    return (word >> np.uint64(index)) & ONE != ZERO
+
+
+@kernel
+def nth(word, rank):
+    """Index of the set bit that has `rank` set bits below it; the word has more than `rank`."""
+    for _ in range(rank):
+        word &= word - ONE
+    return lowest(word)
+
+
+@kernel
+def mix(counter):
+    """splitmix64 (Steele, Lea and Flood 2014): a well-mixed uint64 for each counter value."""
+    z = np.uint64(counter)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@kernel
+def seeded(seed, index):
+    """Start of the random stream of game `index` under a seed; streams of one seed are far apart."""
+    return mix(mix(np.uint64(seed) + GOLDEN) + np.uint64(index) * GOLDEN)
+
+
+@kernel
+def below(word, bound):
+    """A whole number from 0 to bound - 1 out of a random word (multiply and shift)."""
+    return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))

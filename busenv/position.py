@@ -1,0 +1,102 @@
+"""Everything on the table, as plain Python values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from busenv.board import Board
+from busenv.core.layout import NO_LIMIT, NOWHERE, PICK_UP, SET_DOWN
+
+
+@dataclass(frozen=True)
+class Position:
+    """What lies where. Lists named "by seat" have one entry a player, in order of seat.
+
+    action_markers: markers in hand, by seat.
+    line_markers: line markers left, by seat; None where they have no limit.
+    buses: by seat (R12).
+    deliveries, time_stones, points: by seat (R20).
+    streets: street ids under each seat's line, ascending.
+    line_ends: by seat, the intersections of the end that moved last and of the other end; empty
+        before the first marker (R8, R11).
+    arrivals: by seat, the streets by which these two ends arrived (R9).
+    spaces: for each of the seven actions the seats whose markers lie on its spaces, A first; at
+        the end of a round they are taken off, at the end of the game they stay.
+    choosing: seats that still choose actions this round (R4).
+    starting_player: seat that starts, or started, this round (R18).
+    clock: where the hand points, 0 house, 1 office, 2 pub (R15).
+    time_stones_left: stones on the clock.
+    supply: passengers not yet in the city.
+    passengers: by intersection; one in a bus (phase SET_DOWN) is at none.
+    buildings: by site, 0 house, 1 office, 2 pub, or -1.
+    waiting: while Vrrooomm! is resolved, intersections with a waiting passenger (R16).
+    vacant: likewise, intersections with a free building that the clock points to.
+    """
+
+    action_markers: list[int]
+    line_markers: list[int | None]
+    buses: list[int]
+    deliveries: list[int]
+    time_stones: list[int]
+    points: list[int]
+    streets: list[list[int]]
+    line_ends: list[list[int]]
+    arrivals: list[list[int]]
+    spaces: list[list[int]]
+    choosing: list[int]
+    starting_player: int
+    clock: int
+    time_stones_left: int
+    supply: int
+    passengers: list[int]
+    buildings: list[int]
+    waiting: list[int]
+    vacant: list[int]
+
+
+def read_position(array: np.ndarray, board: Board) -> Position:
+    """The position in a GAME record (shape (1,))."""
+    state = array[0]
+    seats = range(int(state["players"]))
+
+    def by_seat(field: str) -> list[int]:
+        return state[field][: len(seats)].tolist()
+
+    deliveries, stones = by_seat("deliveries"), by_seat("stones")
+    begun = [head != NOWHERE for head in by_seat("head")]
+    ends = list(zip(by_seat("head"), by_seat("tail"), strict=True))
+    arrivals = list(zip(by_seat("head_street"), by_seat("tail_street"), strict=True))
+    buildings = [-1] * len(board.sites)
+    for kind in range(3):
+        for site in _members(state["type_sites"][kind]):
+            buildings[site] = kind
+    driving = state["phase"] in (PICK_UP, SET_DOWN)
+    return Position(
+        action_markers=by_seat("markers"),
+        line_markers=[None if left == NO_LIMIT else left for left in by_seat("line_markers")],
+        buses=by_seat("buses"),
+        deliveries=deliveries,
+        time_stones=stones,
+        points=[d - s for d, s in zip(deliveries, stones, strict=True)],
+        streets=[_members(state["line"][s][0]) + _members(state["line"][s][1], 64) for s in seats],
+        line_ends=[list(ends[s]) if begun[s] else [] for s in seats],
+        arrivals=[list(arrivals[s]) if begun[s] else [] for s in seats],
+        spaces=[state["spaces"][a][: state["taken"][a]].tolist() for a in range(7)],
+        choosing=_members(state["choosing"]),
+        starting_player=int(state["start"]),
+        clock=int(state["clock"]),
+        time_stones_left=int(state["clock_stones"]),
+        supply=int(state["supply"]),
+        passengers=state["passengers"][: len(board.intersections)].tolist(),
+        buildings=buildings,
+        waiting=_members(state["waiting"]) if driving else [],
+        vacant=_members(state["vacant"]) if driving else [],
+    )
+
+
+def _members(word: np.unsignedinteger, offset: int = 0) -> list[int]:
+    """Indices of the set bits, ascending."""
+    value = int(word)
+    return [offset + i for i in range(value.bit_length()) if value >> i & 1]

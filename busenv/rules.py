@@ -1,0 +1,128 @@
+"""The rules that differ between editions, as one frozen value."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from busenv.core.layout import MAX_PLAYERS, MAX_SPACES, MAX_SPLIT, NO_LIMIT, RULES
+
+SHARING = ("final_segment", "line_end")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an edition decides. Change a field with `dataclasses.replace(EDITIONS[name], ...)`.
+
+    action_markers: action markers a player begins with, 1 to 255.
+    line_markers: line markers by seat, 2 to 254 each; None for no limit.
+    bus_limit: the most buses that a player may have, 1 to 100 (R12).
+    spaces: spaces of a multi-use action, 1 to 8 (R5).
+    time_stones: stones on the clock with 3 players, and with 4 or 5; 1 to 100.
+    passengers: passengers in all; at most 11 of them may be in supply at the start, since an
+        action id tells how many of one arrival go to the first station (0 to 11).
+    start_passengers: passengers in the city at the start, dealt over the roundabouts in turn.
+    line_sharing: which of the streets of a line that ends at an intersection others may share
+        there (R9): "final_segment", the one by which it arrived, or "line_end", any of them.
+    """
+
+    action_markers: int = 20
+    line_markers: tuple[int, ...] | None = (25, 25, 25, 25, 25)
+    bus_limit: int = 5
+    spaces: int = 6
+    time_stones: tuple[int, int] = (4, 5)
+    passengers: int = 15
+    start_passengers: int = 4
+    line_sharing: str = "final_segment"
+
+    def __post_init__(self) -> None:
+        _check_int("action_markers", self.action_markers, 1, 255)
+        _check_int("bus_limit", self.bus_limit, 1, 100)
+        _check_int("spaces", self.spaces, 1, MAX_SPACES)
+        _check_int("passengers", self.passengers, 0, 100)
+        _check_int("start_passengers", self.start_passengers, 0, self.passengers)
+        if self.passengers - self.start_passengers >= MAX_SPLIT:
+            raise ValueError(
+                f"Rules.passengers - Rules.start_passengers is "
+                f"{self.passengers - self.start_passengers}; allowed: at most {MAX_SPLIT - 1}"
+            )
+        if self.line_markers is not None:
+            _check_tuple("line_markers", self.line_markers, MAX_PLAYERS, 2, NO_LIMIT - 1)
+        _check_tuple("time_stones", self.time_stones, 2, 1, 100)
+        if self.line_sharing not in SHARING:
+            raise ValueError(f"Rules.line_sharing is {self.line_sharing!r}; allowed: {SHARING}")
+
+    @property
+    def name(self) -> str:
+        """The edition that these rules are, or "custom"."""
+        return next((name for name, rules in EDITIONS.items() if rules == self), "custom")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in dataclasses.asdict(self).items()
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Rules:
+        """Rules from `to_dict`'s value; ValueError names a field that is missing or unknown."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        if not isinstance(fields, dict) or set(fields) != names:
+            wrong = sorted(names ^ set(fields)) if isinstance(fields, dict) else fields
+            raise ValueError(f"rules with missing or unknown fields: {wrong}")
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+
+    def record(self, num_players: int) -> np.ndarray:
+        """The rules for a number of players as the core wants them: shape (1,), dtype RULES."""
+        record = np.zeros(1, RULES)
+        record["line_markers"] = self.line_markers or NO_LIMIT
+        record["action_markers"] = self.action_markers
+        record["bus_limit"] = self.bus_limit
+        record["spaces"] = self.spaces
+        record["time_stones"] = self.time_stones[0 if num_players == 3 else 1]
+        record["passengers"] = self.passengers
+        record["start_passengers"] = self.start_passengers
+        record["final_segment"] = self.line_sharing == "final_segment"
+        return record
+
+
+def _check_int(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(f"Rules.{name} is {value!r}; allowed: a whole number {low} to {high}")
+
+
+def _check_tuple(name: str, value: object, length: int, low: int, high: int) -> None:
+    if not isinstance(value, tuple) or len(value) != length:
+        raise ValueError(f"Rules.{name} is {value!r}; allowed: a tuple of {length} numbers")
+    for entry in value:
+        _check_int(name, entry, low, high)
+
+
+EDITIONS: dict[str, Rules] = {
+    "capstone-2024": Rules(),
+    "capstone-2019": Rules(line_sharing="line_end"),
+    "splotter-1999": Rules(
+        line_markers=(28, 28, 28, 18, 18), bus_limit=20, line_sharing="line_end"
+    ),
+    "condensed": Rules(line_markers=None, bus_limit=20, line_sharing="line_end"),
+}
+
+
+def as_rules(rules: str | Rules) -> Rules:
+    """The rules of an edition given by name, or the rules themselves."""
+    if isinstance(rules, Rules):
+        return rules
+    if not isinstance(rules, str) or rules not in EDITIONS:
+        raise ValueError(f"unknown rules {rules!r}; allowed: a Rules value or one of {[*EDITIONS]}")
+    return EDITIONS[rules]
+
+
+def check_players(num_players: int) -> int:
+    """The number of players as a plain int, 3 to 5 (R1)."""
+    if isinstance(num_players, bool) or num_players not in (3, 4, 5):
+        raise ValueError(f"num_players is {num_players!r}; allowed: 3, 4 or 5")
+    return int(num_players)

@@ -1,0 +1,1 @@
+"""Who measures: benchmarks, ratings, reports, and the command line."""
