@@ -179,7 +179,9 @@ def _check_entry(what: str, index: int, entry: Any, keys: tuple[str, ...]) -> No
         if key not in entry:
             raise BoardError(f"{what} {index} has no {key!r}")
     if entry["id"] != index or isinstance(entry["id"], bool):
-        raise BoardError(f"{what} {index} has id {entry['id']!r}; ids must run 0, 1, 2, ... in order")
+        raise BoardError(
+            f"{what} {index} has id {entry['id']!r}; ids must run 0, 1, 2, ... in order"
+        )
 
 
 def _intersection(index: int, entry: Any) -> Intersection:
@@ -252,7 +254,9 @@ def _check_zones(sites: tuple[Site, ...]) -> None:
     for index, site in enumerate(sites):
         for zone in range(1, site.zone):
             if zone not in zones:
-                raise BoardError(f"site {index} is in zone {site.zone}, but zone {zone} has no site")
+                raise BoardError(
+                    f"site {index} is in zone {site.zone}, but zone {zone} has no site"
+                )
 
 
 def _array(

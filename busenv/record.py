@@ -19,9 +19,19 @@ from busenv.rules import Rules, check_players
 
 FORMAT = "busenv-game"
 VERSION = 1
-KEYS = ("format", "version", "rules", "board", "players", "first_player", "seed", "actions", "result")
+KEYS = (
+    "format",
+    "version",
+    "rules",
+    "board",
+    "players",
+    "first_player",
+    "seed",
+    "actions",
+    "result",
+)
 MAGIC = b"BUSENV\0"
-_HEAD = struct.Struct("<BII")  # version, length of the JSON head, CRC-32 of all that follows
+_HEAD = struct.Struct("<BII")  # version, length of the JSON head, CRC-32 of it and what follows
 
 
 class RecordError(ValueError):
@@ -60,14 +70,18 @@ class Record:
         }
 
     @classmethod
-    def from_dict(cls, data: Any) -> Record:
+    def from_dict(cls, data: dict[str, Any]) -> Record:
         """A record from `to_dict`'s value; RecordError names what is missing or wrong."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
+        if data.get("format") != FORMAT:
             raise RecordError(f"not a game record: 'format' is not {FORMAT!r}")
         if data.get("version") != VERSION:
-            raise RecordError(f"record version {data.get('version')!r}; this busenv reads {VERSION}")
+            raise RecordError(
+                f"record version {data.get('version')!r}; this busenv reads {VERSION}"
+            )
         if set(data) != set(KEYS):
-            raise RecordError(f"record with missing or unknown keys: {sorted(set(data) ^ set(KEYS))}")
+            raise RecordError(
+                f"record with missing or unknown keys: {sorted(set(data) ^ set(KEYS))}"
+            )
         try:
             rules = Rules.from_dict(data["rules"])
             players = check_players(data["players"])
@@ -93,16 +107,13 @@ class Record:
     @classmethod
     def from_json(cls, text: str) -> Record:
         """A record from JSON text."""
-        try:
-            return cls.from_dict(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise RecordError(f"not a game record: {error}") from error
+        return cls.from_dict(_parse(text))
 
     def to_bytes(self) -> bytes:
         """The record in compact form: a JSON head and two bytes an action, with a checksum."""
         head = json.dumps({**self.to_dict(), "actions": []}).encode()
         body = head + np.array(self.actions, "<u2").tobytes()
-        return MAGIC + _HEAD.pack(VERSION, len(head), zlib.crc32(body)) + body
+        return MAGIC + _HEAD.pack(VERSION, len(head), zlib.crc32(body, len(head))) + body
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Record:
@@ -113,11 +124,11 @@ class Record:
         version, length, checksum = _HEAD.unpack_from(data, len(MAGIC))
         if version != VERSION:
             raise RecordError(f"bytes of format version {version}; this busenv reads {VERSION}")
-        head, tail = data[start : start + length], data[start + length :]
-        if zlib.crc32(head + tail) != checksum or len(tail) % 2:
+        if zlib.crc32(data[start:], length) != checksum or (len(data) - start - length) % 2:
             raise RecordError("the bytes of the game are damaged (checksum)")
-        fields = json.loads(head)
-        return cls.from_dict({**fields, "actions": np.frombuffer(tail, "<u2").tolist()})
+        fields = _parse(data[start : start + length])
+        actions = np.frombuffer(data[start + length :], "<u2").tolist()
+        return cls.from_dict({**fields, "actions": actions})
 
     def check_board(self, board: Board) -> None:
         """Refuse a board on which the game was not played."""
@@ -127,6 +138,16 @@ class Record:
                 f"(fingerprint {self.board['fingerprint']}), not on {board.name!r} "
                 f"({board.fingerprint}); pass the board it was played on"
             )
+
+
+def _parse(text: str | bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise RecordError(f"not a game record: {error}") from error
+    if not isinstance(data, dict):
+        raise RecordError(f"not a game record: a JSON {type(data).__name__}, not an object")
+    return data
 
 
 def _whole(name: str, value: object, high: int) -> int:

@@ -59,7 +59,7 @@ def _make_folder() -> Path | None:
     return None
 
 
-class _Locator(caching._CacheLocator):  # noqa: SLF001 - numba has no public hook for this
+class _Locator(caching._CacheLocator):
     """Tells numba to keep a kernel in our folder."""
 
     folder: Path | None = None

@@ -1,0 +1,48 @@
+"""Random play that leans towards the rare: long games, loops, full boards, stopped clocks.
+
+Uniformly random play passes early and seldom loops, so each game here is played in a style of its
+own: a weight for each kind of action.
+"""
+
+from __future__ import annotations
+
+import random
+
+from busenv import Board, decode
+from busenv.actions import Action
+
+# Weights by kind of action; 1 for what is not named. "join" weighs a street that leads back to an
+# intersection of one's own line.
+STYLES: tuple[dict[object, float], ...] = (
+    {},  # uniform
+    {"pass": 30},  # as few markers a round as possible: the longest games
+    {"pass": 0.02},  # all markers at once: full spaces
+    {"pass": 8, Action.CLOCK: 20, "stop": 30},  # stopped clocks
+    {"pass": 8, Action.BUSES: 20, Action.VRROOOMM: 4, Action.PASSENGERS: 3},  # buses
+    {"pass": 3, Action.BUSES: 30, Action.BUILDINGS: 8},  # a full board
+    {"pass": 3, Action.BUSES: 9, Action.LINE_EXPANSION: 9, "join": 12},  # long lines and loops
+    {"pass": 8, Action.BUSES: 9, Action.LINE_EXPANSION: 4, Action.PASSENGERS: 3, "join": 3},
+    {"pass": 20, Action.BUSES: 9, Action.LINE_EXPANSION: 9, "stop": 0.1, "join": 5},
+)
+
+
+def choose(
+    rng: random.Random,
+    board: Board,
+    legal: list[int],
+    style: dict[object, float],
+    visited: set[int],
+) -> int:
+    """One of the legal actions in a style; `visited` are the intersections on the mover's line."""
+    return rng.choices(legal, [_weight(board, action, style, visited) for action in legal])[0]
+
+
+def _weight(board: Board, action: int, style: dict[object, float], visited: set[int]) -> float:
+    kind, subject, detail = decode(board, action)
+    if kind == "place":
+        return style.get(Action(subject), 1)
+    if kind == "clock":
+        return style.get("stop", 1) if subject else 1
+    if kind == "grow":
+        return style.get("join", 1) if board.streets[subject][1 - detail] in visited else 1
+    return style.get(kind, 1)

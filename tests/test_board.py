@@ -1,0 +1,148 @@
+"""Boards: the city, other maps, and errors that name the entry."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from busenv import BoardError, Game, load_board, random_playouts
+from busenv.board import BOARDS, make_board
+
+
+def city() -> dict:
+    return json.loads((BOARDS / "city.json").read_text())
+
+
+def test_city() -> None:
+    board = load_board("city")
+    assert (len(board.intersections), len(board.streets), len(board.sites)) == (36, 70, 47)
+    assert board.num_actions == 375
+    assert board.stations == (10, 25)
+    assert [s.zone for s in board.sites].count(4) == 15
+    assert load_board("city") is board
+    assert load_board(BOARDS / "city.json").fingerprint == board.fingerprint
+    with pytest.raises(ValueError, match="read-only"):
+        board.array["streets"] = 3
+
+
+def test_fingerprint_is_of_what_matters_to_play() -> None:
+    fingerprint = make_board(city()).fingerprint
+    moved = city()
+    moved["intersections"][3]["x"] += 1
+    moved["name"] = "other"
+    assert make_board(moved).fingerprint == fingerprint
+    for change in (
+        lambda d: d["streets"].pop(),
+        lambda d: d["streets"][0].reverse(),
+        lambda d: d["sites"][5].update(intersection=0),
+        lambda d: d["intersections"][0].update(roundabout=True),
+    ):
+        data = city()
+        change(data)
+        assert make_board(data).fingerprint != fingerprint
+
+
+def edit(path: str, value: object):  # type: ignore[no-untyped-def]
+    """A change of one entry: "streets/3" = value."""
+
+    def change(data: dict) -> None:
+        *parents, last = [int(key) if key.isdigit() else key for key in path.split("/")]
+        entry = data
+        for key in parents:
+            entry = entry[key]
+        entry[last] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (edit("intersections", {}), "'intersections' must be a list"),
+        (edit("intersections", []), "'intersections' has 0 entries; allowed: 1 to 64"),
+        (edit("intersections/4", 7), "intersection 4 must be an object"),
+        (edit("intersections/4", {"id": 4}), "intersection 4 has no 'x'"),
+        (edit("intersections/4/id", 5), "intersection 4 has id 5"),
+        (edit("intersections/4/x", "1"), "intersection 4: 'x' is '1', not a number"),
+        (edit("intersections/4/y", float("nan")), "intersection 4: 'y' is nan"),
+        (edit("intersections/4/roundabout", 1), "intersection 4: 'roundabout' is 1"),
+        (edit("intersections/4/train_station", True), r"stations at intersections \[4, 10, 25\]"),
+        (edit("intersections/10/train_station", False), r"stations at intersections \[25\]"),
+        (edit("streets/3", [1, 36]), r"street 3 is \[1, 36\].*0 to 35"),
+        (edit("streets/3", [1, True]), r"street 3 is \[1, True\]"),
+        (edit("streets/3", [1]), r"street 3 is \[1\]"),
+        (edit("streets/3", "12"), "street 3 is '12'"),
+        (edit("streets/3", [2, 2]), "street 3 joins intersection 2 to itself"),
+        (edit("streets/3", [1, 0]), "street 3 joins 1 and 0 as street 0 does"),
+        (edit("streets", [[0, 1]]), "intersection 2 cannot be reached from intersection 0"),
+        (edit("streets", [[0, 1]] * 129), "'streets' has 129 entries"),
+        (edit("sites/7/id", 8), "site 7 has id 8"),
+        (edit("sites/7/intersection", 36), "site 7: no intersection 36"),
+        (edit("sites/7/zone", 0), "site 7: zone 0"),
+        (edit("sites/46/zone", 6), "site 46 is in zone 6, but zone 5 has no site"),
+        (edit("sites", []), "'sites' has 0 entries; allowed: 1 to 64"),
+    ],
+)
+def test_wrong_boards_are_refused(change, message: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    data = city()
+    change(data)
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(BoardError, match=message):
+        load_board(path)
+
+
+def test_no_roundabout_is_refused() -> None:
+    data = city()
+    for entry in data["intersections"]:
+        entry["roundabout"] = False
+    with pytest.raises(BoardError, match="no intersection is a roundabout"):
+        make_board(data)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "7"])
+def test_files_that_are_no_boards_are_refused(text: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "wrong.json"
+    path.write_text(text)
+    with pytest.raises(BoardError):
+        load_board(path)
+
+
+def largest() -> dict:
+    """The largest board: 64 intersections, 128 streets, 64 sites, each in a zone of its own."""
+    ring = [[i, (i + 1) % 64] for i in range(64)]
+    return {
+        "name": "ring",
+        "intersections": [
+            {"id": i, "x": i, "y": 0, "roundabout": i == 63, "train_station": i in (0, 63)}
+            for i in range(64)
+        ],
+        "streets": ring + [[i, (i + 5) % 64] for i in range(64)],
+        "sites": [{"id": i, "intersection": i, "zone": i + 1} for i in range(64)],
+    }
+
+
+def test_sizes_follow_from_the_board() -> None:
+    board = make_board(largest())
+    assert board.num_actions == 8 + 3 * 64 + 2 * 128 + 12 + 2 + 2 * 64
+    game = Game(5, "condensed", board, seed=3)
+    assert game.action_mask().shape == (board.num_actions,)
+    rng = np.random.default_rng(1)
+    while not game.is_over:
+        game.step(int(rng.choice(game.legal_actions())))
+    assert random_playouts(500, 5, board=board).games == 500
+
+
+def test_smallest_board() -> None:
+    data = {
+        "intersections": [
+            {"id": i, "x": i, "y": 0, "roundabout": True, "train_station": True} for i in range(2)
+        ],
+        "streets": [[0, 1]],
+        "sites": [{"id": 0, "intersection": 1, "zone": 1}],
+    }
+    result = random_playouts(50, 3, board=make_board(data))
+    assert result.endings["sites"] == 50
+    assert result.rounds == 1

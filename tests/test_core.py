@@ -1,0 +1,136 @@
+"""The kernels: the three ways to ask what is legal agree, and a batch is its games alone."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import numpy as np
+
+from busenv import EDITIONS, Game, load_board
+from busenv.core import layout, legal, playout
+from busenv.core.bits import lowest, popcount
+from busenv.core.cache import kernel
+from tests.play import STYLES, choose
+
+
+@kernel
+def count_bits(word):
+    return popcount(word), lowest(word)
+
+
+@kernel
+def is_legal(games, board, action):
+    return legal.is_legal(games[0], board[0], action)
+
+
+@kernel
+def random_pick(games, board, noise):
+    return legal.random_action(games[0], board[0], noise)
+
+
+def test_bit_intrinsics() -> None:
+    rng = random.Random(1)
+    for word in [0, 1, 2**63, 2**64 - 1, *(rng.getrandbits(64) for _ in range(200))]:
+        ones, low = count_bits(np.uint64(word))
+        assert ones == word.bit_count()
+        assert low == (64 if word == 0 else (word & -word).bit_length() - 1)
+
+
+def test_state_is_small_and_flat() -> None:
+    assert layout.GAME.itemsize < 512
+    assert not layout.GAME.hasobject
+
+
+def test_mask_test_and_random_pick_agree() -> None:
+    rng = random.Random(3)
+    board = load_board("city")
+    picked = 0
+    for seed in range(18):
+        game = Game(3 + seed % 3, [*EDITIONS][seed % 4], board, seed=seed)
+        while not game.is_over:
+            allowed = game.legal_actions()
+            assert [a for a in range(-3, 400) if is_legal(game._array, board.array, a)] == allowed
+            # Every legal action is picked by some noise, and nothing else is: 16 bits of noise
+            # reach each of the choices, which come in equal shares of the noise's range.
+            if rng.random() < 0.1:
+                noises = (np.uint64((k * 2**64) // 1024 + 2**52) for k in range(1024))
+                seen = [random_pick(game._array, board.array, noise) for noise in noises]
+                counts = np.bincount(seen, minlength=board.num_actions)
+                assert np.flatnonzero(counts).tolist() == allowed
+                assert np.ptp(counts[allowed]) <= 1
+                picked += 1
+            game.step(choose(rng, board, allowed, STYLES[seed % 9], set()))
+    assert picked > 200
+
+
+def batch(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fresh games, the board, and room for the masks."""
+    board = load_board("city")
+    games = np.zeros(count, layout.GAME)
+    first = np.zeros(count, np.int64)
+    playout.first_players(np.uint64(seed), 4, first)
+    playout.new_games(games, board.array, EDITIONS["capstone-2024"].record(4), 4, first)
+    return games, board.array, np.zeros((count, 6), np.uint64)
+
+
+def test_a_batch_is_its_games_alone() -> None:
+    games, board, bits = batch(40)
+    alone = [Game(first_player=int(game["first"]), seed=0) for game in games]
+    assert len({game.first_player for game in alone}) == 4
+    rng = random.Random(2)
+    while not all(game.is_over for game in alone):
+        playout.legal_masks(games, board, bits)
+        actions = np.zeros(40, np.int64)
+        for i, game in enumerate(alone):
+            ids = [a for a in range(375) if int(bits[i, a // 64]) >> (a % 64) & 1]
+            assert ids == game.legal_actions()
+            if not game.is_over:
+                actions[i] = rng.choice(ids)
+                game.step(actions[i])
+        assert playout.step_games(games, board, actions) == -1
+        for i, game in enumerate(alone):
+            assert games[i].tobytes() == game._array[0].tobytes()
+    places = np.zeros((40, 4), np.int64)
+    playout.rankings(games, places)
+    assert places.tolist() == [game.ranking() for game in alone]
+
+
+def test_a_batch_step_changes_nothing_when_one_action_is_illegal() -> None:
+    games, board, _ = batch(10)
+    before = games.copy()
+    actions = np.full(10, 8, np.int64)
+    actions[6] = 374
+    assert playout.step_games(games, board, actions) == 6
+    assert games.tobytes() == before.tobytes()
+    actions[6] = 2**62
+    assert playout.step_games(games, board, actions) == 6
+    actions[6] = 8
+    assert playout.step_games(games, board, actions) == -1
+
+
+def test_playing_out_a_batch_depends_on_each_games_noise_only() -> None:
+    games, board, _ = batch(30)
+    noise = np.arange(30, dtype=np.uint64)
+    parts, part_noise = games.copy(), noise.copy()
+    decisions = playout.play_out(games, board, noise)
+    counts = [
+        playout.play_out(parts[i : i + 7], board, part_noise[i : i + 7]) for i in range(0, 30, 7)
+    ]
+    assert sum(counts) == decisions
+    assert parts.tobytes() == games.tobytes()
+    assert (games["phase"] == layout.OVER).all()
+
+
+def test_the_interpreter_runs_on_while_games_are_played() -> None:
+    games, board, _ = batch(40_000)
+    playout.play_out(games[:1], board, np.zeros(1, np.uint64))  # compile
+    ticks = 0
+    worker = threading.Thread(
+        target=playout.play_out, args=(games, board, np.zeros(40_000, np.uint64))
+    )
+    worker.start()
+    while worker.is_alive():
+        ticks += 1
+        worker.join(0.001)
+    assert ticks > 3  # with the GIL held there would be one

@@ -1,0 +1,539 @@
+"""Each rule of the contract by its number, on positions reached by play."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from busenv import EDITIONS, Game, Phase, Rules, random_playouts
+from tests.table import (
+    BUILDINGS,
+    BUSES,
+    CLOCK,
+    HOUSE,
+    LINES,
+    OFFICE,
+    PASSENGERS,
+    PUB,
+    START,
+    VROOM,
+    Table,
+)
+
+STOP, ADVANCE, PASS = 302, 301, 7
+FEW_LINES = dataclasses.replace(EDITIONS["capstone-2024"], line_markers=(2,) * 5)
+
+
+def test_editions_are_the_contracts() -> None:
+    table = {
+        "capstone-2024": (20, (25,) * 5, 5, 6, (4, 5), 15, 4, "final_segment"),
+        "capstone-2019": (20, (25,) * 5, 5, 6, (4, 5), 15, 4, "line_end"),
+        "splotter-1999": (20, (28, 28, 28, 18, 18), 20, 6, (4, 5), 15, 4, "line_end"),
+        "condensed": (20, None, 20, 6, (4, 5), 15, 4, "line_end"),
+    }
+    assert {name: dataclasses.astuple(rules) for name, rules in EDITIONS.items()} == table
+    assert Rules() == EDITIONS["capstone-2024"]
+
+
+@pytest.mark.parametrize(("players", "stones"), [(3, 4), (4, 5), (5, 5)])
+def test_r1_start(players: int, stones: int) -> None:
+    game = Game(players, seed=3)
+    position = game.position()
+    assert position.clock == HOUSE
+    assert position.time_stones_left == stones
+    assert position.supply == 11
+    assert position.buses == [1] * players
+    assert position.action_markers == [20] * players
+    there = {i for i, count in enumerate(position.passengers) for _ in range(count)}
+    assert there == {14, 15, 20, 21} == {i for i in there if game.board.intersections[i].roundabout}
+    assert game.round == 0
+
+
+def test_r1_first_player_is_given_or_drawn_from_the_seed() -> None:
+    assert [Game(3, first_player=seat, seed=1).current_player for seat in range(3)] == [0, 1, 2]
+    drawn = [Game(5, seed=seed).first_player for seed in range(2000)]
+    assert drawn == [Game(5, seed=seed).first_player for seed in range(2000)]
+    assert all(300 < count < 500 for count in Counter(drawn).values())
+    assert len(Counter(drawn)) == 5
+
+
+def test_r2_first_buildings() -> None:
+    table = Table(players=4, first=2)
+    movers = []
+    for site in range(8):
+        assert table.turn == (table.game.current_player, Phase.SETUP_BUILDINGS)
+        assert table.subjects() == set(range(site, 12))  # zone 1 only, and free sites only
+        assert len(table.game.legal_actions()) == 3 * (12 - site)
+        movers.append(table.game.current_player)
+        table.take(site)
+    assert movers == [2, 2, 3, 3, 0, 0, 1, 1]
+    assert table.turn == (2, Phase.SETUP_FIRST_LINE)
+
+
+def test_r3_first_lines_go_round_and_back() -> None:
+    table = Table(players=4, first=1).first_buildings()
+    movers = []
+    for _ in range(4):
+        assert table.game.phase == Phase.SETUP_FIRST_LINE
+        assert table.game.legal_actions() == list(range(149, 289, 2))  # any street, d = 0
+        movers.append(table.game.current_player)
+        table.game.step(149 + 2 * 20)  # all on street 8-14, occupied or not
+    assert movers == [1, 2, 3, 0]
+    movers = []
+    while table.game.phase == Phase.SETUP_SECOND_LINE:
+        movers.append(table.game.current_player)
+        table.game.step(table.game.legal_actions()[0])
+    assert movers == [0, 3, 2, 1]
+    assert table.turn == (1, Phase.SELECT_ACTIONS)
+    assert table.game.round == 1
+
+
+def test_r3_second_marker_obeys_the_growth_rules() -> None:
+    table = Table().first_buildings()
+    for street in ((2, 3), (13, 20), (13, 20)):
+        table.grow(*street, first=True)
+    # Seat 2 has both ends at ends of seat 1's line; a free street is there, its own street is not.
+    assert (20, 14) in table.goals()
+    assert (20, 13) not in table.goals()
+    table.grow(20, 14)
+    # Seat 1: seat 2's line passes through 20 now, and there are empty streets.
+    assert table.goals() == {(13, 5), (13, 7), (13, 12), (13, 14), (20, 19), (20, 21)}
+
+
+def test_r4_two_markers_must_be_placed_then_passing_is_final() -> None:
+    table = Table().setup()
+    for seat in (0, 1, 2, 0, 1, 2):
+        assert table.turn == (seat, Phase.SELECT_ACTIONS)
+        assert PASS not in table.game.legal_actions()
+        table.game.step(int(VROOM))
+    assert table.game.legal_actions() == [0, 1, 2, 3, 4, 6, PASS]
+    table.game.step(PASS)
+    movers = []
+    for action in (BUSES, PASSENGERS, PASSENGERS, PASS):
+        movers.append(table.game.current_player)
+        table.game.step(int(action))
+    assert movers == [1, 2, 1, 2]  # seat 0 is not asked again
+    assert table.turn == (1, Phase.SELECT_ACTIONS)
+    table.game.step(PASS)
+    assert table.game.phase == Phase.PASSENGERS
+
+
+def test_r4_without_markers_a_player_is_skipped() -> None:
+    rules = dataclasses.replace(EDITIONS["capstone-2024"], action_markers=3)
+    table = Table(rules=rules).setup()
+    for seat in (0, 1, 2, 0, 1, 2):
+        assert table.game.current_player == seat
+        table.game.step(int(LINES))
+    table.game.step(int(VROOM))  # seat 0 spends its last marker
+    table.game.step(PASS)
+    table.game.step(PASS)
+    table.finish_round()
+    assert table.game.round == 2
+    assert table.game.position().action_markers == [0, 1, 1]
+    # One marker is less than two: it must be placed, and then its owner is out.
+    assert table.turn == (1, Phase.SELECT_ACTIONS)
+    assert PASS not in table.game.legal_actions()
+    table.game.step(int(VROOM))
+    assert table.turn == (2, Phase.SELECT_ACTIONS)
+    table.game.step(int(VROOM))
+    assert table.game.is_over
+
+
+def test_r4_selection_ends_when_no_space_is_left() -> None:
+    table = Table(players=5).setup()
+    for count, action in enumerate([VROOM, LINES, PASSENGERS, BUILDINGS] * 6 + [1, 4, 6]):
+        assert table.game.phase == Phase.SELECT_ACTIONS, count
+        table.game.step(int(action))
+    assert table.game.phase == Phase.LINE_EXPANSION
+
+
+def test_r5_spaces() -> None:
+    table = Table(players=4).setup()
+    table.game.step(int(BUSES))
+    assert int(BUSES) not in table.game.legal_actions()
+    for _ in range(6):
+        assert int(VROOM) in table.game.legal_actions()
+        table.game.step(int(VROOM))
+    assert int(VROOM) not in table.game.legal_actions()
+    for action in (CLOCK, START):
+        table.game.step(int(action))
+        assert int(action) not in table.game.legal_actions()
+    spaces = table.game.position().spaces
+    assert spaces[VROOM] == [1, 2, 3, 0, 1, 2]  # A to F, one player several
+    assert (spaces[BUSES], spaces[CLOCK], spaces[START]) == ([0], [3], [0])
+
+
+def test_r6_order_of_resolution() -> None:
+    table = Table(players=4, rules="condensed").setup()
+    table.idle_round([BUSES])
+    table.idle_round([], [BUSES], [], [])
+    order = []
+    hands = [
+        [LINES, VROOM, BUILDINGS],
+        [BUILDINGS, LINES],
+        [PASSENGERS, CLOCK],
+        [VROOM, PASSENGERS],
+    ]
+    table.choose(*hands)
+    while table.game.phase != Phase.SELECT_ACTIONS:
+        if not order or order[-1] != table.turn:
+            order.append(table.turn)
+        table.game.step(table.game.legal_actions()[0])
+    spaces_of_lines = [1, 0]  # last space first
+    assert [seat for seat, phase in order if phase == Phase.LINE_EXPANSION] == spaces_of_lines
+    assert [seat for seat, phase in order if phase == Phase.PASSENGERS] == [2, 3]  # from A on
+    assert [seat for seat, phase in order if phase == Phase.BUILDINGS] == [0, 1]  # last first
+    phases = list(dict.fromkeys(phase for _, phase in order))
+    chain = [Phase.LINE_EXPANSION, Phase.PASSENGERS, Phase.BUILDINGS, Phase.CLOCK]
+    assert phases[:4] == chain
+    assert set(phases[4:]) <= {Phase.PICK_UP, Phase.SET_DOWN}
+
+
+def test_r7_power_falls_by_the_space() -> None:
+    table = Table().setup()
+    table.choose([BUILDINGS, BUSES], [BUILDINGS, BUILDINGS], [PASSENGERS, PASSENGERS])
+    assert table.turn == (2, Phase.PASSENGERS)
+    assert table.subjects() == {0, 1, 2}  # M rose to 2 before: A brings two
+    table.take(0)
+    assert table.subjects() == {0, 1}  # B one
+    table.take(0)
+    built = []
+    while table.game.phase == Phase.BUILDINGS:
+        built.append(table.game.current_player)
+        table.take(min(table.subjects()))
+    assert built == [1, 0, 0]  # C nothing, B one, A two
+
+
+def test_r7_five_players_expand_by_one_more() -> None:
+    table = Table(players=5).setup()
+    table.choose([LINES, LINES], [LINES, VROOM], [BUILDINGS] * 2, [VROOM] * 2, [VROOM] * 2)
+    grown = []
+    while table.game.phase == Phase.LINE_EXPANSION:
+        grown.append(table.game.current_player)
+        table.game.step(table.game.legal_actions()[0])
+    assert grown == [1, 0, 0]  # C: 1 + 1 - 2, B: 1, A: 2
+    built = 0
+    while table.game.phase == Phase.BUILDINGS:
+        built += 1
+        table.take(min(table.subjects()))
+    assert built == 1  # no bonus elsewhere
+
+
+def test_r8_a_line_grows_from_either_end_and_never_twice_along_a_street() -> None:
+    table = Table().setup([[13, 14, 20], [0, 1, 2], [25, 29, 30]])
+    table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
+    assert table.goals() == {(13, 5), (13, 7), (13, 12), (13, 20), (20, 13), (20, 19), (20, 21)}
+    # Street 13-20 joins the ends: either may move.
+    table.grow(13, 12)
+    assert table.game.position().line_ends[0] == [12, 20]  # the end that moved last comes first
+    assert table.game.position().arrivals[0][0] == table.board.streets.index((12, 13))
+
+
+def test_r8_a_line_may_cross_itself() -> None:
+    table = Table(players=5).setup(
+        [[14, 15, 21], [0, 1, 2], [25, 29, 30], [3, 4, 11], [34, 35, 23]]
+    )
+    table.choose([LINES] * 2, [VROOM] * 2, [VROOM] * 2, [VROOM, START], [VROOM, CLOCK])
+    table.grow(21, 20)
+    table.grow(14, 13)
+    table.grow(20, 14)  # crosses the line at 14, which is no end
+    assert table.game.position().line_ends[0] == [14, 13]
+    table.finish_round().choose(
+        [LINES] * 2, [VROOM] * 2, [VROOM] * 2, [VROOM, START], [VROOM, CLOCK]
+    )
+    assert {goal for origin, goal in table.goals() if origin == 14} == {8, 9}  # never back along it
+
+
+def test_r9_judged_for_each_end_alone() -> None:
+    # Seat 1 ends at 3 between seat 0's streets: nothing empty there, though its other end is free.
+    table = Table().setup([[2, 3, 4], [9, 10, 3], [25, 29, 30]])
+    table.choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
+    assert {goal for origin, goal in table.goals() if origin == 3} == {2, 4}
+    assert (9, 14) in table.goals()
+
+
+def crossing_lines(rules: str) -> Table:
+    """Seat 1's line passes 14 and comes back to end there; seat 0 ends at 14 too."""
+    table = Table(rules=rules).setup([[7, 8, 14], [9, 14, 15], [25, 29, 30]])
+    for path in ((15, 21), (21, 20), (20, 14)):
+        table.choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
+        table.grow(*path)
+        table.finish_round()
+    table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
+    return table
+
+
+def test_r9_final_segment_shares_the_street_of_arrival_only() -> None:
+    table = crossing_lines("capstone-2024")
+    assert {goal for origin, goal in table.goals() if origin == 14} == {13, 20}
+
+
+@pytest.mark.parametrize("rules", ["capstone-2019", "splotter-1999", "condensed"])
+def test_r9_line_end_shares_any_street_of_a_line_that_ends_there(rules: str) -> None:
+    table = crossing_lines(rules)
+    assert {goal for origin, goal in table.goals() if origin == 14} == {13, 20, 9, 15}
+
+
+def test_r10_no_empty_street_then_any() -> None:
+    table = Table().setup([[2, 3, 4], [9, 10, 3], [25, 29, 30]])
+    table.choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
+    assert {goal for origin, goal in table.goals() if origin == 3} == {2, 4}
+    table.grow(3, 2)
+    assert table.game.position().line_ends[1] == [2, 9]
+
+
+def test_r10_growth_lapses_without_line_markers() -> None:
+    table = Table(players=5, rules=FEW_LINES).setup()
+    table.choose([LINES, LINES], [LINES, VROOM], [VROOM, CLOCK], [VROOM] * 2, [VROOM] * 2)
+    assert table.game.phase == Phase.CLOCK  # nothing was offered for Line Expansion
+    assert table.game.position().line_markers == [0] * 5
+
+
+def full_loop() -> Table:
+    """Seat 0's line 13-14-20, about to be joined by street 13-20."""
+    table = Table().setup([[13, 14, 20], [0, 1, 2], [25, 29, 30]])
+    return table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
+
+
+@pytest.mark.parametrize(("origin", "goal"), [(13, 20), (20, 13)])
+def test_r11_after_a_full_loop_the_end_that_moved_last_moves_on(origin: int, goal: int) -> None:
+    table = full_loop()
+    table.grow(origin, goal)
+    assert table.game.position().line_ends[0] == [goal, goal]
+    table.finish_round().choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
+    assert {start for start, _ in table.goals()} == {goal}
+    out = min(table.goals())
+    table.grow(*out)
+    position = table.game.position()
+    assert position.line_ends[0] == [out[1], goal]  # the other end stayed
+    other_way_in = table.board.streets.index((14, 20) if goal == 20 else (13, 14))
+    assert position.arrivals[0][1] == other_way_in
+
+
+def test_r11_both_arrivals_of_a_full_loop_are_final_segments() -> None:
+    table = Table().setup([[13, 14, 20], [18, 12, 19], [25, 29, 30]])
+    table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
+    table.grow(13, 20)
+    table.finish_round().choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
+    table.grow(19, 20)
+    table.finish_round().choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
+    # 20-21 is empty; 20-13 and 20-14 are seat 0's two ways in.
+    assert {goal for origin, goal in table.goals() if origin == 20} == {21, 13, 14}
+
+
+def test_r12_buses_up_to_the_limit_and_m_at_once() -> None:
+    table = Table(rules=FEW_LINES).setup()
+    for buses in (2, 3, 4, 5):
+        table.idle_round([BUSES])
+        assert table.game.position().buses == [buses, 1, 1]
+    table.idle_round([BUSES])
+    assert table.game.position().buses == [5, 1, 1]  # at the limit it does nothing
+    table.choose([VROOM] * 2, [PASSENGERS, BUSES], [VROOM] * 2)
+    assert table.game.position().buses == [5, 2, 1]
+    assert table.subjects() == {0, 1, 2, 3, 4, 5}  # M is the most buses of any player
+
+
+def test_r13_passengers_split_as_the_player_likes() -> None:
+    table = Table(rules=FEW_LINES).setup()
+    for _ in range(4):
+        table.idle_round([BUSES])
+    table.choose([PASSENGERS] * 2, [PASSENGERS, VROOM], [VROOM] * 2)
+    table.take(2)
+    position = table.game.position()
+    assert (position.passengers[10], position.passengers[25], position.supply) == (2, 3, 6)
+    table.take(4)
+    assert table.subjects() == {0, 1, 2}  # C would bring three: the supply has two
+    table.take(0)
+    position = table.game.position()
+    assert (position.passengers[10], position.passengers[25], position.supply) == (6, 5, 0)
+    table.finish_round().choose([PASSENGERS] * 2, [VROOM] * 2, [VROOM, CLOCK])
+    assert table.game.phase == Phase.CLOCK  # nobody left to arrive: nothing is offered
+
+
+def test_r14_buildings_go_to_the_lowest_zone_at_that_moment() -> None:
+    table = Table(players=5, rules=FEW_LINES).setup()  # 10 of zone 1's 12 sites are built on
+    for _ in range(2):
+        table.idle_round([BUSES])
+    table.choose([BUILDINGS] * 2, [VROOM] * 2, [VROOM] * 2, [VROOM] * 2, [LINES] * 2)
+    assert table.subjects() == {10, 11}
+    table.take(10)
+    table.take(11)
+    assert table.subjects() == set(range(12, 23))  # zone 2 opens within the action
+    assert len(table.game.legal_actions()) == 33  # any type
+
+
+@pytest.mark.parametrize(("action", "clock", "stones"), [(ADVANCE, OFFICE, 0), (STOP, HOUSE, 1)])
+def test_r15_clock_advances_or_stops(action: int, clock: int, stones: int) -> None:
+    table = Table(rules=FEW_LINES).setup()
+    table.choose([LINES, CLOCK], [LINES] * 2, [LINES] * 2)
+    assert table.turn == (0, Phase.CLOCK)
+    assert table.game.legal_actions() == [ADVANCE, STOP]
+    table.game.step(action)
+    position = table.game.position()
+    assert (position.clock, position.time_stones) == (clock, [stones, 0, 0])
+    assert position.time_stones_left == 4 - stones
+    assert table.game.points == [-stones, 0, 0]
+
+
+def test_r15_time_goes_round_by_itself() -> None:
+    table = Table(rules=FEW_LINES).setup()
+    hands = []
+    for _ in range(4):
+        table.idle_round()
+        hands.append(table.game.position().clock)
+    assert hands == [OFFICE, PUB, HOUSE, OFFICE]
+
+
+def test_r15_last_stone_ends_the_game_at_once() -> None:
+    table = Table(rules=FEW_LINES).setup([[20, 14, 15], [25, 29, 30], [3, 4, 11]])
+    for stone in range(1, 5):
+        table.choose([LINES, VROOM], [CLOCK, START], [LINES] * 2)
+        deliveries = table.game.deliveries
+        table.game.step(STOP)
+        if stone < 4:
+            table.finish_round()
+    assert table.game.is_over
+    assert table.game.ending == "time_stones"
+    assert table.game.deliveries == deliveries  # no Vrrooomm!
+    assert table.game.position().starting_player == 1  # as before
+    assert table.game.time_stones == [0, 4, 0]
+    assert table.game.legal_actions() == []
+    assert table.game.current_player == -1
+
+
+def test_r16_passengers_step_into_matching_buildings() -> None:
+    # Offices: two at 14 (one passenger), one at 15 (one passenger), one at 9 (nobody).
+    offices = [(1, OFFICE), (2, OFFICE), (3, OFFICE), (0, OFFICE), (6, PUB), (11, PUB)]
+    table = Table(rules=FEW_LINES).setup([[15, 14, 20], [2, 1, 0], [25, 29, 30]], offices)
+    table.choose([LINES, VROOM], [LINES] * 2, [LINES] * 2)
+    position = table.game.position()
+    assert position.waiting == [20, 21]  # nothing for them there
+    assert position.vacant == [9, 14]  # 14: one of two is taken
+    assert table.turn == (0, Phase.PICK_UP)
+    assert table.subjects() == {20}
+
+
+def test_r17_vrrooomm_carries_while_there_are_passengers_and_places() -> None:
+    offices = [(1, OFFICE), (2, OFFICE), (3, OFFICE), (0, OFFICE), (6, PUB), (11, PUB)]
+    table = Table(rules=FEW_LINES).setup([[16, 15, 21], [9, 14, 20], [25, 29, 30]], offices)
+    for _ in range(3):  # two more buses for seat 1; the clock comes round to house
+        table.idle_round([], [BUSES], [])
+    table.choose([LINES] * 2, [VROOM] * 2, [VROOM, PASSENGERS])
+    table.take(0)
+    # Seat 1 has four buses and reaches 9, 14, 20: one free office at 9, one at 14.
+    assert table.turn == (1, Phase.PICK_UP)
+    assert table.subjects() == {20}
+    table.take(20)
+    assert table.turn == (1, Phase.SET_DOWN)
+    assert sum(table.game.position().passengers) + table.game.position().supply == 14
+    assert table.subjects() == {9, 14}
+    table.take(9)
+    assert table.game.deliveries == [0, 1, 0]
+    # 20 is empty now, and nobody else waits on the line: three buses stay idle.
+    assert table.game.phase == Phase.SELECT_ACTIONS
+
+
+def test_r17_each_marker_uses_all_buses_again() -> None:
+    buildings = [(0, OFFICE), (6, OFFICE), (1, PUB), (2, PUB), (3, PUB), (4, PUB)]
+    table = Table().setup([[9, 14, 20], [0, 1, 2], [25, 29, 30]], buildings)
+    table.choose([LINES, VROOM, VROOM], [VROOM, CLOCK], [VROOM, START])
+    table.grow(20, 19)
+    table.game.step(ADVANCE)
+    # One bus, two markers: passengers wait at 14 and 20, offices at 9 and 19 are free.
+    assert table.turn == (0, Phase.PICK_UP)
+    assert table.subjects() == {14, 20}
+    table.take(14)
+    assert table.subjects() == {9, 19}
+    table.take(9)
+    assert table.turn == (0, Phase.PICK_UP)
+    assert table.subjects() == {20}
+    table.take(20)
+    assert table.subjects() == {19}
+    table.take(19)
+    assert table.game.deliveries == [2, 0, 0]
+    assert table.game.phase == Phase.SELECT_ACTIONS
+
+
+def test_r18_starting_player_is_taken_or_passes_clockwise() -> None:
+    table = Table(players=4, rules=FEW_LINES, first=1).setup()
+    table.idle_round()
+    assert table.game.position().starting_player == 2 == table.game.current_player
+    table.idle_round([START], [], [], [])
+    assert table.game.current_player == 0
+    for seat in (1, 2, 3, 0):
+        table.idle_round()
+        assert table.game.current_player == seat
+
+
+def test_r19_ends_when_all_sites_are_built() -> None:
+    table = Table(players=5, rules=dataclasses.replace(FEW_LINES, action_markers=60)).setup()
+    for _ in range(4):
+        table.idle_round([BUSES])
+    while not table.game.is_over:
+        left = table.game.position().buildings.count(-1)
+        table.choose([BUILDINGS] * 3, [BUILDINGS] * 3, [VROOM] * 2, [LINES] * 2, [LINES] * 2)
+        table.finish_round()
+    assert left <= 15
+    assert table.game.position().buildings.count(-1) == 0
+    assert table.game.ending == "sites"
+
+
+def test_r19_ends_when_at_most_one_player_has_markers() -> None:
+    rules = dataclasses.replace(FEW_LINES, action_markers=5)
+    table = Table(rules=rules).setup()
+    table.choose([LINES] * 4, [LINES] * 2, [VROOM] * 2).finish_round()
+    assert table.game.position().action_markers == [1, 3, 3]
+    table.choose([VROOM], [VROOM] * 3, [LINES] * 2)
+    assert table.game.is_over
+    assert table.game.ending == "markers"
+    assert table.game.position().action_markers == [0, 0, 1]
+    assert table.game.round == 2
+
+
+def test_r20_points_then_stones_then_first_there_then_seat() -> None:
+    table = Table(players=4, rules=FEW_LINES, first=2).setup()
+    assert table.game.ranking() == [2, 3, 0, 1]  # nobody delivered: from the first player on
+    seen = Counter()
+    for seed in range(400):
+        game = Game(4, seed=seed)
+        position = None
+        while not game.is_over:
+            legal = game.legal_actions()
+            game.step(legal[(seed * 7 + len(game.history) * 13) % len(legal)])
+        position = game.position()
+        order = sorted(range(4), key=game.ranking().__getitem__)
+        assert sorted(game.ranking()) == [0, 1, 2, 3]
+        for better, worse in zip(order, order[1:], strict=False):
+            key = [(position.points[s], position.time_stones[s]) for s in (better, worse)]
+            assert key[0] >= key[1]
+            if key[0] == key[1]:
+                seen["delivered" if position.deliveries[better] else "seat"] += 1
+                if not position.deliveries[better]:
+                    turns = [(s - game.first_player) % 4 for s in (better, worse)]
+                    assert turns[0] < turns[1]
+    assert seen["delivered"] > 0
+    assert seen["seat"] > 0
+
+
+def test_r20_who_reached_the_number_first_stands_before() -> None:
+    offices = [(1, OFFICE), (2, OFFICE), (3, OFFICE), (4, OFFICE), (9, PUB), (11, PUB)]
+    lines = [[20, 14, 8], [21, 15, 16], [25, 29, 30]]
+    table = Table(rules=FEW_LINES).setup(lines, offices)
+    table.choose([LINES, VROOM], [VROOM, LINES], [LINES] * 2)
+    for start, goal in ((21, 15), (20, 14)):  # seat 1 has space A
+        table.take(start)
+        table.take(goal)
+    assert table.game.deliveries == [1, 1, 0]
+    assert table.game.ranking() == [1, 0, 2]
+
+
+def test_random_playouts_end_in_every_way() -> None:
+    result = random_playouts(3000, seed=1)
+    assert sum(result.endings.values()) == 3000 == result.games
+    assert all(result.endings.values())
+    assert len(result.deliveries) == 4
+    assert 3 < result.rounds < 7
+    assert result == random_playouts(3000, seed=1)
+    assert result != random_playouts(3000, seed=2)
