@@ -74,7 +74,10 @@ class Rules:
         if not isinstance(fields, dict) or set(fields) != names:
             wrong = sorted(names ^ set(fields)) if isinstance(fields, dict) else fields
             raise ValueError(f"rules with missing or unknown fields: {wrong}")
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
+        }
+        return cls(**values)
 
     def record(self, num_players: int) -> np.ndarray:
         """The rules for a number of players as the core wants them: shape (1,), dtype RULES."""

@@ -12,7 +12,10 @@ from tests.play import STYLES, choose
 from tests.reference import ReferenceGame
 
 CITY = json.loads((Path(__file__).parent.parent / "busenv/boards/city.json").read_text())
-SHARED_FIELDS = ["action_markers", "line_markers", "buses", "deliveries", "time_stones", "points", "time_stones_left", "supply", "passengers", "buildings", "streets", "line_ends", "arrivals", "clock", "starting_player", "spaces"]
+SHARED_FIELDS = """
+action_markers line_markers buses deliveries time_stones points time_stones_left supply passengers
+buildings streets line_ends arrivals clock starting_player spaces
+""".split()
 
 
 def reference_rules(rules: Rules) -> dict:

@@ -395,5 +395,5 @@ class ReferenceGame:
         """R20: count, for each pair of seats level on points, what decided between them."""
         reasons = ["", "tie_by_stones", "tie_by_first_delivery", "tie_by_seat"]
         for one, other in combinations([self._standing(seat) for seat in self.seats], 2):
-            decided_by = [i for i in range(4) if one[i] != other[i]][0]
+            decided_by = next(i for i in range(4) if one[i] != other[i])
             self._note(reasons[decided_by], decided_by > 0)

@@ -28,7 +28,10 @@ def test_names_of_the_contract() -> None:
     assert game.num_players == 4
     assert game.rules == EDITIONS["capstone-2024"]
     assert game.phase is Phase.SETUP_BUILDINGS
-    assert [phase.name for phase in Phase] == ["SETUP_BUILDINGS", "SETUP_FIRST_LINE", "SETUP_SECOND_LINE", "SELECT_ACTIONS", "LINE_EXPANSION", "PASSENGERS", "BUILDINGS", "CLOCK", "PICK_UP", "SET_DOWN", "OVER"]
+    assert " ".join(phase.name for phase in Phase) == (
+        "SETUP_BUILDINGS SETUP_FIRST_LINE SETUP_SECOND_LINE SELECT_ACTIONS LINE_EXPANSION "
+        "PASSENGERS BUILDINGS CLOCK PICK_UP SET_DOWN OVER"
+    )
     mask = game.action_mask()
     assert mask.shape == (375,)
     assert mask.dtype == np.bool_

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -505,7 +506,7 @@ def test_r20_points_then_stones_then_first_there_then_seat() -> None:
         position = game.position()
         order = sorted(range(4), key=game.ranking().__getitem__)
         assert sorted(game.ranking()) == [0, 1, 2, 3]
-        for better, worse in zip(order, order[1:], strict=False):
+        for better, worse in pairwise(order):
             key = [(position.points[s], position.time_stones[s]) for s in (better, worse)]
             assert key[0] >= key[1]
             if key[0] == key[1]:

@@ -74,7 +74,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @kernel
 def seeded(seed, index):
-    """Start of the random stream of game `index` under a seed; streams of one seed are far apart."""
+    """Start of the random stream of game `index` under a seed."""
     return mix(mix(np.uint64(seed) + GOLDEN) + np.uint64(index) * GOLDEN)
 
 

@@ -1,7 +1,7 @@
 """The records that the compiled core works on, field by field, and its numbers.
 
-A set of intersections or sites is one uint64 (bit i: entry i), a set of streets two. Everything that
-a decision needs is in `GAME`, a few hundred bytes with no pointer in it: copying the record
+A set of intersections or sites is one uint64 (bit i: entry i), a set of streets two. Everything
+that a decision needs is in `GAME`, a few hundred bytes with no pointer in it: copying the record
 clones the game.
 """
 
