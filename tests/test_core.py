@@ -40,6 +40,8 @@ def test_bit_intrinsics() -> None:
 def test_state_is_small_and_flat() -> None:
     assert layout.GAME.itemsize < 512
     assert not layout.GAME.hasobject
+    sizes = [layout.GAME.fields[name][0].itemsize for name in layout.GAME.names]
+    assert sum(sizes) == layout.GAME.itemsize, "padding would make equal games differ in bytes"
 
 
 def test_mask_test_and_random_pick_agree() -> None:

@@ -104,6 +104,7 @@ GAME = np.dtype(
         ("space_limit", _B),
         ("bus_limit", _B),
         ("final_segment", _B),
+        ("spare", _B),  # fills the last word, so that equal games have equal bytes
     ],
     align=True,
 )
