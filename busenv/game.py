@@ -176,6 +176,13 @@ class Game:
         """Everything on the table as plain Python values, for people, drawings and tests."""
         return read_position(self._array, self.board)
 
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """The live state (shape (1,), GAME) and the board (shape (1,), BOARD), for kernels.
+
+        Kernels trust their input: writing anything but a legal step through them breaks the game.
+        """
+        return self._array, self.board.array
+
     def clone(self) -> Game:
         """An independent copy."""
         copy = object.__new__(Game)

@@ -33,7 +33,7 @@ def _barred(g, seat, end, word):
 
 
 @kernel
-def _growth(g, b, seat, end):
+def growth(g, b, seat, end):
     """Streets onto which a line may grow from one of its ends, as two words (R8 to R10)."""
     low = b.incident[end, 0] & ~g.line[seat, 0]
     high = b.incident[end, 1] & ~g.line[seat, 1]
@@ -53,11 +53,11 @@ def offer_growth(g, b, seat):
     if g.line_markers[seat] == 0:
         return False
     head, tail = g.head[seat], g.tail[seat]
-    low, high = _growth(g, b, seat, head)
+    low, high = growth(g, b, seat, head)
     g.grow_head[0] = low
     g.grow_head[1] = high
     if tail != head:  # on a full loop the end that moved last moves on (R11)
-        tail_low, tail_high = _growth(g, b, seat, tail)
+        tail_low, tail_high = growth(g, b, seat, tail)
         g.grow_tail[0] = tail_low
         g.grow_tail[1] = tail_high
         low |= tail_low

@@ -12,6 +12,7 @@ from busenv.core.bits import GOLDEN, ONE, ZERO, lowest, mix, seeded
 from busenv.core.cache import kernel
 from busenv.core.layout import MAX_PLAYERS, OVER
 from busenv.core.legal import is_legal, legal_bits, random_action
+from busenv.core.observe import observe, size
 from busenv.core.score import place
 from busenv.core.step import new_game, step
 
@@ -138,3 +139,16 @@ def try_step(game, board, action):
         return False
     step(game[0], board[0], action)
     return True
+
+
+@kernel
+def observation_size(board):
+    """Length of an observation on the board."""
+    return np.int64(size(board[0]))
+
+
+@kernel
+def observe_seats(games, board, seats, rows):
+    """Write what one seat of each game sees into rows of bytes (uint8, one row a game)."""
+    for i in range(games.shape[0]):
+        observe(games[i], board[0], seats[i], rows[i])

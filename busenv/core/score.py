@@ -1,4 +1,4 @@
-"""Points and the strict ranking (R20)."""
+"""The strict ranking (R20)."""
 
 from __future__ import annotations
 
@@ -8,29 +8,24 @@ from busenv.core.cache import kernel
 
 
 @kernel
-def points(g, seat):
-    """Deliveries minus time stones."""
-    return np.int64(g.deliveries[seat]) - np.int64(g.stones[seat])
+def standing(g, seat):
+    """A number that is greater the better a seat stands; no two seats' are equal (R20).
 
-
-@kernel
-def ahead(g, seat, other):
-    """Whether a seat stands before another one: points, stones, first to get there, seat (R20)."""
-    mine, theirs = points(g, seat), points(g, other)
-    if mine != theirs:
-        return mine > theirs
-    if g.stones[seat] != g.stones[other]:
-        return g.stones[seat] > g.stones[other]
+    Points come first, then time stones. Where both are equal so are the deliveries, and the order
+    in which they were reached decides, or, without any, the seats from the first player on.
+    """
+    points = np.int64(g.deliveries[seat]) - np.int64(g.stones[seat])
     if g.deliveries[seat] > 0:
-        return g.last_delivery[seat] < g.last_delivery[other]
-    players, first = np.int64(g.players), np.int64(g.first)
-    return (seat - first + players) % players < (other - first + players) % players
+        last = 0xFFFF - np.int64(g.last_delivery[seat])
+    else:
+        last = np.int64(g.first) - np.int64(seat) + (0 if seat < g.first else np.int64(g.players))
+    return (points << 32) + (np.int64(g.stones[seat]) << 16) + last
 
 
 @kernel
 def place(g, seat):
     """Place of a seat on the standing so far: 0 is the winner."""
-    better = 0
+    mine, better = standing(g, seat), 0
     for other in range(g.players):
-        better += other != seat and ahead(g, other, seat)
+        better += standing(g, other) > mine
     return better
