@@ -61,9 +61,7 @@ class Game:
         self._state = self._array[0]
         self._bits = np.zeros((self.board.num_actions + 63) // 64, np.uint64)
         self._history: list[int] = []
-        playout.new_games(
-            self._array, self.board.array, self._rules.record(players), players, first
-        )
+        playout.new_games(self._array, self.board.array, self._rules.record(players), first)
 
     @property
     def num_players(self) -> int:

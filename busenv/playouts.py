@@ -55,7 +55,6 @@ def random_playouts(
     playout.random_games(
         board.array,
         as_rules(rules).record(players),
-        players,
         np.uint64(check_seed(seed)),
         np.zeros(1, GAME),
         sums,

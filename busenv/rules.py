@@ -90,6 +90,7 @@ class Rules:
         record["passengers"] = self.passengers
         record["start_passengers"] = self.start_passengers
         record["final_segment"] = self.line_sharing == "final_segment"
+        record["players"] = num_players
         return record
 
 

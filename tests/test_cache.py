@@ -16,7 +16,7 @@ import numpy as np
 from busenv import load_board, Rules
 from busenv.core import layout, playout
 games = np.zeros(1, layout.GAME)
-playout.new_games(games, load_board("city").array, Rules().record(4), 4, np.zeros(1, np.int64))
+playout.new_games(games, load_board("city").array, Rules().record(4), np.zeros(1, np.int64))
 print(games["power"][0], sum(len(s.cache_misses) for s in [playout.new_games.stats]))
 """
 

@@ -72,7 +72,7 @@ def batch(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray
     games = np.zeros(count, layout.GAME)
     first = np.zeros(count, np.int64)
     playout.first_players(np.uint64(seed), 4, first)
-    playout.new_games(games, board.array, EDITIONS["capstone-2024"].record(4), 4, first)
+    playout.new_games(games, board.array, EDITIONS["capstone-2024"].record(4), first)
     return games, board.array, np.zeros((count, 6), np.uint64)
 
 

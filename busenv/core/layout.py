@@ -120,5 +120,6 @@ RULES = np.dtype(
         ("passengers", _B),
         ("start_passengers", _B),
         ("final_segment", _B),
+        ("players", _B),
     ]
 )

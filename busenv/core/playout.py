@@ -25,10 +25,10 @@ def first_players(seed, players, out):
 
 
 @kernel
-def new_games(games, board, rules, players, first):
+def new_games(games, board, rules, first):
     """Set up every game; `first` (int64, one a game) holds the starting players."""
     for i in range(games.shape[0]):
-        new_game(games[i], board[0], rules[0], players, first[i])
+        new_game(games[i], board[0], rules[0], first[i])
 
 
 @kernel
@@ -104,7 +104,7 @@ def play_out(games, board, noise):
 
 
 @kernel
-def random_games(board, rules, players, seed, scratch, sums, deliveries):
+def random_games(board, rules, seed, scratch, sums, deliveries):
     """Play whole random games one after another in one record.
 
     `sums` (int64): games wanted in [0]; then decisions, rounds, and games by ending (4) are added.
@@ -113,7 +113,7 @@ def random_games(board, rules, players, seed, scratch, sums, deliveries):
     g = scratch[0]
     for i in range(sums[0]):
         counter = seeded(seed, i)
-        new_game(g, board[0], rules[0], players, np.int64(counter % np.uint64(players)))
+        new_game(g, board[0], rules[0], np.int64(counter % np.uint64(rules[0].players)))
         while g.phase != OVER:
             counter += GOLDEN
             step(g, board[0], random_action(g, board[0], mix(counter)))

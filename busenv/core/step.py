@@ -34,8 +34,9 @@ from busenv.core.resolve import arrive, build, pick_up, resolve, set_down, set_t
 
 
 @kernel
-def new_game(g, b, rules, players, first):
-    """Set up a game (R1): `rules` is a busenv RULES record, `first` the starting player."""
+def new_game(g, b, rules, first):
+    """Set up a game (R1): `rules` is a RULES record, `first` the starting player."""
+    players = rules.players
     g.spare = 0
     g.line[:] = ZERO
     g.marked[:] = ZERO

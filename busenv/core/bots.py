@@ -1,0 +1,131 @@
+"""Bots that play inside compiled loops: uniformly random, and greedy by one step of lookahead."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv.core.bits import GOLDEN, ONE, ZERO, below, lowest, mix, popcount
+from busenv.core.cache import kernel
+from busenv.core.layout import (
+    ACT_BUILDINGS,
+    ACT_BUSES,
+    ACT_CLOCK,
+    ACT_LINES,
+    ACT_PASSENGERS,
+    ACT_START,
+    ACT_VROOM,
+    OVER,
+    SELECT_ACTIONS,
+)
+from busenv.core.legal import legal_bits, random_action
+from busenv.core.step import step
+
+RANDOM, GREEDY = 1, 2  # kinds of bots; 0 is a seat that is not a bot's
+
+
+@kernel
+def _served(g, b, seat, hour):
+    """Passengers that a line could bring to buildings at an hour, buses aside (R16, R17)."""
+    kind = (g.clock + hour) % 3
+    waiting = vacant = np.int64(0)
+    rest = g.reach[seat] & (g.peopled | g.built[kind])
+    while rest != ZERO:
+        i = lowest(rest)
+        people = np.int64(g.passengers[i])
+        homes = np.int64(popcount(g.type_sites[kind] & b.intersection_sites[i]))
+        waiting += max(people - homes, 0)
+        vacant += max(homes - people, 0)
+        rest &= rest - ONE
+    return min(waiting, vacant), waiting, vacant
+
+
+@kernel
+def _outlook(g, b, seat):
+    """What a seat's company is worth: points, and what its line and buses may deliver soon."""
+    worth = np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
+    buses = np.int64(g.buses[seat])
+    soon = 0 if g.action == ACT_VROOM else 1  # the clock moves on before anybody drives
+    for turn, weight in ((0, 0.30), (1, 0.20), (2, 0.10)):
+        served, waiting, vacant = _served(g, b, seat, soon + turn)
+        worth += weight * min(served, buses) + 0.1 * weight * (min(waiting, 6) + min(vacant, 6))
+    return worth + 0.02 * np.float64(popcount(g.reach[seat])) + 0.12 * np.float64(buses)
+
+
+@kernel
+def _promise(g, b, seat):
+    """What a seat's markers on the action board, and those in its hand, promise."""
+    worth = 0.11 * g.markers[seat]
+    most = np.int64(g.max_buses)
+    # The later in its hand a bus is bought, the fewer times it drives.
+    worth += 0.045 * g.markers[seat] * _owned(g, ACT_BUSES, seat) * (g.buses[seat] < g.bus_limit)
+    worth += 0.10 * _owned(g, ACT_CLOCK, seat) + 0.12 * _owned(g, ACT_START, seat)
+    bonus = np.int64(g.players == 5)
+    for action, each, extra in (
+        (ACT_LINES, 0.16, bonus),
+        (ACT_PASSENGERS, 0.06, 0),
+        (ACT_BUILDINGS, 0.16, 0),
+    ):
+        for space in range(g.taken[action]):
+            if g.spaces[action, space] == seat:
+                worth += each * max(most - space + extra, 0)
+    left, _, _ = _served(g, b, seat, 1)
+    for space in range(g.taken[ACT_VROOM]):
+        owner = g.spaces[ACT_VROOM, space]
+        if owner == seat:
+            driven = min(left, np.int64(g.buses[seat]))
+            worth += 0.75 * driven
+            left -= driven
+        elif g.reach[owner] & g.reach[seat] != ZERO:
+            left = max(left - np.int64(g.buses[owner]), 0)
+    return worth
+
+
+@kernel
+def _owned(g, action, seat):
+    return np.float64(g.taken[action] > 0 and g.spaces[action, 0] == seat)
+
+
+@kernel
+def _value(g, b, seat):
+    """How good a position is for a seat: its outlook less the best of the others'."""
+    mine = _outlook(g, b, seat)
+    if g.phase == SELECT_ACTIONS:
+        mine += _promise(g, b, seat)
+    best = -100.0
+    for other in range(g.players):
+        if other != seat:
+            best = max(best, _outlook(g, b, other))
+    return mine - 0.3 * best
+
+
+@kernel
+def greedy_action(g, b, scratch, bits, noise):
+    """The action that leads to the best position at once; ties fall by the noise."""
+    legal_bits(g, b, bits)
+    seat, best, found = g.seat, -1e9, np.int64(0)
+    for word in range(bits.shape[0]):
+        rest = bits[word]
+        while rest != ZERO:
+            action = np.int64(64 * word) + np.int64(lowest(rest))
+            rest &= rest - ONE
+            noise += GOLDEN
+            scratch[0] = g
+            step(scratch[0], b, action)
+            value = _value(scratch[0], b, seat) + 1e-6 * np.float64(below(mix(noise), 1000))
+            if value > best:
+                best, found = value, action
+    return found
+
+
+@kernel
+def bot_actions(games, board, kind, noise, actions):
+    """Let a bot choose for every game that is not over; `noise` (uint64, shape (1,)) moves on."""
+    scratch = games[:1].copy()
+    bits = np.empty((board[0].actions + 63) // 64, np.uint64)
+    for i in range(games.shape[0]):
+        noise[0] += GOLDEN
+        if games[i].phase != OVER:
+            if kind == RANDOM:
+                actions[i] = random_action(games[i], board[0], mix(noise[0]))
+            else:
+                actions[i] = greedy_action(games[i], board[0], scratch, bits, mix(noise[0]))
