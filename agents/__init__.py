@@ -1,1 +1,10 @@
-"""Who plays: agents, from random to trained."""
+"""Who plays: agents, from random to trained.
+
+An agent chooses for a whole batch of games at once (`choose`), or for one (`act`). `make_agent`
+builds one from a spec string: "random", "greedy", or "ppo:FILE" for a trained policy.
+"""
+
+from agents.base import Agent
+from agents.registry import SPECS, make_agent
+
+__all__ = ["SPECS", "Agent", "make_agent"]

@@ -2,7 +2,8 @@
 
 numba keys its cache on the file that holds a function, so an edit in a module that the function
 calls into would go unseen. Here the cache lives in a folder named after the content of the whole
-core: any edit anywhere in it leads to another, empty folder.
+core: any edit anywhere in it leads to another, empty folder. A kernel outside of the core (it may
+call the core, and functions of its own module) is filed under the content of its module as well.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ class _Locator(caching._CacheLocator):
     def __init__(self, py_func: Callable[..., Any]) -> None:
         code = py_func.__code__
         self._py_file = code.co_filename
-        self._name = f"{code.co_firstlineno}"
+        source = Path(code.co_filename).resolve()
+        self._name = f"{source.parent.name}-{code.co_firstlineno}"
+        if source.parent != CORE:
+            self._name += "-" + hashlib.sha256(source.read_bytes()).hexdigest()[:16]
 
     def get_cache_path(self) -> str:
         return str(self.folder)

@@ -1,0 +1,31 @@
+"""What an agent is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from busenv import Board, Game
+
+
+class Agent(ABC):
+    """Chooses legal actions. Two agents of one spec and seed choose alike.
+
+    name: how it is called in tables; its spec.
+    """
+
+    name: str
+
+    @abstractmethod
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """An action for each of a batch of games that are not over.
+
+        games: (N,) GAME records (busenv.core.layout), not to be changed. Returns int64, (N,).
+        """
+
+    def act(self, game: Game) -> int:
+        """An action for one game that is not over."""
+        if game.is_over:
+            raise ValueError("the game is over: there is nothing to choose")
+        return int(self.choose(game.arrays()[0], game.board)[0])

@@ -1,0 +1,78 @@
+"""Matches of agents, all games side by side, seats and starting player rotated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agents import Agent
+from busenv import IllegalActionError, Rules
+from busenv.board import as_board
+from busenv.core import playout
+from busenv.core.layout import GAME, OVER
+from busenv.rules import as_rules, check_players
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one agent of a line-up did: wins of games, and its mean place (0 is first) and points."""
+
+    name: str
+    games: int
+    wins: int
+    place: float
+    points: float
+
+    def interval(self, z: float = 1.96) -> tuple[float, float]:
+        """Share of wins with 95% confidence (Wilson 1927)."""
+        n, share = self.games, self.wins / self.games
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+        return middle - half, middle + half
+
+
+def play_match(
+    agents: Sequence[Agent],
+    games: int,
+    rules: str | Rules = "capstone-2024",
+    board: str = "city",
+) -> list[Score]:
+    """Play a line-up of 3 to 5 agents and score each.
+
+    Game i seats agent k at (k + i) mod n and starts at seat (i // n) mod n, so over n * n games
+    each agent sits everywhere and starts equally often.
+    """
+    players = check_players(len(agents))
+    loaded = as_board(board)
+    table = np.zeros(games, GAME)
+    numbers = np.arange(games)
+    first = numbers // players % players
+    playout.new_games(table, loaded.array, as_rules(rules).record(players), first)
+    # Agent at each seat of each game.
+    sitting = (np.arange(players)[None, :] - numbers[:, None]) % players
+    actions = np.zeros(games, np.int64)
+    while (running := np.flatnonzero(table["phase"] != OVER)).size:
+        mover = sitting[running, table["seat"][running]]
+        for k, agent in enumerate(agents):
+            mine = running[mover == k]
+            if mine.size:
+                actions[mine] = agent.choose(table[mine], loaded)
+        wrong = playout.step_games(table, loaded.array, actions)
+        if wrong >= 0:
+            name = agents[sitting[wrong, table["seat"][wrong]]].name
+            raise IllegalActionError(f"agent {name!r} chose illegal action {actions[wrong]}")
+    places = np.zeros((games, players), np.int64)
+    playout.rankings(table, places)
+    points = table["deliveries"].astype(np.int64) - table["stones"]
+    scores = []
+    for k, agent in enumerate(agents):
+        seat = (numbers + k) % players
+        won = places[numbers, seat]
+        mean_points = float(points[numbers, seat].mean())
+        scores.append(
+            Score(agent.name, games, int((won == 0).sum()), float(won.mean()), mean_points)
+        )
+    return scores
