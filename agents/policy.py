@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,6 +22,8 @@ HIDDEN = 256
 
 class SharedLayer(BaseFeaturesExtractor):
     """Brings the bytes of an observation to 0..1 and through one layer, shared by both heads."""
+
+    scale: torch.Tensor
 
     def __init__(self, observation_space: spaces.Box, scale: np.ndarray) -> None:
         super().__init__(observation_space, HIDDEN)
@@ -57,14 +59,14 @@ class PolicyAgent(Agent):
         self._generator = torch.Generator().manual_seed(seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        rows = np.empty((len(games), self.policy.observation_space.shape[0]), np.uint8)
+        rows = np.empty((len(games), playout.observation_size(board.array)), np.uint8)
         masks = np.empty((len(games), board.num_actions), np.bool_)
         bits = np.empty((board.num_actions + 63) // 64, np.uint64)
         playout.observe_seats(games, board.array, games["seat"].astype(np.int64), rows)
         playout.legal_bytes(games, board.array, bits, masks)
         with torch.no_grad():
-            observations = torch.from_numpy(rows)
-            chances = self.policy.get_distribution(observations, masks).distribution.probs
+            chosen = self.policy.get_distribution(torch.from_numpy(rows), masks).distribution
+            chances = cast(torch.distributions.Categorical, chosen).probs
             actions = torch.multinomial(chances, 1, generator=self._generator)
         return actions[:, 0].numpy()
 

@@ -18,16 +18,20 @@ from busenv.rules import as_rules, check_players
 
 @dataclass(frozen=True)
 class Score:
-    """How one agent of a line-up did: wins of games, and its mean place (0 is first) and points."""
+    """How an agent of a line-up did: wins of games, and its mean place (0 is first) and points.
+
+    seats: how many seats of each game are taken together here; each counts as a game.
+    """
 
     name: str
     games: int
     wins: int
     place: float
     points: float
+    seats: int = 1
 
     def interval(self, z: float = 1.96) -> tuple[float, float]:
-        """Share of wins with 95% confidence (Wilson 1927)."""
+        """Share of wins with 95% confidence (Wilson 1927), for a single seat."""
         n, share = self.games, self.wins / self.games
         middle = (share + z * z / (2 * n)) / (1 + z * z / n)
         half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
