@@ -90,10 +90,18 @@ class Batch:
         )
 
     def step(self, actions: np.ndarray) -> None:
-        """Take one decision in every game: int64, (N,).
+        """Take one decision in every game: whole numbers, (N,).
 
-        Raises IllegalActionError, nothing changed, naming the first game whose action is illegal.
+        Raises IllegalActionError, nothing changed, naming the first game whose action is illegal;
+        ValueError when there is not one whole number for each game.
         """
+        actions = np.asarray(actions)
+        if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions have shape {actions.shape} and dtype {actions.dtype}; "
+                f"allowed: whole numbers of shape {self.seats.shape}"
+            )
+        actions = actions.astype(np.int64, copy=False)
         wrong = batch.first_illegal(self.games, self.board.array, actions)
         if wrong >= 0:
             legal = np.flatnonzero(self.masks[wrong]).tolist()

@@ -18,19 +18,21 @@ GAMES, STEPS = 64, 256
 
 
 class Clock(BaseCallback):
-    """Stops the training when its time is up, and reports after each rollout."""
+    """Stops the training when its time is up, not before one rollout; reports after each."""
 
     def __init__(self, seconds: float, report: Callable[[float, int], None]) -> None:
         super().__init__()
         self._seconds, self._report = seconds, report
+        self._rollouts = 0
 
     def _on_training_start(self) -> None:
         self._began = time.monotonic()
 
     def _on_step(self) -> bool:
-        return time.monotonic() - self._began < self._seconds
+        return self._rollouts == 0 or time.monotonic() - self._began < self._seconds
 
     def _on_rollout_end(self) -> None:
+        self._rollouts += 1
         self._report(time.monotonic() - self._began, self.num_timesteps)
 
 

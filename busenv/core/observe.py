@@ -202,7 +202,7 @@ def _table(g, view, out):
     at = T_SPACES
     for action in range(7):
         for space in range(g.taken[action]):
-            slot = g.spaces[action, space] - view
+            slot = np.int64(g.spaces[action, space]) - view
             if slot < 0:
                 slot += g.players
             out[at + MAX_PLAYERS * space + slot] = 1
@@ -218,9 +218,10 @@ def _next_power(g, action, bonus):
 
 
 @kernel
-def observe(g, b, view, out):
-    """Write what the seat `view` sees into a row of bytes."""
+def observe(g, b, seat, out):
+    """Write what a seat sees into a row of bytes."""
     out[:] = 0
+    view = np.int64(seat)  # signed: distances between seats may be negative
     first_street = PER_INTERSECTION * np.int64(b.intersections)
     first_site = first_street + PER_STREET * np.int64(b.streets)
     first_player = first_site + PER_SITE * np.int64(b.sites)
@@ -231,10 +232,10 @@ def observe(g, b, view, out):
     _sites(g, b, intersections, out[first_site:first_player])
     next_chooser = True
     for slot in range(g.players):
-        seat = view + slot if view + slot < g.players else view + slot - g.players
+        other = view + slot if view + slot < g.players else view + slot - g.players
         row = out[first_player + PER_PLAYER * slot : first_player + PER_PLAYER * (slot + 1)]
-        grown = _line(g, b, seat, slot, intersections, streets)
-        _player(g, seat, grown, sums[seat], row)
+        grown = _line(g, b, other, slot, intersections, streets)
+        _player(g, other, grown, sums[other], row)
         if slot > 0 and next_chooser and row[10]:
             row[16] = 1
             next_chooser = False

@@ -1,0 +1,122 @@
+"""Matches are balanced, the demo leaves its report, the commands answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents import Agent, make_agent
+from busenv import Board, IllegalActionError
+from busenv.core.layout import SETUP_BUILDINGS
+from experiments import cli
+from experiments.match import Score, play_match
+from experiments.speed import rates
+
+
+class Watcher(Agent):
+    """Plays at random and notes where it sits and who starts."""
+
+    name = "watcher"
+
+    def __init__(self) -> None:
+        self.inner = make_agent("random")
+        self.seats: list[tuple[int, int]] = []
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        for game in games[(games["phase"] == SETUP_BUILDINGS) & (games["power"] == 2)]:
+            self.seats.append((int(game["seat"]), int(game["first"])))
+        return self.inner.choose(games, board)
+
+
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_every_agent_sits_and_starts_everywhere_equally(players: int) -> None:
+    watcher = Watcher()
+    others = [make_agent("random", k) for k in range(players - 1)]
+    scores = play_match([watcher, *others], 2 * players * players)
+    assert sorted(watcher.seats) == sorted(
+        2 * [(seat, first) for seat in range(players) for first in range(players)]
+    )
+    assert sum(score.wins for score in scores) == 2 * players * players
+    assert sum(score.place for score in scores) == pytest.approx(players * (players - 1) / 2)
+
+
+def test_equal_agents_score_par() -> None:
+    scores = play_match([make_agent("random", k) for k in range(4)], 4000)
+    for score in scores:
+        low, high = score.interval(z=4.0)
+        assert low < 0.25 < high
+
+
+def test_wilson_interval() -> None:
+    low, high = Score("a", 100, 25, 0, 0).interval()
+    assert (round(low, 4), round(high, 4)) == (0.1755, 0.3430)
+    assert Score("a", 10, 0, 0, 0).interval()[0] == pytest.approx(0)
+
+
+def test_an_agent_that_chooses_wrongly_is_named() -> None:
+    class Wrong(Watcher):
+        name = "wrong"
+
+        def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+            return np.full(len(games), 374)
+
+    with pytest.raises(IllegalActionError, match="'wrong' chose illegal action 374"):
+        play_match([Wrong(), make_agent("random"), make_agent("random")], 3)
+
+
+def test_rates_counts_every_run_but_the_first() -> None:
+    calls = []
+    found = rates(lambda: calls.append(1) or 1000, repeats=4)
+    assert len(calls) == 5
+    assert len(found) == 4
+    assert all(rate > 0 for rate in found)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_demo_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder = tmp_path / "run"
+    cli.main(["demo", "--seconds", "1", "--games", "16", "--out", str(folder)])
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"report.md", "learning_curve.png", "curve.csv", "policy.pt"}
+    report = (folder / "report.md").read_text()
+    assert "| ppo against three greedy | ppo |" in report
+    assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "curve.csv").read_text().count("\n") >= 2
+    assert "ppo" in capsys.readouterr().out
+    assert make_agent(f"ppo:{folder / 'policy.pt'}").name.startswith("ppo:")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["fly"], ["demo", "--seconds", "0"], ["demo", "--games", "-3"], ["demo", "--seed", "x"]],
+)
+def test_wrong_commands_say_what_is_allowed(
+    arguments: list[str], capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: busenv" in capsys.readouterr().err
+
+
+def test_info_tells_versions_board_and_speed(capsys: pytest.CaptureFixture) -> None:
+    cli.main(["info"])
+    out = capsys.readouterr().out
+    for word in ("numba", "36 intersections", "capstone-2024", "million decisions/s"):
+        assert word in out
+
+
+def test_import_needs_no_learning_library() -> None:
+    program = (
+        "import sys, busenv; "
+        "print([m for m in ('torch', 'stable_baselines3', 'matplotlib', 'rich', 'pandas') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

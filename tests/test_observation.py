@@ -1,0 +1,186 @@
+"""What a seat sees: complete, egocentric, named, and true."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from busenv import EDITIONS, Game, Phase, load_board
+from busenv.core import playout
+from busenv.core.layout import GAME
+from busenv.observation import ObservationLayout, observe
+from tests.play import STYLES, choose
+from tests.rebuild import rebuild
+
+CITY = load_board("city")
+LAYOUT = ObservationLayout(CITY)
+
+
+def random_positions(games: int, seed: int = 1):  # type: ignore[no-untyped-def]
+    """Games at positions of every kind: all of each of some random games."""
+    rng = random.Random(seed)
+    for number in range(games):
+        game = Game(3 + number % 3, [*EDITIONS][number % 4], CITY, seed=number)
+        while True:
+            yield game
+            if game.is_over:
+                break
+            position = game.position()
+            visited = {i for s in position.streets[game.current_player] for i in CITY.streets[s]}
+            game.step(choose(rng, CITY, game.legal_actions(), STYLES[number % 9], visited))
+
+
+def masks_of(games: np.ndarray) -> np.ndarray:
+    bits = np.zeros((len(games), 6), np.uint64)
+    playout.legal_masks(games, CITY.array, bits)
+    return bits
+
+
+def test_layout_covers_every_byte_once() -> None:
+    seen = np.zeros(LAYOUT.size, int)
+    for part in LAYOUT.parts.values():
+        marks = np.zeros(LAYOUT.size, int)
+        view = LAYOUT.part(marks, part.name)
+        assert view.shape == part.shape
+        assert np.shares_memory(view, marks)
+        view[...] = 1
+        seen += marks
+    assert (seen == 1).all()
+    assert LAYOUT.scale.shape == (LAYOUT.size,)
+    assert LAYOUT.view(np.zeros((7, 3, LAYOUT.size)), "streets").shape == (7, 3, 70, 10)
+    assert LAYOUT.view(np.zeros((7, LAYOUT.size)), "table").shape == (7, 219)
+    with pytest.raises(KeyError, match=r"no part 'players.hats'.*players.buses"):
+        LAYOUT["players.hats"]
+
+
+def test_values_stay_in_their_published_ranges() -> None:
+    highest = np.zeros(LAYOUT.size, np.uint8)
+    for game in random_positions(48):
+        if game.rules.bus_limit == 5:
+            np.maximum(highest, observe(game), out=highest)
+    for part in LAYOUT.parts.values():
+        assert LAYOUT.part(highest, part.name).max() <= part.high, part.name
+
+
+def test_the_state_can_be_rebuilt_and_plays_on_alike() -> None:
+    rng = random.Random(5)
+    rebuilt = 0
+    for game in random_positions(24):
+        if rng.random() > 0.15 and game.phase != Phase.OVER:
+            continue
+        state, board = game.arrays()
+        viewer = int(state["seat"][0])
+        twin, players = rebuild(CITY, observe(game)), game.num_players
+        assert masks_of(twin).tolist() == masks_of(state).tolist()
+        turned = [(viewer + slot) % players for slot in range(players)]
+        original = state.copy()
+        while original["phase"][0] != Phase.OVER:
+            bits = masks_of(original)
+            assert masks_of(twin).tolist() == bits.tolist()
+            assert (int(twin["seat"][0]) + viewer) % players == original["seat"][0]
+            assert (observe_row(twin) == observe_row(original)).all()
+            legal = [a for a in range(375) if int(bits[0, a // 64]) >> (a % 64) & 1]
+            action = np.array([rng.choice(legal)])
+            for games in (original, twin):
+                assert playout.step_games(games, board, action) == -1
+        places = np.zeros((2, 1, players), np.int64)
+        playout.rankings(original, places[0])
+        playout.rankings(twin, places[1])
+        assert places[1, 0].tolist() == [places[0, 0, seat] for seat in turned]
+        assert twin["ending"] == original["ending"]
+        rebuilt += 1
+    assert rebuilt > 150
+
+
+def observe_row(games: np.ndarray) -> np.ndarray:
+    row = np.zeros((1, LAYOUT.size), np.uint8)
+    playout.observe_seats(games, CITY.array, games["seat"].astype(np.int64), row)
+    return row[0]
+
+
+def test_rotating_the_seats_rotates_what_is_seen() -> None:
+    rng = random.Random(2)
+    for players in (3, 4, 5):
+        for turn in range(1, players):
+            one = Game(players, board=CITY, first_player=0, seed=0)
+            other = Game(players, board=CITY, first_player=turn, seed=0)
+            while not one.is_over:
+                assert one.legal_actions() == other.legal_actions()
+                assert (one.current_player + turn) % players == other.current_player
+                for seat in range(players):
+                    seen = observe(one, seat)
+                    assert (seen == observe(other, (seat + turn) % players)).all()
+                action = rng.choice(one.legal_actions())
+                one.step(action)
+                other.step(action)
+
+
+def test_what_is_seen_at_a_glance_is_true() -> None:
+    for number, game in enumerate(random_positions(9, seed=4)):
+        if number % 7:
+            continue
+        check_glance(game, observe(game))
+
+
+def check_glance(game: Game, row: np.ndarray) -> None:
+    """Recompute the derived parts from the position, in plain Python."""
+    table, players = game.position(), game.num_players
+    viewer = int(game.arrays()[0]["seat"][0])
+    people, board = table.passengers, game.board
+
+    def homes(i: int, kind: int) -> int:
+        return sum(
+            b == kind
+            for b, s in zip(table.buildings, board.sites, strict=True)
+            if s.intersection == i
+        )
+
+    for hour in range(3):
+        kind = (table.clock + hour) % 3
+        waiting = [max(0, p - homes(i, kind)) for i, p in enumerate(people)]
+        vacant = [max(0, homes(i, kind) - p) for i, p in enumerate(people)]
+        assert LAYOUT.part(row, "intersections.waiting")[:, hour].tolist() == waiting
+        assert LAYOUT.part(row, "intersections.vacant")[:, hour].tolist() == vacant
+        for slot in range(players):
+            seat = (viewer + slot) % players
+            reach = {i for s in table.streets[seat] for i in board.streets[s]}
+            w, v = sum(waiting[i] for i in reach), sum(vacant[i] for i in reach)
+            assert LAYOUT.part(row, "players.waiting")[slot, hour] == w
+            assert LAYOUT.part(row, "players.vacant")[slot, hour] == v
+            assert LAYOUT.part(row, "players.drive")[slot, hour] == min(w, v, table.buses[seat])
+            assert LAYOUT.part(row, "players.reached")[slot, 0] == len(reach)
+    m = max(table.buses)
+    powers = [
+        0 if len(table.spaces[a]) == game.rules.spaces else max(0, m - len(table.spaces[a]) + bonus)
+        for a, bonus in ((0, players == 5), (2, 0), (3, 0))
+    ]
+    assert LAYOUT.part(row, "table.next_power").tolist() == powers
+    places = LAYOUT.part(row, "players.place")[:players, 0].tolist()
+    assert places == [game.ranking()[(viewer + slot) % players] for slot in range(players)]
+    if game.phase in (Phase.LINE_EXPANSION, Phase.SETUP_SECOND_LINE):
+        grow = LAYOUT.part(row, "streets.may_grow")[:, 0]
+        legal = {(a - 149) // 2 for a in game.legal_actions()}
+        assert set(np.flatnonzero(grow).tolist()) == legal
+        assert LAYOUT.part(row, "players.growth")[0, 0] == len(legal)
+    if game.phase == Phase.SELECT_ACTIONS:
+        nexts = LAYOUT.part(row, "players.chooses_next")[:players, 0].tolist()
+        others = [s for s in range(1, players) if (viewer + s) % players in table.choosing]
+        assert nexts == [int(others[:1] == [slot]) for slot in range(players)]
+
+
+def test_any_seat_may_look() -> None:
+    game = Game(3, first_player=1, seed=0)
+    assert (observe(game) == observe(game, 1)).all()
+    assert LAYOUT.part(observe(game, 0), "players.decides")[:, 0].tolist() == [0, 1, 0, 0, 0]
+    with pytest.raises(ValueError, match="seat is 3; allowed: 0 to 2"):
+        observe(game, 3)
+
+
+def test_unlimited_markers_and_five_players_fit() -> None:
+    game = Game(5, "condensed", seed=0)
+    row = observe(game)
+    assert LAYOUT.part(row, "players.line_unlimited")[:, 0].tolist() == [1] * 5
+    assert row.dtype == np.uint8
+    assert GAME.itemsize < 512
