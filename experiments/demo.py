@@ -157,7 +157,7 @@ def _draw(path: Path, curve: list[CurvePoint]) -> None:
     )
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper left")
+    axes.legend(loc="center right")
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
     plt.close(figure)
