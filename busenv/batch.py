@@ -62,6 +62,8 @@ class Batch:
         self.rewards = np.zeros((num_games, MAX_PLAYERS), np.float32)
         self.over = np.zeros(num_games, np.bool_)
         self._rows = np.zeros((2, num_games, size), np.uint8)
+        self._scenes = np.zeros((num_games, batch.scene_length(self.board.array)), np.uint8)
+        self._painted = np.zeros((num_games, 2), np.int64)
         self._turn = 0
         self._bits = np.zeros((actions + 63) // 64, np.uint64)
         self._streams = np.zeros(num_games, np.uint64)
@@ -83,6 +85,8 @@ class Batch:
             self._rules,
             self._streams,
             self._episodes,
+            self._scenes,
+            self._painted,
             self.seats,
             self._rows[0],
             self.masks,
@@ -116,6 +120,8 @@ class Batch:
             self._rules,
             self._streams,
             self._episodes,
+            self._scenes,
+            self._painted,
             self._kind,
             self._same_step,
             actions,

@@ -23,6 +23,7 @@ from busenv.core import playout
 from busenv.core.layout import MAX_PLAYERS, MAX_SPACES
 from busenv.game import Game
 
+PLANES = ("intersections", "streets", "sites")
 VERSION = 1  # of the layout; a trained network fits one version only
 
 _HOURS = "now, at the next hour, at the one after"
@@ -33,7 +34,6 @@ _INTERSECTION = (
     ("passengers", 1, 15, "passengers at the intersection, waiting or indoors"),
     ("buildings", 3, 4, "houses, offices, pubs"),
     ("open_sites", 1, 4, "sites that may be built on now (R14)"),
-    ("free_sites", 1, 4, "sites not built on, in any zone"),
     ("waiting", 3, 15, f"passengers that find no matching building {_HOURS} (R16)"),
     ("vacant", 3, 4, f"matching buildings without a passenger {_HOURS} (R16)"),
     ("on_line", 5, 1, "whether the line of player 0..4 reaches it"),
@@ -128,7 +128,7 @@ class Part(NamedTuple):
 
     name: "block.feature", such as "players.buses".
     block: "intersections", "streets", "sites", "players" or "table".
-    columns: where it stands in each entry of its block, a slice of the last axis of `view`.
+    columns: which features of its block it is, a slice of the last axis of `view`.
     shape: (entries, width), or (width,) in the table.
     high: its values run from 0 to this in the known editions (at most 255 ever).
     meaning: in words.
@@ -143,11 +143,16 @@ class Part(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Where the entries of one kind stand in the row: `entries` rows of `width` features."""
+    """Where the entries of one kind stand in the row: `entries` of them, `width` features each.
+
+    planes: laid out feature by feature (all entries' first, then all their second, ...), not entry
+        by entry.
+    """
 
     start: int
     entries: int
     width: int
+    planes: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +188,9 @@ class ObservationLayout:
                 parts[full] = Part(full, block, columns, shape, high, meaning)
                 entry_scale += [1 / high] * width
                 column += width
-            blocks[block] = Block(start, entries, column)
-            scales += entry_scale * entries
+            planes = block in PLANES
+            blocks[block] = Block(start, entries, column, planes)
+            scales += np.repeat(entry_scale, entries).tolist() if planes else entry_scale * entries
             start += entries * column
         scale = np.array(scales, np.float32)
         scale.flags.writeable = False
@@ -206,9 +212,13 @@ class ObservationLayout:
 
         The table's is (..., width).
         """
-        start, entries, width = self.blocks[block]
+        start, entries, width, planes = self.blocks[block]
         part = observation[..., start : start + entries * width]
-        return part if block == "table" else part.reshape(*part.shape[:-1], entries, width)
+        if block == "table":
+            return part
+        if planes:
+            return part.reshape(*part.shape[:-1], width, entries).swapaxes(-1, -2)
+        return part.reshape(*part.shape[:-1], entries, width)
 
     def part(self, observation: np.ndarray, name: str) -> np.ndarray:
         """A part of observations (..., size) without copying: (..., *shape)."""

@@ -10,6 +10,7 @@ from busenv.core.layout import MAX_PLAYERS, OVER
 from busenv.core.legal import is_legal, legal_bits
 from busenv.core.observe import observe
 from busenv.core.playout import expand
+from busenv.core.scene import paint, scene_size
 from busenv.core.score import place
 from busenv.core.step import new_game, step
 
@@ -18,7 +19,7 @@ PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES = 0, 1, 2, 3
 
 
 @kernel
-def begin(g, b, rules, stream, episode):
+def begin(g, b, rules, stream, episode, painted):
     """Begin a game of a stream; players and first player depend on stream and episode only.
 
     `rules` holds one RULES record for each number of players that may be drawn, with that number
@@ -27,6 +28,7 @@ def begin(g, b, rules, stream, episode):
     draw = mix(stream + GOLDEN * np.uint64(episode))
     chosen = rules[below(draw, rules.shape[0])]
     new_game(g, b, chosen, below(mix(draw), chosen.players))
+    painted[:] = -1
 
 
 @kernel
@@ -56,9 +58,10 @@ def _pay(g, kind, deliveries, stones, out):
 
 
 @kernel
-def _look(g, b, bits, row, mask):
+def _look(g, b, bits, scene, painted, row, mask):
     """Write what the seat to decide sees, and its mask: all ones when the game is over."""
-    observe(g, b, g.seat, row)
+    paint(g, b, scene, painted)
+    observe(g, b, scene, g.seat, row)
     if g.phase == OVER:
         mask[:] = 1
     else:
@@ -67,11 +70,11 @@ def _look(g, b, bits, row, mask):
 
 
 @kernel
-def begin_all(games, board, rules, streams, episodes, seats, rows, masks, bits):
+def begin_all(games, board, rules, streams, episodes, scenes, painted, seats, rows, masks, bits):
     """Begin every game and look at it."""
     for i in range(games.shape[0]):
-        begin(games[i], board[0], rules, streams[i], episodes[i])
-        _look(games[i], board[0], bits, rows[i], masks[i])
+        begin(games[i], board[0], rules, streams[i], episodes[i], painted[i])
+        _look(games[i], board[0], bits, scenes[i], painted[i], rows[i], masks[i])
         seats[i] = games[i].seat
 
 
@@ -91,6 +94,8 @@ def advance(
     rules,
     streams,
     episodes,
+    scenes,
+    painted,
     kind,
     same_step,
     actions,
@@ -115,7 +120,7 @@ def advance(
         g = games[i]
         if g.phase == OVER:
             episodes[i] += 1
-            begin(g, board[0], rules, streams[i], episodes[i])
+            begin(g, board[0], rules, streams[i], episodes[i], painted[i])
             rewards[i, :] = 0.0
             over[i] = False
         else:
@@ -129,8 +134,8 @@ def advance(
                 last[i] = g
                 if same_step:
                     episodes[i] += 1
-                    begin(g, board[0], rules, streams[i], episodes[i])
-        _look(g, board[0], bits, rows[i], masks[i])
+                    begin(g, board[0], rules, streams[i], episodes[i], painted[i])
+        _look(g, board[0], bits, scenes[i], painted[i], rows[i], masks[i])
         seats[i] = g.seat
 
 
@@ -139,3 +144,9 @@ def streams_of(seed, first, out):
     """Random stream of each game of a batch; game `first + i` of a seed has one of its own."""
     for i in range(out.shape[0]):
         out[i] = seeded(seed, first + i)
+
+
+@kernel
+def scene_length(board):
+    """Length of a picture of a game (core.scene)."""
+    return np.int64(scene_size(board[0]))

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from busenv.core.cache import kernel
 
@@ -38,6 +40,62 @@ def lowest(typingctx: Any, word: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), codegen
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
+    """Where a byte of a contiguous array of bytes lies."""
+    return builder.gep(make_array(kind)(context, builder, array).data, [offset])
+
+
+@intrinsic
+def load_word(typingctx: Any, array: Any, offset: Any) -> Any:
+    """The eight bytes of a contiguous uint8 array from an offset on, as a uint64. Unchecked."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _pointer(context, builder, signature.args[0], *args)
+        loaded = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        loaded.align = 1
+        return loaded
+
+    return types.uint64(array, types.int64), codegen
+
+
+@intrinsic
+def copy_bytes(typingctx: Any, to: Any, at: Any, source: Any, first: Any, count: Any) -> Any:
+    """Copy `count` bytes between contiguous uint8 arrays that do not overlap. Unchecked."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        target = _pointer(context, builder, signature.args[0], args[0], args[1])
+        origin = _pointer(context, builder, signature.args[2], args[2], args[3])
+        cgutils.raw_memcpy(builder, target, origin, args[4], 1)
+        return context.get_dummy_value()
+
+    return types.void(to, types.int64, source, types.int64, types.int64), codegen
+
+
+@intrinsic
+def clear_bytes(typingctx: Any, array: Any, first: Any, count: Any) -> Any:
+    """Set `count` bytes of a contiguous uint8 array to 0. Unchecked."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        target = _pointer(context, builder, signature.args[0], args[0], args[1])
+        cgutils.memset(builder, target, args[2], 0)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), codegen
+
+
+@kernel
+def spread(byte):
+    """The bits of a byte as the bytes of a word: byte k is 1 when bit k is set."""
+    low = ((byte & np.uint64(0x7F)) * np.uint64(0x0002040810204081)) & np.uint64(0x0101010101010101)
+    return low | ((byte & np.uint64(0x80)) << np.uint64(49))
+
+
+@kernel
+def sum_bytes(word):
+    """Sum of the eight bytes of a word, below 256."""
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
 @kernel

@@ -71,6 +71,8 @@ GAME = np.dtype(
         ("deliveries", _H, MAX_PLAYERS),
         ("last_delivery", _H, MAX_PLAYERS),  # its number among all deliveries of the game
         ("delivered", _H),  # all deliveries so far
+        ("lines_changed", _H),  # counts what changes lines, and what changes the city around them,
+        ("city_changed", _H),  # so that a picture of either need not be painted anew (core.scene)
         ("round", _H),
         ("passengers", _B, MAX_INTERSECTIONS),
         ("spaces", _B, (7, MAX_SPACES)),  # whose marker lies on each space
@@ -104,7 +106,7 @@ GAME = np.dtype(
         ("space_limit", _B),
         ("bus_limit", _B),
         ("final_segment", _B),
-        ("spare", _B),  # fills the last word, so that equal games have equal bytes
+        ("spare", _B, 5),  # fills the last word, so that equal games have equal bytes
     ],
     align=True,
 )

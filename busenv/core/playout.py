@@ -13,6 +13,7 @@ from busenv.core.cache import kernel
 from busenv.core.layout import MAX_PLAYERS, OVER
 from busenv.core.legal import is_legal, legal_bits, random_action
 from busenv.core.observe import observe, size
+from busenv.core.scene import paint, scene_size
 from busenv.core.score import place
 from busenv.core.step import new_game, step
 
@@ -150,5 +151,9 @@ def observation_size(board):
 @kernel
 def observe_seats(games, board, seats, rows):
     """Write what one seat of each game sees into rows of bytes (uint8, one row a game)."""
+    scene = np.zeros(scene_size(board[0]), np.uint8)
+    painted = np.empty(2, np.int64)
     for i in range(games.shape[0]):
-        observe(games[i], board[0], seats[i], rows[i])
+        painted[:] = -1
+        paint(games[i], board[0], scene, painted)
+        observe(games[i], board[0], scene, seats[i], rows[i])

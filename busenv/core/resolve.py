@@ -134,6 +134,7 @@ def resolve(g, b):
 def build(g, b, site, kind):
     """Erect a building (R14) and move on to the next zone when the lowest is full."""
     place, intersection = bit(site), bit(b.site_intersection[site])
+    g.city_changed += 1
     g.free_sites &= ~place
     g.type_sites[kind] |= place
     g.built[kind] |= intersection
@@ -144,6 +145,7 @@ def build(g, b, site, kind):
 @kernel
 def arrive(g, b, to_first):
     """Passengers arrive: some at the first station, the rest at the other (R13)."""
+    g.city_changed += 1
     arriving = min(g.power, g.supply)
     g.supply -= arriving
     for k in range(2):
@@ -162,6 +164,7 @@ def matching(g, b, intersection):
 @kernel
 def set_time(g, b, stopped):
     """Clock (R15), and who waits and what is free from now on (R16)."""
+    g.city_changed += 1
     if not stopped:
         g.clock = g.clock + 1 if g.clock < 2 else 0
     g.action = ACT_VROOM
@@ -185,6 +188,7 @@ def set_time(g, b, stopped):
 @kernel
 def pick_up(g, b, intersection):
     """A waiting passenger gets on a bus (R17)."""
+    g.city_changed += 1
     g.passengers[intersection] -= 1
     if g.passengers[intersection] == 0:
         g.peopled &= ~bit(intersection)
@@ -196,6 +200,7 @@ def pick_up(g, b, intersection):
 @kernel
 def set_down(g, b, intersection):
     """The passenger gets off and into a free building: a point (R17)."""
+    g.city_changed += 1
     g.passengers[intersection] += 1
     g.peopled |= bit(intersection)
     if g.passengers[intersection] == matching(g, b, intersection):

@@ -37,7 +37,9 @@ from busenv.core.resolve import arrive, build, pick_up, resolve, set_down, set_t
 def new_game(g, b, rules, first):
     """Set up a game (R1): `rules` is a RULES record, `first` the starting player."""
     players = rules.players
-    g.spare = 0
+    g.spare[:] = 0
+    g.lines_changed = 0
+    g.city_changed = 0
     g.line[:] = ZERO
     g.marked[:] = ZERO
     g.grow_head[:] = ZERO
@@ -244,6 +246,7 @@ def step(g, b, action):
         arrive(g, b, action - b.first_split)
     elif phase == CLOCK:
         if action > b.first_clock:
+            g.city_changed += 1
             g.stones[g.seat] += 1
             g.clock_stones -= 1
             if g.clock_stones == 0:

@@ -1,0 +1,175 @@
+"""A picture of the city and the lines, seats as they are; core.observe turns it to a viewer.
+
+Most decisions choose actions and change neither city nor lines, so a picture is kept and painted
+anew only where it has changed. It is laid out in planes: all intersections' first feature, then
+all their second one, and so on (busenv.observation names them).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv.core.bits import ONE, ZERO, clear_bytes, load_word, lowest, popcount, spread, sum_bytes
+from busenv.core.cache import kernel
+from busenv.core.layout import MAX_PLAYERS
+from busenv.core.lines import growth
+from busenv.core.score import place
+
+# Planes of intersections: passengers, three of buildings, ...
+I_BUILDINGS, I_OPEN, I_WAITING, I_VACANT, I_LINE, I_END, PER_INTERSECTION = 1, 4, 5, 8, 11, 16, 21
+S_LINE, S_GROW, PER_STREET = 0, 5, 10
+PER_SITE = 4
+# Of each seat, behind the planes: reached, growth, place, order of the last delivery, three
+# waiting, three vacant.
+M_REACHED, M_GROWTH, M_PLACE, M_ORDER, M_WAITING, M_VACANT, PER_SEAT = 0, 1, 2, 3, 4, 7, 10
+
+
+@kernel
+def streets_at(b):
+    """Where the planes of streets begin."""
+    return PER_INTERSECTION * np.int64(b.intersections)
+
+
+@kernel
+def sites_at(b):
+    """Where the planes of sites begin."""
+    return streets_at(b) + PER_STREET * np.int64(b.streets)
+
+
+@kernel
+def seats_at(b):
+    """Where the planes end and the sums by seat begin."""
+    return sites_at(b) + PER_SITE * np.int64(b.sites)
+
+
+@kernel
+def scene_size(b):
+    """Length of a picture."""
+    return seats_at(b) + PER_SEAT * MAX_PLAYERS
+
+
+@kernel
+def _paint_city(g, b, scene):
+    """Passengers, buildings, sites; who waits, what is free, for three hours; the standing."""
+    width, sites = np.int64(b.intersections), np.int64(b.sites)
+    clear_bytes(scene, 0, I_WAITING * width)
+    site_planes = sites_at(b)
+    clear_bytes(scene, site_planes, PER_SITE * sites)
+    for kind in range(3):
+        plane = (I_BUILDINGS + kind) * width
+        rest = g.type_sites[kind]
+        while rest != ZERO:
+            site = np.int64(lowest(rest))
+            scene[site_planes + kind * sites + site] = 1
+            scene[plane + b.site_intersection[site]] += 1
+            rest &= rest - ONE
+    rest = g.free_sites & b.zone_sites[g.zone] if g.free_sites != ZERO else ZERO
+    while rest != ZERO:
+        site = np.int64(lowest(rest))
+        scene[site_planes + 3 * sites + site] = 1
+        scene[I_OPEN * width + b.site_intersection[site]] += 1
+        rest &= rest - ONE
+    for seat in range(g.players):
+        sums, order = seats_at(b) + PER_SEAT * seat, 0
+        for other in range(g.players):
+            order += 0 < g.last_delivery[other] <= g.last_delivery[seat]
+        scene[sums + M_ORDER] = order
+        scene[sums + M_PLACE] = place(g, seat)
+    for i in range(width):
+        scene[i] = g.passengers[i]
+    for hour in range(3):
+        kind = g.clock + hour if g.clock + hour < 3 else g.clock + hour - 3
+        homes = scene[(I_BUILDINGS + kind) * width : (I_BUILDINGS + kind + 1) * width]
+        waiting = scene[(I_WAITING + hour) * width : (I_WAITING + hour + 1) * width]
+        vacant = scene[(I_VACANT + hour) * width : (I_VACANT + hour + 1) * width]
+        for i in range(width):
+            served = min(scene[i], homes[i])
+            waiting[i] = scene[i] - served
+            vacant[i] = homes[i] - served
+
+
+@kernel
+def _add_streets(low, high, amount, plane):
+    """Add to a plane at every street of a set."""
+    while low != ZERO:
+        plane[np.int64(lowest(low))] += amount
+        low &= low - ONE
+    while high != ZERO:
+        plane[64 + np.int64(lowest(high))] += amount
+        high &= high - ONE
+
+
+@kernel
+def _paint_lines(g, b, scene):
+    """Each seat's line: streets, reach, ends, and where it may grow."""
+    width, streets = np.int64(b.intersections), np.int64(b.streets)
+    first = streets_at(b)
+    clear_bytes(scene, I_LINE * width, sites_at(b) - I_LINE * width)
+    for seat in range(g.players):
+        sums = seats_at(b) + PER_SEAT * seat
+        scene[sums + M_REACHED] = popcount(g.reach[seat])
+        scene[sums + M_GROWTH] = 0
+        rest = g.reach[seat]
+        if rest == ZERO:
+            continue
+        while rest != ZERO:
+            scene[(I_LINE + seat) * width + np.int64(lowest(rest))] = 1
+            rest &= rest - ONE
+        head, tail = g.head[seat], g.tail[seat]
+        scene[(I_END + seat) * width + head] += 2
+        scene[(I_END + seat) * width + tail] += 1
+        line = scene[first + (S_LINE + seat) * streets : first + (S_LINE + seat + 1) * streets]
+        _add_streets(g.line[seat, 0], g.line[seat, 1], 1, line)
+        line[g.head_street[seat]] += 2
+        line[g.tail_street[seat]] += 1
+        if g.line_markers[seat] == 0:
+            continue
+        grow = scene[first + (S_GROW + seat) * streets : first + (S_GROW + seat + 1) * streets]
+        low, high = growth(g, b, seat, head)
+        _add_streets(low, high, 2, grow)
+        if tail != head:
+            tail_low, tail_high = growth(g, b, seat, tail)
+            _add_streets(tail_low, tail_high, 1, grow)
+            low |= tail_low
+            high |= tail_high
+        scene[sums + M_GROWTH] = popcount(low) + popcount(high)
+
+
+@kernel
+def _add_up(g, b, scene):
+    """Waiting passengers and free buildings along each seat's line, for the three hours."""
+    width = np.int64(b.intersections)
+    for seat in range(g.players):
+        w0 = w1 = w2 = v0 = v1 = v2 = ZERO
+        reach, at = g.reach[seat], I_WAITING * width
+        while reach != ZERO:  # eight intersections at a time, a byte each; no sum reaches 256
+            along = spread(reach & np.uint64(255)) * np.uint64(255)
+            w0 += load_word(scene, at) & along
+            w1 += load_word(scene, at + width) & along
+            w2 += load_word(scene, at + 2 * width) & along
+            v0 += load_word(scene, at + 3 * width) & along
+            v1 += load_word(scene, at + 4 * width) & along
+            v2 += load_word(scene, at + 5 * width) & along
+            reach >>= np.uint64(8)
+            at += 8
+        sums = seats_at(b) + PER_SEAT * seat
+        scene[sums + M_WAITING] = sum_bytes(w0)
+        scene[sums + M_WAITING + 1] = sum_bytes(w1)
+        scene[sums + M_WAITING + 2] = sum_bytes(w2)
+        scene[sums + M_VACANT] = sum_bytes(v0)
+        scene[sums + M_VACANT + 1] = sum_bytes(v1)
+        scene[sums + M_VACANT + 2] = sum_bytes(v2)
+
+
+@kernel
+def paint(g, b, scene, painted):
+    """Bring a picture up to date. `painted` (int64, two) tells what it shows; -1 for nothing."""
+    lines, city = painted[0] != g.lines_changed, painted[1] != g.city_changed
+    if city:
+        _paint_city(g, b, scene)
+        painted[1] = g.city_changed
+    if lines:
+        _paint_lines(g, b, scene)
+        painted[0] = g.lines_changed
+    if lines or city:
+        _add_up(g, b, scene)
