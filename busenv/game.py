@@ -11,7 +11,7 @@ import numpy as np
 from busenv.actions import Phase, describe_action
 from busenv.board import Board, as_board
 from busenv.core import playout
-from busenv.core.layout import GAME
+from busenv.core.layout import GAME, OVER
 from busenv.files import write_whole
 from busenv.position import Position, read_position
 from busenv.record import Record, RecordError
@@ -101,7 +101,7 @@ class Game:
     @property
     def is_over(self) -> bool:
         """Whether the game has ended (R15, R19)."""
-        return bool(self._state["phase"] == Phase.OVER)
+        return int(self._state["phase"]) == OVER
 
     @property
     def ending(self) -> str:
@@ -185,7 +185,8 @@ class Game:
         """An independent copy."""
         copy = object.__new__(Game)
         copy._rules, copy._seed, copy.board = self._rules, self._seed, self.board
-        copy._array = self._array.copy()
+        # Copying bytes is far quicker than copying a record field by field.
+        copy._array = self._array.view(np.uint8).copy().view(GAME)
         copy._state = copy._array[0]
         copy._bits = self._bits.copy()
         copy._history = self._history.copy()

@@ -171,7 +171,10 @@ class ObservationLayout:
     scale: np.ndarray
 
     def __init__(self, board: Board) -> None:
-        blocks, parts, scales, start = {}, {}, [], 0
+        start = 0
+        blocks: dict[str, Block] = {}
+        parts: dict[str, Part] = {}
+        scales: list[float] = []
         for block, entries, features in (
             ("intersections", len(board.intersections), _INTERSECTION),
             ("streets", len(board.streets), _STREET),
