@@ -19,8 +19,11 @@ from busenv.playouts import Playouts, random_playouts
 from busenv.position import Position
 from busenv.record import Record, RecordError
 from busenv.rules import EDITIONS, Rules
+from busenv.vector import register as _register
 
 __version__ = "0.1.0"
+
+_register()
 
 __all__ = [
     "EDITIONS",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise, repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from busenv.board import Board, as_board
-from busenv.core import batch
-from busenv.core.layout import GAME, MAX_PLAYERS
+from busenv.core import batch, bots
+from busenv.core.layout import GAME, MAX_PLAYERS, OVER
 from busenv.core.playout import observation_size
 from busenv.game import IllegalActionError, check_seed
-from busenv.rewards import REWARDS, check_reward
+from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, check_players
+
+OPPONENTS = {"random": bots.RANDOM, "greedy": bots.GREEDY}
 
 
 class Batch:
@@ -28,8 +34,13 @@ class Batch:
         game. finals: GAME, (N,), the final state of the last game that ended in each place.
 
     num_players: 3, 4 or 5, or several of them to draw from for each game.
-    reward: a name in `busenv.REWARDS`.
+    reward: a name in `busenv.rewards.REWARDS`, or a function (see there).
+    opponent: None, or "random" or "greedy": then one seat of each game is a learner's and the
+        others are played by that compiled bot inside of each step.
+    learner_seat: with an opponent, the learner's seat; by default game i's is seat i mod 3 (or 4,
+        or 5, the smallest number of players).
     same_step: begin a new game in the step that ends one, not in the one after.
+    threads: how many share the work of a step. Results do not depend on it.
     first_game: game i of the batch is drawn as game `first_game + i` of the seed, whatever N.
     """
 
@@ -39,22 +50,30 @@ class Batch:
         num_players: int | Sequence[int] = 4,
         rules: str | Rules = "capstone-2024",
         board: str | Path | Board = "city",
-        reward: str = "win",
+        reward: str | Reward = "win",
+        opponent: str | None = None,
+        learner_seat: int | None = None,
         same_step: bool = False,
+        threads: int = 1,
         first_game: int = 0,
     ) -> None:
         if num_games < 1:
             raise ValueError(f"num_games is {num_games!r}; allowed: 1 or more")
-        counts = [num_players] if isinstance(num_players, int) else list(num_players)
+        if not 1 <= threads <= num_games:
+            raise ValueError(f"threads is {threads!r}; allowed: 1 to the number of games")
+        if first_game < 0:
+            raise ValueError(f"first_game is {first_game!r}; allowed: 0 or more")
+        counts = list(num_players) if isinstance(num_players, Sequence) else [num_players]
         if not counts:
             raise ValueError("num_players is empty; allowed: 3, 4 or 5, or several of them")
         self.board = as_board(board)
         self._rules = np.concatenate([as_rules(rules).record(check_players(n)) for n in counts])
-        self._kind = REWARDS[check_reward(reward)]
+        self._kind = reward_kind(reward)
+        self._reward = reward if callable(reward) else None
+        self._bots = _bots(opponent, learner_seat, min(counts), num_games, first_game)
         self._same_step = same_step
         self._first_game = first_game
-        size = observation_size(self.board.array)
-        actions = self.board.num_actions
+        size, actions = observation_size(self.board.array), self.board.num_actions
         self.games = np.zeros(num_games, GAME)
         self.finals = np.zeros(num_games, GAME)
         self.seats = np.zeros(num_games, np.int64)
@@ -62,12 +81,19 @@ class Batch:
         self.rewards = np.zeros((num_games, MAX_PLAYERS), np.float32)
         self.over = np.zeros(num_games, np.bool_)
         self._rows = np.zeros((2, num_games, size), np.uint8)
-        self._scenes = np.zeros((num_games, batch.scene_length(self.board.array)), np.uint8)
-        self._painted = np.zeros((num_games, 2), np.int64)
         self._turn = 0
-        self._bits = np.zeros((actions + 63) // 64, np.uint64)
         self._streams = np.zeros(num_games, np.uint64)
         self._episodes = np.zeros(num_games, np.int64)
+        self._plies = np.zeros(num_games, np.int64)
+        self._scenes = np.zeros((num_games, batch.scene_length(self.board.array)), np.uint8)
+        self._painted = np.zeros((num_games, 2), np.int64)
+        cuts = np.linspace(0, num_games, threads + 1).astype(int)
+        self._parts = [slice(a, b) for a, b in pairwise(cuts)]
+        # Room for each thread: a bitset, a game to look ahead in, points and stones before a step.
+        self._bits = np.zeros((threads, (actions + 63) // 64), np.uint64)
+        self._ahead = np.zeros((threads, 1), GAME)
+        self._before = np.zeros((threads, 2, MAX_PLAYERS), np.float64)
+        self._pool: ThreadPoolExecutor | None = None
 
     @property
     def observations(self) -> np.ndarray:
@@ -78,6 +104,9 @@ class Batch:
         """Begin every game anew from a seed."""
         batch.streams_of(np.uint64(check_seed(seed)), self._first_game, self._streams)
         self._episodes[:] = 0
+        self._plies[:] = 0
+        self.over[:] = False
+        self.rewards[:] = 0
         self._turn = 0
         batch.begin_all(
             self.games,
@@ -85,12 +114,15 @@ class Batch:
             self._rules,
             self._streams,
             self._episodes,
+            self._plies,
+            self._bots,
             self._scenes,
             self._painted,
             self.seats,
             self._rows[0],
             self.masks,
-            self._bits,
+            self._bits[0],
+            self._ahead[0],
         )
 
     def step(self, actions: np.ndarray) -> None:
@@ -105,7 +137,7 @@ class Batch:
                 f"actions have shape {actions.shape} and dtype {actions.dtype}; "
                 f"allowed: whole numbers of shape {self.seats.shape}"
             )
-        actions = actions.astype(np.int64, copy=False)
+        actions = np.ascontiguousarray(actions, np.int64)
         wrong = batch.first_illegal(self.games, self.board.array, actions)
         if wrong >= 0:
             legal = np.flatnonzero(self.masks[wrong]).tolist()
@@ -113,23 +145,72 @@ class Batch:
                 f"action {actions[wrong]} of game {wrong} is illegal for seat "
                 f"{self.seats[wrong]}; legal: {legal}"
             )
+        before = self.games.copy() if self._reward else None
         self._turn = 1 - self._turn
+        if len(self._parts) == 1:
+            self._advance(0, actions)
+        else:
+            if self._pool is None or self._pool_process != os.getpid():  # threads do not survive a fork
+                self._pool = ThreadPoolExecutor(len(self._parts))
+                self._pool_process = os.getpid()
+            numbers = range(len(self._parts))
+            for _ in self._pool.map(self._advance, numbers, repeat(actions)):
+                pass
+        if self._reward and before is not None:
+            self._pay(before)
+
+    def _advance(self, number: int, actions: np.ndarray) -> None:
+        """Step one thread's part of the games."""
+        part = self._parts[number]
         batch.advance(
-            self.games,
+            self.games[part],
             self.board.array,
             self._rules,
-            self._streams,
-            self._episodes,
-            self._scenes,
-            self._painted,
+            self._streams[part],
+            self._episodes[part],
+            self._plies[part],
+            self._bots[part],
+            self._scenes[part],
+            self._painted[part],
             self._kind,
             self._same_step,
-            actions,
-            self.seats,
-            self.rewards,
-            self.over,
-            self._rows[self._turn],
-            self.masks,
-            self.finals,
-            self._bits,
+            actions[part],
+            self.seats[part],
+            self.rewards[part],
+            self.over[part],
+            self._rows[self._turn, part],
+            self.masks[part],
+            self.finals[part],
+            self._bits[number],
+            self._ahead[number],
+            self._before[number],
         )
+
+    def _pay(self, before: np.ndarray) -> None:
+        """Have the caller's function pay, but for games that began anew."""
+        after = self.games.copy()
+        after[self.over] = self.finals[self.over]
+        assert self._reward is not None
+        self._reward(before, after, self.rewards)
+        self.rewards[before["phase"] == OVER] = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pool": None}
+
+
+def _bots(
+    opponent: str | None, learner_seat: int | None, players: int, num_games: int, first_game: int
+) -> np.ndarray:
+    """Kind of bot at each seat of each game: uint8, (N, 5)."""
+    if opponent is None:
+        if learner_seat is not None:
+            raise ValueError("learner_seat goes with an opponent")
+        return np.zeros((num_games, MAX_PLAYERS), np.uint8)
+    if opponent not in OPPONENTS:
+        raise ValueError(f"unknown opponent {opponent!r}; allowed: None or one of {[*OPPONENTS]}")
+    if learner_seat is not None and learner_seat not in range(players):
+        raise ValueError(f"learner_seat is {learner_seat!r}; allowed: 0 to {players - 1}")
+    kinds = np.full((num_games, MAX_PLAYERS), OPPONENTS[opponent], np.uint8)
+    games = np.arange(num_games)
+    kinds[games, (games + first_game) % players if learner_seat is None else learner_seat] = 0
+    return kinds

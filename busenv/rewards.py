@@ -7,25 +7,43 @@ Each decision pays every seat, the losers too. With n players:
     place        at the end      1 for first, evenly down to -1 for last    zero    -1..1
     margin       as it happens   own points less the others' mean points    zero    about -20..20
     deliveries   as it happens   passengers that the seat delivered (R17)   0 or 1  0..about 20
+    shaped       as it happens   win, and the change of a potential         zero    -1/(n-1)..1
 
 Points are deliveries minus time stones (R20), so what `margin` pays over a game is the final
 margin, and a time stone costs its taker at once.
+
+`shaped` adds to `win` the change of a tenth of the margin, and takes all of it back at the end (the
+potential of a finished game is 0). Over a game these changes cancel, so with a discount of 1 it
+pays what `win` pays and leaves the best policy alone (Ng, Harada and Russell 1999).
+
+A reward may also be a function `pay(before, after, rewards)`: it is given the states of N games
+before and after a step (GAME arrays, see busenv.core.layout; not to be changed) and writes the
+rewards, float32 of shape (N, 5), by seat. It is not asked about games that begin anew.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from busenv.core import batch
+
+Reward = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 REWARDS: dict[str, int] = {
     "win": batch.PAY_WIN,
     "place": batch.PAY_PLACE,
     "margin": batch.PAY_MARGIN,
     "deliveries": batch.PAY_DELIVERIES,
+    "shaped": batch.PAY_SHAPED,
 }
 
 
-def check_reward(reward: str) -> str:
-    """The name of a reward, if it is one."""
+def reward_kind(reward: str | Reward) -> int:
+    """The core's number for a reward."""
+    if callable(reward):
+        return batch.PAY_NOTHING
     if reward not in REWARDS:
-        raise ValueError(f"unknown reward {reward!r}; allowed: {[*REWARDS]}")
-    return reward
+        raise ValueError(f"unknown reward {reward!r}; allowed: a function or one of {[*REWARDS]}")
+    return REWARDS[reward]

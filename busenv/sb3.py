@@ -6,35 +6,42 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 
 from busenv.batch import Batch
+from busenv.vector import spaces_of
 
 
 class BusVecEnv(VecEnv):
-    """N games, one decision of each a step, whoever's turn it is.
+    """N games, one decision of each a step; a game that ends begins anew at once.
 
-    The observation, mask and reward of a step are those of the seat that acts; `acted` tells which
-    that was and `batch.rewards` what every seat was paid. A learner that treats each row as one
-    player's trajectory must go by these (train.rollout does).
+    With an opponent ("random" or "greedy", played in compiled code) each row is one learner's seat,
+    as Stable-Baselines3 takes it to be: MaskablePPO learns from it as it is.
+
+        model = MaskablePPO("MlpPolicy", BusVecEnv(64, opponent="greedy"))
+
+    Without one every decision of every game comes up, whoever's turn it is. The observation, mask
+    and reward of a step are then those of the seat that acts; `acted` tells which that was and
+    `batch.rewards` what every seat was paid. A learner that treats each row as one player's
+    trajectory must go by these, as `train.rollout` does.
+
+    `infos` hold `{"episode": {"r", "l", "t"}}` for games that ended, r being the reward of the
+    learner (without an opponent, of the seat that acted last) over the game, l its decisions.
+
+    num_envs: N. settings: as for `busenv.batch.Batch`.
     """
 
     render_mode = None
 
     def __init__(self, num_envs: int, **settings: Any) -> None:
-        """num_envs: N. settings: as for `busenv.batch.Batch`."""
         self.batch = Batch(num_envs, same_step=True, **settings)
-        size = self.batch.observations.shape[1]
         self.acted = np.zeros(num_envs, np.int64)
         self._rows = np.arange(num_envs)
-        self._infos: list[dict[str, Any]] = [{} for _ in range(num_envs)]
+        self._returns = np.zeros_like(self.batch.rewards)
+        self._lengths = np.zeros(num_envs, np.int64)
+        self._no_infos: list[dict[str, Any]] = [{} for _ in range(num_envs)]
         self._seed = 0
-        super().__init__(
-            num_envs,
-            spaces.Box(0, 255, (size,), np.uint8),
-            spaces.Discrete(self.batch.board.num_actions),
-        )
+        super().__init__(num_envs, *spaces_of(self.batch))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Seed of the next reset."""
@@ -44,18 +51,35 @@ class BusVecEnv(VecEnv):
     def reset(self) -> np.ndarray:
         """Begin every game anew."""
         self.batch.reset(self._seed)
+        self._returns[:] = 0
+        self._lengths[:] = 0
         return self.batch.observations
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take note of the actions of the next step."""
-        self._actions = np.ascontiguousarray(actions, np.int64)
+        self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Take one decision in every game; a game that ends begins anew at once."""
-        self.acted[:] = self.batch.seats
+        """Take one decision in every game."""
+        np.copyto(self.acted, self.batch.seats)
         self.batch.step(self._actions)
+        self._returns += self.batch.rewards
+        self._lengths += 1
         rewards = self.batch.rewards[self._rows, self.acted]
-        return self.batch.observations, rewards, self.batch.over.copy(), self._infos
+        over = self.batch.over.copy()
+        return self.batch.observations, rewards, over, self._infos(np.flatnonzero(over))
+
+    def _infos(self, ended: np.ndarray) -> list[dict[str, Any]]:
+        """One dict a game, all of them empty and the same objects but for games that ended."""
+        if not ended.size:
+            return self._no_infos
+        infos = self._no_infos.copy()
+        for i in ended.tolist():
+            total = float(self._returns[i, self.acted[i]])
+            infos[i] = {"episode": {"r": total, "l": int(self._lengths[i]), "t": 0.0}}
+        self._returns[ended] = 0
+        self._lengths[ended] = 0
+        return infos
 
     def action_masks(self) -> np.ndarray:
         """What is legal: bool, (N, num_actions)."""

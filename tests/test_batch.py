@@ -177,7 +177,7 @@ def test_observations_of_two_steps_stand_side_by_side() -> None:
         ({"num_games": 0}, "num_games is 0"),
         ({"num_players": []}, "num_players is empty"),
         ({"num_players": [3, 6]}, "num_players is 6"),
-        ({"reward": "gold"}, r"unknown reward 'gold'; allowed: \['win'"),
+        ({"reward": "gold"}, r"unknown reward 'gold'; allowed: a function or one of \['win'"),
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.core.bits import GOLDEN, below, mix, seeded
+from busenv.core.bots import GREEDY, greedy_action
 from busenv.core.cache import kernel
 from busenv.core.layout import MAX_PLAYERS, OVER
-from busenv.core.legal import is_legal, legal_bits
+from busenv.core.legal import is_legal, legal_bits, random_action
 from busenv.core.observe import observe
 from busenv.core.playout import expand
 from busenv.core.scene import paint, scene_size
 from busenv.core.score import place
 from busenv.core.step import new_game, step
 
-# Kinds of reward (busenv.rewards).
-PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES = 0, 1, 2, 3
+# Kinds of reward (busenv.rewards). PAY_NOTHING leaves paying to the caller.
+PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES, PAY_SHAPED, PAY_NOTHING = range(6)
+SHAPING = 0.1  # weight of the margin in the potential of PAY_SHAPED
 
 
 @kernel
@@ -32,29 +34,62 @@ def begin(g, b, rules, stream, episode, painted):
 
 
 @kernel
-def _pay(g, kind, deliveries, stones, out):
-    """Rewards by seat for one decision, given deliveries and stones before it."""
+def _pay_end(g, kind, out):
+    """Add what the end of a game pays for the places."""
+    last = g.players - 1.0
+    for seat in range(g.players):
+        rank = place(g, seat)
+        if kind == PAY_PLACE:
+            out[seat] += 1.0 - 2.0 * rank / last
+        else:
+            out[seat] += 1.0 if rank == 0 else -1.0 / last
+
+
+@kernel
+def _margin(points, seat, players):
+    """Points of a seat less the mean of the others'."""
+    others = 0.0
+    for other in range(players):
+        others += points[other]
+    return points[seat] - (others - points[seat]) / (players - 1.0)
+
+
+@kernel
+def pay(g, kind, deliveries, stones, out):
+    """Write the rewards by seat for what happened since `deliveries` and `stones` (float64)."""
     out[:] = 0.0
-    players = g.players
-    if kind == PAY_WIN or kind == PAY_PLACE:
-        if g.phase == OVER:
-            for seat in range(players):
-                rank = place(g, seat)
-                if kind == PAY_PLACE:
-                    out[seat] = 1.0 - 2.0 * rank / (players - 1.0)
-                else:
-                    out[seat] = 1.0 if rank == 0 else -1.0 / (players - 1.0)
+    if kind == PAY_NOTHING:
         return
-    total = 0.0
-    for seat in range(players):
-        gain = np.float64(g.deliveries[seat]) - np.float64(deliveries[seat])
-        if kind == PAY_MARGIN:
-            gain -= np.float64(g.stones[seat]) - np.float64(stones[seat])
-        out[seat] = gain
-        total += gain
-    if kind == PAY_MARGIN:
-        for seat in range(players):
-            out[seat] -= (total - out[seat]) / (players - 1.0)
+    if kind == PAY_DELIVERIES:
+        for seat in range(g.players):
+            out[seat] = g.deliveries[seat] - deliveries[seat]
+        return
+    over = g.phase == OVER
+    if over and kind != PAY_MARGIN:
+        _pay_end(g, kind, out)
+    if kind == PAY_MARGIN or kind == PAY_SHAPED:
+        weight = 1.0 if kind == PAY_MARGIN else SHAPING
+        for seat in range(g.players):
+            stones[seat] = deliveries[seat] - stones[seat]
+            deliveries[seat] = np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
+        for seat in range(g.players):
+            # The potential of a finished game is 0, or shaping would change what is best.
+            after = 0.0 if over and kind == PAY_SHAPED else _margin(deliveries, seat, g.players)
+            out[seat] += weight * (after - _margin(stones, seat, g.players))
+
+
+@kernel
+def _run_bots(g, b, bots, scratch, bits, stream, ply):
+    """Let bots decide until a seat without one is to; returns the number of their decisions."""
+    while g.phase != OVER and bots[g.seat] != 0:
+        noise = mix(stream ^ mix(np.uint64(ply) + GOLDEN))
+        if bots[g.seat] == GREEDY:
+            action = greedy_action(g, b, scratch, bits, noise)
+        else:
+            action = random_action(g, b, noise)
+        step(g, b, action)
+        ply += 1
+    return ply
 
 
 @kernel
@@ -70,10 +105,26 @@ def _look(g, b, bits, scene, painted, row, mask):
 
 
 @kernel
-def begin_all(games, board, rules, streams, episodes, scenes, painted, seats, rows, masks, bits):
-    """Begin every game and look at it."""
+def begin_all(
+    games,
+    board,
+    rules,
+    streams,
+    episodes,
+    plies,
+    bots,
+    scenes,
+    painted,
+    seats,
+    rows,
+    masks,
+    bits,
+    scratch,
+):
+    """Begin every game, let bots decide that are first, and look."""
     for i in range(games.shape[0]):
         begin(games[i], board[0], rules, streams[i], episodes[i], painted[i])
+        plies[i] = _run_bots(games[i], board[0], bots[i], scratch, bits, streams[i], plies[i])
         _look(games[i], board[0], bits, scenes[i], painted[i], rows[i], masks[i])
         seats[i] = games[i].seat
 
@@ -94,6 +145,8 @@ def advance(
     rules,
     streams,
     episodes,
+    plies,
+    bots,
     scenes,
     painted,
     kind,
@@ -106,21 +159,25 @@ def advance(
     masks,
     last,
     bits,
+    scratch,
+    before,
 ):
     """Take one decision in every game; the actions must be legal.
 
-    A game that was over begins anew instead (its action is ignored, its rewards are 0); with
-    `same_step` it does so at once after its last decision. `rewards` (float32, one row a game, by
-    seat) and `over` tell of this decision, `seats`, `rows` and `masks` of the next one. `last`
-    keeps the final state of each game that ended.
+    Seats with a bot (`bots`, uint8, one row a game, by seat; 0 for none) decide by themselves
+    until one without is to. A game that was over begins anew instead (its action is ignored, its
+    rewards are 0); with `same_step` it does so at once after its last decision. `rewards` (float32,
+    one row a game, by seat) and `over` tell of this decision and those of bots after it, `seats`,
+    `rows` and `masks` of the next one. `last` keeps the final state of each game that ended.
+    `bits`, `scratch` (GAME, one) and `before` (float64, 2 by 5) are room to work in.
     """
-    deliveries = np.empty(MAX_PLAYERS, np.int64)
-    stones = np.empty(MAX_PLAYERS, np.int64)
+    deliveries, stones = before[0], before[1]
     for i in range(games.shape[0]):
         g = games[i]
         if g.phase == OVER:
             episodes[i] += 1
             begin(g, board[0], rules, streams[i], episodes[i], painted[i])
+            plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
             rewards[i, :] = 0.0
             over[i] = False
         else:
@@ -128,13 +185,15 @@ def advance(
                 deliveries[seat] = g.deliveries[seat]
                 stones[seat] = g.stones[seat]
             step(g, board[0], actions[i])
-            _pay(g, kind, deliveries, stones, rewards[i])
+            plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
+            pay(g, kind, deliveries, stones, rewards[i])
             over[i] = g.phase == OVER
             if over[i]:
                 last[i] = g
                 if same_step:
                     episodes[i] += 1
                     begin(g, board[0], rules, streams[i], episodes[i], painted[i])
+                    plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
         _look(g, board[0], bits, scenes[i], painted[i], rows[i], masks[i])
         seats[i] = g.seat
 
@@ -150,3 +209,9 @@ def streams_of(seed, first, out):
 def scene_length(board):
     """Length of a picture of a game (core.scene)."""
     return np.int64(scene_size(board[0]))
+
+
+@kernel
+def pay_one(game, kind, deliveries, stones, out):
+    """`pay` for one game (an array of length one)."""
+    pay(game[0], kind, deliveries, stones, out)

@@ -157,3 +157,14 @@ def observe_seats(games, board, seats, rows):
         painted[:] = -1
         paint(games[i], board[0], scene, painted)
         observe(games[i], board[0], scene, seats[i], rows[i])
+
+
+@kernel
+def look_one(game, board, seat, bits, row, mask):
+    """Write what a seat of one game sees, and its mask: zeros when it is not to move."""
+    observe_seats(game, board, np.array([seat]), row.reshape((1, row.shape[0])))
+    if game[0].phase != OVER and game[0].seat == seat:
+        legal_bits(game[0], board[0], bits)
+        expand(bits, mask)
+    else:
+        mask[:] = 0

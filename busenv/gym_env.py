@@ -1,0 +1,154 @@
+"""Gymnasium's single-agent interface: one learner's seat, the others played by agents.
+
+`gymnasium.make("busenv:busenv/Bus-v0")` makes a `BusEnv`, importing busenv by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from busenv.board import Board, as_board
+from busenv.core import batch
+from busenv.core.layout import MAX_PLAYERS
+from busenv.game import Game, IllegalActionError
+from busenv.observation import ObservationLayout, observe
+from busenv.opponents import Player, as_player
+from busenv.rewards import Reward, reward_kind
+from busenv.rules import Rules, as_rules, check_players
+from busenv.text import draw_text
+
+
+class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
+    """One seat of a game of Bus, whose other seats are played by agents.
+
+    Observations are uint8 rows as the learner sees the game (`busenv.observation`), actions the
+    ids of `busenv.actions`. What is legal stands in `info["action_mask"]` (int8, as
+    `Discrete.sample(mask=...)` wants it; all ones once the game is over) and in `action_masks()`
+    (bool). `info["seat"]` is the learner's seat. The reward of a step is what the learner's seat is
+    paid from its decision to its next one.
+
+    num_players: 3, 4 or 5, or several of them to draw from for each episode.
+    seat: the learner's, by default drawn for each episode.
+    opponents: for the other seats clockwise from the learner: spec strings of agents ("random",
+        "greedy", ...) or objects with a method `act(game)`. One alone plays all of them.
+    reward: a name in `busenv.rewards.REWARDS`, or a function (see there).
+    illegal: what an illegal action does. "raise": IllegalActionError, and nothing has changed.
+        "lose": the episode ends, pays -1 and says so in `info["illegal_action"]`.
+    render_mode: None, or "ansi" for text.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium's own name
+
+    def __init__(
+        self,
+        num_players: int | Sequence[int] = 4,
+        seat: int | None = None,
+        opponents: str | Player | Sequence[str | Player] = "random",
+        rules: str | Rules = "capstone-2024",
+        board: str | Path | Board = "city",
+        reward: str | Reward = "win",
+        illegal: Literal["raise", "lose"] = "raise",
+        render_mode: str | None = None,
+    ) -> None:
+        counts = list(num_players) if isinstance(num_players, Sequence) else [num_players]
+        if not counts:
+            raise ValueError("num_players is empty; allowed: 3, 4 or 5, or several of them")
+        self._counts = [check_players(n) for n in counts]
+        if seat is not None and seat not in range(min(self._counts)):
+            raise ValueError(f"seat is {seat!r}; allowed: 0 to {min(self._counts) - 1}, or None")
+        if illegal not in ("raise", "lose"):
+            raise ValueError(f'illegal is {illegal!r}; allowed: "raise" or "lose"')
+        if render_mode not in (None, "ansi"):
+            raise ValueError(f'render_mode is {render_mode!r}; allowed: None or "ansi"')
+        self._specs = _one_each(opponents)
+        if len(self._specs) < max(self._counts) - 1:
+            raise ValueError(
+                f"{len(self._specs)} opponents; allowed: one for all, or one for each of the "
+                f"{max(self._counts) - 1} other seats"
+            )
+        for spec in self._specs:
+            as_player(spec, 0)
+        self._seat, self._illegal, self.render_mode = seat, illegal, render_mode
+        self._rules, self._board = as_rules(rules), as_board(board)
+        self._kind, self._reward = reward_kind(reward), reward if callable(reward) else None
+        size = ObservationLayout(self._board).size
+        self.observation_space = spaces.Box(0, 255, (size,), np.uint8)
+        self.action_space = spaces.Discrete(self._board.num_actions)
+        self._payment = np.zeros((1, MAX_PLAYERS), np.float32)
+        self.game: Game | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin a game and play up to the learner's first decision.
+
+        options: "first_player" may name the seat that starts.
+        """
+        super().reset(seed=seed)
+        players = self._counts[int(self.np_random.integers(len(self._counts)))]
+        drawn_seat, drawn_first = (int(self.np_random.integers(players)) for _ in range(2))
+        first = (options or {}).get("first_player", drawn_first)
+        self.seat = drawn_seat if self._seat is None else self._seat
+        self.game = Game(players, self._rules, self._board, first, seed=0)
+        seeds = self.np_random.integers(2**32, size=len(self._specs))
+        agents = [as_player(spec, int(s)) for spec, s in zip(self._specs, seeds, strict=True)]
+        self._players = {(self.seat + 1 + k) % players: agents[k] for k in range(players - 1)}
+        self._play_on(self.game)
+        return observe(self.game, self.seat), self._info(self.game)
+
+    def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Take the learner's decision and play up to its next one, or to the end."""
+        if self.game is None:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        game = self.game
+        before = game.arrays()[0].copy()
+        try:
+            game.step(int(action))
+        except IllegalActionError:
+            if self._illegal == "raise" or game.is_over:
+                raise
+            info = {**self._info(game), "illegal_action": True}
+            return observe(game, self.seat), -1.0, True, False, info
+        self._play_on(game)
+        after = game.arrays()[0]
+        if self._reward is None:
+            counts = [before[name][0].astype(np.float64) for name in ("deliveries", "stones")]
+            batch.pay_one(after, self._kind, *counts, self._payment[0])
+        else:
+            self._payment[:] = 0
+            self._reward(before, after.copy(), self._payment)
+        reward = float(self._payment[0, self.seat])
+        return observe(game, self.seat), reward, game.is_over, False, self._info(game)
+
+    def action_masks(self) -> np.ndarray:
+        """What the learner may do: bool, (num_actions,); all true once the game is over."""
+        if self.game is None:
+            raise gymnasium.error.ResetNeeded("call reset() before action_masks()")
+        if self.game.is_over:
+            return np.ones(self._board.num_actions, np.bool_)
+        return self.game.action_mask()
+
+    def render(self) -> str | None:
+        """The table in words, in render mode "ansi"."""
+        return draw_text(self.game) if self.render_mode == "ansi" and self.game else None
+
+    def _play_on(self, game: Game) -> None:
+        """Let the agents decide until the learner is to, or the game is over."""
+        while not game.is_over and game.current_player != self.seat:
+            game.step(self._players[game.current_player].act(game))
+
+    def _info(self, game: Game) -> dict[str, Any]:
+        return {"action_mask": self.action_masks().astype(np.int8), "seat": self.seat}
+
+
+def _one_each(opponents: str | Player | Sequence[str | Player]) -> list[str | Player]:
+    """A list of opponents; one alone plays every other seat."""
+    if isinstance(opponents, Sequence) and not isinstance(opponents, str):
+        return list(opponents)
+    return [opponents] * (MAX_PLAYERS - 1)
