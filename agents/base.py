@@ -22,6 +22,7 @@ class Agent(ABC):
         """An action for each of a batch of games that are not over.
 
         games: (N,) GAME records (busenv.core.layout), not to be changed. Returns int64, (N,).
+        Implementations call `busenv.checks.check_games` first: kernels trust their input.
         """
 
     def act(self, game: Game) -> int:

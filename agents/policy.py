@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,9 +15,12 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from agents.base import Agent
-from busenv import Board, load_board
+from busenv import Board
+from busenv.board import as_board
+from busenv.checks import check_games, check_seed
 from busenv.core import playout
-from busenv.observation import ObservationLayout
+from busenv.files import write_whole
+from busenv.observation import VERSION, ObservationLayout
 
 HIDDEN = 256
 
@@ -53,12 +58,18 @@ def policy_settings(board: Board) -> dict[str, Any]:
 class PolicyAgent(Agent):
     """Samples from a policy's distribution over the legal actions, one forward pass a batch."""
 
-    def __init__(self, policy: MaskableActorCriticPolicy, name: str = "ppo", seed: int = 0) -> None:
+    def __init__(
+        self, policy: MaskableActorCriticPolicy, board: Board, name: str = "ppo", seed: int = 0
+    ) -> None:
         self.name = name
         self.policy = policy
-        self._generator = torch.Generator().manual_seed(seed)
+        self.board = board
+        self._generator = torch.Generator().manual_seed(check_seed(seed) % 2**63)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        if board.fingerprint != self.board.fingerprint:
+            raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
+        check_games(games, board)
         rows = np.empty((len(games), playout.observation_size(board.array)), np.uint8)
         masks = np.empty((len(games), board.num_actions), np.bool_)
         bits = np.empty((board.num_actions + 63) // 64, np.uint64)
@@ -71,16 +82,38 @@ class PolicyAgent(Agent):
         return actions[:, 0].numpy()
 
 
-def save_policy(policy: MaskableActorCriticPolicy, path: Path) -> None:
-    """Write a policy's parameters."""
-    torch.save(policy.state_dict(), path)
+def save_policy(agent: PolicyAgent, path: str | Path) -> None:
+    """Write an agent's parameters, with what they were trained to see, whole or not at all."""
+    buffer = io.BytesIO()
+    content = {
+        "observation_version": VERSION,
+        "board": agent.board.fingerprint,
+        "parameters": agent.policy.state_dict(),
+    }
+    torch.save(content, buffer)
+    write_whole(path, buffer.getvalue())
 
 
-def load_policy_agent(path: str, seed: int = 0, board: str = "city") -> PolicyAgent:
-    """An agent from `save_policy`'s file. Nothing in the file is executed."""
-    loaded = load_board(board)
+def load_policy_agent(path: str, seed: int = 0, board: str | Board = "city") -> PolicyAgent:
+    """An agent from `save_policy`'s file. Nothing in the file is executed.
+
+    Raises ValueError when it is no such file, or made for other observations or another board.
+    """
+    loaded = as_board(board)
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        version, fingerprint = content["observation_version"], content["board"]
+        parameters = content["parameters"]
+    except (pickle.UnpicklingError, KeyError, TypeError, EOFError, RuntimeError) as error:
+        raise ValueError(f"{path} is no policy file that is safe to load") from error
+    if version != VERSION:
+        raise ValueError(
+            f"{path} sees observations of version {version}; this busenv has {VERSION}"
+        )
+    if fingerprint != loaded.fingerprint:
+        raise ValueError(f"{path} was trained on another board than {loaded!r}")
     settings = policy_settings(loaded)
     policy = MaskableActorCriticPolicy(*spaces_of(loaded), lambda _: 0.0, **settings)
-    policy.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    policy.load_state_dict(parameters)
     policy.set_training_mode(False)
-    return PolicyAgent(policy, f"ppo:{path}", seed)
+    return PolicyAgent(policy, loaded, f"ppo:{path}", seed)

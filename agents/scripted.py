@@ -6,24 +6,32 @@ import numpy as np
 
 from agents.base import Agent
 from busenv import Board
+from busenv.checks import check_games, check_seed
 from busenv.core import bots
 
 
-class RandomAgent(Agent):
-    """Takes each legal action with the same chance."""
+class _Scripted(Agent):
+    """A bot of the core, by its kind."""
 
-    name, kind = "random", bots.RANDOM
+    kind: int
 
     def __init__(self, seed: int = 0) -> None:
-        self._noise = np.array([seed], np.uint64)
+        self._noise = np.array([check_seed(seed)], np.uint64)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        check_games(games, board)
         actions = np.zeros(len(games), np.int64)
         bots.bot_actions(games, board.array, self.kind, self._noise, actions)
         return actions
 
 
-class GreedyAgent(RandomAgent):
+class RandomAgent(_Scripted):
+    """Takes each legal action with the same chance."""
+
+    name, kind = "random", bots.RANDOM
+
+
+class GreedyAgent(_Scripted):
     """Looks one step ahead and takes what leaves it best off at once (see busenv.core.bots)."""
 
     name, kind = "greedy", bots.GREEDY

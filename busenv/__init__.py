@@ -14,7 +14,8 @@ in this package.
 
 from busenv.actions import Action, Building, Phase, decode, describe_action
 from busenv.board import Board, BoardError, load_board
-from busenv.game import Game, IllegalActionError
+from busenv.checks import IllegalActionError
+from busenv.game import Game
 from busenv.playouts import Playouts, random_playouts
 from busenv.position import Position
 from busenv.record import Record, RecordError

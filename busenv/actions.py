@@ -16,6 +16,7 @@ One flat discrete space. With S streets, B sites and V intersections (city: 70, 
 
 from __future__ import annotations
 
+import operator
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -85,15 +86,17 @@ def decode(board: Board, action: int) -> Move:
     ("grow", street, direction), ("split", passengers to the first station, 0),
     ("clock", 0 advance or 1 stop, 0), ("pick_up", intersection, 0), ("set_down", intersection, 0).
     """
+    action = operator.index(action)
     if not 0 <= action < board.num_actions:
         raise ValueError(f"no action {action}; ids run from 0 to {board.num_actions - 1}")
     record = board.array[0]
     if action < PASS:
-        return Move("place", action, 0)
+        return Move("place", Action(action), 0)
     if action == PASS:
         return Move("pass", 0, 0)
     if action < record["first_street"]:
-        return Move("build", (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3)
+        site, building = divmod(action - FIRST_BUILD, 3)
+        return Move("build", site, Building(building))
     if action < record["first_split"]:
         offset = action - int(record["first_street"])
         return Move("grow", offset // 2, offset % 2)
@@ -130,16 +133,11 @@ def describe_action(board: Board, action: int) -> str:
     return f"{verb} at intersection {subject}"
 
 
-def place(action: Action) -> int:
-    """Id of placing a marker on an action."""
-    return int(action)
-
-
 def build(board: Board, site: int, building: Building) -> int:
     """Id of erecting a building on a site."""
     if not 0 <= site < len(board.sites):
         raise ValueError(f"no site {site}; allowed: 0 to {len(board.sites) - 1}")
-    return FIRST_BUILD + 3 * site + int(building)
+    return FIRST_BUILD + 3 * site + Building(building)
 
 
 def grow(board: Board, origin: int, goal: int) -> int:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from busenv.board import Board, as_board
+from busenv.checks import check_seed, illegal_action
 from busenv.core import batch, bots
 from busenv.core.layout import GAME, MAX_PLAYERS, OVER
 from busenv.core.playout import observation_size
-from busenv.game import IllegalActionError, check_seed
 from busenv.rewards import Reward, reward_kind
-from busenv.rules import Rules, as_rules, check_players
+from busenv.rules import Rules, as_rules, player_counts
 
 OPPONENTS = {"random": bots.RANDOM, "greedy": bots.GREEDY}
 
@@ -63,11 +63,9 @@ class Batch:
             raise ValueError(f"threads is {threads!r}; allowed: 1 to the number of games")
         if first_game < 0:
             raise ValueError(f"first_game is {first_game!r}; allowed: 0 or more")
-        counts = list(num_players) if isinstance(num_players, Sequence) else [num_players]
-        if not counts:
-            raise ValueError("num_players is empty; allowed: 3, 4 or 5, or several of them")
+        counts = player_counts(num_players)
         self.board = as_board(board)
-        self._rules = np.concatenate([as_rules(rules).record(check_players(n)) for n in counts])
+        self._rules = np.concatenate([as_rules(rules).record(n) for n in counts])
         self._kind = reward_kind(reward)
         self._reward = reward if callable(reward) else None
         self._bots = _bots(opponent, learner_seat, min(counts), num_games, first_game)
@@ -94,6 +92,7 @@ class Batch:
         self._ahead = np.zeros((threads, 1), GAME)
         self._before = np.zeros((threads, 2, MAX_PLAYERS), np.float64)
         self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = 0
 
     @property
     def observations(self) -> np.ndarray:
@@ -137,27 +136,33 @@ class Batch:
                 f"actions have shape {actions.shape} and dtype {actions.dtype}; "
                 f"allowed: whole numbers of shape {self.seats.shape}"
             )
-        actions = np.ascontiguousarray(actions, np.int64)
-        wrong = batch.first_illegal(self.games, self.board.array, actions)
+        if not self.games["players"][0]:
+            raise ValueError("call reset(seed) before step(actions)")
+        chosen = np.array(actions, np.int64)  # a copy: contiguous, and writable as kernels know it
+        wrong = batch.first_illegal(self.games, self.board.array, chosen)
         if wrong >= 0:
-            legal = np.flatnonzero(self.masks[wrong]).tolist()
-            raise IllegalActionError(
-                f"action {actions[wrong]} of game {wrong} is illegal for seat "
-                f"{self.seats[wrong]}; legal: {legal}"
-            )
+            raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
         before = self.games.copy() if self._reward else None
         self._turn = 1 - self._turn
         if len(self._parts) == 1:
-            self._advance(0, actions)
+            self._advance(0, chosen)
         else:
-            if self._pool is None or self._pool_process != os.getpid():  # threads do not survive a fork
+            if (
+                self._pool is None or self._pool_process != os.getpid()
+            ):  # threads do not survive a fork
                 self._pool = ThreadPoolExecutor(len(self._parts))
                 self._pool_process = os.getpid()
             numbers = range(len(self._parts))
-            for _ in self._pool.map(self._advance, numbers, repeat(actions)):
+            for _ in self._pool.map(self._advance, numbers, repeat(chosen)):
                 pass
         if self._reward and before is not None:
             self._pay(before)
+
+    def _workers(self) -> ThreadPoolExecutor:
+        """The threads; made anew in a forked process, where they would be missing."""
+        if self._pool is None or self._pool_process != os.getpid():
+            self._pool, self._pool_process = ThreadPoolExecutor(len(self._parts)), os.getpid()
+        return self._pool
 
     def _advance(self, number: int, actions: np.ndarray) -> None:
         """Step one thread's part of the games."""
@@ -187,7 +192,7 @@ class Batch:
         )
 
     def _pay(self, before: np.ndarray) -> None:
-        """Have the caller's function pay, but for games that began anew."""
+        """Have the caller's function pay; games that began anew pay nothing."""
         after = self.games.copy()
         after[self.over] = self.finals[self.over]
         assert self._reward is not None

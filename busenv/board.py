@@ -75,6 +75,10 @@ class Board:
         first, second = (int(i) for i in self.array["station"][0])
         return first, second
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.array.flags.writeable = False  # which pickling forgets, and kernels go by
+
     def __repr__(self) -> str:
         return (
             f"Board({self.name!r}, {len(self.intersections)} intersections, "
@@ -116,7 +120,7 @@ def _shipped(name: str) -> Board:
 def _load(path: Path) -> Board:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BoardError(f"{path} is not JSON text: {error}") from error
     return make_board(data, path.stem)
 
@@ -151,7 +155,7 @@ def make_board(data: dict[str, Any], name: str = "board") -> Board:
         ]
     )
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
-    array = _array(intersections, streets, sites)
+    array = _array(intersections, streets, sites, int(fingerprint[:8], 16))
     return Board(str(data.get("name", name)), intersections, streets, sites, fingerprint, array)
 
 
@@ -169,7 +173,9 @@ def _is_int(value: object, low: int, high: int) -> bool:
 
 
 def _is_coordinate(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    return abs(value) < 1e9 and math.isfinite(value)
 
 
 def _check_entry(what: str, index: int, entry: Any, keys: tuple[str, ...]) -> None:
@@ -263,10 +269,12 @@ def _array(
     intersections: tuple[Intersection, ...],
     streets: tuple[tuple[int, int], ...],
     sites: tuple[Site, ...],
+    tag: int,
 ) -> np.ndarray:
     """The board as one BOARD record."""
     array = np.zeros(1, BOARD)
     record = array[0]
+    record["tag"] = tag
     for street, ends in enumerate(streets):
         record["street_ends"][street] = ends
         for end in ends:

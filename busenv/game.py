@@ -10,18 +10,13 @@ import numpy as np
 
 from busenv.actions import Phase, describe_action
 from busenv.board import Board, as_board
+from busenv.checks import ENDINGS, check_seed, illegal_action
 from busenv.core import playout
 from busenv.core.layout import GAME, OVER
 from busenv.files import write_whole
 from busenv.position import Position, read_position
 from busenv.record import Record, RecordError
 from busenv.rules import Rules, as_rules, check_players
-
-ENDINGS = ("running", "time_stones", "sites", "markers")
-
-
-class IllegalActionError(ValueError):
-    """An action that is not legal now; nothing has changed."""
 
 
 class Game:
@@ -52,7 +47,9 @@ class Game:
         first = np.zeros(1, np.int64)
         playout.first_players(np.uint64(self._seed), players, first)
         if first_player is not None:
-            if isinstance(first_player, bool) or first_player not in range(players):
+            if not isinstance(first_player, (int, np.integer)) or first_player not in range(
+                players
+            ):
                 raise ValueError(
                     f"first_player is {first_player!r}; allowed: a seat 0 to {players - 1}"
                 )
@@ -151,20 +148,10 @@ class Game:
         """
         action = operator.index(action)
         if not 0 <= action < self.board.num_actions or self.is_over:
-            raise self._illegal(action)
+            raise illegal_action(self._array, 0, self.board, action)
         if not playout.try_step(self._array, self.board.array, action):
-            raise self._illegal(action)
+            raise illegal_action(self._array, 0, self.board, action)
         self._history.append(action)
-
-    def _illegal(self, action: int) -> IllegalActionError:
-        inside = 0 <= action < self.board.num_actions
-        words = f" ({describe_action(self.board, action)})" if inside else ""
-        if self.is_over:
-            return IllegalActionError(f"action {action}{words} is illegal: the game is OVER")
-        return IllegalActionError(
-            f"action {action}{words} is illegal for seat {self.current_player} "
-            f"in phase {self.phase.name}; legal: {self.legal_actions()}"
-        )
 
     def describe(self, action: int) -> str:
         """An action id in the game's words, such as "grow line 14→20"; legal now or not."""
@@ -237,7 +224,8 @@ class Game:
         ply = int(playout.replay(game._array, board.array, actions))
         game._history = list(record.actions[: ply if ply >= 0 else None])
         if ply >= 0:
-            raise RecordError(f"record: ply {ply}: {game._illegal(record.actions[ply])}")
+            wrong = illegal_action(game._array, 0, board, record.actions[ply])
+            raise RecordError(f"record: ply {ply}: {wrong}")
         result = game.record().result
         if record.result != result:
             raise RecordError(
@@ -253,7 +241,7 @@ class Game:
     @classmethod
     def load(cls, path: str | Path, board: str | Path | Board = "city") -> Game:
         """Read a JSON record and play it through the rules; errors as `from_record`."""
-        return cls.from_record(Record.from_json(Path(path).read_text(encoding="utf-8")), board)
+        return cls.from_record(Record.from_json(Path(path).read_bytes()), board)
 
     def to_bytes(self) -> bytes:
         """The game in compact form, with format version, rules, board fingerprint and checksum."""
@@ -273,14 +261,3 @@ class Game:
             f"<Bus, {self.num_players} players, {self.rules.name}, {self.board.name}: "
             f"round {self.round}, ply {len(self._history)}, points {self.points}, {turn}>"
         )
-
-
-def check_seed(seed: int) -> int:
-    """A seed as a plain int, 0 to 2**64 - 1."""
-    try:
-        value = operator.index(seed)
-    except TypeError:
-        value = -1
-    if not 0 <= value < 2**64:
-        raise ValueError(f"seed is {seed!r}; allowed: a whole number 0 to 2**64 - 1")
-    return value

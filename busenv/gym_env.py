@@ -14,13 +14,14 @@ import numpy as np
 from gymnasium import spaces
 
 from busenv.board import Board, as_board
+from busenv.checks import IllegalActionError
 from busenv.core import batch
 from busenv.core.layout import MAX_PLAYERS
-from busenv.game import Game, IllegalActionError
+from busenv.game import Game
 from busenv.observation import ObservationLayout, observe
 from busenv.opponents import Player, as_player
 from busenv.rewards import Reward, reward_kind
-from busenv.rules import Rules, as_rules, check_players
+from busenv.rules import Rules, as_rules, player_counts
 from busenv.text import draw_text
 
 
@@ -56,10 +57,7 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         illegal: Literal["raise", "lose"] = "raise",
         render_mode: str | None = None,
     ) -> None:
-        counts = list(num_players) if isinstance(num_players, Sequence) else [num_players]
-        if not counts:
-            raise ValueError("num_players is empty; allowed: 3, 4 or 5, or several of them")
-        self._counts = [check_players(n) for n in counts]
+        self._counts = player_counts(num_players)
         if seat is not None and seat not in range(min(self._counts)):
             raise ValueError(f"seat is {seat!r}; allowed: 0 to {min(self._counts) - 1}, or None")
         if illegal not in ("raise", "lose"):

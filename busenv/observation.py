@@ -13,7 +13,7 @@ is complete: the whole state of the game can be rebuilt from it, up to the names
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -130,7 +130,8 @@ class Part(NamedTuple):
     block: "intersections", "streets", "sites", "players" or "table".
     columns: which features of its block it is, a slice of the last axis of `view`.
     shape: (entries, width), or (width,) in the table.
-    high: its values run from 0 to this in the known editions (at most 255 ever).
+    high: usual values run from 0 to about this; under the rules without a low limit on buses or
+        markers they may be up to twice as high, and never above 255.
     meaning: in words.
     """
 
@@ -166,9 +167,9 @@ class ObservationLayout:
     """
 
     size: int
-    blocks: dict[str, Block]
-    parts: dict[str, Part]
-    scale: np.ndarray
+    blocks: dict[str, Block] = field(repr=False)
+    parts: dict[str, Part] = field(repr=False)
+    scale: np.ndarray = field(repr=False)
 
     def __init__(self, board: Board) -> None:
         start = 0
@@ -197,13 +198,13 @@ class ObservationLayout:
             start += entries * column
         scale = np.array(scales, np.float32)
         scale.flags.writeable = False
-        for field, value in (
+        for name, value in (
             ("size", start),
             ("blocks", blocks),
             ("parts", parts),
             ("scale", scale),
         ):
-            object.__setattr__(self, field, value)
+            object.__setattr__(self, name, value)
 
     def __getitem__(self, name: str) -> Part:
         if name not in self.parts:

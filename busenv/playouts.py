@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from busenv.board import Board, as_board
+from busenv.checks import ENDINGS, check_seed
 from busenv.core import playout
 from busenv.core.layout import GAME, MAX_PLAYERS
-from busenv.game import ENDINGS, check_seed
 from busenv.rules import Rules, as_rules, check_players
 
 
@@ -45,8 +45,8 @@ def random_playouts(
     from the seed too. Arguments as for `busenv.Game`; games: 0 or more.
     """
     count = operator.index(games)
-    if count < 0:
-        raise ValueError(f"games is {games!r}; allowed: 0 or more")
+    if not 0 <= count < 2**40:
+        raise ValueError(f"games is {games!r}; allowed: 0 to 2**40 - 1")
     players = check_players(num_players)
     board = as_board(board)
     sums = np.zeros(3 + len(ENDINGS), np.int64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from busenv.board import Board
-from busenv.core.layout import NO_LIMIT, NOWHERE, PICK_UP, SET_DOWN
+from busenv.core.layout import NO_LIMIT, NOWHERE, PICK_UP, SELECT_ACTIONS, SET_DOWN
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Position:
     arrivals: by seat, the streets by which these two ends arrived (R9).
     spaces: for each of the seven actions the seats whose markers lie on its spaces, A first; at
         the end of a round they are taken off, at the end of the game they stay.
-    choosing: seats that still choose actions this round (R4).
+    choosing: seats that still choose actions this round (R4); empty outside of the selection.
     starting_player: seat that starts, or started, this round (R18).
     clock: where the hand points, 0 house, 1 office, 2 pub (R15).
     time_stones_left: stones on the clock.
@@ -84,7 +84,7 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         line_ends=[list(ends[s]) if begun[s] else [] for s in seats],
         arrivals=[list(arrivals[s]) if begun[s] else [] for s in seats],
         spaces=[state["spaces"][a][: state["taken"][a]].tolist() for a in range(7)],
-        choosing=_members(state["choosing"]),
+        choosing=_members(state["choosing"]) if state["phase"] == SELECT_ACTIONS else [],
         starting_player=int(state["start"]),
         clock=int(state["clock"]),
         time_stones_left=int(state["clock_stones"]),

@@ -55,6 +55,13 @@ class Record:
     actions: tuple[int, ...]
     result: dict[str, Any] | None
 
+    def __post_init__(self) -> None:
+        check_players(self.players)
+        _whole("first_player", self.first_player, self.players - 1)
+        _whole("seed", self.seed, 2**64 - 1)
+        for ply, action in enumerate(self.actions):
+            _whole(f"actions[{ply}]", action, 0xFFFF)
+
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON values."""
         return {
@@ -90,13 +97,9 @@ class Record:
         board = data["board"]
         if not isinstance(board, dict) or set(board) != {"name", "fingerprint"}:
             raise RecordError(f"record: board is {board!r}; it must have a name and a fingerprint")
-        first = _whole("first_player", data["first_player"], players - 1)
-        seed = _whole("seed", data["seed"], 2**64 - 1)
-        actions = data["actions"]
+        first, seed, actions = data["first_player"], data["seed"], data["actions"]
         if not isinstance(actions, list):
             raise RecordError("record: 'actions' must be a list of action ids")
-        for ply, action in enumerate(actions):
-            _whole(f"actions[{ply}]", action, 0xFFFF)
         return cls(rules, board, players, first, seed, tuple(actions), data["result"])
 
     def to_json(self) -> str:
@@ -105,7 +108,7 @@ class Record:
         return "{\n" + ",\n".join(rows) + "\n}\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Record:
+    def from_json(cls, text: str | bytes) -> Record:
         """A record from JSON text."""
         return cls.from_dict(_parse(text))
 
@@ -143,14 +146,13 @@ class Record:
 def _parse(text: str | bytes) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"not a game record: {error}") from error
     if not isinstance(data, dict):
         raise RecordError(f"not a game record: a JSON {type(data).__name__}, not an object")
     return data
 
 
-def _whole(name: str, value: object, high: int) -> int:
+def _whole(name: str, value: object, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= high:
         raise RecordError(f"record: {name} is {value!r}; allowed: a whole number 0 to {high}")
-    return value

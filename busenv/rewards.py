@@ -18,7 +18,7 @@ pays what `win` pays and leaves the best policy alone (Ng, Harada and Russell 19
 
 A reward may also be a function `pay(before, after, rewards)`: it is given the states of N games
 before and after a step (GAME arrays, see busenv.core.layout; not to be changed) and writes the
-rewards, float32 of shape (N, 5), by seat. It is not asked about games that begin anew.
+rewards, float32 of shape (N, 5), by seat. What it writes for games that begin anew is dropped.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,6 +128,14 @@ def as_rules(rules: str | Rules) -> Rules:
 
 def check_players(num_players: int) -> int:
     """The number of players as a plain int, 3 to 5 (R1)."""
-    if isinstance(num_players, bool) or num_players not in (3, 4, 5):
+    if not isinstance(num_players, (int, np.integer)) or num_players not in (3, 4, 5):
         raise ValueError(f"num_players is {num_players!r}; allowed: 3, 4 or 5")
     return int(num_players)
+
+
+def player_counts(num_players: int | Sequence[int]) -> list[int]:
+    """One number of players or several to draw from, as a list."""
+    counts = [num_players] if isinstance(num_players, (int, np.integer)) else [*num_players]
+    if not counts:
+        raise ValueError("num_players is empty; allowed: 3, 4 or 5, or several of them")
+    return [check_players(count) for count in counts]

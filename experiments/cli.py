@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> None:
     demo = commands.add_parser("demo", help="train a small agent, rate it, show the result")
     demo.add_argument("--seconds", type=_positive(float), default=180.0, help="of training (180)")
     demo.add_argument("--games", type=_positive(int), default=400, help="a line-up (400)")
-    demo.add_argument("--seed", type=int, default=0, help="of the training and the rating (0)")
+    demo.add_argument("--seed", type=_seed, default=0, help="of the training and the rating (0)")
     demo.add_argument("--out", type=Path, help="run folder (runs/demo-DATE-TIME)")
     commands.add_parser("info", help="versions, board, speed of this machine")
 
@@ -27,6 +27,8 @@ def main(arguments: list[str] | None = None) -> None:
         _run(chosen)
     except ModuleNotFoundError as error:
         parser.exit(2, f'busenv: {error.name} is missing; pip install "busenv[train,report]"\n')
+    except OSError as error:
+        parser.exit(2, f"busenv: {error}\n")
     except KeyboardInterrupt:
         parser.exit(130, "busenv: stopped\n")
 
@@ -41,6 +43,13 @@ def _run(chosen: argparse.Namespace) -> None:
 
         folder = chosen.out or Path("runs") / time.strftime("demo-%Y%m%d-%H%M%S")
         run_demo(folder, chosen.seconds, chosen.games, chosen.seed)
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**31:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 2**31 - 1")
+    return value
 
 
 def _positive(kind: type[int] | type[float]):  # type: ignore[no-untyped-def]

@@ -54,7 +54,7 @@ def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int =
     console.print("Compiling (the first time on a machine takes a minute) ...")
     play_match([make_agent(bot) for bot in ("random", "greedy", "random", "greedy")], 1)
     agent, curve = _train(console, folder, seconds, seed)
-    save_policy(agent.policy, folder / "policy.pt")
+    save_policy(agent, folder / "policy.pt")
     console.print("Rating ...")
     match_ups = [
         ("ppo against three random", against(agent, "random", games, seed)),
@@ -91,10 +91,11 @@ def _train(
         task = bar.add_task("training", total=seconds, note="")
 
         def report(agent: PolicyAgent, elapsed: float, decisions: int) -> None:
-            if not curve or elapsed - curve[-1].seconds >= RATING_EVERY:
+            due = not curve or elapsed - curve[-1].seconds >= RATING_EVERY
+            if due or elapsed >= seconds:
                 curve.append(_rate(agent, elapsed, decisions, seed))
                 write_whole(folder / "curve.csv", _csv(curve))
-            speed, wins = decisions / elapsed, curve[-1].greedy
+            speed, wins = decisions / max(elapsed, 1e-9), curve[-1].greedy
             note = f"{speed:,.0f} decisions/s, wins against greedy {wins:.0%}"
             bar.update(task, completed=min(elapsed, seconds), note=note)
 
@@ -175,7 +176,7 @@ def _report(
         "# A small agent, trained and rated",
         "",
         f"busenv {busenv.__version__}, 4 players, rules capstone-2024. Trained {seconds:g} s by "
-        f"self-play, {curve[-1].decisions:,} decisions or more, seed {seed}. "
+        f"self-play, {curve[-1].decisions:,} decisions learned from, seed {seed}. "
         f"{games} games a line-up, seats and starting player rotated; par is 25% of wins.",
         "",
         "| line-up | agent | wins | 95% interval | mean place | mean points |",

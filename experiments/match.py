@@ -11,6 +11,7 @@ import numpy as np
 from agents import Agent
 from busenv import IllegalActionError, Rules
 from busenv.board import as_board
+from busenv.checks import illegal_action
 from busenv.core import playout
 from busenv.core.layout import GAME, OVER
 from busenv.rules import as_rules, check_players
@@ -50,6 +51,8 @@ def play_match(
     each agent sits everywhere and starts equally often.
     """
     players = check_players(len(agents))
+    if games < 1:
+        raise ValueError(f"games is {games!r}; allowed: 1 or more")
     loaded = as_board(board)
     table = np.zeros(games, GAME)
     numbers = np.arange(games)
@@ -67,7 +70,8 @@ def play_match(
         wrong = playout.step_games(table, loaded.array, actions)
         if wrong >= 0:
             name = agents[sitting[wrong, table["seat"][wrong]]].name
-            raise IllegalActionError(f"agent {name!r} chose illegal action {actions[wrong]}")
+            error = illegal_action(table, wrong, loaded, int(actions[wrong]))
+            raise IllegalActionError(f"agent {name!r}: {error}")
     places = np.zeros((games, players), np.int64)
     playout.rankings(table, places)
     points = table["deliveries"].astype(np.int64) - table["stones"]

@@ -36,8 +36,7 @@ def core_view(game: Game) -> dict:
     view["turn"] = (game.current_player, game.phase.name, game.round)
     view["legal"] = game.legal_actions()
     view["ranking"] = game.ranking()
-    if game.phase.name == "SELECT_ACTIONS":
-        view["choosing"] = position.choosing
+    view["choosing"] = position.choosing
     return view
 
 
@@ -48,9 +47,8 @@ def reference_view(reference: ReferenceGame) -> dict:
     view["turn"] = (reference.current_player, reference.phase, reference.round)
     view["legal"] = reference.legal_actions()
     view["ranking"] = reference.ranking()
-    if reference.phase == "SELECT_ACTIONS":
-        hands = enumerate(counts["action_markers"])
-        view["choosing"] = [s for s, held in hands if held and s not in counts["passed"]]
+    hands = enumerate(counts["action_markers"] if reference.phase == "SELECT_ACTIONS" else [])
+    view["choosing"] = [s for s, held in hands if held and s not in counts["passed"]]
     return view
 
 

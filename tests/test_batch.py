@@ -147,7 +147,10 @@ def test_an_illegal_action_is_named_and_changes_nothing() -> None:
     before = batch.games.tobytes(), batch.observations.copy()
     actions = picks(batch, np.random.default_rng(0))
     actions[3] = 7
-    with pytest.raises(IllegalActionError, match=r"action 7 of game 3 is illegal for seat \d"):
+    with pytest.raises(
+        IllegalActionError,
+        match=r"action 7 \(pass\) of game 3 is illegal for seat \d in phase SETUP_BUILDINGS",
+    ):
         batch.step(actions)
     assert batch.games.tobytes() == before[0]
     assert (batch.observations == before[1]).all()
@@ -159,6 +162,15 @@ def test_actions_of_another_shape_or_kind_are_refused(actions: object) -> None:
     batch.reset(0)
     with pytest.raises(ValueError, match=r"allowed: whole numbers of shape \(5,\)"):
         batch.step(actions)  # type: ignore[arg-type]
+
+
+def test_a_batch_must_be_reset_first() -> None:
+    with pytest.raises(ValueError, match="call reset"):
+        Batch(2).step(np.zeros(2, int))
+    batch = Batch(2)
+    batch.reset(0)
+    with pytest.raises(IllegalActionError, match="action 18446744073709551615 of game 1"):
+        batch.step(np.array([8, 2**64 - 1], np.uint64))
 
 
 def test_observations_of_two_steps_stand_side_by_side() -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -133,6 +137,23 @@ def test_sizes_follow_from_the_board() -> None:
     while not game.is_over:
         game.step(int(rng.choice(game.legal_actions())))
     assert random_playouts(500, 5, board=board).games == 500
+
+
+def test_the_largest_board_stays_within_its_arrays() -> None:
+    program = (
+        "from tests.test_board import largest; from busenv.board import make_board; "
+        "from busenv import Rules; from busenv.batch import Batch; import numpy as np\n"
+        "rules = Rules(bus_limit=100, action_markers=60, spaces=8, line_markers=None)\n"
+        "batch = Batch(4, [3, 5], rules, make_board(largest()), opponent='greedy')\n"
+        "batch.reset(0)\n"
+        "rng = np.random.default_rng(0)\n"
+        "for _ in range(400):\n"
+        "    batch.step(np.where(batch.masks, rng.random(batch.masks.shape), -1).argmax(axis=1))\n"
+        "print('within')"
+    )
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": tempfile.mkdtemp()}
+    done = subprocess.check_output([sys.executable, "-c", program], text=True, env=environment)
+    assert done.strip() == "within"
 
 
 def test_smallest_board() -> None:

@@ -64,7 +64,9 @@ def test_an_agent_that_chooses_wrongly_is_named() -> None:
         def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
             return np.full(len(games), 374)
 
-    with pytest.raises(IllegalActionError, match="'wrong' chose illegal action 374"):
+    with pytest.raises(
+        IllegalActionError, match=r"'wrong': action 374 .*of game 0 is illegal for seat \d in phase"
+    ):
         play_match([Wrong(), make_agent("random"), make_agent("random")], 3)
 
 
@@ -92,7 +94,7 @@ def test_demo_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["fly"], ["demo", "--seconds", "0"], ["demo", "--games", "-3"], ["demo", "--seed", "x"]],
+    [[], ["fly"], ["demo", "--seconds", "0"], ["demo", "--games", "-3"], ["demo", "--seed", "-1"]],
 )
 def test_wrong_commands_say_what_is_allowed(
     arguments: list[str], capsys: pytest.CaptureFixture

@@ -114,6 +114,8 @@ def test_numpy_actions_are_actions_and_others_are_not() -> None:
     [
         ({"num_players": 2}, "num_players is 2; allowed: 3, 4 or 5"),
         ({"num_players": "4"}, "num_players"),
+        ({"num_players": 4.0}, "num_players is 4.0"),
+        ({"first_player": 1.0}, "first_player is 1.0"),
         ({"rules": "capstone"}, "unknown rules 'capstone'; allowed.*capstone-2024"),
         ({"rules": None}, "unknown rules None"),
         ({"first_player": 4}, "first_player is 4; allowed: a seat 0 to 3"),
@@ -293,7 +295,7 @@ def test_a_wrong_record_is_refused(change, message: str, tmp_path) -> None:  # t
         Game.load(path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "null", "3"])
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", "3", "[" * 100_000])
 def test_text_that_is_no_record_is_refused(text: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "game.json"
     path.write_text(text)

@@ -89,28 +89,38 @@ def test_games_in_one_row_are_kept_apart() -> None:
 
 
 def test_the_buffer_sees_the_seats_and_payments_of_each_step() -> None:
-    env = BusVecEnv(5, reward="margin")
-    buffer = SeatRolloutBuffer(
-        40, env.observation_space, env.action_space, gamma=1.0, gae_lambda=1.0, n_envs=5, env=env
-    )
-    observation, starts = env.reset(), np.ones(5)
-    rng = np.random.default_rng(1)
-    noted = []
-    for _ in range(40):
+    steps, games = 400, 5
+    env = BusVecEnv(games, reward="margin")
+    spaces = env.observation_space, env.action_space
+    buffer = SeatRolloutBuffer(steps, *spaces, gamma=1.0, gae_lambda=1.0, n_envs=games, env=env)
+    observation, starts = env.reset(), np.ones(games)
+    rng, zeros = np.random.default_rng(1), torch.zeros(games)
+    seats, paid, ends = [], [], []
+    for _ in range(steps):
         masks = env.env_method("action_masks")[0]
         actions = np.where(masks, rng.random(masks.shape), -1).argmax(axis=1)
-        seats = env.batch.seats.copy()
+        seats.append(env.batch.seats.copy())
         following, rewards, over, _ = env.step(actions)
-        assert (rewards == env.batch.rewards[np.arange(5), seats]).all()
-        zeros = torch.zeros(5)
+        paid.append(env.batch.rewards.copy())
+        ends.append(over)
+        assert (rewards == paid[-1][np.arange(games), seats[-1]]).all()
         buffer.add(observation, actions, rewards, starts, zeros, zeros, action_masks=masks)
-        noted.append(seats)
         observation, starts = following, over
-    assert (buffer.seats == noted).all()
-    buffer.compute_returns_and_advantage(torch.zeros(5), over)
-    # With values of zero, returns are what each seat is paid from here to the end of the rollout.
-    assert buffer.returns.shape == (40, 5)
-    assert (buffer.returns == buffer.advantages).all()
+    assert (buffer.seats == seats).all()
+    assert (buffer.seat_rewards == paid).all()
+    buffer.compute_returns_and_advantage(zeros, over)
+    # With values of zero a decision returns what its seat is paid from there to the game's end.
+    checked = 0
+    for i in range(games):
+        finished = [t for t in range(steps) if ends[t][i]]
+        begins = [0] + [t + 1 for t in finished]
+        for begin, end in zip(begins, finished, strict=False):
+            for t in range(begin, end + 1):
+                expected = sum(paid[u][i][seats[t][i]] for u in range(t, end + 1))
+                assert buffer.returns[t, i] == pytest.approx(expected, abs=1e-4)
+                checked += 1
+    assert checked > 1000
+    assert len({round(float(value), 3) for value in buffer.returns.flatten()}) > 5
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -123,6 +133,6 @@ def test_a_short_run_learns_and_reports() -> None:
         before.append(agent.policy.action_net.weight.detach().clone())
 
     agent = train_selfplay(0.1, seed=3, threads=1, report=report)
-    assert seen == [64 * 256]
+    assert seen == [0, 64 * 256]
     assert agent.name == "ppo"
     assert not torch.equal(before[0], agent.policy.action_net.weight)

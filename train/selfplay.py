@@ -24,16 +24,22 @@ class Clock(BaseCallback):
         super().__init__()
         self._seconds, self._report = seconds, report
         self._rollouts = 0
+        self.learned = 0
 
     def _on_training_start(self) -> None:
         self._began = time.monotonic()
 
     def _on_step(self) -> bool:
-        return self._rollouts == 0 or time.monotonic() - self._began < self._seconds
+        return self._rollouts == 0 or self.elapsed() < self._seconds
+
+    def elapsed(self) -> float:
+        """Seconds of training so far."""
+        return time.monotonic() - self._began
 
     def _on_rollout_end(self) -> None:
         self._rollouts += 1
-        self._report(time.monotonic() - self._began, self.num_timesteps)
+        self._report(self.elapsed(), self.learned)
+        self.learned = self.num_timesteps  # as soon as the update that follows is done
 
 
 def compile_first(env: BusVecEnv) -> None:
@@ -53,7 +59,8 @@ def train_selfplay(
 ) -> PolicyAgent:
     """Train a small agent for a time and return it.
 
-    report: called after each rollout with the agent so far, the seconds and the decisions taken.
+    report: called with the agent so far, the seconds and the decisions learned from, before each
+        update and once more at the end.
     """
     torch.set_num_threads(threads)
     env = BusVecEnv(GAMES, num_players=num_players, reward="margin")
@@ -75,8 +82,9 @@ def train_selfplay(
         policy_kwargs=policy_settings(env.batch.board),
         device="cpu",
     )
-    agent = PolicyAgent(model.policy, seed=seed)
+    agent = PolicyAgent(model.policy, env.batch.board, seed=seed)
     callback = Clock(seconds, lambda elapsed, decisions: report(agent, elapsed, decisions))
     model.learn(10**12, callback)
     model.policy.set_training_mode(False)
+    report(agent, callback.elapsed(), callback.learned)
     return agent

@@ -11,6 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
@@ -42,6 +43,14 @@ def lowest(typingctx: Any, word: Any) -> Any:
     return types.uint64(types.uint64), codegen
 
 
+def _check_bytes(*arrays: Any) -> None:
+    """The tricks below go by address: only contiguous arrays of bytes will do."""
+    for array in arrays:
+        fits = isinstance(array, types.Array) and array.layout == "C" and array.dtype == types.uint8
+        if not fits:
+            raise TypingError(f"a contiguous array of uint8 is needed, not {array}")
+
+
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
     """Where a byte of a contiguous array of bytes lies."""
     return builder.gep(make_array(kind)(context, builder, array).data, [offset])
@@ -57,6 +66,7 @@ def load_word(typingctx: Any, array: Any, offset: Any) -> Any:
         loaded.align = 1
         return loaded
 
+    _check_bytes(array)
     return types.uint64(array, types.int64), codegen
 
 
@@ -70,6 +80,7 @@ def copy_bytes(typingctx: Any, to: Any, at: Any, source: Any, first: Any, count:
         cgutils.raw_memcpy(builder, target, origin, args[4], 1)
         return context.get_dummy_value()
 
+    _check_bytes(to, source)
     return types.void(to, types.int64, source, types.int64, types.int64), codegen
 
 
@@ -82,6 +93,7 @@ def clear_bytes(typingctx: Any, array: Any, first: Any, count: Any) -> Any:
         cgutils.memset(builder, target, args[2], 0)
         return context.get_dummy_value()
 
+    _check_bytes(array)
     return types.void(array, types.int64, types.int64), codegen
 
 

@@ -1,4 +1,7 @@
-"""Bots that play inside compiled loops: uniformly random, and greedy by one step of lookahead."""
+"""Bots that play inside compiled loops: uniformly random, and greedy by one step of lookahead.
+
+They stand in the core because batches of games let them play seats within a step.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from busenv.core.layout import (
     SELECT_ACTIONS,
 )
 from busenv.core.legal import legal_bits, random_action
+from busenv.core.resolve import power_of
 from busenv.core.step import step
 
 RANDOM, GREEDY = 1, 2  # kinds of bots; 0 is a seat that is not a bot's
@@ -55,19 +59,13 @@ def _outlook(g, b, seat):
 def _promise(g, b, seat):
     """What a seat's markers on the action board, and those in its hand, promise."""
     worth = 0.11 * g.markers[seat]
-    most = np.int64(g.max_buses)
     # The later in its hand a bus is bought, the fewer times it drives.
     worth += 0.045 * g.markers[seat] * _owned(g, ACT_BUSES, seat) * (g.buses[seat] < g.bus_limit)
     worth += 0.10 * _owned(g, ACT_CLOCK, seat) + 0.12 * _owned(g, ACT_START, seat)
-    bonus = np.int64(g.players == 5)
-    for action, each, extra in (
-        (ACT_LINES, 0.16, bonus),
-        (ACT_PASSENGERS, 0.06, 0),
-        (ACT_BUILDINGS, 0.16, 0),
-    ):
+    for action, each in ((ACT_LINES, 0.16), (ACT_PASSENGERS, 0.06), (ACT_BUILDINGS, 0.16)):
         for space in range(g.taken[action]):
             if g.spaces[action, space] == seat:
-                worth += each * max(most - space + extra, 0)
+                worth += each * power_of(g, action, space)
     left, _, _ = _served(g, b, seat, 1)
     for space in range(g.taken[ACT_VROOM]):
         owner = g.spaces[ACT_VROOM, space]

@@ -64,6 +64,7 @@ class _Locator(caching._CacheLocator):
     """Tells numba to keep a kernel in our folder."""
 
     folder: Path | None = None
+    looked = False  # whether a folder has been looked for
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         code = py_func.__code__
@@ -116,15 +117,15 @@ class _Cache(caching.FunctionCache):
 def announce() -> None:
     """Say once that code is being compiled, if a person is likely to be watching."""
     if not _Cache.announced and sys.stderr.isatty():
-        print("busenv: compiling the rules for this machine (about half a minute, once)",
+        print("busenv: compiling the rules for this machine (up to a minute, once)",
               file=sys.stderr, flush=True)  # fmt: skip
     _Cache.announced = True
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function of the core with numba: no Python objects, no GIL, cached on disk."""
-    if _Locator.folder is None and not _Cache.announced:
-        _Locator.folder = _make_folder()
+    if not _Locator.looked:
+        _Locator.folder, _Locator.looked = _make_folder(), True
     dispatcher = njit(nogil=True)(function)
     if _Locator.folder is None:
         announce()

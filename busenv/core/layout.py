@@ -11,7 +11,7 @@ import numpy as np
 
 MAX_INTERSECTIONS, MAX_STREETS, MAX_SITES, MAX_PLAYERS = 64, 128, 64, 5
 MAX_SPACES = 8  # of a multi-use action; the rules use six
-NO_LIMIT = 255  # line markers: more than there can be streets, so never spent
+NO_LIMIT = 255  # line markers: without limit, never counted down
 NOWHERE = 255  # an end of a line before its first marker
 
 # Phases (busenv.Phase).
@@ -42,6 +42,7 @@ BOARD = np.dtype(
         ("first_pick", _H),
         ("first_set", _H),
         ("actions", _H),
+        ("tag", np.uint32),  # tells boards apart (from their fingerprints)
         ("street_ends", _B, (MAX_STREETS, 2)),
         ("site_intersection", _B, MAX_SITES),
         ("roundabout", _B, MAX_INTERSECTIONS),  # intersections with a roundabout, then padding
@@ -74,6 +75,7 @@ GAME = np.dtype(
         ("lines_changed", _H),  # counts what changes lines, and what changes the city around them,
         ("city_changed", _H),  # so that a picture of either need not be painted anew (core.scene)
         ("round", _H),
+        ("board_tag", np.uint32),  # of the board that the game is played on
         ("passengers", _B, MAX_INTERSECTIONS),
         ("spaces", _B, (7, MAX_SPACES)),  # whose marker lies on each space
         ("taken", _B, 7),  # spaces taken of each action
@@ -106,7 +108,7 @@ GAME = np.dtype(
         ("space_limit", _B),
         ("bus_limit", _B),
         ("final_segment", _B),
-        ("spare", _B, 5),  # fills the last word, so that equal games have equal bytes
+        ("spare", _B),  # fills the last word, so that equal games have equal bytes
     ],
     align=True,
 )

@@ -23,6 +23,7 @@ from busenv.core.layout import (
     OVER,
     SELECT_ACTIONS,
 )
+from busenv.core.resolve import power_of
 from busenv.core.scene import (
     I_END,
     I_LINE,
@@ -93,11 +94,9 @@ def _player(g, seat, sums, out):
 
 
 @kernel
-def _next_power(g, action, bonus):
+def _next_power(g, action):
     """Power of the first open space of an action (R7); 0 when none is open."""
-    if g.taken[action] == g.space_limit:
-        return 0
-    return max(np.int64(g.max_buses) - np.int64(g.taken[action]) + bonus, 0)
+    return 0 if g.taken[action] == g.space_limit else power_of(g, action, g.taken[action])
 
 
 @kernel
@@ -121,9 +120,9 @@ def _table(g, view, out):
     out[33] = g.final_segment
     for action in range(7):
         out[34 + action] = g.taken[action]
-    out[41] = _next_power(g, ACT_LINES, np.int64(g.players == 5))
-    out[42] = _next_power(g, ACT_PASSENGERS, 0)
-    out[43] = _next_power(g, ACT_BUILDINGS, 0)
+    out[41] = _next_power(g, ACT_LINES)
+    out[42] = _next_power(g, ACT_PASSENGERS)
+    out[43] = _next_power(g, ACT_BUILDINGS)
     at = T_SPACES
     for action in range(7):
         for space in range(g.taken[action]):

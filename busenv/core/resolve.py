@@ -25,9 +25,10 @@ from busenv.core.lines import offer_growth
 
 
 @kernel
-def _power(g, space):
+def power_of(g, action, space):
     """Action power of a space (R7), never below 0."""
-    return max(np.int64(g.max_buses) - np.int64(space), 0)
+    bonus = 1 if action == ACT_LINES and g.players == 5 else 0
+    return max(np.int64(g.max_buses) - np.int64(space) + bonus, 0)
 
 
 @kernel
@@ -35,11 +36,10 @@ def _next_growth(g, b):
     """Line Expansion, last space first: whether a street is to be chosen."""
     if g.power > 0 and offer_growth(g, b, g.seat):
         return True
-    bonus = np.int64(g.players == 5)
     while g.space > 0:
         g.space -= 1
         g.seat = g.spaces[ACT_LINES, g.space]
-        g.power = max(np.int64(g.max_buses) - np.int64(g.space) + bonus, 0)
+        g.power = power_of(g, ACT_LINES, g.space)
         if g.power > 0 and offer_growth(g, b, g.seat):
             return True
     return False
@@ -60,7 +60,7 @@ def _next_passengers(g):
     """Passengers, first space first: whether a split over the stations is to be chosen."""
     while g.space < g.taken[ACT_PASSENGERS] and g.supply > 0:
         g.seat = g.spaces[ACT_PASSENGERS, g.space]
-        g.power = _power(g, g.space)
+        g.power = power_of(g, ACT_PASSENGERS, g.space)
         g.space += 1
         if g.power > 0:
             return True
@@ -75,7 +75,7 @@ def _next_building(g):
     while g.power == 0 and g.space > 0:
         g.space -= 1
         g.seat = g.spaces[ACT_BUILDINGS, g.space]
-        g.power = _power(g, g.space)
+        g.power = power_of(g, ACT_BUILDINGS, g.space)
     return g.power > 0
 
 
@@ -119,6 +119,7 @@ def resolve(g, b):
             g.phase = BUILDINGS
             return True
         g.action = ACT_CLOCK
+        g.power = 0
         if g.taken[ACT_CLOCK] > 0:
             g.seat = g.spaces[ACT_CLOCK, 0]
             g.phase = CLOCK

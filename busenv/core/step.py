@@ -7,6 +7,7 @@ import numpy as np
 from busenv.core.bits import ZERO, bit, lowest
 from busenv.core.cache import kernel
 from busenv.core.layout import (
+    ACT_BUSES,
     ACT_CLOCK,
     ACT_LINES,
     ACT_START,
@@ -37,7 +38,8 @@ from busenv.core.resolve import arrive, build, pick_up, resolve, set_down, set_t
 def new_game(g, b, rules, first):
     """Set up a game (R1): `rules` is a RULES record, `first` the starting player."""
     players = rules.players
-    g.spare[:] = 0
+    g.spare = 0
+    g.board_tag = b.tag
     g.lines_changed = 0
     g.city_changed = 0
     g.line[:] = ZERO
@@ -119,6 +121,8 @@ def _set_up_building(g, b):
     if g.free_sites == ZERO:
         g.phase = SETUP_FIRST_LINE
         g.seat = g.first
+    if g.phase == SETUP_FIRST_LINE:
+        g.power = 0
 
 
 @kernel
@@ -175,7 +179,7 @@ def _choose(g, b, action):
     else:
         g.spaces[action, g.taken[action]] = seat
         g.taken[action] += 1
-        single = action == 1 or action == ACT_CLOCK or action == ACT_START
+        single = action == ACT_BUSES or action == ACT_CLOCK or action == ACT_START
         if single or g.taken[action] == g.space_limit:
             g.open &= ~(1 << action)
         g.placed[seat] += 1

@@ -1,0 +1,51 @@
+"""Errors and checks that the games' faces share."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from busenv.actions import Phase, describe_action
+from busenv.board import Board
+from busenv.core import playout
+
+ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
+
+
+class IllegalActionError(ValueError):
+    """An action that is not legal now; nothing has changed."""
+
+
+def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> IllegalActionError:
+    """The error for an action of one of a batch of games: names action, phase, seat, and what is
+    legal."""
+    words = f" ({describe_action(board, action)})" if 0 <= action < board.num_actions else ""
+    which = f" of game {index}" if len(games) > 1 else ""
+    phase = Phase(games["phase"][index])
+    if phase == Phase.OVER:
+        return IllegalActionError(f"action {action}{words}{which} is illegal: the game is OVER")
+    mask = np.zeros((1, board.num_actions), np.bool_)
+    bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
+    playout.legal_bytes(games[index : index + 1], board.array, bits, mask)
+    return IllegalActionError(
+        f"action {action}{words}{which} is illegal for seat {games['seat'][index]} "
+        f"in phase {phase.name}; legal: {np.flatnonzero(mask[0]).tolist()}"
+    )
+
+
+def check_seed(seed: int) -> int:
+    """A seed as a plain int, 0 to 2**64 - 1."""
+    try:
+        value = operator.index(seed)
+    except TypeError:
+        value = -1
+    if not 0 <= value < 2**64:
+        raise ValueError(f"seed is {seed!r}; allowed: a whole number 0 to 2**64 - 1")
+    return value
+
+
+def check_games(games: np.ndarray, board: Board) -> None:
+    """ValueError unless the games are played on the board; kernels would not notice."""
+    if not (games["board_tag"] == board.array["tag"]).all():
+        raise ValueError(f"games of another board than {board!r}, or not begun")
