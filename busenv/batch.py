@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise, repeat
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -144,24 +144,18 @@ class Batch:
             raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
         before = self.games.copy() if self._reward else None
         self._turn = 1 - self._turn
-        if len(self._parts) == 1:
-            self._advance(0, chosen)
-        else:
-            if (
-                self._pool is None or self._pool_process != os.getpid()
-            ):  # threads do not survive a fork
-                self._pool = ThreadPoolExecutor(len(self._parts))
-                self._pool_process = os.getpid()
-            numbers = range(len(self._parts))
-            for _ in self._pool.map(self._advance, numbers, repeat(chosen)):
-                pass
+        others = range(1, len(self._parts))
+        waiting = [self._workers().submit(self._advance, number, chosen) for number in others]
+        self._advance(0, chosen)
+        for future in waiting:
+            future.result()
         if self._reward and before is not None:
             self._pay(before)
 
     def _workers(self) -> ThreadPoolExecutor:
         """The threads; made anew in a forked process, where they would be missing."""
         if self._pool is None or self._pool_process != os.getpid():
-            self._pool, self._pool_process = ThreadPoolExecutor(len(self._parts)), os.getpid()
+            self._pool, self._pool_process = ThreadPoolExecutor(len(self._parts) - 1), os.getpid()
         return self._pool
 
     def _advance(self, number: int, actions: np.ndarray) -> None:

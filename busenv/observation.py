@@ -24,6 +24,7 @@ from busenv.core.layout import MAX_PLAYERS, MAX_SPACES
 from busenv.game import Game
 
 PLANES = ("intersections", "streets", "sites")
+PAIRS = {"on_line": "line_end", "line": "may_grow"}
 VERSION = 1  # of the layout; a trained network fits one version only
 
 _HOURS = "now, at the next hour, at the one after"
@@ -175,7 +176,6 @@ class ObservationLayout:
         start = 0
         blocks: dict[str, Block] = {}
         parts: dict[str, Part] = {}
-        scales: list[float] = []
         for block, entries, features in (
             ("intersections", len(board.intersections), _INTERSECTION),
             ("streets", len(board.streets), _STREET),
@@ -183,21 +183,20 @@ class ObservationLayout:
             ("players", MAX_PLAYERS, _PLAYER),
             ("table", 1, _TABLE),
         ):
-            column, entry_scale = 0, []
+            column = 0
             for name, width, usual, meaning in features:
                 high = usual or len(board.intersections)
                 shape = (width,) if block == "table" else (entries, width)
-                columns = slice(column, column + width)
+                # Pairs alternate, player by player: on_line of 0, line_end of 0, on_line of 1, ...
+                step = 2 if name in PAIRS or name in PAIRS.values() else 1
+                first = column - width + 1 if name in PAIRS.values() else column
+                columns = slice(first, first + step * (width - 1) + 1, step)
                 full = f"{block}.{name}"
                 parts[full] = Part(full, block, columns, shape, high, meaning)
-                entry_scale += [1 / high] * width
                 column += width
-            planes = block in PLANES
-            blocks[block] = Block(start, entries, column, planes)
-            scales += np.repeat(entry_scale, entries).tolist() if planes else entry_scale * entries
+            blocks[block] = Block(start, entries, column, block in PLANES)
             start += entries * column
-        scale = np.array(scales, np.float32)
-        scale.flags.writeable = False
+        scale = np.empty(start, np.float32)
         for name, value in (
             ("size", start),
             ("blocks", blocks),
@@ -205,6 +204,9 @@ class ObservationLayout:
             ("scale", scale),
         ):
             object.__setattr__(self, name, value)
+        for part in parts.values():
+            self.part(scale, part.name)[...] = 1 / part.high
+        scale.flags.writeable = False
 
     def __getitem__(self, name: str) -> Part:
         if name not in self.parts:

@@ -55,10 +55,19 @@ def _margin(points, seat, players):
 
 
 @kernel
+def _scored(g, deliveries, stones):
+    """Whether points have changed; they seldom do."""
+    changed = False
+    for seat in range(g.players):
+        changed |= g.deliveries[seat] != deliveries[seat] or g.stones[seat] != stones[seat]
+    return changed
+
+
+@kernel
 def pay(g, kind, deliveries, stones, out):
     """Write the rewards by seat for what happened since `deliveries` and `stones` (float64)."""
     out[:] = 0.0
-    if kind == PAY_NOTHING:
+    if kind == PAY_NOTHING or (g.phase != OVER and not _scored(g, deliveries, stones)):
         return
     if kind == PAY_DELIVERIES:
         for seat in range(g.players):

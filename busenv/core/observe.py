@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import clear_bytes, copy_bytes
+from busenv.core.bits import ONE, ZERO, bit, clear_bytes, copy_bytes, lowest
 from busenv.core.cache import kernel
 from busenv.core.layout import (
     ACT_BUILDINGS,
-    ACT_BUSES,
-    ACT_CLOCK,
     ACT_LINES,
     ACT_PASSENGERS,
-    ACT_START,
     MAX_PLAYERS,
     MAX_SPACES,
     NO_ACTION,
@@ -25,7 +22,6 @@ from busenv.core.layout import (
 )
 from busenv.core.resolve import power_of
 from busenv.core.scene import (
-    I_END,
     I_LINE,
     M_GROWTH,
     M_ORDER,
@@ -34,8 +30,6 @@ from busenv.core.scene import (
     M_VACANT,
     M_WAITING,
     PER_SEAT,
-    S_GROW,
-    S_LINE,
     seats_at,
     sites_at,
     streets_at,
@@ -43,7 +37,9 @@ from busenv.core.scene import (
 
 PER_PLAYER, TABLE = 26, 219
 P_WAITING, P_VACANT, P_DRIVE = 17, 20, 23
-T_SPACES = 44
+# Where the spaces of each action begin; Buses, Clock and Starting Player have one. An array, since
+# numba looks a number up in a tuple by a chain of branches.
+T_SPACES = np.array([44, 84, 89, 129, 169, 174, 214])
 
 
 @kernel
@@ -59,7 +55,8 @@ def _byte(number):
 
 @kernel
 def _turn(scene, out, first, width, view, players):
-    """Copy five planes, one a seat, so that the viewer's comes first."""
+    """Copy five pairs of planes, one a seat, so that the viewer's comes first."""
+    width *= 2
     front, back = (players - view) * width, view * width
     copy_bytes(out, first, scene, first + back, front)
     copy_bytes(out, first + front, scene, first, back)
@@ -123,15 +120,16 @@ def _table(g, view, out):
     out[41] = _next_power(g, ACT_LINES)
     out[42] = _next_power(g, ACT_PASSENGERS)
     out[43] = _next_power(g, ACT_BUILDINGS)
-    at = T_SPACES
+    taken = ZERO  # a bit for each space taken, eight (MAX_SPACES) to an action
     for action in range(7):
-        for space in range(g.taken[action]):
-            slot = np.int64(g.spaces[action, space]) - view
-            if slot < 0:
-                slot += g.players
-            out[at + MAX_PLAYERS * space + slot] = 1
-        single = action == ACT_BUSES or action == ACT_CLOCK or action == ACT_START
-        at += MAX_PLAYERS if single else MAX_PLAYERS * MAX_SPACES
+        taken |= (bit(g.taken[action]) - ONE) << np.uint64(MAX_SPACES * action)
+    while taken != ZERO:
+        number = np.int64(lowest(taken))
+        action, space = number >> 3, number & 7
+        slot = np.int64(g.spaces[action, space]) - view
+        slot += np.int64(g.players) if slot < 0 else 0
+        out[T_SPACES[action] + MAX_PLAYERS * space + slot] = 1
+        taken &= taken - ONE
 
 
 @kernel
@@ -144,9 +142,7 @@ def observe(g, b, scene, seat, out):
     first_table = first_player + PER_PLAYER * MAX_PLAYERS
     copy_bytes(out, 0, scene, 0, I_LINE * width)
     _turn(scene, out, I_LINE * width, width, view, players)
-    _turn(scene, out, I_END * width, width, view, players)
-    _turn(scene, out, street_planes + S_LINE * streets, streets, view, players)
-    _turn(scene, out, street_planes + S_GROW * streets, streets, view, players)
+    _turn(scene, out, street_planes, streets, view, players)
     copy_bytes(out, sites_at(b), scene, sites_at(b), first_player - sites_at(b))
 
     next_chooser = True
@@ -154,7 +150,7 @@ def observe(g, b, scene, seat, out):
         other = view + slot if view + slot < players else view + slot - players
         row = out[first_player + PER_PLAYER * slot : first_player + PER_PLAYER * (slot + 1)]
         sums = scene[first_player + PER_SEAT * other : first_player + PER_SEAT * (other + 1)]
-        _player(g, other, sums, row)
+        _player(g, np.uint64(other), sums, row)
         if slot > 0 and next_chooser and row[10]:
             row[16] = 1
             next_chooser = False

@@ -16,8 +16,9 @@ from busenv.core.lines import growth
 from busenv.core.score import place
 
 # Planes of intersections: passengers, three of buildings, ...
-I_BUILDINGS, I_OPEN, I_WAITING, I_VACANT, I_LINE, I_END, PER_INTERSECTION = 1, 4, 5, 8, 11, 16, 21
-S_LINE, S_GROW, PER_STREET = 0, 5, 10
+# Planes of seats stand together, seat by seat, two each: line and end, line and growth.
+I_BUILDINGS, I_OPEN, I_WAITING, I_VACANT, I_LINE, I_END, PER_INTERSECTION = 1, 4, 5, 8, 11, 12, 21
+S_LINE, S_GROW, PER_STREET = 0, 1, 10
 PER_SITE = 4
 # Of each seat, behind the planes: reached, growth, place, order of the last delivery, three
 # waiting, three vacant.
@@ -113,18 +114,20 @@ def _paint_lines(g, b, scene):
         if rest == ZERO:
             continue
         while rest != ZERO:
-            scene[(I_LINE + seat) * width + np.int64(lowest(rest))] = 1
+            scene[(I_LINE + 2 * seat) * width + np.int64(lowest(rest))] = 1
             rest &= rest - ONE
         head, tail = g.head[seat], g.tail[seat]
-        scene[(I_END + seat) * width + head] += 2
-        scene[(I_END + seat) * width + tail] += 1
-        line = scene[first + (S_LINE + seat) * streets : first + (S_LINE + seat + 1) * streets]
+        scene[(I_END + 2 * seat) * width + head] += 2
+        scene[(I_END + 2 * seat) * width + tail] += 1
+        line_at = first + (S_LINE + 2 * seat) * streets
+        line = scene[line_at : line_at + streets]
         _add_streets(g.line[seat, 0], g.line[seat, 1], 1, line)
         line[g.head_street[seat]] += 2
         line[g.tail_street[seat]] += 1
         if g.line_markers[seat] == 0:
             continue
-        grow = scene[first + (S_GROW + seat) * streets : first + (S_GROW + seat + 1) * streets]
+        grow_at = first + (S_GROW + 2 * seat) * streets
+        grow = scene[grow_at : grow_at + streets]
         low, high = growth(g, b, seat, head)
         _add_streets(low, high, 2, grow)
         if tail != head:
