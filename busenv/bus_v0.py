@@ -87,6 +87,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         self._kind, self._reward = reward_kind(reward), reward if callable(reward) else None
         self.possible_agents = [f"player_{seat}" for seat in range(self._players)]
         actions, size = self._board.num_actions, ObservationLayout(self._board).size
+        self._actions, self._size = actions, size
         self.observation_spaces = {
             agent: spaces.Dict(
                 observation=spaces.Box(0, 255, (size,), np.uint8),
@@ -126,6 +127,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         number = int(self._seeds.integers(2**63))
         rules = chosen.get("rules", self._rules)
         self.game = Game(players, rules, board, chosen.get("first_player"), number)
+        state = self.game.arrays()[0][0]
+        self._counts[:] = 0
+        self._score = int(state["delivered"]), int(state["clock_stones"])
+        self._paid = False
         self.agents = self.possible_agents[:players]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
@@ -138,9 +143,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """What an agent sees, and what it may do if it is to move; fresh arrays."""
         seat = self._numbers[agent]
-        size = self.observation_spaces[agent]["observation"].shape[0]  # type: ignore[index]
-        row = np.empty(size, np.uint8)
-        mask = np.empty(self._board.num_actions, np.int8)
+        row, mask = np.empty(self._size, np.uint8), np.empty(self._actions, np.int8)
         games, board = self.game.arrays()
         playout.look_one(games, board, seat, self._bits, row, mask)
         return {"observation": row, "action_mask": mask}
@@ -153,23 +156,34 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
             return
         games, _ = self.game.arrays()
         before = games.copy() if self._reward else None
-        self._counts[0] = games["deliveries"][0]
-        self._counts[1] = games["stones"][0]
         self.game.step(action)  # type: ignore[arg-type]
-        if self._reward and before is not None:
-            self._payment[:] = 0
-            self._reward(before, games.copy(), self._payment)
-        else:
-            batch.pay_one(games, self._kind, *self._counts, self._payment[0])
+        state, over = games[0], self.game.is_over
         self._cumulative_rewards[agent] = 0.0
-        paid = self._payment[0].tolist()
-        for seat, name in enumerate(self.agents):
-            self.rewards[name] = paid[seat]
-        if self.game.is_over:
+        # Points change seldom, and only then, or at the end, a named reward is paid.
+        score = int(state["delivered"]), int(state["clock_stones"])
+        if before is not None:
+            self._payment[:] = 0
+            self._reward(before, games.copy(), self._payment)  # type: ignore[misc]
+            self._credit()
+        elif over or score != self._score:
+            batch.pay_one(games, self._kind, *self._counts, self._payment[0])
+            self._counts[0], self._counts[1] = state["deliveries"], state["stones"]
+            self._score = score
+            self._credit()
+        elif self._paid:
+            self.rewards = dict.fromkeys(self.agents, 0.0)
+            self._paid = False
+        if over:
             self.terminations = dict.fromkeys(self.agents, True)
         else:
-            self.agent_selection = self.agents[self.game.current_player]
+            self.agent_selection = self.agents[int(state["seat"])]
+
+    def _credit(self) -> None:
+        """Hand out what was paid."""
+        paid = self._payment[0].tolist()
+        self.rewards = {name: paid[seat] for seat, name in enumerate(self.agents)}
         self._accumulate_rewards()
+        self._paid = True
 
     def render(self) -> str | None:
         """The table in words, in render mode "ansi"."""

@@ -1,4 +1,4 @@
-"""How fast this machine plays: `python -m experiments.speed` prints the table."""
+"""How fast this machine plays: `python -m experiments.speed` prints the tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import statistics
 import time
 from collections.abc import Callable
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from busenv import EDITIONS, random_playouts
+from busenv import EDITIONS, bus_v0, random_playouts
+from busenv.batch import Batch
+from busenv.core import batch, bots, playout
+from busenv.sb3 import BusVecEnv
+from busenv.vector import BusVectorEnv
 
 GAMES, REPEATS = 20_000, 5
+NUM_ENVS, STEPS = 1024, 300
 
 
 def rates(play: Callable[[], int], repeats: int = REPEATS) -> list[float]:
@@ -33,7 +39,116 @@ def playout_rates(num_players: int, rules: str, games: int = GAMES) -> list[floa
     return rates(lambda: random_playouts(games, num_players, rules).decisions)
 
 
+class Picker:
+    """Chooses random legal actions for a batch in compiled code."""
+
+    def __init__(self, games: Batch) -> None:
+        self._games = games
+        self._noise = np.zeros(1, np.uint64)
+        self._actions = np.zeros(len(games.seats), np.int64)
+
+    def __call__(self) -> np.ndarray:
+        games, board = self._games.games, self._games.board.array
+        bots.bot_actions(games, board, bots.RANDOM, self._noise, self._actions)
+        return self._actions
+
+
+def vector_run(env: BusVectorEnv) -> Callable[[], int]:
+    """Steps of a vector environment by random legal actions."""
+    env.reset(seed=0)
+    pick = Picker(env.batch)
+
+    def play() -> int:
+        for _ in range(STEPS):
+            env.step(pick())
+        return STEPS * env.num_envs
+
+    return play
+
+
+def sb3_run(env: BusVecEnv) -> Callable[[], int]:
+    """Steps of the Stable-Baselines3 environment, masks fetched as MaskablePPO does."""
+    env.reset()
+    pick = Picker(env.batch)
+
+    def play() -> int:
+        for _ in range(STEPS):
+            np.stack(env.env_method("action_masks"))
+            env.step(pick())
+        return STEPS * env.num_envs
+
+    return play
+
+
+def aec_run() -> int:
+    """A few games of the raw PettingZoo environment, each agent looking before it acts."""
+    env = bus_v0.raw_env()
+    count = 0
+    for seed in range(20):
+        env.reset(seed=seed)
+        while not env.terminations[env.agent_selection]:
+            mask = env.last()[0]["action_mask"]
+            env.step(int(mask.argmax()))
+            count += 1
+    return count
+
+
+def parts_of_a_step() -> list[tuple[str, float]]:
+    """Nanoseconds a game of the parts of a batched step, by leaving the rest out."""
+    games = Batch(NUM_ENVS, same_step=True)
+    games.reset(0)
+    pick = Picker(games)
+    board, spent = games.board.array, {"choosing": 0.0, "checking legality": 0.0, "stepping": 0.0}
+    for _ in range(STEPS):
+        clock = [time.perf_counter()]
+        actions = pick()
+        clock.append(time.perf_counter())
+        batch.first_illegal(games.games, board, actions)
+        clock.append(time.perf_counter())
+        games.step(actions)
+        clock.append(time.perf_counter())
+        for name, begin, end in zip(spent, clock, clock[1:], strict=False):
+            spent[name] += end - begin
+    rows = np.zeros((NUM_ENVS, games.observations.shape[1]), np.uint8)
+    masks, bits = np.zeros_like(games.masks), np.zeros(6, np.uint64)
+    for name, part in (
+        ("a whole observation, painted anew", lambda: playout.observe_seats(
+            games.games, board, games.seats, rows)),
+        ("a mask", lambda: playout.legal_bytes(games.games, board, bits, masks)),
+    ):  # fmt: skip
+        part()
+        began = time.perf_counter()
+        for _ in range(STEPS):
+            part()
+        spent[name] = time.perf_counter() - began
+    return [(name, seconds / STEPS / NUM_ENVS * 1e9) for name, seconds in spent.items()]
+
+
 def main() -> None:
+    console = Console()
+    core = statistics.median(playout_rates(4, "capstone-2024"))
+    faces = Table(title=f"4 players, N = {NUM_ENVS}, {REPEATS} runs, decisions a second")
+    for column in ("what", "median", "fastest", "of the bare core"):
+        faces.add_column(column, justify="left" if column == "what" else "right")
+    for name, play in (
+        ("bare core, random play", lambda: random_playouts(GAMES).decisions),
+        ("vector environment", vector_run(BusVectorEnv(NUM_ENVS))),
+        ("vector environment, 2 threads", vector_run(BusVectorEnv(NUM_ENVS, threads=2))),
+        ("Stable-Baselines3 VecEnv", sb3_run(BusVecEnv(NUM_ENVS))),
+        ("PettingZoo raw AEC, one game", aec_run),
+    ):
+        found = rates(play)
+        median = statistics.median(found)
+        faces.add_row(name, f"{median:,.0f}", f"{max(found):,.0f}", f"{median / core:.1%}")
+    console.print(faces)
+
+    parts = Table(title="where a step of the vector environment goes (nanoseconds a game)")
+    parts.add_column("part")
+    parts.add_column("ns", justify="right")
+    for name, spent in parts_of_a_step():
+        parts.add_row(name, f"{spent:.0f}")
+    console.print(parts)
+
     table = Table(title=f"Random play, one core, {GAMES} games, {REPEATS} runs (million a second)")
     for column in ("rules", "players", "median", "slowest", "fastest", "decisions a game"):
         table.add_column(column, justify="right")
@@ -43,7 +158,7 @@ def main() -> None:
             length = random_playouts(GAMES, players, rules).decisions / GAMES
             row = [f"{v:.1f}" for v in (statistics.median(found), min(found), max(found), length)]
             table.add_row(rules, str(players), *row)
-    Console().print(table)
+    console.print(table)
 
 
 if __name__ == "__main__":
