@@ -84,7 +84,7 @@ class Batch:
         self._episodes = np.zeros(num_games, np.int64)
         self._plies = np.zeros(num_games, np.int64)
         self._scenes = np.zeros((num_games, batch.scene_length(self.board.array)), np.uint8)
-        self._painted = np.zeros((num_games, 2), np.int64)
+        self._painted = np.zeros((num_games, 3), np.int64)
         cuts = np.linspace(0, num_games, threads + 1).astype(int)
         self._parts = [slice(a, b) for a, b in pairwise(cuts)]
         # Room for each thread: a bitset, a game to look ahead in, points and stones before a step.

@@ -69,18 +69,30 @@ _PLAYER = (
     ("buses", 1, 5, "buses (R12)"),
     ("time_stones", 1, 5, "time stones taken (R15)"),
     ("deliveries", 1, 30, "passengers delivered; 255 for more (R17)"),
-    ("delivery_order", 1, 5, "place of their last delivery among all players' last ones, 0: none"),
     ("placed", 1, 20, "markers placed this round (R4)"),
     ("choosing", 1, 1, "whether they still choose actions this round (R4)"),
     ("starts", 1, 1, "whether they are the starting player (R18)"),
     ("started_game", 1, 1, "whether they were the game's first starting player (R20)"),
-    ("place", 1, 4, "place on the standing so far, 0 is the lead (R20)"),
+    ("chooses_next", 1, 1, "whether they are next to choose an action"),
     ("reached", 1, None, "intersections on the line"),
     ("growth", 1, 12, "streets onto which the line may grow"),
-    ("chooses_next", 1, 1, "whether they are next to choose an action"),
+    ("place", 1, 4, "place on the standing so far, 0 is the lead (R20)"),
+    ("delivery_order", 1, 5, "place of their last delivery among all players' last ones, 0: none"),
     ("waiting", 3, 15, f"passengers on the line that wait {_HOURS}"),
     ("vacant", 3, 10, f"free matching buildings on the line {_HOURS}"),
     ("drive", 3, 5, f"deliveries of one Vrrooomm! {_HOURS}"),
+    *(
+        (f"spaces_{name}", spaces, 1, f"which spaces of {name} bear the player's markers, A first")
+        for name, spaces in (
+            ("line_expansion", MAX_SPACES),
+            ("buses", 1),
+            ("passengers", MAX_SPACES),
+            ("buildings", MAX_SPACES),
+            ("clock", 1),
+            ("vrrooomm", MAX_SPACES),
+            ("starting_player", 1),
+        )
+    ),
 )
 _TABLE = (
     ("phase", 11, 1, "what is being decided (busenv.Phase), one-hot"),
@@ -103,23 +115,6 @@ _TABLE = (
         3,
         6,
         "power of the next space of Line Expansion, Passengers, Buildings; 0: none",
-    ),
-    *(
-        (
-            f"spaces_{name}",
-            MAX_PLAYERS * spaces,
-            1,
-            f"whose marker lies on each space of {name}: for each space player 0..4, one-hot",
-        )
-        for name, spaces in (
-            ("line_expansion", MAX_SPACES),
-            ("buses", 1),
-            ("passengers", MAX_SPACES),
-            ("buildings", MAX_SPACES),
-            ("clock", 1),
-            ("vrrooomm", MAX_SPACES),
-            ("starting_player", 1),
-        )
     ),
 )
 

@@ -40,12 +40,8 @@ def rebuild(board: Board, row: np.ndarray) -> np.ndarray:
     _players(g, part, players)
     _lines(g, board, part, players)
     _city(g, board, part)
-    spaces = [
-        part(f"table.spaces_{name}").reshape(-1, 5)
-        for name in (
-            "line_expansion buses passengers buildings clock vrrooomm starting_player"
-        ).split()
-    ]
+    names = "line_expansion buses passengers buildings clock vrrooomm starting_player".split()
+    spaces = [part(f"players.spaces_{name}").T for name in names]  # (spaces, players)
     g["taken"] = part("table.taken")
     g["open"] = 127
     for a, owners in enumerate(spaces):

@@ -49,7 +49,7 @@ def test_layout_covers_every_byte_once() -> None:
     assert (seen == 1).all()
     assert LAYOUT.scale.shape == (LAYOUT.size,)
     assert LAYOUT.view(np.zeros((7, 3, LAYOUT.size)), "streets").shape == (7, 3, 70, 10)
-    assert LAYOUT.view(np.zeros((7, LAYOUT.size)), "table").shape == (7, 219)
+    assert LAYOUT.view(np.zeros((7, LAYOUT.size)), "table").shape == (7, 44)
     with pytest.raises(KeyError, match=r"no part 'players.hats'.*players.buses"):
         LAYOUT["players.hats"]
 

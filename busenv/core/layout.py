@@ -25,6 +25,11 @@ FIRST_BUILD = 8  # 8 + 3 * site + type
 MAX_SPLIT = 12  # passengers to the first station: 0..11
 NO_ACTION = 255
 
+# Where the spaces of each action stand among all; Buses, Clock and Starting Player have one. An
+# array, since numba looks a number up in a tuple by a chain of branches.
+SPACE_AT = np.array([0, 8, 9, 17, 25, 26, 34])
+ALL_SPACES = 35
+
 # How a game ended.
 END_NOT, END_TIME, END_SITES, END_MARKERS = 0, 1, 2, 3
 
@@ -73,7 +78,9 @@ GAME = np.dtype(
         ("last_delivery", _H, MAX_PLAYERS),  # its number among all deliveries of the game
         ("delivered", _H),  # all deliveries so far
         ("lines_changed", _H),  # counts what changes lines, and what changes the city around them,
-        ("city_changed", _H),  # so that a picture of either need not be painted anew (core.scene)
+        ("city_changed", _H),  # and the action board, so that a picture of them need not be
+        ("markers_changed", _H),  # painted anew (core.scene)
+        ("unused", _H),
         ("round", _H),
         ("board_tag", np.uint32),  # of the board that the game is played on
         ("passengers", _B, MAX_INTERSECTIONS),
@@ -108,7 +115,9 @@ GAME = np.dtype(
         ("space_limit", _B),
         ("bus_limit", _B),
         ("final_segment", _B),
-        ("spare", _B),  # fills the last word, so that equal games have equal bytes
+        ("last_marker", _B),  # place of the marker laid last among all spaces (SPACE_AT), and whose
+        ("last_owner", _B),
+        ("spare", _B, 3),  # fills the last word, so that equal games have equal bytes
     ],
     align=True,
 )

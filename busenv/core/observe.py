@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import ONE, ZERO, bit, clear_bytes, copy_bytes, lowest
+from busenv.core.bits import clear_bytes, copy_bytes
 from busenv.core.cache import kernel
 from busenv.core.layout import (
     ACT_BUILDINGS,
     ACT_LINES,
     ACT_PASSENGERS,
     MAX_PLAYERS,
-    MAX_SPACES,
     NO_ACTION,
     NO_LIMIT,
     OVER,
@@ -23,23 +22,14 @@ from busenv.core.layout import (
 from busenv.core.resolve import power_of
 from busenv.core.scene import (
     I_LINE,
-    M_GROWTH,
-    M_ORDER,
-    M_PLACE,
-    M_REACHED,
-    M_VACANT,
-    M_WAITING,
     PER_SEAT,
     seats_at,
     sites_at,
     streets_at,
 )
 
-PER_PLAYER, TABLE = 26, 219
-P_WAITING, P_VACANT, P_DRIVE = 17, 20, 23
-# Where the spaces of each action begin; Buses, Clock and Starting Player have one. An array, since
-# numba looks a number up in a tuple by a chain of branches.
-T_SPACES = np.array([44, 84, 89, 129, 169, 174, 214])
+P_SCENE = 13  # where what the picture knows of a player stands in a row, and how long that is
+PER_PLAYER, TABLE = P_SCENE + PER_SEAT, 44
 
 
 @kernel
@@ -64,8 +54,8 @@ def _turn(scene, out, first, width, view, players):
 
 
 @kernel
-def _player(g, seat, sums, out):
-    """What is known of a player; `sums` are the scene's of that seat."""
+def _player(g, seat, out):
+    """What the state knows of a player."""
     out[0] = 1
     out[1] = g.phase != OVER and g.seat == seat
     out[2] = g.markers[seat]
@@ -74,20 +64,11 @@ def _player(g, seat, sums, out):
     out[5] = g.buses[seat]
     out[6] = g.stones[seat]
     out[7] = _byte(g.deliveries[seat])
-    out[8] = sums[M_ORDER]
-    out[9] = g.placed[seat]
-    out[10] = g.phase == SELECT_ACTIONS and g.choosing >> seat & 1
-    out[11] = g.start == seat
-    out[12] = g.first == seat
-    out[13] = sums[M_PLACE]
-    out[14] = sums[M_REACHED]
-    out[15] = sums[M_GROWTH]
-    out[16] = 0
-    for hour in range(3):
-        waiting, vacant = sums[M_WAITING + hour], sums[M_VACANT + hour]
-        out[P_WAITING + hour] = waiting
-        out[P_VACANT + hour] = vacant
-        out[P_DRIVE + hour] = min(g.buses[seat], waiting, vacant)
+    out[8] = g.placed[seat]
+    out[9] = g.phase == SELECT_ACTIONS and g.choosing >> seat & 1
+    out[10] = g.start == seat
+    out[11] = g.first == seat
+    out[12] = 0
 
 
 @kernel
@@ -97,8 +78,8 @@ def _next_power(g, action):
 
 
 @kernel
-def _table(g, view, out):
-    """Phase, clock, supplies, what is being resolved, whose markers lie where."""
+def _table(g, out):
+    """Phase, clock, supplies, what is being resolved."""
     clear_bytes(out, 0, TABLE)
     out[g.phase] = 1
     out[11 + g.players - 3] = 1
@@ -120,16 +101,6 @@ def _table(g, view, out):
     out[41] = _next_power(g, ACT_LINES)
     out[42] = _next_power(g, ACT_PASSENGERS)
     out[43] = _next_power(g, ACT_BUILDINGS)
-    taken = ZERO  # a bit for each space taken, eight (MAX_SPACES) to an action
-    for action in range(7):
-        taken |= (bit(g.taken[action]) - ONE) << np.uint64(MAX_SPACES * action)
-    while taken != ZERO:
-        number = np.int64(lowest(taken))
-        action, space = number >> 3, number & 7
-        slot = np.int64(g.spaces[action, space]) - view
-        slot += np.int64(g.players) if slot < 0 else 0
-        out[T_SPACES[action] + MAX_PLAYERS * space + slot] = 1
-        taken &= taken - ONE
 
 
 @kernel
@@ -148,11 +119,12 @@ def observe(g, b, scene, seat, out):
     next_chooser = True
     for slot in range(players):
         other = view + slot if view + slot < players else view + slot - players
-        row = out[first_player + PER_PLAYER * slot : first_player + PER_PLAYER * (slot + 1)]
-        sums = scene[first_player + PER_SEAT * other : first_player + PER_SEAT * (other + 1)]
-        _player(g, np.uint64(other), sums, row)
-        if slot > 0 and next_chooser and row[10]:
-            row[16] = 1
+        at = first_player + PER_PLAYER * slot
+        row = out[at : at + PER_PLAYER]
+        _player(g, np.uint64(other), row)
+        copy_bytes(out, at + P_SCENE, scene, first_player + PER_SEAT * other, PER_SEAT)
+        if slot > 0 and next_chooser and row[9]:
+            row[12] = 1
             next_chooser = False
     clear_bytes(out, first_player + PER_PLAYER * players, PER_PLAYER * (MAX_PLAYERS - players))
-    _table(g, view, out[first_table:])
+    _table(g, out[first_table:])

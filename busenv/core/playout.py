@@ -152,7 +152,7 @@ def observation_size(board):
 def observe_seats(games, board, seats, rows):
     """Write what one seat of each game sees into rows of bytes (uint8, one row a game)."""
     scene = np.zeros(scene_size(board[0]), np.uint8)
-    painted = np.empty(2, np.int64)
+    painted = np.empty(3, np.int64)
     for i in range(games.shape[0]):
         painted[:] = -1
         paint(games[i], board[0], scene, painted)

@@ -51,6 +51,7 @@ def _add_bus(g):
     if g.taken[ACT_BUSES] > 0:
         seat = g.spaces[ACT_BUSES, 0]
         if g.buses[seat] < g.bus_limit:
+            g.city_changed += 1  # what the buses may bring counts as the city's
             g.buses[seat] += 1
             g.max_buses = max(g.max_buses, g.buses[seat])
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from busenv.core.bits import ONE, ZERO, clear_bytes, load_word, lowest, popcount, spread, sum_bytes
 from busenv.core.cache import kernel
-from busenv.core.layout import MAX_PLAYERS
+from busenv.core.layout import ALL_SPACES, MAX_PLAYERS, SPACE_AT
 from busenv.core.lines import growth
 from busenv.core.score import place
 
@@ -21,8 +21,18 @@ I_BUILDINGS, I_OPEN, I_WAITING, I_VACANT, I_LINE, I_END, PER_INTERSECTION = 1, 4
 S_LINE, S_GROW, PER_STREET = 0, 1, 10
 PER_SITE = 4
 # Of each seat, behind the planes: reached, growth, place, order of the last delivery, three
-# waiting, three vacant.
-M_REACHED, M_GROWTH, M_PLACE, M_ORDER, M_WAITING, M_VACANT, PER_SEAT = 0, 1, 2, 3, 4, 7, 10
+# waiting, three vacant, three of what a drive would deliver, and the spaces with its markers.
+M_REACHED, M_GROWTH, M_PLACE, M_ORDER, M_WAITING, M_VACANT, M_DRIVE, M_SPACES = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    10,
+    13,
+)
+PER_SEAT = M_SPACES + ALL_SPACES
 
 
 @kernel
@@ -156,17 +166,41 @@ def _add_up(g, b, scene):
             reach >>= np.uint64(8)
             at += 8
         sums = seats_at(b) + PER_SEAT * seat
-        scene[sums + M_WAITING] = sum_bytes(w0)
-        scene[sums + M_WAITING + 1] = sum_bytes(w1)
-        scene[sums + M_WAITING + 2] = sum_bytes(w2)
-        scene[sums + M_VACANT] = sum_bytes(v0)
-        scene[sums + M_VACANT + 1] = sum_bytes(v1)
-        scene[sums + M_VACANT + 2] = sum_bytes(v2)
+        buses = np.uint64(g.buses[seat])
+        w0, w1, w2 = sum_bytes(w0), sum_bytes(w1), sum_bytes(w2)
+        v0, v1, v2 = sum_bytes(v0), sum_bytes(v1), sum_bytes(v2)
+        scene[sums + M_WAITING] = w0
+        scene[sums + M_WAITING + 1] = w1
+        scene[sums + M_WAITING + 2] = w2
+        scene[sums + M_VACANT] = v0
+        scene[sums + M_VACANT + 1] = v1
+        scene[sums + M_VACANT + 2] = v2
+        scene[sums + M_DRIVE] = min(buses, w0, v0)
+        scene[sums + M_DRIVE + 1] = min(buses, w1, v1)
+        scene[sums + M_DRIVE + 2] = min(buses, w2, v2)
+
+
+@kernel
+def _paint_markers(g, b, scene):
+    """Whose markers lie on the action board."""
+    for seat in range(MAX_PLAYERS):
+        clear_bytes(scene, seats_at(b) + PER_SEAT * seat + M_SPACES, ALL_SPACES)
+    for action in range(7):
+        for space in range(g.taken[action]):
+            seat = np.int64(g.spaces[action, space])
+            scene[seats_at(b) + PER_SEAT * seat + M_SPACES + SPACE_AT[action] + space] = 1
 
 
 @kernel
 def paint(g, b, scene, painted):
-    """Bring a picture up to date. `painted` (int64, two) tells what it shows; -1 for nothing."""
+    """Bring a picture up to date. `painted` (int64, three) tells what it shows; -1 for nothing."""
+    if painted[2] != g.markers_changed:
+        if painted[2] + 1 == g.markers_changed and painted[2] >= 0:
+            owner = seats_at(b) + PER_SEAT * np.int64(g.last_owner)
+            scene[owner + M_SPACES + np.int64(g.last_marker)] = 1
+        else:
+            _paint_markers(g, b, scene)
+        painted[2] = g.markers_changed
     lines, city = painted[0] != g.lines_changed, painted[1] != g.city_changed
     if city:
         _paint_city(g, b, scene)

@@ -29,6 +29,7 @@ from busenv.core.layout import (
     SETUP_BUILDINGS,
     SETUP_FIRST_LINE,
     SETUP_SECOND_LINE,
+    SPACE_AT,
 )
 from busenv.core.lines import grow_line, offer_growth, start_line
 from busenv.core.resolve import arrive, build, pick_up, resolve, set_down, set_time
@@ -38,7 +39,11 @@ from busenv.core.resolve import arrive, build, pick_up, resolve, set_down, set_t
 def new_game(g, b, rules, first):
     """Set up a game (R1): `rules` is a RULES record, `first` the starting player."""
     players = rules.players
-    g.spare = 0
+    g.spare[:] = 0
+    g.unused = 0
+    g.markers_changed = 0
+    g.last_marker = 0
+    g.last_owner = 0
     g.board_tag = b.tag
     g.lines_changed = 0
     g.city_changed = 0
@@ -154,6 +159,7 @@ def _begin_round(g):
     g.power = 0
     g.taken[:] = 0
     g.placed[:] = 0
+    g.markers_changed += 2  # more than one marker
     g.open = 127
     g.choosing = 0
     for seat in range(g.players):
@@ -178,6 +184,9 @@ def _choose(g, b, action):
         g.choosing &= ~(1 << seat)
     else:
         g.spaces[action, g.taken[action]] = seat
+        g.last_marker = SPACE_AT[action] + g.taken[action]
+        g.last_owner = seat
+        g.markers_changed += 1
         g.taken[action] += 1
         single = action == ACT_BUSES or action == ACT_CLOCK or action == ACT_START
         if single or g.taken[action] == g.space_limit:
