@@ -13,9 +13,8 @@ import numpy as np
 
 from busenv.board import Board, as_board
 from busenv.checks import check_seed, illegal_action
-from busenv.core import batch, bots
+from busenv.core import batch, bots, playout
 from busenv.core.layout import GAME, MAX_PLAYERS, OVER
-from busenv.core.playout import observation_size
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
 
@@ -71,7 +70,7 @@ class Batch:
         self._bots = _bots(opponent, learner_seat, min(counts), num_games, first_game)
         self._same_step = same_step
         self._first_game = first_game
-        size, actions = observation_size(self.board.array), self.board.num_actions
+        size, actions = playout.observation_size(self.board.array), self.board.num_actions
         self.games = np.zeros(num_games, GAME)
         self.finals = np.zeros(num_games, GAME)
         self.seats = np.zeros(num_games, np.int64)
@@ -139,7 +138,7 @@ class Batch:
         if not self.games["players"][0]:
             raise ValueError("call reset(seed) before step(actions)")
         chosen = np.array(actions, np.int64)  # a copy: contiguous, and writable as kernels know it
-        wrong = batch.first_illegal(self.games, self.board.array, chosen)
+        wrong = playout.first_illegal(self.games, self.board.array, chosen)
         if wrong >= 0:
             raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
         before = self.games.copy() if self._reward else None

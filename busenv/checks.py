@@ -18,8 +18,7 @@ class IllegalActionError(ValueError):
 
 
 def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> IllegalActionError:
-    """The error for an action of one of a batch of games: names action, phase, seat, and what is
-    legal."""
+    """The error for an action of a game of a batch: names action, phase, seat, what is legal."""
     words = f" ({describe_action(board, action)})" if 0 <= action < board.num_actions else ""
     which = f" of game {index}" if len(games) > 1 else ""
     phase = Phase(games["phase"][index])

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from busenv import EDITIONS, bus_v0, random_playouts
 from busenv.batch import Batch
-from busenv.core import batch, bots, playout
+from busenv.core import bots, playout
 from busenv.sb3 import BusVecEnv
 from busenv.vector import BusVectorEnv
 
@@ -103,7 +103,7 @@ def parts_of_a_step() -> list[tuple[str, float]]:
         clock = [time.perf_counter()]
         actions = pick()
         clock.append(time.perf_counter())
-        batch.first_illegal(games.games, board, actions)
+        playout.first_illegal(games.games, board, actions)
         clock.append(time.perf_counter())
         games.step(actions)
         clock.append(time.perf_counter())

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import random
 
-from busenv import Board, decode
+import numpy as np
+
+from busenv import Board, Game, decode
 from busenv.actions import Action
 
 # Weights by kind of action; 1 for what is not named. "join" weighs a street that leads back to an
@@ -46,3 +48,16 @@ def _weight(board: Board, action: int, style: dict[object, float], visited: set[
     if kind == "grow":
         return style.get("join", 1) if board.streets[subject][1 - detail] in visited else 1
     return style.get(kind, 1)
+
+
+def picks(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random legal action for every row of masks."""
+    return np.where(masks, rng.random(masks.shape), -1).argmax(axis=1)
+
+
+def played(players: int, seed: int, rules: str = "capstone-2024") -> Game:
+    rng = random.Random(seed)
+    game = Game(players, rules, seed=seed)
+    while not game.is_over:
+        game.step(rng.choice(game.legal_actions()))
+    return game

@@ -10,11 +10,7 @@ from busenv.batch import Batch
 from busenv.core.layout import OVER
 from busenv.observation import observe
 from busenv.rewards import REWARDS
-
-
-def picks(batch: Batch, rng: np.random.Generator) -> np.ndarray:
-    """A random legal action for every game."""
-    return np.where(batch.masks, rng.random(batch.masks.shape), -1).argmax(axis=1)
+from tests.play import picks
 
 
 def test_a_batch_is_single_games_and_begins_anew_at_once() -> None:
@@ -28,7 +24,7 @@ def test_a_batch_is_single_games_and_begins_anew_at_once() -> None:
             assert batch.seats[i] == game.current_player
             assert (batch.masks[i] == game.action_mask()).all()
             assert (batch.observations[i] == observe(game)).all()
-        actions = picks(batch, rng)
+        actions = picks(batch.masks, rng)
         batch.step(actions)
         for i, game in enumerate(alone):
             before = np.array(game.points)
@@ -52,7 +48,7 @@ def test_next_step_reset_ignores_one_action() -> None:
     resets = 0
     for _ in range(600):
         was_over = batch.over.copy()
-        batch.step(picks(batch, rng))
+        batch.step(picks(batch.masks, rng))
         assert (batch.games["round"][was_over] == 0).all()
         assert (batch.rewards[was_over] == 0).all()
         assert not batch.over[was_over].any()
@@ -71,7 +67,7 @@ def test_the_same_seed_gives_the_same_games_however_the_batch_is_cut() -> None:
     assert len(set(whole.games["players"])) > 1
     rng = np.random.default_rng(2)
     for _ in range(500):
-        actions = picks(whole, rng)
+        actions = picks(whole.masks, rng)
         whole.step(actions)
         parts[0].step(actions[:4])
         parts[1].step(actions[4:])
@@ -102,7 +98,7 @@ def test_rewards(reward: str, players: int) -> None:
     totals = np.zeros((30, 5))
     checked = 0
     for _ in range(1200):
-        batch.step(picks(batch, rng))
+        batch.step(picks(batch.masks, rng))
         totals += batch.rewards
         if reward != "deliveries":
             np.testing.assert_allclose(batch.rewards.sum(axis=1), 0, atol=1e-5)
@@ -145,7 +141,7 @@ def test_an_illegal_action_is_named_and_changes_nothing() -> None:
     batch = Batch(5)
     batch.reset(0)
     before = batch.games.tobytes(), batch.observations.copy()
-    actions = picks(batch, np.random.default_rng(0))
+    actions = picks(batch.masks, np.random.default_rng(0))
     actions[3] = 7
     with pytest.raises(
         IllegalActionError,
@@ -178,7 +174,7 @@ def test_observations_of_two_steps_stand_side_by_side() -> None:
     batch.reset(0)
     first = batch.observations
     copy = first.copy()
-    batch.step(picks(batch, np.random.default_rng(0)))
+    batch.step(picks(batch.masks, np.random.default_rng(0)))
     assert (first == copy).all()
     assert not np.shares_memory(first, batch.observations)
 

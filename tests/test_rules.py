@@ -1,23 +1,20 @@
-"""Each rule of the contract by its number, on positions reached by play."""
+"""R1 to R11 by their numbers, on positions reached by play (R12 to R20: test_rules_actions.py)."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 
-from busenv import EDITIONS, Game, Phase, Rules, random_playouts
+from busenv import EDITIONS, Game, Phase, Rules
 from tests.table import (
     BUILDINGS,
     BUSES,
     CLOCK,
     HOUSE,
     LINES,
-    OFFICE,
     PASSENGERS,
-    PUB,
     START,
     VROOM,
     Table,
@@ -322,219 +319,3 @@ def test_r11_both_arrivals_of_a_full_loop_are_final_segments() -> None:
     table.finish_round().choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
     # 20-21 is empty; 20-13 and 20-14 are seat 0's two ways in.
     assert {goal for origin, goal in table.goals() if origin == 20} == {21, 13, 14}
-
-
-def test_r12_buses_up_to_the_limit_and_m_at_once() -> None:
-    table = Table(rules=FEW_LINES).setup()
-    for buses in (2, 3, 4, 5):
-        table.idle_round([BUSES])
-        assert table.game.position().buses == [buses, 1, 1]
-    table.idle_round([BUSES])
-    assert table.game.position().buses == [5, 1, 1]  # at the limit it does nothing
-    table.choose([VROOM] * 2, [PASSENGERS, BUSES], [VROOM] * 2)
-    assert table.game.position().buses == [5, 2, 1]
-    assert table.subjects() == {0, 1, 2, 3, 4, 5}  # M is the most buses of any player
-
-
-def test_r13_passengers_split_as_the_player_likes() -> None:
-    table = Table(rules=FEW_LINES).setup()
-    for _ in range(4):
-        table.idle_round([BUSES])
-    table.choose([PASSENGERS] * 2, [PASSENGERS, VROOM], [VROOM] * 2)
-    table.take(2)
-    position = table.game.position()
-    assert (position.passengers[10], position.passengers[25], position.supply) == (2, 3, 6)
-    table.take(4)
-    assert table.subjects() == {0, 1, 2}  # C would bring three: the supply has two
-    table.take(0)
-    position = table.game.position()
-    assert (position.passengers[10], position.passengers[25], position.supply) == (6, 5, 0)
-    table.finish_round().choose([PASSENGERS] * 2, [VROOM] * 2, [VROOM, CLOCK])
-    assert table.game.phase == Phase.CLOCK  # nobody left to arrive: nothing is offered
-
-
-def test_r14_buildings_go_to_the_lowest_zone_at_that_moment() -> None:
-    table = Table(players=5, rules=FEW_LINES).setup()  # 10 of zone 1's 12 sites are built on
-    for _ in range(2):
-        table.idle_round([BUSES])
-    table.choose([BUILDINGS] * 2, [VROOM] * 2, [VROOM] * 2, [VROOM] * 2, [LINES] * 2)
-    assert table.subjects() == {10, 11}
-    table.take(10)
-    table.take(11)
-    assert table.subjects() == set(range(12, 23))  # zone 2 opens within the action
-    assert len(table.game.legal_actions()) == 33  # any type
-
-
-@pytest.mark.parametrize(("action", "clock", "stones"), [(ADVANCE, OFFICE, 0), (STOP, HOUSE, 1)])
-def test_r15_clock_advances_or_stops(action: int, clock: int, stones: int) -> None:
-    table = Table(rules=FEW_LINES).setup()
-    table.choose([LINES, CLOCK], [LINES] * 2, [LINES] * 2)
-    assert table.turn == (0, Phase.CLOCK)
-    assert table.game.legal_actions() == [ADVANCE, STOP]
-    table.game.step(action)
-    position = table.game.position()
-    assert (position.clock, position.time_stones) == (clock, [stones, 0, 0])
-    assert position.time_stones_left == 4 - stones
-    assert table.game.points == [-stones, 0, 0]
-
-
-def test_r15_time_goes_round_by_itself() -> None:
-    table = Table(rules=FEW_LINES).setup()
-    hands = []
-    for _ in range(4):
-        table.idle_round()
-        hands.append(table.game.position().clock)
-    assert hands == [OFFICE, PUB, HOUSE, OFFICE]
-
-
-def test_r15_last_stone_ends_the_game_at_once() -> None:
-    table = Table(rules=FEW_LINES).setup([[20, 14, 15], [25, 29, 30], [3, 4, 11]])
-    for stone in range(1, 5):
-        table.choose([LINES, VROOM], [CLOCK, START], [LINES] * 2)
-        deliveries = table.game.deliveries
-        table.game.step(STOP)
-        if stone < 4:
-            table.finish_round()
-    assert table.game.is_over
-    assert table.game.ending == "time_stones"
-    assert table.game.deliveries == deliveries  # no Vrrooomm!
-    assert table.game.position().starting_player == 1  # as before
-    assert table.game.time_stones == [0, 4, 0]
-    assert table.game.legal_actions() == []
-    assert table.game.current_player == -1
-
-
-def test_r16_passengers_step_into_matching_buildings() -> None:
-    # Offices: two at 14 (one passenger), one at 15 (one passenger), one at 9 (nobody).
-    offices = [(1, OFFICE), (2, OFFICE), (3, OFFICE), (0, OFFICE), (6, PUB), (11, PUB)]
-    table = Table(rules=FEW_LINES).setup([[15, 14, 20], [2, 1, 0], [25, 29, 30]], offices)
-    table.choose([LINES, VROOM], [LINES] * 2, [LINES] * 2)
-    position = table.game.position()
-    assert position.waiting == [20, 21]  # nothing for them there
-    assert position.vacant == [9, 14]  # 14: one of two is taken
-    assert table.turn == (0, Phase.PICK_UP)
-    assert table.subjects() == {20}
-
-
-def test_r17_vrrooomm_carries_while_there_are_passengers_and_places() -> None:
-    offices = [(1, OFFICE), (2, OFFICE), (3, OFFICE), (0, OFFICE), (6, PUB), (11, PUB)]
-    table = Table(rules=FEW_LINES).setup([[16, 15, 21], [9, 14, 20], [25, 29, 30]], offices)
-    for _ in range(3):  # two more buses for seat 1; the clock comes round to house
-        table.idle_round([], [BUSES], [])
-    table.choose([LINES] * 2, [VROOM] * 2, [VROOM, PASSENGERS])
-    table.take(0)
-    # Seat 1 has four buses and reaches 9, 14, 20: one free office at 9, one at 14.
-    assert table.turn == (1, Phase.PICK_UP)
-    assert table.subjects() == {20}
-    table.take(20)
-    assert table.turn == (1, Phase.SET_DOWN)
-    assert sum(table.game.position().passengers) + table.game.position().supply == 14
-    assert table.subjects() == {9, 14}
-    table.take(9)
-    assert table.game.deliveries == [0, 1, 0]
-    # 20 is empty now, and nobody else waits on the line: three buses stay idle.
-    assert table.game.phase == Phase.SELECT_ACTIONS
-
-
-def test_r17_each_marker_uses_all_buses_again() -> None:
-    buildings = [(0, OFFICE), (6, OFFICE), (1, PUB), (2, PUB), (3, PUB), (4, PUB)]
-    table = Table().setup([[9, 14, 20], [0, 1, 2], [25, 29, 30]], buildings)
-    table.choose([LINES, VROOM, VROOM], [VROOM, CLOCK], [VROOM, START])
-    table.grow(20, 19)
-    table.game.step(ADVANCE)
-    # One bus, two markers: passengers wait at 14 and 20, offices at 9 and 19 are free.
-    assert table.turn == (0, Phase.PICK_UP)
-    assert table.subjects() == {14, 20}
-    table.take(14)
-    assert table.subjects() == {9, 19}
-    table.take(9)
-    assert table.turn == (0, Phase.PICK_UP)
-    assert table.subjects() == {20}
-    table.take(20)
-    assert table.subjects() == {19}
-    table.take(19)
-    assert table.game.deliveries == [2, 0, 0]
-    assert table.game.phase == Phase.SELECT_ACTIONS
-
-
-def test_r18_starting_player_is_taken_or_passes_clockwise() -> None:
-    table = Table(players=4, rules=FEW_LINES, first=1).setup()
-    table.idle_round()
-    assert table.game.position().starting_player == 2 == table.game.current_player
-    table.idle_round([START], [], [], [])
-    assert table.game.current_player == 0
-    for seat in (1, 2, 3, 0):
-        table.idle_round()
-        assert table.game.current_player == seat
-
-
-def test_r19_ends_when_all_sites_are_built() -> None:
-    table = Table(players=5, rules=dataclasses.replace(FEW_LINES, action_markers=60)).setup()
-    for _ in range(4):
-        table.idle_round([BUSES])
-    while not table.game.is_over:
-        left = table.game.position().buildings.count(-1)
-        table.choose([BUILDINGS] * 3, [BUILDINGS] * 3, [VROOM] * 2, [LINES] * 2, [LINES] * 2)
-        table.finish_round()
-    assert left <= 15
-    assert table.game.position().buildings.count(-1) == 0
-    assert table.game.ending == "sites"
-
-
-def test_r19_ends_when_at_most_one_player_has_markers() -> None:
-    rules = dataclasses.replace(FEW_LINES, action_markers=5)
-    table = Table(rules=rules).setup()
-    table.choose([LINES] * 4, [LINES] * 2, [VROOM] * 2).finish_round()
-    assert table.game.position().action_markers == [1, 3, 3]
-    table.choose([VROOM], [VROOM] * 3, [LINES] * 2)
-    assert table.game.is_over
-    assert table.game.ending == "markers"
-    assert table.game.position().action_markers == [0, 0, 1]
-    assert table.game.round == 2
-
-
-def test_r20_points_then_stones_then_first_there_then_seat() -> None:
-    table = Table(players=4, rules=FEW_LINES, first=2).setup()
-    assert table.game.ranking() == [2, 3, 0, 1]  # nobody delivered: from the first player on
-    seen = Counter()
-    for seed in range(400):
-        game = Game(4, seed=seed)
-        position = None
-        while not game.is_over:
-            legal = game.legal_actions()
-            game.step(legal[(seed * 7 + len(game.history) * 13) % len(legal)])
-        position = game.position()
-        order = sorted(range(4), key=game.ranking().__getitem__)
-        assert sorted(game.ranking()) == [0, 1, 2, 3]
-        for better, worse in pairwise(order):
-            key = [(position.points[s], position.time_stones[s]) for s in (better, worse)]
-            assert key[0] >= key[1]
-            if key[0] == key[1]:
-                seen["delivered" if position.deliveries[better] else "seat"] += 1
-                if not position.deliveries[better]:
-                    turns = [(s - game.first_player) % 4 for s in (better, worse)]
-                    assert turns[0] < turns[1]
-    assert seen["delivered"] > 0
-    assert seen["seat"] > 0
-
-
-def test_r20_who_reached_the_number_first_stands_before() -> None:
-    offices = [(1, OFFICE), (2, OFFICE), (3, OFFICE), (4, OFFICE), (9, PUB), (11, PUB)]
-    lines = [[20, 14, 8], [21, 15, 16], [25, 29, 30]]
-    table = Table(rules=FEW_LINES).setup(lines, offices)
-    table.choose([LINES, VROOM], [VROOM, LINES], [LINES] * 2)
-    for start, goal in ((21, 15), (20, 14)):  # seat 1 has space A
-        table.take(start)
-        table.take(goal)
-    assert table.game.deliveries == [1, 1, 0]
-    assert table.game.ranking() == [1, 0, 2]
-
-
-def test_random_playouts_end_in_every_way() -> None:
-    result = random_playouts(3000, seed=1)
-    assert sum(result.endings.values()) == 3000 == result.games
-    assert all(result.endings.values())
-    assert len(result.deliveries) == 4
-    assert 3 < result.rounds < 7
-    assert result == random_playouts(3000, seed=1)
-    assert result != random_playouts(3000, seed=2)

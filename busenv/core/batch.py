@@ -8,7 +8,7 @@ from busenv.core.bits import GOLDEN, below, mix, seeded
 from busenv.core.bots import GREEDY, greedy_action
 from busenv.core.cache import kernel
 from busenv.core.layout import MAX_PLAYERS, OVER
-from busenv.core.legal import is_legal, legal_bits, random_action
+from busenv.core.legal import legal_bits, random_action
 from busenv.core.observe import observe
 from busenv.core.playout import expand
 from busenv.core.scene import paint, scene_size
@@ -136,15 +136,6 @@ def begin_all(
         plies[i] = _run_bots(games[i], board[0], bots[i], scratch, bits, streams[i], plies[i])
         _look(games[i], board[0], bits, scenes[i], painted[i], rows[i], masks[i])
         seats[i] = games[i].seat
-
-
-@kernel
-def first_illegal(games, board, actions):
-    """Index of the first game whose action is illegal; -1 when there is none."""
-    for i in range(games.shape[0]):
-        if games[i].phase != OVER and not is_legal(games[i], board[0], actions[i]):
-            return i
-    return -1
 
 
 @kernel

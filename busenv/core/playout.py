@@ -62,15 +62,24 @@ def legal_bytes(games, board, bits, mask):
 
 
 @kernel
+def first_illegal(games, board, actions):
+    """Index of the first game whose action is illegal; -1 when there is none."""
+    for i in range(games.shape[0]):
+        if games[i].phase != OVER and not is_legal(games[i], board[0], actions[i]):
+            return i
+    return -1
+
+
+@kernel
 def step_games(games, board, actions):
     """Apply one action a game; games that are over are passed by.
 
     All are checked first: if any is illegal, the index of the first such game is returned and
     nothing has changed; -1 says that all were applied.
     """
-    for i in range(games.shape[0]):
-        if games[i].phase != OVER and not is_legal(games[i], board[0], actions[i]):
-            return i
+    wrong = first_illegal(games, board, actions)
+    if wrong >= 0:
+        return wrong
     for i in range(games.shape[0]):
         if games[i].phase != OVER:
             step(games[i], board[0], actions[i])
