@@ -80,7 +80,7 @@ GAME = np.dtype(
         ("lines_changed", _H),  # counts what changes lines, and what changes the city around them,
         ("city_changed", _H),  # and the action board, so that a picture of them need not be
         ("markers_changed", _H),  # painted anew (core.scene)
-        ("unused", _H),
+        ("unused", _H),  # keeps what follows in step with its size
         ("round", _H),
         ("board_tag", np.uint32),  # of the board that the game is played on
         ("passengers", _B, MAX_INTERSECTIONS),

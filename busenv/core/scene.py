@@ -22,16 +22,8 @@ S_LINE, S_GROW, PER_STREET = 0, 1, 10
 PER_SITE = 4
 # Of each seat, behind the planes: reached, growth, place, order of the last delivery, three
 # waiting, three vacant, three of what a drive would deliver, and the spaces with its markers.
-M_REACHED, M_GROWTH, M_PLACE, M_ORDER, M_WAITING, M_VACANT, M_DRIVE, M_SPACES = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    7,
-    10,
-    13,
-)
+M_REACHED, M_GROWTH, M_PLACE, M_ORDER = 0, 1, 2, 3
+M_WAITING, M_VACANT, M_DRIVE, M_SPACES = 4, 7, 10, 13
 PER_SEAT = M_SPACES + ALL_SPACES
 
 
