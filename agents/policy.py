@@ -20,7 +20,7 @@ from busenv.board import as_board
 from busenv.checks import check_games, check_seed
 from busenv.core import playout
 from busenv.files import write_whole
-from busenv.observation import VERSION, ObservationLayout
+from busenv.observation import VERSION, ObservationLayout, spaces_of
 
 HIDDEN = 256
 
@@ -37,12 +37,6 @@ class SharedLayer(BaseFeaturesExtractor):
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         return self.layer(observations * self.scale)
-
-
-def spaces_of(board: Board) -> tuple[spaces.Box, spaces.Discrete]:
-    """Observation and action space on a board."""
-    size = ObservationLayout(board).size
-    return spaces.Box(0, 255, (size,), np.uint8), spaces.Discrete(board.num_actions)
 
 
 def policy_settings(board: Board) -> dict[str, Any]:

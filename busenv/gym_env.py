@@ -11,14 +11,13 @@ from typing import Any, Literal
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from busenv.board import Board, as_board
 from busenv.checks import IllegalActionError
 from busenv.core import batch
 from busenv.core.layout import MAX_PLAYERS
 from busenv.game import Game
-from busenv.observation import ObservationLayout, observe
+from busenv.observation import observe, spaces_of
 from busenv.opponents import Player, as_player
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
@@ -75,9 +74,7 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         self._seat, self._illegal, self.render_mode = seat, illegal, render_mode
         self._rules, self._board = as_rules(rules), as_board(board)
         self._kind, self._reward = reward_kind(reward), reward if callable(reward) else None
-        size = ObservationLayout(self._board).size
-        self.observation_space = spaces.Box(0, 255, (size,), np.uint8)
-        self.action_space = spaces.Discrete(self._board.num_actions)
+        self.observation_space, self.action_space = spaces_of(self._board)
         self._payment = np.zeros((1, MAX_PLAYERS), np.float32)
         self.game: Game | None = None
 

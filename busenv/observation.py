@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from gymnasium import spaces
 
 from busenv.board import Board
 from busenv.core import playout
@@ -225,6 +226,12 @@ class ObservationLayout:
         """A part of observations (..., size) without copying: (..., *shape)."""
         part = self[name]
         return self.view(observation, part.block)[..., part.columns]
+
+
+def spaces_of(board: Board) -> tuple[spaces.Box, spaces.Discrete]:
+    """Observation and action space of one seat on a board."""
+    size = ObservationLayout(board).size
+    return spaces.Box(0, 255, (size,), np.uint8), spaces.Discrete(board.num_actions)
 
 
 def observe(game: Game, seat: int | None = None) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
 from busenv.batch import Batch
-from busenv.vector import spaces_of
+from busenv.observation import spaces_of
 
 
 class BusVecEnv(VecEnv):
@@ -41,7 +41,7 @@ class BusVecEnv(VecEnv):
         self._lengths = np.zeros(num_envs, np.int64)
         self._no_infos: list[dict[str, Any]] = [{} for _ in range(num_envs)]
         self._seed = 0
-        super().__init__(num_envs, *spaces_of(self.batch))
+        super().__init__(num_envs, *spaces_of(self.batch.board))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Seed of the next reset."""

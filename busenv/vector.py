@@ -9,17 +9,11 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from busenv.batch import Batch
-
-
-def spaces_of(batch: Batch) -> tuple[spaces.Box, spaces.Discrete]:
-    """Observation and action space of one game."""
-    size = batch.observations.shape[1]
-    return spaces.Box(0, 255, (size,), np.uint8), spaces.Discrete(batch.board.num_actions)
+from busenv.observation import spaces_of
 
 
 class BusVectorEnv(VectorEnv):
@@ -52,7 +46,7 @@ class BusVectorEnv(VectorEnv):
     def __init__(self, num_envs: int = 1, **settings: Any) -> None:
         self.batch = Batch(num_envs, same_step=False, **settings)
         self.num_envs = num_envs
-        self.single_observation_space, self.single_action_space = spaces_of(self.batch)
+        self.single_observation_space, self.single_action_space = spaces_of(self.batch.board)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._games = np.arange(num_envs)

@@ -10,10 +10,10 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from agents import make_agent
-from agents.policy import PolicyAgent, policy_settings, save_policy, spaces_of
+from agents.policy import PolicyAgent, policy_settings, save_policy
 from busenv import EDITIONS, Game, load_board
 from busenv.board import make_board
-from busenv.observation import VERSION
+from busenv.observation import VERSION, spaces_of
 from experiments.match import play_match
 from tests.test_board import largest
 

@@ -53,7 +53,6 @@ def compile_first(env: BusVecEnv) -> None:
 def train_selfplay(
     seconds: float,
     seed: int = 0,
-    num_players: int = 4,
     threads: int = 2,
     report: Callable[[PolicyAgent, float, int], None] = lambda agent, elapsed, decisions: None,
 ) -> PolicyAgent:
@@ -63,7 +62,7 @@ def train_selfplay(
         update and once more at the end.
     """
     torch.set_num_threads(threads)
-    env = BusVecEnv(GAMES, num_players=num_players, reward="margin")
+    env = BusVecEnv(GAMES, reward="margin")
     compile_first(env)
     model = MaskablePPO(
         "MlpPolicy",
