@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from busenv.board import Board, as_board
 from busenv.checks import check_seed, illegal_action
-from busenv.core import batch, bots, playout
+from busenv.core import batch, bots, playout, scene
 from busenv.core.layout import GAME, MAX_PLAYERS, OVER
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
@@ -83,13 +83,12 @@ class Batch:
         self._episodes = np.zeros(num_games, np.int64)
         self._plies = np.zeros(num_games, np.int64)
         self._scenes = np.zeros((num_games, batch.scene_length(self.board.array)), np.uint8)
-        self._painted = np.zeros((num_games, 3), np.int64)
-        cuts = np.linspace(0, num_games, threads + 1).astype(int)
-        self._parts = [slice(a, b) for a, b in pairwise(cuts)]
+        self._painted = np.zeros((num_games, scene.MARKS), np.int64)
         # Room for each thread: a bitset, a game to look ahead in, points and stones before a step.
         self._bits = np.zeros((threads, (actions + 63) // 64), np.uint64)
         self._ahead = np.zeros((threads, 1), GAME)
         self._before = np.zeros((threads, 2, MAX_PLAYERS), np.float64)
+        self._claimed = np.zeros(1, np.int64)  # games that some thread has taken on in this step
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
 
@@ -143,10 +142,13 @@ class Batch:
             raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
         before = self.games.copy() if self._reward else None
         self._turn = 1 - self._turn
-        others = range(1, len(self._parts))
-        waiting = [self._workers().submit(self._advance, number, chosen) for number in others]
+        self._claimed[:] = 0
+        others = range(1, len(self._bits))
+        waiting = [self._workers().submit(self._advance, thread, chosen) for thread in others]
         self._advance(0, chosen)
         for future in waiting:
+            while not future.done():  # soon; to be woken would take longer than the rest does
+                time.sleep(0)
             future.result()
         if self._reward and before is not None:
             self._pay(before)
@@ -154,34 +156,34 @@ class Batch:
     def _workers(self) -> ThreadPoolExecutor:
         """The threads; made anew in a forked process, where they would be missing."""
         if self._pool is None or self._pool_process != os.getpid():
-            self._pool, self._pool_process = ThreadPoolExecutor(len(self._parts) - 1), os.getpid()
+            self._pool, self._pool_process = ThreadPoolExecutor(len(self._bits) - 1), os.getpid()
         return self._pool
 
-    def _advance(self, number: int, actions: np.ndarray) -> None:
-        """Step one thread's part of the games."""
-        part = self._parts[number]
+    def _advance(self, thread: int, actions: np.ndarray) -> None:
+        """Step games until all of them are claimed, by this thread or by others."""
         batch.advance(
-            self.games[part],
+            self.games,
             self.board.array,
             self._rules,
-            self._streams[part],
-            self._episodes[part],
-            self._plies[part],
-            self._bots[part],
-            self._scenes[part],
-            self._painted[part],
+            self._streams,
+            self._episodes,
+            self._plies,
+            self._bots,
+            self._scenes,
+            self._painted,
             self._kind,
             self._same_step,
-            actions[part],
-            self.seats[part],
-            self.rewards[part],
-            self.over[part],
-            self._rows[self._turn, part],
-            self.masks[part],
-            self.finals[part],
-            self._bits[number],
-            self._ahead[number],
-            self._before[number],
+            actions,
+            self.seats,
+            self.rewards,
+            self.over,
+            self._rows[self._turn],
+            self.masks,
+            self.finals,
+            self._claimed,
+            self._bits[thread],
+            self._ahead[thread],
+            self._before[thread],
         )
 
     def _pay(self, before: np.ndarray) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import GOLDEN, below, mix, seeded
+from busenv.core.bits import GOLDEN, below, fetch_add, mix, seeded
 from busenv.core.bots import GREEDY, greedy_action
 from busenv.core.cache import kernel
 from busenv.core.layout import MAX_PLAYERS, OVER
@@ -12,11 +12,12 @@ from busenv.core.legal import legal_bits, random_action
 from busenv.core.observe import observe
 from busenv.core.playout import expand
 from busenv.core.scene import paint, scene_size
-from busenv.core.score import place
+from busenv.core.score import place, points_mark
 from busenv.core.step import new_game, step
 
 # Kinds of reward (busenv.rewards). PAY_NOTHING leaves paying to the caller.
 PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES, PAY_SHAPED, PAY_NOTHING = range(6)
+SHARE = 32  # games that a thread claims at once
 SHAPING = 0.1  # weight of the margin in the potential of PAY_SHAPED
 
 
@@ -55,19 +56,10 @@ def _margin(points, seat, players):
 
 
 @kernel
-def _scored(g, deliveries, stones):
-    """Whether points have changed; they seldom do."""
-    changed = False
-    for seat in range(g.players):
-        changed |= g.deliveries[seat] != deliveries[seat] or g.stones[seat] != stones[seat]
-    return changed
-
-
-@kernel
 def pay(g, kind, deliveries, stones, out):
     """Write the rewards by seat for what happened since `deliveries` and `stones` (float64)."""
     out[:] = 0.0
-    if kind == PAY_NOTHING or (g.phase != OVER and not _scored(g, deliveries, stones)):
+    if kind == PAY_NOTHING:
         return
     if kind == PAY_DELIVERIES:
         for seat in range(g.players):
@@ -111,6 +103,20 @@ def _look(g, b, bits, scene, painted, row, mask):
     else:
         legal_bits(g, b, bits)
         expand(bits, mask)
+
+
+@kernel
+def _decide(g, b, action, bots, stream, ply, kind, rewards, bits, scratch, before):
+    """Take a decision and the bots' after it, and pay; returns the number of bots' decisions."""
+    points = points_mark(g)
+    for seat in range(MAX_PLAYERS):
+        before[0, seat] = g.deliveries[seat]
+        before[1, seat] = g.stones[seat]
+    step(g, b, action)
+    ply = _run_bots(g, b, bots, scratch, bits, stream, ply)
+    if g.phase == OVER or points_mark(g) != points:
+        pay(g, kind, before[0], before[1], rewards)
+    return ply
 
 
 @kernel
@@ -158,6 +164,7 @@ def advance(
     rows,
     masks,
     last,
+    claimed,
     bits,
     scratch,
     before,
@@ -169,33 +176,34 @@ def advance(
     rewards are 0); with `same_step` it does so at once after its last decision. `rewards` (float32,
     one row a game, by seat) and `over` tell of this decision and those of bots after it, `seats`,
     `rows` and `masks` of the next one. `last` keeps the final state of each game that ended.
-    `bits`, `scratch` (GAME, one) and `before` (float64, 2 by 5) are room to work in.
+
+    Several threads may call this for the same step: each claims SHARE games after another until
+    none is left. `claimed` (int64, one, 0 at first) counts them; `bits`, `scratch` (GAME, one) and
+    `before` (float64, 2 by 5) are a thread's own room to work in.
     """
-    deliveries, stones = before[0], before[1]
-    for i in range(games.shape[0]):
-        g = games[i]
-        if g.phase == OVER:
-            episodes[i] += 1
-            begin(g, board[0], rules, streams[i], episodes[i], painted[i])
-            plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
+    number = games.shape[0]
+    begun = fetch_add(claimed, SHARE)
+    while begun < number:
+        for i in range(begun, min(begun + SHARE, number)):
+            g = games[i]
+            fresh = g.phase == OVER
             rewards[i, :] = 0.0
             over[i] = False
-        else:
-            for seat in range(MAX_PLAYERS):
-                deliveries[seat] = g.deliveries[seat]
-                stones[seat] = g.stones[seat]
-            step(g, board[0], actions[i])
-            plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
-            pay(g, kind, deliveries, stones, rewards[i])
-            over[i] = g.phase == OVER
-            if over[i]:
-                last[i] = g
-                if same_step:
-                    episodes[i] += 1
-                    begin(g, board[0], rules, streams[i], episodes[i], painted[i])
-                    plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
-        _look(g, board[0], bits, scenes[i], painted[i], rows[i], masks[i])
-        seats[i] = g.seat
+            if not fresh:
+                plies[i] = _decide(
+                    g, board[0], actions[i], bots[i], streams[i], plies[i], kind, rewards[i],
+                    bits, scratch, before,
+                )  # fmt: skip
+                over[i] = g.phase == OVER
+                if over[i]:
+                    last[i] = g
+            if fresh or (over[i] and same_step):
+                episodes[i] += 1
+                begin(g, board[0], rules, streams[i], episodes[i], painted[i])
+                plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
+            _look(g, board[0], bits, scenes[i], painted[i], rows[i], masks[i])
+            seats[i] = g.seat
+        begun = fetch_add(claimed, SHARE)
 
 
 @kernel

@@ -71,6 +71,19 @@ def load_word(typingctx: Any, array: Any, offset: Any) -> Any:
 
 
 @intrinsic
+def store_word(typingctx: Any, array: Any, offset: Any, word: Any) -> Any:
+    """Write a uint64 as eight bytes of a contiguous uint8 array, lowest first. Unchecked."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _pointer(context, builder, signature.args[0], *args[:2])
+        builder.store(args[2], builder.bitcast(place, ir.IntType(64).as_pointer())).align = 1
+        return context.get_dummy_value()
+
+    _check_bytes(array)
+    return types.void(array, types.int64, types.uint64), codegen
+
+
+@intrinsic
 def copy_bytes(typingctx: Any, to: Any, at: Any, source: Any, first: Any, count: Any) -> Any:
     """Copy `count` bytes between contiguous uint8 arrays that do not overlap. Unchecked."""
 
@@ -97,11 +110,42 @@ def clear_bytes(typingctx: Any, array: Any, first: Any, count: Any) -> Any:
     return types.void(array, types.int64, types.int64), codegen
 
 
+@intrinsic
+def fetch_add(typingctx: Any, array: Any, amount: Any) -> Any:
+    """Add to the first number of an int64 array, undivided by other threads; what it was before."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.atomic_rmw("add", place, args[1], "seq_cst")
+
+    if not (isinstance(array, types.Array) and array.dtype == types.int64):
+        raise TypingError(f"an array of int64 is needed, not {array}")
+    return types.int64(array, types.int64), codegen
+
+
 @kernel
 def spread(byte):
     """The bits of a byte as the bytes of a word: byte k is 1 when bit k is set."""
     low = ((byte & np.uint64(0x7F)) * np.uint64(0x0002040810204081)) & np.uint64(0x0101010101010101)
     return low | ((byte & np.uint64(0x80)) << np.uint64(49))
+
+
+@kernel
+def word_of(b0, b1, b2, b3, b4, b5, b6, b7):
+    """Eight small numbers as the bytes of a word."""
+    low = (
+        np.uint64(b0)
+        | np.uint64(b1) << np.uint64(8)
+        | np.uint64(b2) << np.uint64(16)
+        | np.uint64(b3) << np.uint64(24)
+    )
+    high = (
+        np.uint64(b4)
+        | np.uint64(b5) << np.uint64(8)
+        | np.uint64(b6) << np.uint64(16)
+        | np.uint64(b7) << np.uint64(24)
+    )
+    return low | high << np.uint64(32)
 
 
 @kernel

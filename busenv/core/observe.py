@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import clear_bytes, copy_bytes
+from busenv.core.bits import clear_bytes, copy_bytes, has, store_word, word_of
 from busenv.core.cache import kernel
 from busenv.core.layout import (
     ACT_BUILDINGS,
@@ -54,21 +54,43 @@ def _turn(scene, out, first, width, view, players):
 
 
 @kernel
-def _player(g, seat, out):
-    """What the state knows of a player."""
-    out[0] = 1
-    out[1] = g.phase != OVER and g.seat == seat
-    out[2] = g.markers[seat]
-    out[3] = 0 if g.line_markers[seat] == NO_LIMIT else g.line_markers[seat]
-    out[4] = g.line_markers[seat] == NO_LIMIT
-    out[5] = g.buses[seat]
-    out[6] = g.stones[seat]
-    out[7] = _byte(g.deliveries[seat])
-    out[8] = g.placed[seat]
-    out[9] = g.phase == SELECT_ACTIONS and g.choosing >> seat & 1
-    out[10] = g.start == seat
-    out[11] = g.first == seat
-    out[12] = 0
+def _chooses(g, seat):
+    """Whether a seat still takes part in the choosing of actions."""
+    return g.phase == SELECT_ACTIONS and has(g.choosing, seat)
+
+
+@kernel
+def _player(g, seat, next_chooser, out, at):
+    """What the state knows of a player, P_SCENE bytes (and three zeros behind them)."""
+    unlimited = g.line_markers[seat] == NO_LIMIT
+    store_word(
+        out,
+        at,
+        word_of(
+            1,
+            g.phase != OVER and g.seat == seat,
+            g.markers[seat],
+            0 if unlimited else g.line_markers[seat],
+            unlimited,
+            g.buses[seat],
+            g.stones[seat],
+            _byte(g.deliveries[seat]),
+        ),
+    )
+    store_word(
+        out,
+        at + 8,
+        word_of(
+            g.placed[seat],
+            _chooses(g, seat),
+            g.start == seat,
+            g.first == seat,
+            next_chooser,
+            0,
+            0,
+            0,
+        ),
+    )
 
 
 @kernel
@@ -116,15 +138,14 @@ def observe(g, b, scene, seat, out):
     _turn(scene, out, street_planes, streets, view, players)
     copy_bytes(out, sites_at(b), scene, sites_at(b), first_player - sites_at(b))
 
-    next_chooser = True
+    found = False
     for slot in range(players):
         other = view + slot if view + slot < players else view + slot - players
         at = first_player + PER_PLAYER * slot
-        row = out[at : at + PER_PLAYER]
-        _player(g, np.uint64(other), row)
+        next_chooser = slot > 0 and not found and _chooses(g, np.uint64(other))
+        found |= next_chooser
+        _player(g, np.uint64(other), next_chooser, out, at)
         copy_bytes(out, at + P_SCENE, scene, first_player + PER_SEAT * other, PER_SEAT)
-        if slot > 0 and next_chooser and row[9]:
-            row[12] = 1
-            next_chooser = False
-    clear_bytes(out, first_player + PER_PLAYER * players, PER_PLAYER * (MAX_PLAYERS - players))
+    for slot in range(players, MAX_PLAYERS):
+        clear_bytes(out, first_player + PER_PLAYER * slot, PER_PLAYER)
     _table(g, out[first_table:])

@@ -13,7 +13,7 @@ from busenv.core.cache import kernel
 from busenv.core.layout import MAX_PLAYERS, OVER
 from busenv.core.legal import is_legal, legal_bits, random_action
 from busenv.core.observe import observe, size
-from busenv.core.scene import paint, scene_size
+from busenv.core.scene import MARKS, paint, scene_size
 from busenv.core.score import place
 from busenv.core.step import new_game, step
 
@@ -161,7 +161,7 @@ def observation_size(board):
 def observe_seats(games, board, seats, rows):
     """Write what one seat of each game sees into rows of bytes (uint8, one row a game)."""
     scene = np.zeros(scene_size(board[0]), np.uint8)
-    painted = np.empty(3, np.int64)
+    painted = np.empty(MARKS, np.int64)
     for i in range(games.shape[0]):
         painted[:] = -1
         paint(games[i], board[0], scene, painted)

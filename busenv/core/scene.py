@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import ONE, ZERO, clear_bytes, load_word, lowest, popcount, spread, sum_bytes
+from busenv.core.bits import (
+    ONE,
+    ZERO,
+    clear_bytes,
+    load_word,
+    lowest,
+    popcount,
+    spread,
+    store_word,
+    sum_bytes,
+)
 from busenv.core.cache import kernel
 from busenv.core.layout import ALL_SPACES, MAX_PLAYERS, SPACE_AT
 from busenv.core.lines import growth
-from busenv.core.score import place
+from busenv.core.score import points_mark, standing
 
 # Planes of intersections: passengers, three of buildings, ...
 # Planes of seats stand together, seat by seat, two each: line and end, line and growth.
@@ -25,6 +35,8 @@ PER_SITE = 4
 M_REACHED, M_GROWTH, M_PLACE, M_ORDER = 0, 1, 2, 3
 M_WAITING, M_VACANT, M_DRIVE, M_SPACES = 4, 7, 10, 13
 PER_SEAT = M_SPACES + ALL_SPACES
+MARKS = 4  # what tells whether a picture is up to date: see paint
+TOPS = np.uint64(0x8080808080808080)
 
 
 @kernel
@@ -52,6 +64,53 @@ def scene_size(b):
 
 
 @kernel
+def _rest(some, others):
+    """What is left of each byte less the other word's, at least 0; all bytes are below 128."""
+    borrowed = (some | TOPS) - others
+    return borrowed & ~TOPS & ((borrowed & TOPS) >> np.uint64(7)) * np.uint64(255)
+
+
+@kernel
+def _paint_hours(g, width, scene):
+    """Who waits and what is vacant, now and at the next two hours (R16)."""
+    now, next_hour = np.int64(g.clock), np.int64(g.clock == 0) + 2 * np.int64(g.clock == 1)
+    homes, next_homes = (I_BUILDINGS + now) * width, (I_BUILDINGS + next_hour) * width
+    last_homes = (I_BUILDINGS + 3 - now - next_hour) * width
+    waiting, vacant = I_WAITING * width, I_VACANT * width
+    behind = load_word(scene, I_LINE * width)
+    # The last words run over the ends of their planes; what they spoil there is written later.
+    for at in range((width - 1) & ~7, -1, -8):
+        people = load_word(scene, at)
+        rooms = load_word(scene, homes + at)
+        next_rooms = load_word(scene, next_homes + at)
+        last_rooms = load_word(scene, last_homes + at)
+        store_word(scene, waiting + at, _rest(people, rooms))
+        store_word(scene, waiting + width + at, _rest(people, next_rooms))
+        store_word(scene, waiting + 2 * width + at, _rest(people, last_rooms))
+        store_word(scene, vacant + at, _rest(rooms, people))
+        store_word(scene, vacant + width + at, _rest(next_rooms, people))
+        store_word(scene, vacant + 2 * width + at, _rest(last_rooms, people))
+    store_word(scene, I_LINE * width, behind)
+
+
+@kernel
+def _paint_standing(g, b, scene):
+    """Each seat's place, and the order in which they reached their deliveries (R20)."""
+    first = seats_at(b)
+    for seat in range(g.players):  # kept for a moment where _add_up will write
+        store_word(scene, first + PER_SEAT * seat + M_WAITING, np.uint64(standing(g, seat)))
+    for seat in range(g.players):
+        sums, order, better = first + PER_SEAT * seat, 0, 0
+        mine, last = np.int64(load_word(scene, sums + M_WAITING)), g.last_delivery[seat]
+        for other in range(g.players):
+            theirs = load_word(scene, first + PER_SEAT * other + M_WAITING)
+            better += np.int64(theirs) > mine
+            order += 0 < g.last_delivery[other] <= last
+        scene[sums + M_PLACE] = better
+        scene[sums + M_ORDER] = order
+
+
+@kernel
 def _paint_city(g, b, scene):
     """Passengers, buildings, sites; who waits, what is free, for three hours; the standing."""
     width, sites = np.int64(b.intersections), np.int64(b.sites)
@@ -72,23 +131,9 @@ def _paint_city(g, b, scene):
         scene[site_planes + 3 * sites + site] = 1
         scene[I_OPEN * width + b.site_intersection[site]] += 1
         rest &= rest - ONE
-    for seat in range(g.players):
-        sums, order = seats_at(b) + PER_SEAT * seat, 0
-        for other in range(g.players):
-            order += 0 < g.last_delivery[other] <= g.last_delivery[seat]
-        scene[sums + M_ORDER] = order
-        scene[sums + M_PLACE] = place(g, seat)
     for i in range(width):
         scene[i] = g.passengers[i]
-    for hour in range(3):
-        kind = g.clock + hour if g.clock + hour < 3 else g.clock + hour - 3
-        homes = scene[(I_BUILDINGS + kind) * width : (I_BUILDINGS + kind + 1) * width]
-        waiting = scene[(I_WAITING + hour) * width : (I_WAITING + hour + 1) * width]
-        vacant = scene[(I_VACANT + hour) * width : (I_VACANT + hour + 1) * width]
-        for i in range(width):
-            served = min(scene[i], homes[i])
-            waiting[i] = scene[i] - served
-            vacant[i] = homes[i] - served
+    _paint_hours(g, width, scene)
 
 
 @kernel
@@ -185,7 +230,10 @@ def _paint_markers(g, b, scene):
 
 @kernel
 def paint(g, b, scene, painted):
-    """Bring a picture up to date. `painted` (int64, three) tells what it shows; -1 for nothing."""
+    """Bring a picture up to date. `painted` (int64, MARKS) tells what it shows; -1 for nothing.
+
+    Its marks are of the lines, the city, the action board and the points.
+    """
     if painted[2] != g.markers_changed:
         if painted[2] + 1 == g.markers_changed and painted[2] >= 0:
             owner = seats_at(b) + PER_SEAT * np.int64(g.last_owner)
@@ -193,6 +241,10 @@ def paint(g, b, scene, painted):
         else:
             _paint_markers(g, b, scene)
         painted[2] = g.markers_changed
+    points = painted[3] != points_mark(g)
+    if points:
+        _paint_standing(g, b, scene)
+        painted[3] = points_mark(g)
     lines, city = painted[0] != g.lines_changed, painted[1] != g.city_changed
     if city:
         _paint_city(g, b, scene)
@@ -200,5 +252,5 @@ def paint(g, b, scene, painted):
     if lines:
         _paint_lines(g, b, scene)
         painted[0] = g.lines_changed
-    if lines or city:
+    if lines or city or points:
         _add_up(g, b, scene)

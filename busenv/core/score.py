@@ -29,3 +29,9 @@ def place(g, seat):
     for other in range(g.players):
         better += standing(g, other) > mine
     return better
+
+
+@kernel
+def points_mark(g):
+    """A number that changes whenever a seat's points do: they come of deliveries and stones."""
+    return np.int64(g.delivered) << 8 | np.int64(g.clock_stones)
