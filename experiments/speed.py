@@ -16,27 +16,29 @@ from busenv.core import bots, playout
 from busenv.sb3 import BusVecEnv
 from busenv.vector import BusVectorEnv
 
-GAMES, REPEATS = 20_000, 5
+GAMES, REPEATS, FACE_REPEATS = 20_000, 5, 15
 NUM_ENVS, STEPS = 1024, 300
 
 
-def rates(play: Callable[[], int], repeats: int = REPEATS) -> list[float]:
-    """Decisions a second of each of several runs of `play`, which returns how many it took.
+def rates(plays: list[Callable[[], int]], repeats: int = REPEATS) -> list[list[float]]:
+    """Decisions a second of each of several runs of each of `plays`, which return how many it took.
 
-    It is run once before, uncounted, so that nothing is compiled or cold.
+    They take turns, so that a slow minute of the machine falls on all alike, and each is run once
+    before, uncounted, so that nothing is compiled or cold.
     """
-    play()
-    found = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        decisions = play()
-        found.append(decisions / (time.perf_counter() - began))
+    found: list[list[float]] = [[] for _ in plays]
+    for repeat in range(-1, repeats):
+        for play, rate in zip(plays, found, strict=True):
+            began = time.perf_counter()
+            decisions = play()
+            if repeat >= 0:
+                rate.append(decisions / (time.perf_counter() - began))
     return found
 
 
 def playout_rates(num_players: int, rules: str, games: int = GAMES) -> list[float]:
     """Random decisions a second on one core, for each repeat."""
-    return rates(lambda: random_playouts(games, num_players, rules).decisions)
+    return rates([lambda: random_playouts(games, num_players, rules).decisions])[0]
 
 
 class Picker:
@@ -98,10 +100,8 @@ def parts_of_a_step() -> list[tuple[str, float]]:
     games = Batch(NUM_ENVS, same_step=True)
     games.reset(0)
     pick = Picker(games)
-    board, spent = (
-        games.board.array,
-        {"choosing": 0.0, "checking legality": 0.0, "the whole step": 0.0},
-    )
+    board = games.board.array
+    spent = {"choosing": 0.0, "checking legality": 0.0, "the whole step": 0.0}
     for _ in range(STEPS):
         clock = [time.perf_counter()]
         actions = pick()
@@ -129,18 +129,19 @@ def parts_of_a_step() -> list[tuple[str, float]]:
 
 def main() -> None:
     console = Console()
-    core = statistics.median(playout_rates(4, "capstone-2024"))
-    faces = Table(title=f"4 players, N = {NUM_ENVS}, {REPEATS} runs, decisions a second")
+    faces = Table(title=f"4 players, N = {NUM_ENVS}, {FACE_REPEATS} runs, decisions a second")
     for column in ("what", "median", "fastest", "of the bare core"):
         faces.add_column(column, justify="left" if column == "what" else "right")
-    for name, play in (
-        ("bare core, random play", lambda: random_playouts(GAMES).decisions),
-        ("vector environment", vector_run(BusVectorEnv(NUM_ENVS))),
-        ("vector environment, 2 threads", vector_run(BusVectorEnv(NUM_ENVS, threads=2))),
-        ("Stable-Baselines3 VecEnv", sb3_run(BusVecEnv(NUM_ENVS))),
-        ("PettingZoo raw AEC, one game", aec_run),
-    ):
-        found = rates(play)
+    plays: dict[str, Callable[[], int]] = {
+        "bare core, random play": lambda: random_playouts(GAMES).decisions,
+        "vector environment": vector_run(BusVectorEnv(NUM_ENVS)),
+        "vector environment, 2 threads": vector_run(BusVectorEnv(NUM_ENVS, threads=2)),
+        "Stable-Baselines3 VecEnv": sb3_run(BusVecEnv(NUM_ENVS)),
+        "PettingZoo raw AEC, one game": aec_run,
+    }
+    measured = rates([*plays.values()], FACE_REPEATS)
+    core = statistics.median(measured[0])
+    for name, found in zip(plays, measured, strict=True):
         median = statistics.median(found)
         faces.add_row(name, f"{median:,.0f}", f"{max(found):,.0f}", f"{median / core:.1%}")
     console.print(faces)

@@ -72,7 +72,7 @@ def test_an_agent_that_chooses_wrongly_is_named() -> None:
 
 def test_rates_counts_every_run_but_the_first() -> None:
     calls = []
-    found = rates(lambda: calls.append(1) or 1000, repeats=4)
+    (found,) = rates([lambda: calls.append(1) or 1000], repeats=4)
     assert len(calls) == 5
     assert len(found) == 4
     assert all(rate > 0 for rate in found)

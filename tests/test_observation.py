@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from busenv import EDITIONS, Game, Phase, load_board
+from busenv.batch import Batch
+from busenv.board import make_board
 from busenv.core import playout
 from busenv.observation import ObservationLayout, observe
 from tests.play import STYLES, choose
 from tests.rebuild import rebuild
+from tests.worlds import random_board, random_rules
 
 CITY = load_board("city")
 LAYOUT = ObservationLayout(CITY)
@@ -124,6 +127,7 @@ def test_what_is_seen_at_a_glance_is_true() -> None:
 
 def check_glance(game: Game, row: np.ndarray) -> None:
     """Recompute the derived parts from the position, in plain Python."""
+    layout = ObservationLayout(game.board)
     table, players = game.position(), game.num_players
     viewer = int(game.arrays()[0]["seat"][0])
     people, board = table.passengers, game.board
@@ -139,33 +143,58 @@ def check_glance(game: Game, row: np.ndarray) -> None:
         kind = (table.clock + hour) % 3
         waiting = [max(0, p - homes(i, kind)) for i, p in enumerate(people)]
         vacant = [max(0, homes(i, kind) - p) for i, p in enumerate(people)]
-        assert LAYOUT.part(row, "intersections.waiting")[:, hour].tolist() == waiting
-        assert LAYOUT.part(row, "intersections.vacant")[:, hour].tolist() == vacant
+        assert layout.part(row, "intersections.waiting")[:, hour].tolist() == waiting
+        assert layout.part(row, "intersections.vacant")[:, hour].tolist() == vacant
         for slot in range(players):
             seat = (viewer + slot) % players
             reach = {i for s in table.streets[seat] for i in board.streets[s]}
             w, v = sum(waiting[i] for i in reach), sum(vacant[i] for i in reach)
-            assert LAYOUT.part(row, "players.waiting")[slot, hour] == w
-            assert LAYOUT.part(row, "players.vacant")[slot, hour] == v
-            assert LAYOUT.part(row, "players.drive")[slot, hour] == min(w, v, table.buses[seat])
-            assert LAYOUT.part(row, "players.reached")[slot, 0] == len(reach)
+            assert layout.part(row, "players.waiting")[slot, hour] == w
+            assert layout.part(row, "players.vacant")[slot, hour] == v
+            assert layout.part(row, "players.drive")[slot, hour] == min(w, v, table.buses[seat])
+            assert layout.part(row, "players.reached")[slot, 0] == len(reach)
     m = max(table.buses)
     powers = [
         0 if len(table.spaces[a]) == game.rules.spaces else max(0, m - len(table.spaces[a]) + bonus)
         for a, bonus in ((0, players == 5), (2, 0), (3, 0))
     ]
-    assert LAYOUT.part(row, "table.next_power").tolist() == powers
-    places = LAYOUT.part(row, "players.place")[:players, 0].tolist()
+    assert layout.part(row, "table.next_power").tolist() == powers
+    places = layout.part(row, "players.place")[:players, 0].tolist()
     assert places == [game.ranking()[(viewer + slot) % players] for slot in range(players)]
+    first_street = 8 + 3 * len(board.sites)
     if game.phase in (Phase.LINE_EXPANSION, Phase.SETUP_SECOND_LINE):
-        grow = LAYOUT.part(row, "streets.may_grow")[:, 0]
-        legal = {(a - 149) // 2 for a in game.legal_actions()}
+        grow = layout.part(row, "streets.may_grow")[:, 0]
+        legal = {(a - first_street) // 2 for a in game.legal_actions()}
         assert set(np.flatnonzero(grow).tolist()) == legal
-        assert LAYOUT.part(row, "players.growth")[0, 0] == len(legal)
+        assert layout.part(row, "players.growth")[0, 0] == len(legal)
     if game.phase == Phase.SELECT_ACTIONS:
-        nexts = LAYOUT.part(row, "players.chooses_next")[:players, 0].tolist()
+        nexts = layout.part(row, "players.chooses_next")[:players, 0].tolist()
         others = [s for s in range(1, players) if (viewer + s) % players in table.choosing]
         assert nexts == [int(others[:1] == [slot]) for slot in range(players)]
+
+
+def test_pictures_kept_over_steps_are_true_on_boards_of_any_width() -> None:
+    rng = random.Random(5)
+    for number in range(40):
+        rules, board = random_rules(rng), make_board(random_board(rng))
+        games = Batch(2, rng.choice([3, 4, 5]), rules, board)
+        games.reset(number)
+        for _ in range(120):
+            for i in range(2):
+                one, row = slice(i, i + 1), np.zeros((1, games.observations.shape[1]), np.uint8)
+                playout.observe_seats(games.games[one], board.array, games.seats[one], row)
+                assert (row[0] == games.observations[i]).all()
+            games.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in games.masks]))
+
+
+def test_what_is_seen_at_a_glance_is_true_on_other_boards() -> None:
+    rng = random.Random(6)
+    for number in range(40):
+        board = make_board(random_board(rng))
+        game = Game(rng.choice([3, 4, 5]), random_rules(rng), board, seed=number)
+        while not game.is_over:
+            check_glance(game, observe(game))
+            game.step(rng.choice(game.legal_actions()))
 
 
 def test_any_seat_may_look() -> None:

@@ -9,9 +9,9 @@ from multiprocessing import get_context
 
 import pytest
 
-from busenv import Rules
 from busenv.board import make_board
 from tests.compare import compare_game, compare_many
+from tests.worlds import random_board, random_rules
 
 # Every rare situation that the second engine counts must come up in each run of the comparison.
 RARE = """
@@ -40,52 +40,6 @@ def test_agrees_on_20000_games() -> None:
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         parts = pool.map(compare_many, range(0, 20_000, 500), [500] * 40)
         check_reached(sum(parts, Counter()))
-
-
-def random_board(rng: random.Random) -> dict:
-    """A small connected board, quite unlike the city."""
-    size = rng.randint(2, 9)
-    joined = {(rng.randrange(i), i) for i in range(1, size)}
-    for _ in range(rng.randint(0, size)):
-        a, b = sorted(rng.sample(range(size), 2))
-        joined.add((a, b))
-    streets = [list(ends) if rng.random() < 0.5 else list(ends)[::-1] for ends in sorted(joined)]
-    stations = rng.sample(range(size), 2)
-    roundabouts = rng.sample(range(size), rng.randint(1, size))
-    zones = rng.randint(1, 4)
-    sites = [i % zones + 1 for i in range(rng.randint(zones, 20))]
-    return {
-        "intersections": [
-            {
-                "id": i,
-                "x": i,
-                "y": 0,
-                "roundabout": i in roundabouts,
-                "train_station": i in stations,
-            }
-            for i in range(size)
-        ],
-        "streets": streets,
-        "sites": [
-            {"id": i, "intersection": rng.randrange(size), "zone": zone}
-            for i, zone in enumerate(sites)
-        ],
-    }
-
-
-def random_rules(rng: random.Random) -> Rules:
-    """Rules with every field changed."""
-    start = rng.randint(0, 6)
-    return Rules(
-        action_markers=rng.randint(1, 25),
-        line_markers=rng.choice([None, tuple(rng.randint(2, 12) for _ in range(5))]),
-        bus_limit=rng.randint(1, 9),
-        spaces=rng.randint(1, 8),
-        time_stones=(rng.randint(1, 6), rng.randint(1, 6)),
-        passengers=start + rng.randint(0, 11),
-        start_passengers=start,
-        line_sharing=rng.choice(["final_segment", "line_end"]),
-    )
 
 
 def test_agrees_on_other_boards_and_rules() -> None:
