@@ -18,6 +18,14 @@ class Agent(ABC):
     name: str
 
     @abstractmethod
+    def reset(self, seed: int) -> None:
+        """Begin a new game: what the agent chooses from now on depends on the seed and the games
+        that it is shown, not on what it has played before."""
+
+    def close(self) -> None:  # noqa: B027 - most agents hold nothing
+        """Give back what the agent holds, such as a running program."""
+
+    @abstractmethod
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         """An action for each of a batch of games that are not over.
 

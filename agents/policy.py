@@ -58,7 +58,11 @@ class PolicyAgent(Agent):
         self.name = name
         self.policy = policy
         self.board = board
-        self._generator = torch.Generator().manual_seed(check_seed(seed) % 2**63)
+        self._generator = torch.Generator()
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        self._generator.manual_seed(check_seed(seed) % 2**63)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         if board.fingerprint != self.board.fingerprint:

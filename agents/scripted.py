@@ -16,7 +16,11 @@ class _Scripted(Agent):
     kind: int
 
     def __init__(self, seed: int = 0) -> None:
-        self._noise = np.array([check_seed(seed)], np.uint64)
+        self._noise = np.zeros(1, np.uint64)
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        self._noise[0] = check_seed(seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         check_games(games, board)
