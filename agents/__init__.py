@@ -1,7 +1,8 @@
 """Who plays: agents, from random to trained.
 
 An agent chooses for a whole batch of games at once (`choose`), or for one (`act`). `make_agent`
-builds one from a spec string: "random", "greedy", or "ppo:FILE" for a trained policy.
+builds one from a spec string: "random", "greedy", "ppo:FILE" for a trained policy, or
+"exec:COMMAND" for a program of yours (EXEC.md).
 """
 
 from agents.base import Agent
