@@ -16,6 +16,7 @@ from agents.base import AgentError
 
 MAX_LINE = 65536  # bytes of a line from a program; more is an error, so that none can fill memory
 GRACE = 1.0  # seconds that a program has to end by itself
+KILLED = 10.0  # ... and one that was killed; only one that may not be killed takes longer
 
 
 class Program:
@@ -114,6 +115,6 @@ def _stop(
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):  # one that may not be killed
-        process.wait(GRACE)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(KILLED)
     thread.join(GRACE)

@@ -1,0 +1,444 @@
+"""Programs play by the protocol of agents/EXEC.md, and whatever they do, the agent goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import os
+import re
+import select
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents import example_client, make_agent, program
+from agents.base import Agent, AgentError
+from busenv import EDITIONS, Game, __version__
+from experiments.match import play_match
+
+EXAMPLE = Path(example_client.__file__)
+PAGE = EXAMPLE.with_name("EXEC.md").read_text()
+
+HELPERS = """
+import os, signal, subprocess, sys, time
+def say(line):
+    print(line, flush=True)
+def asked(word="go"):
+    for line in sys.stdin:
+        if line.split()[0] == word:
+            return line
+"""
+READY = HELPERS + "asked('hello'); say('ready')\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., str]:
+    """Writes a program and tells the spec that plays it."""
+
+    def spec(code: str, start: str = READY, seconds: float = 20) -> str:
+        path = tmp_path / "a program.py"
+        path.write_text(start + code)
+        return f"exec@{seconds}:{command(path)}"
+
+    return spec
+
+
+def command(path: Path) -> str:
+    return shlex.join([sys.executable, str(path)])
+
+
+def play(agent: Agent, players: int = 3, rules: str = "capstone-2024", seed: int = 1) -> Game:
+    """A game of the agent, in seat 0, against the bots."""
+    game = Game(players, rules, seed=seed)
+    others = [make_agent(spec, 5) for spec in ("greedy", "random", "greedy", "random")]
+    while not game.is_over:
+        seat = game.current_player
+        game.step(agent.act(game) if seat == 0 else others[seat - 1].act(game))
+    return game
+
+
+@pytest.fixture
+def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of the programs that a test starts, as they start."""
+    start, found = program.Program.__init__, []
+
+    def noted(self: program.Program, name: str, arguments: list[str]) -> None:
+        start(self, name, arguments)
+        found.append(self._process.pid)
+
+    monkeypatch.setattr(program.Program, "__init__", noted)
+    return found
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a child process has ended and has been waited for."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("players", "rules"), [(3, "capstone-2024"), (4, "splotter-1999"), (5, "condensed")]
+)
+def test_the_example_client_plays_whole_games_repeatably(
+    players: int, rules: str, pids: list[int]
+) -> None:
+    spec = f"exec:{command(EXAMPLE)}"
+    agent, twin = make_agent(spec, seed=4), make_agent(spec, seed=4)
+    first, second = play(agent, players, rules), play(agent, players, rules)
+    assert play(twin, players, rules).history == first.history
+    assert second.history != first.history  # its chances run on
+    agent.reset(4)
+    assert play(agent, players, rules).history == first.history
+    with pytest.raises(ValueError, match="the game is over"):
+        agent.act(first)
+    assert len(pids) == 2
+    for each in (agent, twin, agent):
+        each.close()
+    assert all(map(is_gone, pids))
+
+
+def test_the_page_shows_the_client_and_a_true_dialogue(write: Callable[..., str]) -> None:
+    assert f"```python\n{EXAMPLE.read_text()}```\n" in PAGE
+    dialogue = re.findall(r"^([<>]) (.*)$", PAGE.split("## An example\n")[1], re.MULTILINE)
+    spec = write(
+        f"""
+lines = {dialogue}
+for side, line in lines:
+    if side == "<":
+        say(line)
+    else:
+        heard = sys.stdin.readline()
+        if heard != line + chr(10):
+            say("heard " + heard)
+""",
+        start=HELPERS,
+    ).replace("@20:", ":")
+    assert dialogue[0] == (">", f"hello busenv {__version__} protocol 1")
+    game = Game(3, first_player=2, seed=0)
+    agent = make_agent(spec, seed=7)
+    for action in (24, 12):
+        assert agent.act(game) == action
+        game.step(action)
+    agent.close()
+
+
+def test_what_is_told_when(write: Callable[..., str], tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    agent = make_agent(
+        write(f"""
+for line in sys.stdin:
+    with open({str(log)!r}, "a") as file:
+        file.write(line)
+    if line.startswith("go"):
+        say("bestmove " + line.split()[6])
+""")
+    )
+
+    def told(game: Game) -> list[str]:
+        """First words of what the program hears when it is asked, without position and go."""
+        log.unlink(missing_ok=True)
+        assert agent.act(game) == game.legal_actions()[0]
+        lines = log.read_text().splitlines()
+        assert lines[-2].split() == ["position", *map(str, game.history)]
+        assert lines[-1].startswith(f"go seat {game.current_player} time 20 legal ")
+        return [line.split()[0] for line in lines[:-2]]
+
+    new = ["rules", "board", "newgame"]
+    game = Game(3, first_player=0, seed=0)
+    assert told(game) == ["seed", *new]
+    assert told(game) == []
+    other = game.clone()
+    game.step(8)
+    game.step(11)
+    assert told(game) == []
+    assert told(other) == new
+    other.step(9)
+    assert told(other) == []
+    assert told(game) == new
+    for changed in (
+        Game(4, first_player=0, seed=0),
+        Game(4, first_player=1, seed=0),
+        Game(4, "condensed", first_player=1, seed=0),
+    ):
+        assert told(changed) == new
+    agent.reset(2)
+    assert told(changed) == ["seed", *new]
+    agent.close()
+    assert told(changed) == ["seed", *new]
+    custom = dataclasses.replace(EDITIONS["condensed"], bus_limit=7)
+    assert told(Game(4, custom, first_player=1)) == new
+    assert '"name": "custom"' in log.read_text()
+    assert '"line_markers": null' in log.read_text()
+    agent.close()
+
+
+FAILURES = {
+    # what the program does: what the error says
+    "asked(); sys.exit(3)": "ended with exit code 3",
+    "asked(); os.kill(os.getpid(), signal.SIGKILL)": "ended by signal 9",
+    "asked(); os.close(1); time.sleep(60)": "closed its input or output",
+    "asked(); say('pardon?')": "answered 'pardon\\?' to go; expected \"bestmove ID\"",
+    "asked(); say('bestmove')": "answered 'bestmove' to go",
+    "asked(); say('bestmove -8')": "answered 'bestmove -8' to go",
+    "asked(); say('bestmove 8 9')": "answered 'bestmove 8 9' to go",
+    "asked(); say('bestmove ٨')": "answered 'bestmove ٨' to go",
+    "asked(); say('bestmove ' + '8' * 5000)": "answered 'bestmove 8{71}\\.\\.\\.' to go",
+    "asked(); say('')": "answered '' to go",
+    "asked(); os.write(1, bytes([255, 10]))": "answered '\N{REPLACEMENT CHARACTER}' to go",
+    "asked(); say('bestmove 999')": r"chose 999, which is illegal; legal: 8, .* \(36 in all\)",
+    "asked(); print('bestmove 8', end='', flush=True); sys.exit(0)": "ended with exit code 0",
+    "asked(); say('x' * 10**6)": "wrote a line of more than 65536 bytes",
+    "asked(); say('info ' + 'x' * 10**6)": "wrote a line of more than 65536 bytes",
+    "asked()\nwhile True: sys.stdout.write('x' * 65536)": "wrote a line of more than 65536 bytes",
+}
+
+
+@pytest.mark.parametrize("code", FAILURES)
+def test_failures_are_named_and_the_next_game_goes_on(
+    code: str, write: Callable[..., str], tmp_path: Path
+) -> None:
+    """A program that fails in its first game and plays well when it is started again."""
+    mark = tmp_path / "mark"
+    spec = write(f"""
+if not os.path.exists({str(mark)!r}):
+    open({str(mark)!r}, "w").close()
+    exec({code!r})
+    asked("quit")
+while True:
+    say("bestmove " + asked().split()[6])
+""")
+    agent = make_agent(spec)
+    game = Game(3, seed=1)
+    before = game.position()
+    with pytest.raises(AgentError, match=FAILURES[code]) as caught:
+        agent.act(game)
+    assert str(caught.value).startswith(f"{spec}: ")
+    assert game.position() == before
+    agent.reset(2)
+    assert play(agent).is_over
+    agent.close()
+
+
+SILENT = {
+    "it sleeps": "time.sleep(600)",
+    "it never stops saying info": "while True: say('info still thinking')",
+    "its infos are long": "while True: say('info ' + 'x' * 60000)",
+    "it cannot be asked to end": "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass",
+}
+
+
+@pytest.mark.parametrize("code", SILENT.values(), ids=SILENT)
+def test_silence_is_a_failure_and_the_program_is_ended(
+    code: str, write: Callable[..., str], pids: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "GRACE", 0.1)
+    agent = make_agent(write(f"asked()\n{code}", seconds=0.3))
+    with pytest.raises(AgentError, match=r"no answer within 0\.3 s"):
+        agent.act(Game(3, seed=1))
+    assert all(map(is_gone, pids))
+
+
+def test_a_program_that_answers_without_reading_is_not_waited_for(
+    write: Callable[..., str],
+) -> None:
+    """What it leaves unread fills the pipe, and the time limit ends the writing too."""
+    agent = make_agent(write("os.close(2)\nwhile True: say('bestmove 8')", seconds=0.3))
+
+    def ask_often() -> None:
+        for _ in range(2000):
+            agent.act(Game(3, seed=1))
+
+    with pytest.raises(AgentError, match=r"no answer within 0\.3 s"):
+        ask_often()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("", "ended with exit code 0"),
+        ("import sys; sys.exit('no')", "ended with exit code 1"),
+        ("import sys; sys.stdin.readline(); print('hi')", "answered 'hi' to hello; expected"),
+        ("import time; time.sleep(60)", r"no answer within 0\.3 s"),
+    ],
+)
+def test_programs_that_do_not_get_ready(
+    code: str,
+    words: str,
+    write: Callable[..., str],
+    pids: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agents.external.START_SECONDS", 0.3 if "sleep" in code else 20.0)
+    agent = make_agent(write(code, start=""))
+    for _ in range(2):
+        with pytest.raises(AgentError, match=words):
+            agent.act(Game(3, seed=1))
+    assert len(pids) == 2
+    assert all(map(is_gone, pids))
+
+
+def test_standard_error_is_free(write: Callable[..., str]) -> None:
+    agent = make_agent(
+        write("""
+line = asked()
+sys.stderr.write("x" * 10**6)
+sys.stderr.flush()
+say("bestmove " + line.split()[6])
+asked("quit")
+""")
+    )
+    assert agent.act(Game(3, seed=1)) == 8
+    agent.close()
+
+
+def test_a_program_that_ignores_quit_is_killed_with_what_it_started(
+    write: Callable[..., str], pids: list[int], tmp_path: Path
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    child = f"import time; file = open({str(fifo)!r}, 'w'); time.sleep(600)"
+    agent = make_agent(
+        write(f"""
+for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+    signal.signal(number, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", {child!r}])
+while True:
+    say("bestmove " + asked().split()[6])
+    asked("quit")
+    time.sleep(600)
+""")
+    )
+    assert agent.act(Game(3, seed=1)) == 8
+    held = os.open(fifo, os.O_RDONLY)  # waits until the child has opened it
+    assert select.select([held], [], [], 0) == ([], [], [])
+    agent.close()
+    assert is_gone(pids[0])
+    assert select.select([held], [], [], 20)[0] == [held]
+    assert os.read(held, 1) == b""  # nobody holds the other end any more
+    os.close(held)
+
+
+def test_forgotten_agents_end_their_programs(pids: list[int]) -> None:
+    agent = make_agent(f"exec:{command(EXAMPLE)}")
+    agent.act(Game(3, seed=1))
+    del agent
+    gc.collect()
+    assert is_gone(pids[0])
+
+
+def test_programs_are_asked_to_quit_when_python_ends(
+    write: Callable[..., str], tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    spec = write(f"""
+say("bestmove " + asked().split()[6])
+if asked("quit"):
+    open({str(mark)!r}, "w").close()
+""")
+    code = (
+        "import sys, busenv, agents\n"
+        "agent = agents.make_agent(sys.argv[1])\n"
+        "print(agent.act(busenv.Game(3, seed=1)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, spec], capture_output=True, text=True, timeout=300
+    )
+    assert (done.stdout, done.stderr) == ("8\n", "")
+    assert mark.exists()
+
+
+def test_an_interrupted_question_does_not_leave_its_answer_behind(
+    write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = make_agent(write("while True: say('bestmove ' + asked().split()[6])"))
+    game = Game(3, seed=1)
+    assert agent.act(game) == 8
+    later = game.clone()
+    later.step(8)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agent, "_check", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            agent.act(game)
+    assert agent.act(later) == later.legal_actions()[0] != 8
+    agent.close()
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("exec:", "unknown agent"),
+        ("exec", "unknown agent"),
+        ("exec@:x", "unknown agent"),
+        ("exec@5s:x", "unknown agent"),
+        ("exec@-1:x", "unknown agent"),
+        ("exec@0:python3", "0 seconds a decision; allowed: above 0, to 86400"),
+        ("exec@86401:python3", "86401 seconds"),
+        ("exec:  ", "command '  ' names no program"),
+        ("exec:'python3", "command .*No closing quotation"),
+    ],
+)
+def test_specs_that_are_off_are_refused(spec: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make_agent(spec)
+
+
+def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no program 'no-such-program' to run"):
+        make_agent("exec:no-such-program --fast")
+    path = tmp_path / "player"
+    path.write_text("this is no program")
+    with pytest.raises(FileNotFoundError, match="there is no program"):
+        make_agent(f"exec:{path}")
+    path.chmod(0o755)
+    path.write_bytes(b"\x7fELF")
+    agent = make_agent(f"exec:{path}")
+    with pytest.raises(AgentError, match="cannot be started"):
+        agent.act(Game(3))
+
+
+def test_no_shell_runs_the_command(tmp_path: Path) -> None:
+    agent = make_agent(f"exec:{command(EXAMPLE)} ; touch {tmp_path}/sprung $(touch {tmp_path}/two)")
+    assert agent.act(Game(3, seed=1)) >= 8
+    agent.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_batches_are_refused() -> None:
+    agent = make_agent(f"exec:{command(EXAMPLE)}")
+    with pytest.raises(ValueError, match=r"whole games only: use act\(game\)"):
+        agent.choose(Game(3).arrays()[0], Game(3).board)
+    with pytest.raises(ValueError, match="whole games only"):
+        play_match([agent, make_agent("random"), make_agent("greedy")], 9)
+
+
+def test_programs_are_opponents_in_gymnasium(pids: list[int]) -> None:
+    env = gymnasium.make(
+        "busenv:busenv/Bus-v0", num_players=3, opponents=[f"exec:{command(EXAMPLE)}", "greedy"]
+    )
+    rng = np.random.default_rng(0)
+    histories = []
+    for _ in range(2):
+        _, info = env.reset(seed=3)
+        over = False
+        while not over:
+            action = rng.choice(np.flatnonzero(info["action_mask"]))
+            _, _, over, _, info = env.step(action)
+        histories.append(env.unwrapped.game.history)  # type: ignore[attr-defined]
+    assert histories[0] != histories[1]
+    assert [is_gone(pid) for pid in pids] == [True, False]
+    del env
+    gc.collect()
+    assert all(map(is_gone, pids))
