@@ -98,7 +98,7 @@ class ExternalAgent(Agent):
         return "\n".join(lines) + "\n"
 
     def _check(self, answer: str, legal: list[int]) -> int:
-        found = re.fullmatch(r"bestmove +([0-9]{1,9})", answer, re.ASCII)
+        found = re.fullmatch(r"bestmove +([0-9]{1,9})", answer)
         if found is None:
             raise AgentError(
                 f'{self.name}: answered {_short(answer)} to go; expected "bestmove ID"'
