@@ -125,10 +125,16 @@ for side, line in lines:
     assert dialogue[0] == (">", f"hello busenv {__version__} protocol 1")
     game = Game(3, first_player=2, seed=0)
     agent = make_agent(spec, seed=7)
-    for action in (24, 12):
-        assert agent.act(game) == action
+    for said in [line for _, line in dialogue if line.startswith("bestmove")]:
+        action = agent.act(game)
+        assert said == f"bestmove {action}"
         game.step(action)
     agent.close()
+    told = "".join(line + "\n" for side, line in dialogue if side == ">")
+    done = subprocess.run(
+        [sys.executable, EXAMPLE], input=told, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [line for side, line in dialogue if side == "<"]
 
 
 def test_what_is_told_when(write: Callable[..., str], tmp_path: Path) -> None:
@@ -365,11 +371,12 @@ def test_an_interrupted_question_does_not_leave_its_answer_behind(
     later = game.clone()
     later.step(8)
 
-    def interrupt(*_: object) -> None:
+    def interrupt(self: program.Program, message: str, _: float) -> str:
+        self._messages.put(message.encode())
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(agent, "_check", interrupt)
+        patch.setattr(program.Program, "ask", interrupt)
         with pytest.raises(KeyboardInterrupt):
             agent.act(game)
     assert agent.act(later) == later.legal_actions()[0] != 8
