@@ -4,7 +4,7 @@ An agent chooses for a whole batch of games at once (`choose`), or for one (`act
 builds one from a spec string: "random", "greedy", or "ppo:FILE" for a trained policy.
 """
 
-from agents.base import Agent
+from agents.base import Agent, AgentError
 from agents.registry import SPECS, make_agent
 
-__all__ = ["SPECS", "Agent", "make_agent"]
+__all__ = ["SPECS", "Agent", "AgentError", "make_agent"]

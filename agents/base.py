@@ -9,6 +9,10 @@ import numpy as np
 from busenv import Board, Game
 
 
+class AgentError(RuntimeError):
+    """An agent that failed: it crashed, fell silent or chose what is illegal."""
+
+
 class Agent(ABC):
     """Chooses legal actions. Two agents of one spec and seed choose alike.
 
