@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from openskill.models import PlackettLuce
+from openskill.models import PlackettLuce, PlackettLuceRating
 
 from experiments.workers import worker_pool
 
@@ -31,12 +31,12 @@ def openskill_ratings(orders: np.ndarray, agents: int) -> np.ndarray:
     ratings = [MODEL.rating() for _ in range(agents)]
     for order in orders.tolist():
         after = MODEL.rate([[ratings[agent]] for agent in order])
-        gains: dict[int, list[tuple[float, float]]] = {}
+        moved: dict[int, list[PlackettLuceRating]] = {}
         for agent, (seat,) in zip(order, after, strict=True):
-            gains.setdefault(agent, []).append((seat.mu, seat.sigma))
-        for agent, moved in gains.items():
-            mu, sigma = (sum(values) / len(moved) for values in zip(*moved, strict=True))
-            ratings[agent] = MODEL.rating(mu, sigma)
+            moved.setdefault(agent, []).append(seat)
+        for agent, seats in moved.items():
+            ratings[agent].mu = sum(seat.mu for seat in seats) / len(seats)
+            ratings[agent].sigma = sum(seat.sigma for seat in seats) / len(seats)
     return np.array([rating.mu for rating in ratings])
 
 
