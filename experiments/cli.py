@@ -87,7 +87,11 @@ def _rate(chosen: argparse.Namespace) -> None:
         chosen.rules,
         chosen.against,
     )
-    run_rating(plan, chosen.out or _new_folder("rate"), chosen.workers, Console())
+    folder, console = chosen.out or _new_folder("rate"), Console()
+    report = run_rating(plan, folder, chosen.workers, console)
+    for sheet in report.sheets:
+        sheet.show(console)
+    console.print(f"Report: {folder / 'report.md'}")
 
 
 def _ladder(chosen: argparse.Namespace) -> None:

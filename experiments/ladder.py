@@ -40,7 +40,7 @@ def run_ladder(
     def rate(plan: Plan, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {plan.players} players")
         place = folder / f"{plan.players}-players" / re.sub(r"[^\w.-]+", "-", name)
-        return run_rating(plan, place, workers, console)
+        return run_rating(plan, place, workers, console).results
 
     matches = {
         (agent, other, players): rate(
@@ -50,14 +50,18 @@ def run_ladder(
         for agent, other in MATCH_UPS
     }
     ratings = {
-        players: rate(Plan(AGENTS, players, games, seed), "all play all") for players in PLAYERS
+        players: rate(Plan(AGENTS, players, games, seed), " and ".join(AGENTS))
+        for players in PLAYERS
     }
     sheets = [_match_sheet(matches), _rating_sheet(ratings)]
     note = (
-        f"{games:,} games or a few more for each number, seed {seed}, rules capstone-2024; "
-        "intervals are 95%."
+        f"{games:,} games or a few more for each number, seed {seed}, rules capstone-2024; 95% "
+        "intervals in brackets."
     )
-    text = "\n".join([note, *(f"\n{sheet.title}:\n\n{sheet.markdown()}" for sheet in sheets)])
+    parts = [note]
+    for sheet in sheets:
+        parts += [f"{sheet.title}:", sheet.markdown().rstrip()]
+    text = "\n\n".join(parts) + "\n"
     for sheet in sheets:
         sheet.show(console)
     write_whole(folder / TABLE, text)
@@ -78,7 +82,7 @@ def replace_block(text: str, block: str) -> str:
 def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> Sheet:
     def cell(agent: str, other: str, players: int) -> str:
         row = matches[agent, other, players].loc[agent]
-        return f"{percent(row['won'])} ({interval(row)})"
+        return f"{percent(row['won'])} {interval(row)}"
 
     header = ["one", "against", *(f"{n} players (par {1 / n:.0%})" for n in PLAYERS)]
     rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in MATCH_UPS]
@@ -88,9 +92,9 @@ def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> Sheet:
 def _rating_sheet(ratings: dict[int, pd.DataFrame]) -> Sheet:
     def cell(agent: str, players: int) -> str:
         row = ratings[players].loc[agent]
-        return f"{row['rating']:.1f} ({rating_interval(row)})"
+        return f"{row['rating']:.1f} {rating_interval(row)}"
 
-    header = ["agent", *(f"{n} players" for n in PLAYERS), "a decision (4 players)"]
+    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms/decision (4 players)"]
     rows = [
         [agent, *(cell(agent, n) for n in PLAYERS), decision_time(ratings[4].loc[agent])]
         for agent in AGENTS

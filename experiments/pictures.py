@@ -34,7 +34,7 @@ def draw_intervals(
     axes.plot(par, rows, "|", color=GREY, markersize=18, markeredgewidth=2, label="par")
     for row in rows:
         words = f"{value[row]:.1%}" if share else f"{value[row]:.1f}"
-        axes.annotate(words, (high[row], row), (8, 0), textcoords="offset points", va="center")
+        axes.annotate(words, (high[row], row), (9, 0), textcoords="offset points", va="center")
     axes.set_yticks(rows, [str(name) for name in table.index])
     axes.set_ylim(len(table) - 0.4, -0.6)
     axes.set_title(title, loc="left", fontweight="bold")
@@ -42,8 +42,15 @@ def draw_intervals(
     axes.margins(x=0.12)
     if share:
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderpad=0)
+        axes.legend(
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            frameon=False,
+            markerscale=0.7,
+            borderaxespad=0,
+        )
     axes.grid(axis="x", alpha=0.3)
+    axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from agents import AgentError, make_agent
-from experiments.report import write_report
+from experiments.report import Report, write_report
 from experiments.schedule import Plan, RunError
 from experiments.store import GAMES, append_games, keep_settings, locked, recover_games
 from experiments.tournament import play_games
 
 
-def run_rating(plan: Plan, folder: Path, workers: int, console: Console) -> pd.DataFrame:
-    """Play what is left of a plan, then print and write its report.
+def run_rating(plan: Plan, folder: Path, workers: int, console: Console) -> Report:
+    """Play what is left of a plan, each game on disk as soon as it ends, and write its report.
 
-    Returns the table of results (experiments.tables.result_table). Raises RunError when the
-    agents cannot be built or the folder is in use or holds another run.
+    Raises RunError when the agents cannot be built or the folder is in use or holds another run.
     """
     check_agents(plan.specs)
     console.print(f"Run folder: {folder}")
     with locked(folder):
-        keep_settings(folder, plan.settings())
+        keep_settings(folder, {**plan.settings(), "files": file_hashes(plan.specs)})
         games, cut = recover_games(folder)
         if cut:
             console.print(f"Dropped a half-written game ({cut} bytes) at the end of {GAMES}.")
@@ -38,7 +37,7 @@ def run_rating(plan: Plan, folder: Path, workers: int, console: Console) -> pd.D
             )
         games += _play(plan, folder, games, workers, console)
         with console.status("rating ..."):
-            return write_report(games, plan, folder, console, workers)
+            return write_report(games, plan, folder, workers)
 
 
 def check_agents(specs: tuple[str, ...]) -> None:
@@ -50,10 +49,20 @@ def check_agents(specs: tuple[str, ...]) -> None:
             raise RunError(f"agent {spec!r}: {error}") from error
 
 
+def file_hashes(specs: tuple[str, ...]) -> dict[str, str]:
+    """SHA-256 of the files that specs name: another file of the same name is another agent."""
+    paths = {spec: Path(spec.partition(":")[2]) for spec in specs}
+    return {
+        spec: hashlib.sha256(path.read_bytes()).hexdigest()
+        for spec, path in paths.items()
+        if path.is_file()
+    }
+
+
 def _play(
     plan: Plan, folder: Path, played: list[dict[str, Any]], workers: int, console: Console
 ) -> list[dict[str, Any]]:
-    """Play the games that are missing, each on disk as soon as it ends."""
+    """Play the games that are missing; returns them."""
     done = {game["number"] for game in played}
     missing = [number for number in range(plan.total) if number not in done]
     if not missing:

@@ -39,26 +39,30 @@ class Sheet:
         return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def write_report(
-    games: list[dict[str, Any]], plan: Plan, folder: Path, console: Console, workers: int = 1
-) -> pd.DataFrame:
-    """Print a rating and write its tables, pictures and report.md; returns the table of results."""
+@dataclass(frozen=True)
+class Report:
+    """A rating: its table of results (experiments.tables.result_table), and all in words."""
+
+    results: pd.DataFrame
+    sheets: list[Sheet]
+
+
+def write_report(games: list[dict[str, Any]], plan: Plan, folder: Path, workers: int = 1) -> Report:
+    """Write the tables and pictures of a rating, and report.md, into its folder."""
     rows = seat_rows(games)
     results, pairs, seats = result_table(rows, plan, workers), pair_table(rows), seat_table(rows)
+    orders = seats.xs("all").xs("order")
     sheets = [
         _results(results, plan),
         _ratings(results, plan),
         _pairs(pairs, plan),
-        _orders(seats, plan),
+        _orders(orders, plan),
     ]
-    for sheet in sheets:
-        sheet.show(console)
     for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
         write_whole(folder / f"{name}.csv", table.round(6).to_csv(lineterminator="\n"))
-    _draw(folder, results, seats, plan)
+    _draw(folder, results, orders, plan)
     write_whole(folder / "report.md", _markdown(sheets, plan))
-    console.print(f"Report: {folder / 'report.md'}")
-    return results
+    return Report(results, sheets)
 
 
 def percent(share: float) -> str:
@@ -66,15 +70,16 @@ def percent(share: float) -> str:
 
 
 def interval(row: pd.Series) -> str:
-    return f"{row['low']:.1%} to {row['high']:.1%}"
+    """Of a share, in percent."""
+    return f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
 
 def rating_interval(row: pd.Series) -> str:
-    return f"{row['rating_low']:.1f} to {row['rating_high']:.1f}"
+    return f"[{row['rating_low']:.1f}, {row['rating_high']:.1f}]"
 
 
 def decision_time(row: pd.Series) -> str:
-    return f"{row['ms']:.3g} ms"
+    return f"{row['ms']:.3g}"
 
 
 def _results(results: pd.DataFrame, plan: Plan) -> Sheet:
@@ -95,7 +100,7 @@ def _results(results: pd.DataFrame, plan: Plan) -> Sheet:
 
 
 def _ratings(results: pd.DataFrame, plan: Plan) -> Sheet:
-    header = ["agent", "rating", "95% interval", "likeliest", "a decision", "forfeits"]
+    header = ["agent", "rating", "95% interval", "likeliest", "ms/decision", "forfeits"]
     rows = [
         [
             str(agent),
@@ -118,12 +123,12 @@ def _pairs(pairs: pd.DataFrame, plan: Plan) -> Sheet:
     return Sheet("how often an agent is placed ahead of another", ["ahead of", *plan.labels], rows)
 
 
-def _orders(seats: pd.DataFrame, plan: Plan) -> Sheet:
+def _orders(orders: pd.DataFrame, plan: Plan) -> Sheet:
     rows = [
         [ORDERS[int(position) - 1], percent(row["won"]), interval(row), f"{row['points']:.2f}"]
-        for position, row in seats.loc[("all", "order")].iterrows()
+        for position, row in orders.iterrows()
     ]
-    title = f"turn in the first round, all agents; par {1 / plan.players:.1%}"
+    title = f"all agents by turn in the first round; par {1 / plan.players:.1%}"
     return Sheet(title, ["turn", "won", "95% interval", "points"], rows)
 
 
@@ -131,21 +136,18 @@ def _title(plan: Plan) -> str:
     return f"{plan.total:,} games, {plan.players} players, {plan.rules}, seed {plan.seed}"
 
 
-def _draw(folder: Path, results: pd.DataFrame, seats: pd.DataFrame, plan: Plan) -> None:
-    draw_intervals(
-        folder / "wins.png",
-        results[["won", "low", "high", "par"]],
-        "Games won",
-        _title(plan),
-        share=True,
-    )
+def _draw(folder: Path, results: pd.DataFrame, orders: pd.DataFrame, plan: Plan) -> None:
     ratings = results[["rating", "rating_low", "rating_high"]].assign(par=0.0)
-    draw_intervals(folder / "ratings.png", ratings, f"Rating ({anchor_of(plan)} = 0)", _title(plan))
-    orders = seats.loc[("all", "order")][["won", "low", "high"]].assign(par=1 / plan.players)
-    orders.index = pd.Index(ORDERS[: plan.players])
-    draw_intervals(
-        folder / "seats.png", orders, "Games won by turn order", _title(plan), share=True
-    )
+    wins = results[["won", "low", "high", "par"]]
+    turns = orders[["won", "low", "high"]].assign(par=1 / plan.players)
+    turns.index = pd.Index(ORDERS[: plan.players])
+    for name, table, title in (
+        ("wins", wins, "Games won"),
+        ("ratings", ratings, f"Rating ({anchor_of(plan)} = 0)"),
+        ("seats", turns, "Games won by turn in the first round, all agents"),
+    ):
+        share = name != "ratings"
+        draw_intervals(folder / f"{name}.png", table, title, _title(plan), share)
 
 
 def _markdown(sheets: list[Sheet], plan: Plan) -> str:

@@ -28,10 +28,14 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Played:
-    """A recorded game, who played it (by seat; empty if nobody knows), and why it was cut off."""
+    """A recorded game; if it is from a rating, with the agents and their ranking by seat.
+
+    forfeit: why the game was cut off, if it was.
+    """
 
     record: Record
     agents: tuple[str, ...] = ()
+    ranking: tuple[int, ...] = ()
     forfeit: str = ""
 
 
@@ -60,7 +64,8 @@ def load_played(source: str) -> Played:
     game, forfeit = games[int(number)], ""
     if game["forfeit"]:
         forfeit = "Forfeited by seat {seat} at ply {ply}: {why}".format(**game["forfeit"])
-    return Played(Record.from_dict(game["record"]), tuple(game["agents"]), forfeit)
+    record = Record.from_dict(game["record"])
+    return Played(record, tuple(game["agents"]), tuple(game["ranking"]), forfeit)
 
 
 def tell(played: Played) -> str:
@@ -80,9 +85,10 @@ def tell(played: Played) -> str:
                 lines += [f"    {words}" for words in last.words]
         lines += ["", *(f"  | {line}" for line in last.after.splitlines())]
     lines += ["", played.forfeit or _ending(game)]
-    places = sorted(range(record.players), key=game.ranking().__getitem__)
-    standing = ", ".join(f"seat {seat} ({game.points[seat]} points)" for seat in places)
-    lines.append(f"{'Ranking' if game.is_over else 'Standing'}: {standing}")
+    ranking, points = played.ranking or game.ranking(), game.points
+    seats = sorted(range(record.players), key=lambda seat: ranking[seat])
+    places = ", ".join(f"seat {seat} ({points[seat]} points)" for seat in seats)
+    lines.append(f"{'Ranking' if game.is_over or played.forfeit else 'Standing'}: {places}")
     return "\n".join(lines) + "\n"
 
 

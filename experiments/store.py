@@ -46,12 +46,15 @@ def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
         write_whole(path, json.dumps(settings, indent=1) + "\n")
         return
     try:
-        found = json.loads(path.read_bytes())
-    except ValueError as error:
+        found = dict(json.loads(path.read_bytes()))
+    except (ValueError, TypeError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
     if found != settings:
-        names = sorted(key for key in settings if found.get(key) != settings[key])
-        differences = ", ".join(f"{key} {found.get(key)!r}, not {settings[key]!r}" for key in names)
+        keys = sorted(found.keys() | settings.keys())
+        names = [key for key in keys if found.get(key) != settings.get(key)]
+        differences = ", ".join(
+            f"{key} {found.get(key)!r}, not {settings.get(key)!r}" for key in names
+        )
         raise RunError(
             f"{folder} holds a run with {differences}; "
             "give the same settings to go on, or another folder"
