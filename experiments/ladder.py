@@ -84,7 +84,7 @@ def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> Sheet:
         row = matches[agent, other, players].loc[agent]
         return f"{percent(row['won'])} {interval(row)}"
 
-    header = ["one", "against", *(f"{n} players (par {1 / n:.0%})" for n in PLAYERS)]
+    header = ["agent", "against", *(f"{n} players (par {1 / n:.0%})" for n in PLAYERS)]
     rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in MATCH_UPS]
     return Sheet("Games won by one agent, all other seats taken by copies of another", header, rows)
 

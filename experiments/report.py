@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from busenv.files import write_whole
 from experiments.pictures import draw_intervals
@@ -31,12 +32,13 @@ class Sheet:
         for column, name in enumerate(self.header):
             table.add_column(name, justify="right" if column else "left", no_wrap=not column)
         for row in self.rows:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))  # as they are, whatever an agent is called
         console.print(table)
 
     def markdown(self) -> str:
         lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+        cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+        return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
 
 
 @dataclass(frozen=True)
