@@ -41,7 +41,7 @@ def draw_intervals(
     axes.set_xlabel(f"{note}; bars: 95% intervals", color=GREY)
     axes.margins(x=0.12)
     if share:
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.xaxis.set_major_formatter(PercentFormatter(1))
         axes.legend(
             loc="lower right",
             bbox_to_anchor=(1, 1),

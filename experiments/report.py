@@ -28,11 +28,12 @@ class Sheet:
     rows: list[list[str]]
 
     def show(self, console: Console) -> None:
-        table = Table(title=self.title)
+        """Print it; as Text, since an agent's name may hold brackets, which rich would read."""
+        table = Table(title=Text(self.title))
         for column, name in enumerate(self.header):
-            table.add_column(name, justify="right" if column else "left", no_wrap=not column)
+            table.add_column(Text(name), justify="right" if column else "left", no_wrap=not column)
         for row in self.rows:
-            table.add_row(*map(Text, row))  # as they are, whatever an agent is called
+            table.add_row(*map(Text, row))
         console.print(table)
 
     def markdown(self) -> str:

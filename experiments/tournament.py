@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice
-from multiprocessing import util
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[lis
     """
     left = iter(numbers)
     running: set[Future[dict[str, Any]]] = set()
-    with worker_pool(workers) as pool:
+    with worker_pool(workers, _close_agents) as pool:
         try:
             while True:
                 free = AHEAD * workers - len(running)
@@ -108,8 +107,6 @@ def _keys(specs: list[str]) -> list[tuple[str, int]]:
 
 def _agent(key: tuple[str, int]) -> Agent:
     """An agent of this process, built at its first game and kept."""
-    if not _agents:
-        util.Finalize(None, _close_agents, exitpriority=1)
     if key not in _agents:
         _agents[key] = make_agent(key[0])
         if "torch" in sys.modules:
