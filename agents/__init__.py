@@ -5,7 +5,7 @@ builds one from a spec string: "random", "greedy", "ppo:FILE" for a trained poli
 "exec:COMMAND" for a program of yours (EXEC.md).
 """
 
-from agents.base import Agent
+from agents.base import Agent, AgentError
 from agents.registry import SPECS, make_agent
 
-__all__ = ["SPECS", "Agent", "make_agent"]
+__all__ = ["SPECS", "Agent", "AgentError", "make_agent"]

@@ -3,46 +3,119 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from pathlib import Path
 
 import busenv
+from busenv import RecordError
+from experiments.schedule import Plan, RunError
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; `busenv --help` lists them."""
     parser = argparse.ArgumentParser(prog="busenv", description=busenv.__doc__.splitlines()[0])
     parser.add_argument("--version", action="version", version=f"busenv {busenv.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(required=True)
 
     demo = commands.add_parser("demo", help="train a small agent, rate it, show the result")
     demo.add_argument("--seconds", type=_positive(float), default=180.0, help="of training (180)")
     demo.add_argument("--games", type=_positive(int), default=400, help="a line-up (400)")
     demo.add_argument("--seed", type=_seed, default=0, help="of the training and the rating (0)")
     demo.add_argument("--out", type=Path, help="run folder (runs/demo-DATE-TIME)")
-    commands.add_parser("info", help="versions, board, speed of this machine")
+    demo.set_defaults(run=_demo)
+
+    rate = commands.add_parser("rate", help="play agents against each other and rate them")
+    rate.add_argument("agents", nargs="+", metavar="AGENT", help="such as random or greedy")
+    rate.add_argument("--against", metavar="AGENT", help="fills all seats but one, if given")
+    rate.add_argument("--players", type=int, choices=(3, 4, 5), default=4, help="at a table (4)")
+    rate.add_argument("--rules", choices=[*busenv.EDITIONS], default="capstone-2024")
+    _add_run(rate, "in all, rounded up to whole balanced blocks (1000)")
+    rate.add_argument("--out", type=Path, help="run folder (runs/rate-DATE-TIME); goes on there")
+    rate.set_defaults(run=_rate)
+
+    ladder = commands.add_parser("ladder", help="play the standing reference table")
+    _add_run(ladder, "for each number of the table (1000)")
+    ladder.add_argument(
+        "--out", type=Path, default=Path("runs/ladder"), help="run folder (runs/ladder)"
+    )
+    ladder.add_argument("--readme", type=Path, help="file to put the table into")
+    ladder.set_defaults(run=_ladder)
+
+    show = commands.add_parser("show", help="tell a recorded game in words")
+    show.add_argument("record", help="a JSON record, or FILE:NUMBER for a game of a games.jsonl")
+    show.set_defaults(run=_show)
+
+    info = commands.add_parser("info", help="versions, board, speed of this machine")
+    info.set_defaults(run=_info)
 
     chosen = parser.parse_args(arguments)
     try:
-        _run(chosen)
+        chosen.run(chosen)
     except ModuleNotFoundError as error:
         parser.exit(2, f'busenv: {error.name} is missing; pip install "busenv[train,report]"\n')
-    except OSError as error:
+    except (OSError, RecordError, RunError) as error:
         parser.exit(2, f"busenv: {error}\n")
     except KeyboardInterrupt:
         parser.exit(130, "busenv: stopped\n")
 
 
-def _run(chosen: argparse.Namespace) -> None:
-    if chosen.command == "info":
-        from experiments.info import show_info
+def _add_run(command: argparse.ArgumentParser, games: str) -> None:
+    command.add_argument("--games", type=_positive(int), default=1000, help=games)
+    command.add_argument("--seed", type=_seed, default=0, help="of all games (0)")
+    command.add_argument(
+        "--workers", type=_positive(int), default=os.cpu_count() or 1, help="processes (all cores)"
+    )
 
-        show_info()
-    else:
-        from experiments.demo import run_demo
 
-        folder = chosen.out or Path("runs") / time.strftime("demo-%Y%m%d-%H%M%S")
-        run_demo(folder, chosen.seconds, chosen.games, chosen.seed)
+def _demo(chosen: argparse.Namespace) -> None:
+    from experiments.demo import run_demo
+
+    run_demo(chosen.out or _new_folder("demo"), chosen.seconds, chosen.games, chosen.seed)
+
+
+def _rate(chosen: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from experiments.rate import run_rating
+
+    plan = Plan(
+        tuple(chosen.agents),
+        chosen.players,
+        chosen.games,
+        chosen.seed,
+        chosen.rules,
+        chosen.against,
+    )
+    folder, console = chosen.out or _new_folder("rate"), Console()
+    report = run_rating(plan, folder, chosen.workers, console)
+    for sheet in report.sheets:
+        sheet.show(console)
+    console.print(f"Report: {folder / 'report.md'}")
+
+
+def _ladder(chosen: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from experiments.ladder import run_ladder
+
+    run_ladder(chosen.out, chosen.games, chosen.seed, chosen.workers, Console(), chosen.readme)
+
+
+def _show(chosen: argparse.Namespace) -> None:
+    from experiments.show import load_played, tell
+
+    print(tell(load_played(chosen.record)), end="")
+
+
+def _info(chosen: argparse.Namespace) -> None:
+    from experiments.info import show_info
+
+    show_info()
+
+
+def _new_folder(command: str) -> Path:
+    return Path("runs") / time.strftime(f"{command}-%Y%m%d-%H%M%S")
 
 
 def _seed(text: str) -> int:

@@ -15,7 +15,8 @@ from busenv.observation import ObservationLayout
 from experiments.speed import GAMES, playout_rates
 
 PACKAGES = (
-    "numpy numba gymnasium pettingzoo torch stable-baselines3 sb3-contrib rich matplotlib"
+    "numpy numba gymnasium pettingzoo torch stable-baselines3 sb3-contrib rich matplotlib "
+    "pandas openskill"
 ).split()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from busenv.checks import illegal_action
 from busenv.core import playout
 from busenv.core.layout import GAME, OVER
 from busenv.rules import as_rules, check_players
+from experiments.intervals import wilson
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,7 @@ class Score:
 
     def interval(self, z: float = 1.96) -> tuple[float, float]:
         """Share of wins with 95% confidence (Wilson 1927), for a single seat."""
-        n, share = self.games, self.wins / self.games
-        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-        half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-        return middle - half, middle + half
+        return wilson(self.wins, self.games, z)
 
 
 def play_match(

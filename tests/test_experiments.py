@@ -26,6 +26,9 @@ class Watcher(Agent):
         self.inner = make_agent("random")
         self.seats: list[tuple[int, int]] = []
 
+    def reset(self, seed: int) -> None:
+        self.inner.reset(seed)
+
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         for game in games[(games["phase"] == SETUP_BUILDINGS) & (games["power"] == 2)]:
             self.seats.append((int(game["seat"]), int(game["first"])))

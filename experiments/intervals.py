@@ -1,0 +1,13 @@
+"""Confidence intervals of shares."""
+
+from __future__ import annotations
+
+import math
+
+
+def wilson(successes: float, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """Interval of a share (Wilson 1927), 95% by default."""
+    n, share = trials, successes / trials
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return middle - half, middle + half

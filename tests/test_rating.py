@@ -1,0 +1,305 @@
+"""Ratings: the games do not depend on workers or kills, the numbers mean what they say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from agents import Agent, AgentError, make_agent
+from busenv import Game, Record
+from experiments import cli, ladder, ratings, tournament
+from experiments.rate import file_hashes, run_rating
+from experiments.schedule import Plan, RunError
+from experiments.store import GAMES, SETTINGS, locked, parse_games
+from experiments.tables import pair_table, result_table, seat_rows, seat_table
+from experiments.tournament import play_game, play_games
+
+SMALL = Plan(("greedy", "random", "random"), players=3, games=90)
+
+
+@pytest.fixture(autouse=True)
+def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ratings, "RESAMPLES", 20)
+
+
+def quiet() -> Console:
+    return Console(quiet=True)
+
+
+def bare(games: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Games in order of number, without what was measured."""
+    kept = [{key: game[key] for key in game if key != "seconds"} for game in games]
+    return sorted(kept, key=lambda game: game["number"])
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    return parse_games((folder / GAMES).read_bytes())[0]
+
+
+def alone(plan: Plan) -> list[dict[str, Any]]:
+    """A plan's games, played here and in reverse."""
+    return [play_game(plan, number) for number in reversed(range(plan.total))]
+
+
+@pytest.fixture(scope="module")
+def small_games() -> list[dict[str, Any]]:
+    return alone(SMALL)
+
+
+def test_games_do_not_depend_on_the_workers(small_games: list[dict[str, Any]]) -> None:
+    together = [game for some in play_games(SMALL, range(SMALL.total), 2) for game in some]
+    assert bare(together) == bare(small_games)
+    assert bare(alone(Plan(SMALL.agents, 3, 9, seed=1))) != bare(small_games)[:9]
+
+
+def test_a_killed_run_goes_on_and_loses_nothing(tmp_path: Path) -> None:
+    games = 900
+    command = [sys.executable, "-m", "experiments.cli", "rate", *SMALL.agents]
+    command += ["--players", "3", "--games", str(games), "--workers", "2", "--out", str(tmp_path)]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    path = tmp_path / GAMES
+    deadline = time.monotonic() + 240
+    while not (path.exists() and path.read_bytes().count(b"\n") >= 20):
+        assert run.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    run.kill()
+    run.wait()
+    before = stored(tmp_path)
+    assert 20 <= len(before) < games
+    run_rating(Plan(SMALL.agents, 3, games), tmp_path, 2, quiet())
+    assert stored(tmp_path)[: len(before)] == before
+    assert bare(stored(tmp_path)) == bare(alone(Plan(SMALL.agents, 3, games)))
+
+
+def test_a_half_written_tail_is_dropped(
+    tmp_path: Path, small_games: list[dict[str, Any]], capsys: pytest.CaptureFixture
+) -> None:
+    run_rating(SMALL, tmp_path, 1, quiet())
+    whole = (tmp_path / GAMES).read_bytes()
+    for cut in (1, 300):
+        (tmp_path / GAMES).write_bytes(whole[:-cut])
+        run_rating(SMALL, tmp_path, 1, Console())
+        assert "Dropped a half-written game" in capsys.readouterr().out
+        assert bare(stored(tmp_path)) == bare(small_games)
+    lines = whole.splitlines(keepends=True)
+    for damaged, message in (
+        (lines[0] + b"{}\n" + lines[1], "line 2, is damaged"),
+        (lines[0] * 2, "line 2: game 0 is there twice"),
+    ):
+        with pytest.raises(RunError, match=message):
+            parse_games(damaged)
+
+
+def test_a_folder_in_use_or_of_another_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    arguments = ["rate", *SMALL.agents, "--players", "3", "--games", "9", "--out", str(tmp_path)]
+
+    def refusal(*more: str) -> str:
+        with pytest.raises(SystemExit) as stopped:
+            cli.main([*arguments, *more])
+        assert stopped.value.code == 2
+        return capsys.readouterr().err
+
+    with locked(tmp_path):
+        assert "in use by another run" in refusal()
+    cli.main([*arguments, "--workers", "1"])
+    games = (tmp_path / GAMES).read_bytes()
+    assert "holds a run with games 9, not 18, seed 0, not 5" in refusal("--games=18", "--seed=5")
+    assert (tmp_path / GAMES).read_bytes() == games
+    (tmp_path / SETTINGS).unlink()
+    assert "has games but no run.json" in refusal()
+    (tmp_path / SETTINGS).write_text("[1")
+    assert "run.json is damaged" in refusal()
+
+
+def test_unknown_agents_are_refused_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for wrong in ("randm", "ppo:nowhere.pt"):
+        with pytest.raises(SystemExit):
+            cli.main(["rate", "random", wrong, "--out", str(tmp_path / "run")])
+        assert f"agent {wrong!r}: " in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "policy.pt"
+    path.write_bytes(b"one")
+    one = file_hashes(("random", f"ppo:{path}"))
+    path.write_bytes(b"two")
+    assert [*one] == [f"ppo:{path}"]
+    assert one != file_hashes(("random", f"ppo:{path}"))
+
+
+class Faulty(Agent):
+    """Plays at random, then fails in the way its name says."""
+
+    closed = 0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.inner = make_agent("random")
+        self.left = 0
+
+    def reset(self, seed: int) -> None:
+        self.left = 7
+        self.inner.reset(seed)
+
+    def choose(self, games: np.ndarray, board: Any) -> np.ndarray:
+        self.left -= 1
+        if self.left:
+            return self.inner.choose(games, board)
+        if self.name == "silent":
+            raise AgentError("no answer")
+        return np.array([374])
+
+    def close(self) -> None:
+        Faulty.closed += 1
+
+
+@pytest.mark.parametrize(("fault", "why"), [("silent", "no answer"), ("wrong", "action 374")])
+def test_agents_that_fail_forfeit(fault: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        tournament, "make_agent", lambda spec: Faulty(spec) if spec == fault else make_agent(spec)
+    )
+    before = Faulty.closed
+    plan = Plan((fault,), players=4, games=16, against="random")
+    games = alone(plan)
+    assert Faulty.closed == before + 16
+    for game in games:
+        forfeit, record = game["forfeit"], Record.from_dict(game["record"])
+        seat, standing = forfeit["seat"], Game.from_record(record)
+        assert game["agents"][seat] == fault
+        assert why in forfeit["why"]
+        assert forfeit["ply"] == len(record.actions)
+        assert game["decisions"][seat] in (6, 7)
+        assert game["ranking"][seat] == 3
+        assert game["points"] == standing.points
+        others = [other for other in range(4) if other != seat]
+        assert sorted(others, key=game["ranking"].__getitem__) == sorted(
+            others, key=standing.ranking().__getitem__
+        )
+    table = result_table(seat_rows(games), plan)
+    assert table["forfeits"].to_dict() == {fault: 16, "random": 0}
+    assert table.loc[fault, "won"] == 0
+
+
+def test_finished_games_are_kept_whole(small_games: list[dict[str, Any]]) -> None:
+    for game in small_games[:9]:
+        replayed = Game.from_record(Record.from_dict(game["record"]))
+        assert replayed.is_over
+        assert game["ranking"] == replayed.ranking()
+        assert sum(game["decisions"]) == len(replayed.history)
+        assert game["forfeit"] is None
+
+
+def test_identical_agents_are_at_par() -> None:
+    plan = Plan(("greedy",) * 4, games=480)
+    rows = seat_rows(alone(plan))
+    table = result_table(rows, plan)
+    assert (table["par"] == 0.25).all()
+    assert (table["low"] < table["par"]).all()
+    assert (table["par"] < table["high"]).all()
+    assert table["won"].sum() == pytest.approx(1)
+    assert (table["rating_low"] <= 0).all()
+    assert (table["rating_high"] >= 0).all()
+    ahead = pair_table(rows)
+    assert len(ahead) == 12
+    assert ((ahead["low"] < 0.5) & (ahead["high"] > 0.5)).all()
+
+
+def test_tables_count_what_they_say(small_games: list[dict[str, Any]]) -> None:
+    rows = seat_rows(small_games)
+    table = result_table(rows, SMALL)
+    assert [*table.index] == ["greedy", "random", "random#2"]
+    assert (table["games"] == 90).all()
+    assert table["place"].sum() == pytest.approx(6)
+    won = sum(game["ranking"][game["agents"].index("greedy")] == 0 for game in small_games)
+    assert table.loc["greedy", "won"] == won / 90
+    assert table.loc["random", "rating"] == 0
+    assert table.loc["greedy", "rating_low"] > 0 > table.loc["random#2", "rating_low"]
+    seats = seat_table(rows)
+    assert (seats.xs("all")["games"] == 90).all()
+    assert (seats.xs("greedy")["games"] == 30).all()
+    assert seats.xs("all").groupby("by")["won"].sum().to_dict() == pytest.approx(
+        {"order": 1, "seat": 1}
+    )
+
+
+def test_par_of_copies_is_their_share_of_the_seats() -> None:
+    plan = Plan(("greedy",), games=16, against="random")
+    table = result_table(seat_rows(alone(plan)), plan)
+    assert table["par"].to_dict() == {"greedy": 0.25, "random": 0.75}
+    assert table.loc["greedy", "rating"] > table.loc["random", "rating"] == 0
+
+
+def drawn(strengths: np.ndarray, line_up: list[int], games: int) -> np.ndarray:
+    """Rankings after Plackett and Luce of agents with these strengths (logarithms)."""
+    noise = np.random.default_rng(0).gumbel(size=(games, len(line_up)))
+    return np.array(line_up)[np.argsort(-(strengths[line_up] + noise), axis=1)]
+
+
+@pytest.mark.parametrize("line_up", [[0, 1, 2, 2], [2, 1, 0], [0, 0, 1, 1, 2]])
+def test_both_ratings_find_the_strengths(line_up: list[int]) -> None:
+    strengths = np.array([0.0, 1.0, 2.5])
+    orders = drawn(strengths, line_up, 2000)
+    scale = ratings.MODEL.beta * np.sqrt(len(line_up))
+    for rate in (ratings.openskill_ratings, ratings.likeliest_ratings):
+        found = rate(orders, 3) / scale
+        assert found - found[0] == pytest.approx(strengths, abs=0.25)
+
+
+def test_bootstrap_holds_the_truth_and_the_anchor_still() -> None:
+    orders = drawn(np.array([0.0, 1.0, 1.0]), [0, 1, 2], 400)
+    low, high = ratings.bootstrap(orders, 3, anchor=0, seed=0)
+    truth = ratings.MODEL.beta * np.sqrt(3)
+    assert low[0] == high[0] == 0
+    assert (low[1:] < truth).all()
+    assert (truth < high[1:]).all()
+    again = ratings.bootstrap(orders, 3, anchor=0, seed=0, workers=2)
+    assert np.array_equal(again, (low, high))
+
+
+@pytest.mark.filterwarnings("error")
+def test_rate_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    arguments = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "10"]
+    cli.main([*arguments, "--workers", "1", "--out", str(tmp_path)])
+    out = capsys.readouterr().out
+    for words in ("Playing 18 games, not 10", "ms/decision", "random is 0", "third"):
+        assert words in out
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made >= {"results.csv", "pairs.csv", "seats.csv", "report.md"}
+    for name in ("wins", "ratings", "seats"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert pd.read_csv(tmp_path / "results.csv")["par"].tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert "| greedy | 18 |" in (tmp_path / "report.md").read_text()
+
+
+def test_ladder_fills_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ladder, "PLAYERS", (4,))
+    readme, folder = tmp_path / "README.md", tmp_path / "run"
+    readme.write_text("# Title\n")
+    with pytest.raises(RunError, match="no lines <!-- ladder -->"):
+        ladder.run_ladder(folder, 1, 0, 1, quiet(), readme)
+    assert not folder.exists()
+    readme.write_text(f"# Title\n{ladder.BEGIN}\nold\n{ladder.END}\nend\n")
+    ladder.run_ladder(folder, 1, 0, 1, quiet(), readme)
+    text, table = readme.read_text(), (folder / ladder.TABLE).read_text()
+    assert text == f"# Title\n{ladder.BEGIN}\n{table}{ladder.END}\nend\n"
+    assert "| greedy | random | " in table
+    assert "| random | 0.0 [0.0, 0.0] |" in table
+    games = {path: path.read_bytes() for path in folder.glob(f"*/*/{GAMES}")}
+    assert len(games) == 2
+    ladder.run_ladder(folder, 1, 0, 1, quiet(), readme)
+    assert readme.read_text() == text
+    assert all(path.read_bytes() == content for path, content in games.items())

@@ -1,0 +1,82 @@
+"""Ratings are balanced: seats, turn order, neighbours, line-ups."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from experiments.schedule import Plan, RunError, all_play_all, circular_orders
+
+
+def plan(entrants: int, players: int, against: str | None = None, games: int = 1) -> Plan:
+    return Plan(tuple(f"agent{k}" for k in range(entrants)), players, games, against=against)
+
+
+@pytest.mark.parametrize("players", [3, 4, 5])
+@pytest.mark.parametrize("entrants", [2, 3, 4, 6])
+def test_everybody_sits_in_every_seat_and_turn_equally_often(entrants: int, players: int) -> None:
+    design = plan(entrants, players)
+    counts: Counter[tuple[int, int, int]] = Counter()
+    for number in range(design.block):
+        seats, first = design.seating(number)
+        for seat, entrant in enumerate(seats):
+            counts[entrant, seat, (seat - first) % players] += 1
+    assert len(counts) == entrants * players**2
+    assert len(set(counts.values())) == 1
+
+
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_one_against_copies(players: int) -> None:
+    design = plan(2, players, against="other")
+    counts: Counter[tuple[int, int, int]] = Counter()
+    for number in range(design.block):
+        seats, first = design.seating(number)
+        assert seats.count(2) == players - 1
+        counts.update((k, s, (s - first) % players) for s, k in enumerate(seats) if k < 2)
+    assert set(counts.values()) == {1}
+    assert len(counts) == 2 * players**2
+
+
+def test_line_ups() -> None:
+    assert all_play_all(2, 4) == [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]
+    assert all_play_all(3, 3) == [(0, 1, 2)]
+    assert len(all_play_all(5, 3)) == 10
+    assert len(all_play_all(3, 5)) == 6
+
+
+def test_neighbours_change_from_block_to_block() -> None:
+    assert circular_orders((0, 1, 2)) == [(0, 1, 2), (0, 2, 1)]
+    assert circular_orders((0, 0, 1, 1)) == [(0, 0, 1, 1), (0, 1, 0, 1)]
+    design = plan(4, 4)
+    follows: Counter[tuple[int, int]] = Counter()
+    for number in range(6 * design.block):
+        seats, _ = design.seating(number)
+        follows.update((seats[k - 1], seats[k]) for k in range(4))
+    assert len(follows) == 12
+    assert len(set(follows.values())) == 1
+
+
+def test_games_are_rounded_up_to_whole_blocks() -> None:
+    assert plan(2, 4, games=1).total == 48
+    assert plan(2, 4, games=48).total == 48
+    assert plan(4, 4, games=1000).total == 1008
+    assert plan(1, 5, against="other", games=26).total == 50
+
+
+def test_labels_tell_copies_apart() -> None:
+    assert Plan(("greedy", "random", "greedy"), against="greedy").labels == (
+        "greedy",
+        "random",
+        "greedy#2",
+        "greedy#3",
+    )
+
+
+def test_plans_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(RunError, match="two agents or more"):
+        plan(1, 4)
+    with pytest.raises(RunError, match="games is 0"):
+        plan(2, 4, games=0)
+    with pytest.raises(ValueError, match="allowed: 3, 4 or 5"):
+        plan(2, 6)
