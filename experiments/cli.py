@@ -21,13 +21,18 @@ def main(arguments: list[str] | None = None) -> None:
     demo.add_argument("--seed", type=_seed, default=0, help="of the training and the rating (0)")
     demo.add_argument("--out", type=Path, help="run folder (runs/demo-DATE-TIME)")
     commands.add_parser("info", help="versions, board, speed of this machine")
+    replay = commands.add_parser("replay", help="a recorded game as one HTML page")
+    replay.add_argument("record", type=Path, help="the game, as Game.save writes it")
+    replay.add_argument("-o", "--out", type=Path, required=True, help="the page")
+    replay.add_argument("--agent", metavar="SPEC", help="whose estimates to show at each ply")
+    replay.add_argument("--board", default="city", help="name or file of the board (city)")
 
     chosen = parser.parse_args(arguments)
     try:
         _run(chosen)
     except ModuleNotFoundError as error:
         parser.exit(2, f'busenv: {error.name} is missing; pip install "busenv[train,report]"\n')
-    except OSError as error:
+    except (OSError, ValueError) as error:
         parser.exit(2, f"busenv: {error}\n")
     except KeyboardInterrupt:
         parser.exit(130, "busenv: stopped\n")
@@ -38,6 +43,10 @@ def _run(chosen: argparse.Namespace) -> None:
         from experiments.info import show_info
 
         show_info()
+    elif chosen.command == "replay":
+        from experiments.pictures import write_replay
+
+        write_replay(chosen.record, chosen.out, chosen.agent, chosen.board)
     else:
         from experiments.demo import run_demo
 

@@ -77,7 +77,7 @@ def _lines(board: Board, table: Position, street: int, seats: list[int]) -> str:
         side = PITCH * (k - (len(seats) - 1) / 2)
         x1, y1 = nodes[a][0] + side * across[0], nodes[a][1] + side * across[1]
         x2, y2 = nodes[b][0] + side * across[0], nodes[b][1] + side * across[1]
-        strands.append(strand(seat, x1, y1, x2, y2))
+        strands.append(strand(seat, f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"))
         for end, arrival in zip(table.line_ends[seat], table.arrivals[seat], strict=True):
             if arrival == street:
                 away = rim(board, end) + FIRST_END + NEXT_END * marked[end]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from busenv.actions import ACTION_WORDS, Building, Phase
+from busenv.actions import ACTION_WORDS, Action, Building, Phase
 from busenv.game import Game
 from busenv.position import Position
 from busenv.render.city import free_site, intersection, people
@@ -26,14 +26,18 @@ X, PANEL_WIDTH = 790, 400  # of the panels
 CLOCK_Y, ACTIONS_Y, PLAYERS_Y, LEGEND_Y = 64, 196, 452, 702
 ROW, SPACE = 31, 31  # height of an action's row, and width of a space
 PLAYER_ROW = 41
-RIGHT_TO_LEFT = (0, 3)  # actions whose space A is resolved last stand in that order
+ONE_SPACE = (Action.BUSES, Action.CLOCK, Action.STARTING_PLAYER)
+RIGHT_TO_LEFT = (
+    Action.LINE_EXPANSION,
+    Action.BUILDINGS,
+)  # actions whose space A is resolved last stand in that order
 RESOLVED_IN = {
-    Phase.LINE_EXPANSION: 0,
-    Phase.PASSENGERS: 2,
-    Phase.BUILDINGS: 3,
-    Phase.CLOCK: 4,
-    Phase.PICK_UP: 5,
-    Phase.SET_DOWN: 5,
+    Phase.LINE_EXPANSION: Action.LINE_EXPANSION,
+    Phase.PASSENGERS: Action.PASSENGERS,
+    Phase.BUILDINGS: Action.BUILDINGS,
+    Phase.CLOCK: Action.CLOCK,
+    Phase.PICK_UP: Action.VRROOOMM,
+    Phase.SET_DOWN: Action.VRROOOMM,
 }
 PHASE_WORDS = {
     Phase.SETUP_BUILDINGS: "Setup: first buildings",
@@ -46,7 +50,7 @@ PHASE_WORDS = {
 ENDINGS = {
     "time_stones": "the last time stone is taken",
     "sites": "all sites are built on",
-    "markers": "the action markers are spent",
+    "markers": "at most one player has markers left",
 }
 COLUMNS = (
     ("points", 104),
@@ -83,10 +87,28 @@ def _panel(y: float, height: float) -> str:
     return f'<rect x="{X}" y="{y}" width="{PANEL_WIDTH}" height="{height}" rx="8" class="panel"/>'
 
 
+def _bar(y: float, height: float) -> str:
+    """The light behind the row whose turn it is."""
+    return f'<rect x="{X + 4}" y="{y}" width="392" height="{height}" rx="5" class="now"/>'
+
+
+def draw_frames() -> str:
+    """What no game changes beside the map: frames, titles and the legend."""
+    drawn = [_panel(CLOCK_Y, 124), _panel(ACTIONS_Y, 248), _panel(PLAYERS_Y, 241)]
+    drawn.append(text(X + 12, ACTIONS_Y + 20, "Actions"))
+    drawn += [
+        text(X + 12, ACTIONS_Y + 48 + ROW * action, words)
+        for action, words in enumerate(ACTION_WORDS)
+    ]
+    drawn.append(text(X + 12, PLAYERS_Y + 20, "Players"))
+    drawn += [text(X + x, PLAYERS_Y + 20, words, 10, "faint", "m") for words, x in COLUMNS]
+    return "".join(drawn) + _legend()
+
+
 def draw_clock(table: Position) -> str:
     """The clock with its hand, the time stones, the passengers in supply."""
     x, y = clock_middle()
-    face = [_panel(CLOCK_Y, 124), f'<circle cx="{x}" cy="{y}" r="54" class="node"/>']
+    face = [f'<circle cx="{x}" cy="{y}" r="54" class="node"/>']
     for kind in Building:
         angle = math.radians(120 * kind - 90)
         face.append(put(BUILDINGS[kind], x + 37 * math.cos(angle), y + 37 * math.sin(angle)))
@@ -102,8 +124,8 @@ def draw_clock(table: Position) -> str:
     for k in range(stones):
         piece = STONE if k < table.time_stones_left else NO_STONE
         face.append(put(piece, 928 + k * pitch, y + 24))
-    face.append(put(PAWN, 1110, y + 22, 1.2) + text(1123, y + 28, f"×{table.supply}", 16))
     face.append(text(1098, y + 5, "In supply", 14))
+    face.append(put(PAWN, 1110, y + 22, 1.2) + text(1123, y + 28, f"×{table.supply}", 16))
     return "".join(face)
 
 
@@ -112,58 +134,53 @@ def clock_middle() -> Point:
     return X + 62, CLOCK_Y + 62
 
 
-def draw_actions(game: Game, table: Position) -> str:
-    """The action board: a row for each action, its spaces in the order of resolution."""
-    most = max(table.buses)
-    active = RESOLVED_IN.get(game.phase, -1)
-    drawn = [_panel(ACTIONS_Y, 248)]
-    drawn.append(text(X + 12, ACTIONS_Y + 20, "Actions, resolved from top to bottom", 13))
-    drawn.append(text(X + 388, ACTIONS_Y + 20, f"most buses M = {most}", 13, "ink", "e"))
-    for action, words in enumerate(ACTION_WORDS):
-        y = ACTIONS_Y + 28 + ROW * action
-        if action == active:
-            drawn.append(
-                f'<rect x="{X + 4}" y="{y}" width="392" height="{ROW}" rx="5" class="now"/>'
-            )
-        drawn.append(text(X + 12, y + 20, words, 13))
-        for space in range(_spaces(game, action)):
-            x, middle = space_middle(game, action, space)
-            if space < len(table.spaces[action]):
-                drawn.append(disc(table.spaces[action][space], x, middle, 12))
-            else:
-                letter = "ABCDEFGH"[space] if _spaces(game, action) > 1 else ""
-                drawn.append(f'<circle cx="{x}" cy="{middle}" r="12" class="space"/>')
-                drawn.append(text(x, middle + 4.5, letter, 12, "faint", "m"))
+def draw_most(table: Position) -> str:
+    """The most buses that anybody has: what action power is counted from (R7)."""
+    return text(X + 388, ACTIONS_Y + 20, f"most buses M = {max(table.buses)}", 13, "ink", "e")
+
+
+def draw_actions(game: Game, table: Position) -> list[str]:
+    """By action, its spaces in the order in which they are resolved, with markers in them."""
+    return [_spaces(game, table, action) for action in range(len(ACTION_WORDS))]
+
+
+def _spaces(game: Game, table: Position, action: int) -> str:
+    drawn, count = [], _count(game, action)
+    if action == RESOLVED_IN.get(game.phase):
+        drawn.append(_bar(ACTIONS_Y + 28 + ROW * action, ROW))
+        drawn.append(text(X + 12, ACTIONS_Y + 48 + ROW * action, ACTION_WORDS[action]))
+    for space in range(count):
+        x, y = space_middle(game, action, space)
+        if space < len(table.spaces[action]):
+            drawn.append(disc(table.spaces[action][space], x, y, 12))
+        else:
+            letter = "ABCDEFGH"[space] if count > 1 else ""
+            drawn.append(f'<circle cx="{x}" cy="{y}" r="12" class="space"/>')
+            drawn.append(text(x, y + 4.5, letter, 12, "faint", "m"))
     return "".join(drawn)
 
 
-def _spaces(game: Game, action: int) -> int:
-    return 1 if action in (1, 4, 6) else game.rules.spaces
+def _count(game: Game, action: int) -> int:
+    """Number of an action's spaces."""
+    return 1 if action in ONE_SPACE else game.rules.spaces
 
 
 def space_middle(game: Game, action: int, space: int) -> Point:
     """Middle of a space on the action board."""
-    place = _spaces(game, action) - 1 - space if action in RIGHT_TO_LEFT else space
+    place = _count(game, action) - 1 - space if action in RIGHT_TO_LEFT else space
     return X + 152 + SPACE * place, ACTIONS_Y + 28 + ROW * (action + 0.5)
 
 
-def draw_players(game: Game, table: Position) -> str:
-    """A row for each player: markers, buses, deliveries, stones, points."""
-    drawn = [_panel(PLAYERS_Y, 36 + PLAYER_ROW * 5)]
-    drawn.append(text(X + 12, PLAYERS_Y + 20, "Players", 13))
-    drawn += [text(X + x, PLAYERS_Y + 20, words, 11, "faint", "m") for words, x in COLUMNS]
-    drawn += [_player(game, table, seat) for seat in range(game.num_players)]
-    return "".join(drawn)
+def draw_players(game: Game, table: Position) -> list[str]:
+    """By seat a row with points, deliveries, stones, buses and markers."""
+    return [_player(game, table, seat) for seat in range(game.num_players)]
 
 
 def _player(game: Game, table: Position, seat: int) -> str:
     y = PLAYERS_Y + 28 + PLAYER_ROW * seat
-    drawn = []
-    if seat == game.current_player:
-        drawn.append(
-            f'<rect x="{X + 4}" y="{y}" width="392" height="{PLAYER_ROW}" rx="5" class="now"/>'
-        )
-    drawn.append(disc(seat, X + 22, y + 16, 12) + strand(seat, X + 6, y + 35, X + 80, y + 35))
+    drawn = [_bar(y, PLAYER_ROW)] if seat == game.current_player else []
+    drawn.append(disc(seat, X + 22, y + 16, 12))
+    drawn.append(strand(seat, f"M{X + 10} {y + 35}h70"))
     if seat == table.starting_player:
         drawn.append(put(BUS, X + 56, y + 11, 0.9) + text(X + 43, y + 28, "start", 10))
     left = table.line_markers[seat]
@@ -177,11 +194,9 @@ def _player(game: Game, table: Position, seat: int) -> str:
     )
     for (words, x), value in zip(COLUMNS, values, strict=True):
         drawn.append(text(X + x, y + 23, value, 20 if words == "points" else 16, "ink", "m"))
-    note = _note(game, table, seat)
-    if note:
-        drawn.append(text(X + 96, y + 37, note, 11))
+    drawn.append(text(X + 90, y + 37, _note(game, table, seat), 11))
     if game.phase == Phase.SET_DOWN and seat == game.current_player:
-        drawn.append(put(PAWN, X + 280, y + 17, 0.9))
+        drawn.append(put(PAWN, X + 286, y + 17, 0.9))
     return "".join(drawn)
 
 
@@ -206,19 +221,21 @@ def ring_player(seat: int) -> str:
     )
 
 
-def draw_legend() -> str:
+def _legend() -> str:
     """The signs of the map."""
     signs = (
-        (put(BUILDINGS[0], 0, 0), "house"),
-        (put(BUILDINGS[1], 0, 0), "office"),
-        (put(BUILDINGS[2], 0, 0), "pub"),
-        (free_site(0, 0, 1, True), "site, zone 1"),
-        (free_site(0, 0, 2, False), "later zone"),
-        (people(0, 0, 1), "waiting"),
-        (put(BUILDINGS[0], 0, 0) + put(PAWN, 7, 5, 0.8), "indoors"),
-        (put(intersection(0, 0, False, True), 0, 0, 0.7), "station"),
+        (put(BUILDINGS[Building.HOUSE], 0, 0), "house"),
+        (put(BUILDINGS[Building.OFFICE], 0, 0), "office"),
+        (put(BUILDINGS[Building.PUB], 0, 0), "pub"),
         (put(intersection(0, 0, True, False), 0, 0, 0.7), "roundabout"),
-        (strand(0, 0, 0, 14, 0) + disc(0, 0, 0, 8), "line's end"),
+        (people(0, 0, 1), "waiting"),
+        (put(BUILDINGS[Building.HOUSE], 0, 0) + put(PAWN, 7, 5, 0.8), "indoors"),
+        (put(intersection(0, 0, False, True), 0, 0, 0.7), "station"),
+        (strand(0, "M0 0h14") + disc(0, 0, 0, 8), "line's end"),
+        (free_site(0, 0, 1, True), "zone 1"),
+        (free_site(0, 0, 2, False), "later zone"),
+        (put(BUS, 0, 0), "starts"),
+        (put(STONE, 0, 0), "time stone"),
     )
     drawn = [_panel(LEGEND_Y, 92)]
     for k, (sign, words) in enumerate(signs):

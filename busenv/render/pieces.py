@@ -23,8 +23,8 @@ OFFICE = (
     'fill="#fff"/>'
 )
 PUB = (
-    '<path d="M4-3h3a3 3 0 0 1 3 3v3a3 3 0 0 1-3 3h-3" fill="none" stroke="#222" '
-    'stroke-width="2.2"/>'
+    '<path d="M4-3h3a3 3 0 0 1 3 3v3a3 3 0 0 1-3 3h-3" fill="none" stroke="#a0522d" '
+    'stroke-width="2.4"/>'
     '<path d="M-8-5V10H4V-5Z" fill="#a0522d" class="edge"/>'
     '<path d="M-9.5-4a3.2 3.2 0 0 1 2-5.5 3.5 3.5 0 0 1 6-1 3.5 3.5 0 0 1 5 1.5'
     ' 2.7 2.7 0 0 1 1.5 5Z" fill="#fff" class="edge"/>'
@@ -41,7 +41,7 @@ BUS = (
 )
 
 STYLE = (
-    ".bus{font-family:sans-serif}"
+    ".bus{font-family:Helvetica,Arial,sans-serif;font-weight:bold}"
     ".bus .paper{fill:#f4f1ea}.bus .panel{fill:#fff;stroke:#cfc8ba}"
     ".bus .kerb{stroke:#c9c2b4}.bus .road{stroke:#fff}"
     ".bus .ink{fill:#1d1d1d}.bus .faint{fill:#5f5b53}"
@@ -54,7 +54,7 @@ STYLE = (
     ".bus .pawn{fill:#111;stroke:#fff;stroke-width:1.2;paint-order:stroke}"
     ".bus .stone{fill:#6a4c93;stroke:#222}.bus .gone{fill:none;stroke:#8d8778;"
     "stroke-dasharray:2 2}.bus .bus-body{fill:#444}"
-    ".bus .line{fill:none}.bus .dash{fill:none;stroke-linecap:round}"
+    ".bus .line{fill:none}.bus .dash{fill:none;stroke:#fff;stroke-linecap:round}"
     ".bus .halo{fill:none;stroke:#111;stroke-width:5}"
     ".bus .glow{fill:none;stroke:#ffd400;stroke-width:2.5}"
 )
@@ -85,13 +85,13 @@ def disc(seat: int, x: float, y: float, radius: float = 9) -> str:
     )
 
 
-def strand(seat: int, x1: float, y1: float, x2: float, y2: float) -> str:
-    """A piece of a seat's line: its colour with its pattern along it."""
-    way = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
-    drawn = f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" stroke-width="6"/>'
+def strand(seat: int, way: str, width: float = 6) -> str:
+    """A piece of a seat's line along a path: its colour with its pattern on top."""
+    drawn = f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" stroke-width="{width:g}"/>'
     if PATTERNS[seat]:
+        thin = PATTERN_WIDTHS[seat] * width / 6
         drawn += (
-            f'<path d="{way}" class="dash" stroke="#fff" stroke-width="{PATTERN_WIDTHS[seat]}" '
+            f'<path d="{way}" class="dash" stroke-width="{thin:g}" '
             f'stroke-dasharray="{PATTERNS[seat]}"/>'
         )
     return drawn

@@ -28,7 +28,7 @@ def draw_svg(game: Game) -> str:
 
 def join_parts(parts: dict[str, str]) -> str:
     """The whole drawing from its parts; each is a group that bears its name."""
-    groups = "".join(f'<g data-part="{name}">{part}</g>' for name, part in parts.items() if part)
+    groups = "".join(f'<g data-part="{name}">{part}</g>' for name, part in parts.items())
     return f"{HEAD}<style>{STYLE}</style>{groups}</svg>"
 
 
@@ -52,10 +52,11 @@ def draw_parts(game: Game, mover: int) -> dict[str, str]:
     parts["intersections"] = city.draw_intersections(board)
     parts |= _numbered("site", city.draw_sites(board, table))
     parts |= _numbered("people", city.draw_people(board, table))
+    parts["frames"] = panels.draw_frames()
     parts["clock"] = panels.draw_clock(table)
-    parts["actions"] = panels.draw_actions(game, table)
-    parts["players"] = panels.draw_players(game, table)
-    parts["legend"] = panels.draw_legend()
+    parts["most"] = panels.draw_most(table)
+    parts |= _numbered("action", panels.draw_actions(game, table))
+    parts |= _numbered("player", panels.draw_players(game, table))
     parts["headline"] = panels.draw_headline(game, _last_words(game, mover))
     parts["last"] = _ring(game, mover) if mover >= 0 else ""
     return parts
