@@ -44,7 +44,7 @@ def _run(chosen: argparse.Namespace) -> None:
 
         show_info()
     elif chosen.command == "replay":
-        from experiments.pictures import write_replay
+        from experiments.replay import write_replay
 
         write_replay(chosen.record, chosen.out, chosen.agent, chosen.board)
     else:

@@ -1,4 +1,4 @@
-"""Pictures of recorded games, in files."""
+"""Recorded games as pictures: one position, or the replay page."""
 
 from __future__ import annotations
 
