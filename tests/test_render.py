@@ -17,7 +17,7 @@ from busenv import Game, Phase, bus_v0, load_board
 from busenv.board import make_board
 from busenv.render.layout import lay_out
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS
-from busenv.render.raster import SHAPE, Window, draw_pixels
+from busenv.render.raster import Window, draw_pixels
 from busenv.render.svg import draw_parts, draw_svg, last_mover
 from tests.play import played
 from tests.worlds import random_board, random_rules
@@ -126,7 +126,7 @@ def test_every_kind_of_last_action_is_lit_up() -> None:
 def test_pixels_have_one_size_and_change_with_the_game() -> None:
     game = played(3, seed=1)
     end, start = draw_pixels(game), draw_pixels(at(game, 0))
-    assert end.shape == start.shape == SHAPE == (800, 1200, 3)
+    assert end.shape == start.shape == (800, 1200, 3)
     assert end.dtype == np.uint8
     assert (end != start).any()
     assert (end == draw_pixels(game)).all()

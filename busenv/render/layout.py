@@ -22,6 +22,7 @@ TOKEN, BUBBLE = 13, 18  # radius of a site, and of waiting passengers
 STREET = 11  # half the width of a street with two lines
 NEAR, STEP = 18, 13  # first distance of a token from its intersection's rim, and how it grows
 ANGLES = np.arange(0, 2 * math.pi, math.pi / 36)
+AROUND = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
 
 Point = tuple[float, float]
 
@@ -37,7 +38,7 @@ class Layout:
 
 @functools.lru_cache(maxsize=16)
 def lay_out(board: Board) -> Layout:
-    """Find a place for everything on a board; remembered, since it takes some milliseconds."""
+    """Find a place for everything on a board; remembered, since that takes longer than drawing."""
     nodes = _scaled(np.array([(i.x, i.y) for i in board.intersections]))
     if not _drawable(nodes, board):
         nodes = _ellipse(len(nodes))
@@ -63,13 +64,12 @@ def _scaled(points: np.ndarray) -> np.ndarray:
 
 def _drawable(nodes: np.ndarray, board: Board) -> bool:
     """Whether no intersection stands on another one or on a street that passes it by."""
-    for i, node in enumerate(nodes):
-        if np.hypot(*(np.delete(nodes, i, axis=0) - node).T).min() < 2 * NODE:
-            return False
-        others = [nodes[list(ends)] for ends in board.streets if i not in ends]
-        if others and _distances(node[None], np.array(others)).min() < NODE:
-            return False
-    return True
+    streets = np.array(board.streets)
+    apart = _between(nodes, nodes)
+    np.fill_diagonal(apart, np.inf)
+    passing = _distances(nodes, nodes[streets])
+    passing[streets.T, np.arange(len(streets))] = np.inf
+    return bool(apart.min() >= 2 * NODE and passing.min() >= NODE)
 
 
 def _ellipse(count: int) -> np.ndarray:
@@ -89,15 +89,15 @@ def rim(board: Board, intersection: int) -> int:
 def _roomiest(owner: int, size: int, nodes: np.ndarray, board: Board, taken: list[Point]) -> Point:
     """The spot around an intersection with most room; further out where it is crowded."""
     segments = nodes[np.array(board.streets)]
+    others = np.delete(nodes, owner, axis=0)
     best, most = nodes[owner], -math.inf
     for ring in range(6):
         distance = rim(board, owner) + NEAR + STEP * ring
-        spots = nodes[owner] + distance * np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
+        spots = nodes[owner] + distance * AROUND
         room = _distances(spots, segments).min(axis=1) - STREET
-        others = np.delete(nodes, owner, axis=0)
-        room = np.minimum(room, _gaps(spots, others) - NODE)
+        room = np.minimum(room, _between(spots, others).min(axis=1) - NODE)
         if taken:
-            room = np.minimum(room, _gaps(spots, np.array(taken)) - TOKEN)
+            room = np.minimum(room, _between(spots, np.array(taken)).min(axis=1) - TOKEN)
         room = np.minimum(room, _inside(spots))
         spot = int(room.argmax())
         if room[spot] > most + 1:
@@ -107,9 +107,9 @@ def _roomiest(owner: int, size: int, nodes: np.ndarray, board: Board, taken: lis
     return float(best[0]), float(best[1])
 
 
-def _gaps(spots: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Distance of each spot (n, 2) to the nearest of some points (k, 2): (n,)."""
-    return np.hypot(*(spots[:, None] - points).transpose(2, 0, 1)).min(axis=1)
+def _between(spots: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Distance of each spot (n, 2) to each point (k, 2): (n, k)."""
+    return np.hypot(*(spots[:, None] - points).transpose(2, 0, 1))
 
 
 def _inside(spots: np.ndarray) -> np.ndarray:

@@ -66,11 +66,9 @@ def headline(game: Game) -> str:
     """Where the game stands and whose turn it is, in words."""
     if game.is_over:
         winner = game.ranking().index(0)
-        points = f"{game.points[winner]} point{'' if game.points[winner] == 1 else 's'}"
-        return (
-            f"Game over in round {game.round}, {ENDINGS[game.ending]}: seat {winner} wins with "
-            f"{points}"
-        )
+        points, end = game.points[winner], ENDINGS[game.ending]
+        number = f"{points} point{'' if points == 1 else 's'}"
+        return f"Game over in round {game.round}, {end}: seat {winner} wins with {number}"
     words = PHASE_WORDS.get(game.phase) or ACTION_WORDS[RESOLVED_IN[game.phase]]
     if game.round:
         words = f"Round {game.round}: {words}"
@@ -96,10 +94,6 @@ def draw_frames() -> str:
     """What no game changes beside the map: frames, titles and the legend."""
     drawn = [_panel(CLOCK_Y, 124), _panel(ACTIONS_Y, 248), _panel(PLAYERS_Y, 241)]
     drawn.append(text(X + 12, ACTIONS_Y + 20, "Actions"))
-    drawn += [
-        text(X + 12, ACTIONS_Y + 48 + ROW * action, words)
-        for action, words in enumerate(ACTION_WORDS)
-    ]
     drawn.append(text(X + 12, PLAYERS_Y + 20, "Players"))
     drawn += [text(X + x, PLAYERS_Y + 20, words, 10, "faint", "m") for words, x in COLUMNS]
     return "".join(drawn) + _legend()
@@ -145,18 +139,17 @@ def draw_actions(game: Game, table: Position) -> list[str]:
 
 
 def _spaces(game: Game, table: Position, action: int) -> str:
-    drawn, count = [], _count(game, action)
-    if action == RESOLVED_IN.get(game.phase):
-        drawn.append(_bar(ACTIONS_Y + 28 + ROW * action, ROW))
-        drawn.append(text(X + 12, ACTIONS_Y + 48 + ROW * action, ACTION_WORDS[action]))
+    y, count = ACTIONS_Y + 28 + ROW * action, _count(game, action)
+    drawn = [_bar(y, ROW)] if action == RESOLVED_IN.get(game.phase) else []
+    drawn.append(text(X + 12, y + 20, ACTION_WORDS[action]))
     for space in range(count):
-        x, y = space_middle(game, action, space)
+        x, middle = space_middle(game, action, space)
         if space < len(table.spaces[action]):
-            drawn.append(disc(table.spaces[action][space], x, y, 12))
+            drawn.append(disc(table.spaces[action][space], x, middle, 12))
         else:
             letter = "ABCDEFGH"[space] if count > 1 else ""
-            drawn.append(f'<circle cx="{x}" cy="{y}" r="12" class="space"/>')
-            drawn.append(text(x, y + 4.5, letter, 12, "faint", "m"))
+            drawn.append(f'<circle cx="{x}" cy="{middle}" r="12" class="space"/>')
+            drawn.append(text(x, middle + 4.5, letter, 12, "faint", "m"))
     return "".join(drawn)
 
 

@@ -14,8 +14,6 @@ from busenv.game import Game
 from busenv.render.layout import HEIGHT, WIDTH
 from busenv.render.svg import draw_svg
 
-SHAPE = (HEIGHT, WIDTH, 3)
-
 
 def draw_pixels(game: Game) -> np.ndarray:
     """A game's position as pixels: uint8, shape (800, 1200, 3), red, green, blue.

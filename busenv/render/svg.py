@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 
 from busenv.actions import decode, describe_action
-from busenv.board import Board
 from busenv.game import Game
 from busenv.render import city, panels
 from busenv.render.layout import HEIGHT, WIDTH, lay_out, rim
@@ -75,13 +74,12 @@ def _last_words(game: Game, mover: int) -> str:
 
 def _ring(game: Game, mover: int) -> str:
     """Light up what the last action was about."""
-    kind, subject, _ = decode(game.board, game.history[-1])
-    board: Board = game.board
+    board = game.board
+    kind, subject, _ = decode(board, game.history[-1])
     where = lay_out(board)
-    if kind == "place":
-        space = len(game.position().spaces[subject]) - 1
-        return city.ring_point(panels.space_middle(game, subject, max(space, 0)), 14)
-    if kind == "pass":
+    if kind == "place" and (seats := game.position().spaces[subject]):
+        return city.ring_point(panels.space_middle(game, subject, len(seats) - 1), 14)
+    if kind in ("pass", "place"):  # a marker may be off the board again: the round is over
         return panels.ring_player(mover)
     if kind == "build":
         return city.ring_point(where.sites[subject])
