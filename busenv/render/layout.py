@@ -67,9 +67,11 @@ def _drawable(nodes: np.ndarray, board: Board) -> bool:
     streets = np.array(board.streets)
     apart = _between(nodes, nodes)
     np.fill_diagonal(apart, np.inf)
+    if apart.min() < 2 * NODE:
+        return False
     passing = _distances(nodes, nodes[streets])
     passing[streets.T, np.arange(len(streets))] = np.inf
-    return bool(apart.min() >= 2 * NODE and passing.min() >= NODE)
+    return bool(passing.min() >= NODE)
 
 
 def _ellipse(count: int) -> np.ndarray:
