@@ -42,3 +42,11 @@ class Agent(ABC):
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
         return int(self.choose(game.arrays()[0], game.board)[0])
+
+    def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
+        """What the agent makes of a game that is not over.
+
+        Returns each seat's chance to win, and its favourite actions with their shares, best first;
+        either is empty where the agent has no view. Raises ValueError when it has none at all.
+        """
+        raise ValueError(f"agent {self.name!r} gives no estimates")

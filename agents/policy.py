@@ -15,7 +15,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from agents.base import Agent
-from busenv import Board
+from busenv import Board, Game
 from busenv.board import as_board
 from busenv.checks import check_games, check_seed
 from busenv.core import playout
@@ -23,6 +23,7 @@ from busenv.files import write_whole
 from busenv.observation import VERSION, ObservationLayout, spaces_of
 
 HIDDEN = 256
+FAVOURITES = 5  # actions that an estimate names
 
 
 class SharedLayer(BaseFeaturesExtractor):
@@ -65,6 +66,19 @@ class PolicyAgent(Agent):
         self._generator.manual_seed(check_seed(seed) % 2**63)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        chances = self._distribution(games, board)
+        return torch.multinomial(chances, 1, generator=self._generator)[:, 0].numpy()
+
+    def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
+        """Its likeliest actions; of chances to win it knows nothing."""
+        if game.is_over:
+            raise ValueError("the game is over: there is nothing to estimate")
+        chances = self._distribution(game.arrays()[0], game.board)[0]
+        best = torch.topk(chances, min(FAVOURITES, len(game.legal_actions())))
+        return [], list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
+
+    def _distribution(self, games: np.ndarray, board: Board) -> torch.Tensor:
+        """The chance of each action in each game, float32 (N, num_actions)."""
         if board.fingerprint != self.board.fingerprint:
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         check_games(games, board)
@@ -75,9 +89,7 @@ class PolicyAgent(Agent):
         playout.legal_bytes(games, board.array, bits, masks)
         with torch.no_grad():
             chosen = self.policy.get_distribution(torch.from_numpy(rows), masks).distribution
-            chances = cast(torch.distributions.Categorical, chosen).probs
-            actions = torch.multinomial(chances, 1, generator=self._generator)
-        return actions[:, 0].numpy()
+        return cast(torch.distributions.Categorical, chosen).probs
 
 
 def save_policy(agent: PolicyAgent, path: str | Path) -> None:

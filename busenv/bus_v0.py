@@ -47,9 +47,9 @@ from busenv.core import batch, playout
 from busenv.core.layout import MAX_PLAYERS
 from busenv.game import Game
 from busenv.observation import ObservationLayout
+from busenv.render.modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, check_players
-from busenv.text import draw_text
 
 
 def env(**settings: Any) -> AECEnv:
@@ -61,12 +61,14 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
     """The environment itself.
 
     num_players: 3, 4 or 5. rules, board: as for `busenv.Game`. reward: a name in
-    `busenv.rewards.REWARDS`, or a function (see there). render_mode: None or "ansi".
+    `busenv.rewards.REWARDS`, or a function (see there). render_mode: None, "ansi", "rgb_array" or
+    "human" (`busenv.render.modes`).
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - PettingZoo's own name and form
         "name": "bus_v0",
-        "render_modes": ["ansi"],
+        "render_modes": RENDER_MODES,
+        "render_fps": FRAMES_A_SECOND,
         "is_parallelizable": False,
     }
 
@@ -79,8 +81,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        if render_mode not in (None, "ansi"):
-            raise ValueError(f'render_mode is {render_mode!r}; allowed: None or "ansi"')
+        self._renderer = Renderer(render_mode)
         self.render_mode = render_mode
         self._players = check_players(num_players)
         self._rules, self._board = as_rules(rules), as_board(board)
@@ -139,6 +140,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self._numbers = {agent: seat for seat, agent in enumerate(self.agents)}
         self.agent_selection = self.agents[self.game.current_player]
+        if self.render_mode == "human":
+            self.render()
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """What an agent sees, and what it may do if it is to move; fresh arrays."""
@@ -177,6 +180,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
             self.terminations = dict.fromkeys(self.agents, True)
         else:
             self.agent_selection = self.agents[int(state["seat"])]
+        if self.render_mode == "human":
+            self.render()
 
     def _credit(self) -> None:
         """Hand out what was paid."""
@@ -185,9 +190,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         self._accumulate_rewards()
         self._paid = True
 
-    def render(self) -> str | None:
-        """The table in words, in render mode "ansi"."""
-        return draw_text(self.game) if self.render_mode == "ansi" else None
+    def render(self) -> str | np.ndarray | None:
+        """The table as the render mode has it (`busenv.render.modes`)."""
+        return self._renderer.render(self.game)
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Close the window, if there is one."""
+        self._renderer.close()

@@ -252,6 +252,12 @@ class Game:
         """A game from `to_bytes`; RecordError says what is off: version, rules, board, damage."""
         return cls.from_record(Record.from_bytes(bytes(data)), board)
 
+    def _repr_svg_(self) -> str:
+        """The drawing of the position, which notebooks show."""
+        from busenv.render.svg import draw_svg  # which itself needs this module
+
+        return draw_svg(self)
+
     def __repr__(self) -> str:
         if self.is_over:
             turn = f"over ({self.ending}), winner seat {self.ranking().index(0)}"

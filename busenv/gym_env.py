@@ -19,9 +19,9 @@ from busenv.core.layout import MAX_PLAYERS
 from busenv.game import Game
 from busenv.observation import observe, spaces_of
 from busenv.opponents import Player, as_player
+from busenv.render.modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
-from busenv.text import draw_text
 
 
 class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
@@ -40,10 +40,13 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
     reward: a name in `busenv.rewards.REWARDS`, or a function (see there).
     illegal: what an illegal action does. "raise": IllegalActionError, and nothing has changed.
         "lose": the episode ends, pays -1 and says so in `info["illegal_action"]`.
-    render_mode: None, or "ansi" for text.
+    render_mode: None, "ansi", "rgb_array" or "human" (`busenv.render.modes`).
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium's own name
+    metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's own name
+        "render_modes": RENDER_MODES,
+        "render_fps": FRAMES_A_SECOND,
+    }
 
     def __init__(
         self,
@@ -61,8 +64,7 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
             raise ValueError(f"seat is {seat!r}; allowed: 0 to {min(self._counts) - 1}, or None")
         if illegal not in ("raise", "lose"):
             raise ValueError(f'illegal is {illegal!r}; allowed: "raise" or "lose"')
-        if render_mode not in (None, "ansi"):
-            raise ValueError(f'render_mode is {render_mode!r}; allowed: None or "ansi"')
+        self._renderer = Renderer(render_mode)
         self._specs = _one_each(opponents)
         if len(self._specs) < max(self._counts) - 1:
             raise ValueError(
@@ -95,6 +97,8 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         agents = [as_player(spec, int(s)) for spec, s in zip(self._specs, seeds, strict=True)]
         self._players = {(self.seat + 1 + k) % players: agents[k] for k in range(players - 1)}
         self._play_on(self.game)
+        if self.render_mode == "human":
+            self.render()
         return observe(self.game, self.seat), self._info(self.game)
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -111,6 +115,8 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
             info = {**self._info(game), "illegal_action": True}
             return observe(game, self.seat), -1.0, True, False, info
         self._play_on(game)
+        if self.render_mode == "human":
+            self.render()
         after = game.arrays()[0]
         if self._reward is None:
             counts = [before[name][0].astype(np.float64) for name in ("deliveries", "stones")]
@@ -129,9 +135,13 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
             return np.ones(self._board.num_actions, np.bool_)
         return self.game.action_mask()
 
-    def render(self) -> str | None:
-        """The table in words, in render mode "ansi"."""
-        return draw_text(self.game) if self.render_mode == "ansi" and self.game else None
+    def render(self) -> str | np.ndarray | None:
+        """The table as the render mode has it (`busenv.render.modes`); None before `reset`."""
+        return self._renderer.render(self.game) if self.game else None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
 
     def _play_on(self, game: Game) -> None:
         """Let the agents decide until the learner is to, or the game is over."""

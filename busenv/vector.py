@@ -36,6 +36,9 @@ class BusVectorEnv(VectorEnv):
     num_envs: N. The other settings are those of `busenv.batch.Batch`: num_players, rules, board,
     reward, opponent, learner_seat, threads, first_game. With an opponent, `seat` is always the
     learner's, and rewards add up until it decides again.
+
+    There is nothing to render: a batch keeps no record of what was done. To look at a game, play it
+    in one of the other environments.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's own name and form

@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 
 import busenv
-from busenv import RecordError
-from experiments.schedule import Plan, RunError
+from experiments.schedule import Plan
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -44,7 +43,16 @@ def main(arguments: list[str] | None = None) -> None:
 
     show = commands.add_parser("show", help="tell a recorded game in words")
     show.add_argument("record", help="a JSON record, or FILE:NUMBER for a game of a games.jsonl")
+    show.add_argument("--svg", metavar="FILE", type=Path, help="draw a position there instead")
+    show.add_argument("--ply", type=int, help="after so many decisions (the last position)")
     show.set_defaults(run=_show)
+
+    replay = commands.add_parser("replay", help="a recorded game as one HTML page")
+    replay.add_argument("record", help="a JSON record, or FILE:NUMBER for a game of a games.jsonl")
+    replay.add_argument("-o", "--out", type=Path, required=True, help="the page")
+    replay.add_argument("--agent", metavar="SPEC", help="whose estimates to show at each ply")
+    replay.add_argument("--board", default="city", help="name or file of the board (city)")
+    replay.set_defaults(run=_replay)
 
     info = commands.add_parser("info", help="versions, board, speed of this machine")
     info.set_defaults(run=_info)
@@ -54,7 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
         chosen.run(chosen)
     except ModuleNotFoundError as error:
         parser.exit(2, f'busenv: {error.name} is missing; pip install "busenv[train,report]"\n')
-    except (OSError, RecordError, RunError) as error:
+    except (OSError, ValueError) as error:
         parser.exit(2, f"busenv: {error}\n")
     except KeyboardInterrupt:
         parser.exit(130, "busenv: stopped\n")
@@ -103,9 +111,19 @@ def _ladder(chosen: argparse.Namespace) -> None:
 
 
 def _show(chosen: argparse.Namespace) -> None:
+    from experiments.replay import draw_record
     from experiments.show import load_played, tell
 
-    print(tell(load_played(chosen.record)), end="")
+    if chosen.svg:
+        draw_record(chosen.record, chosen.ply, chosen.svg)
+    else:
+        print(tell(load_played(chosen.record)), end="")
+
+
+def _replay(chosen: argparse.Namespace) -> None:
+    from experiments.replay import write_replay
+
+    write_replay(chosen.record, chosen.out, chosen.agent, chosen.board)
 
 
 def _info(chosen: argparse.Namespace) -> None:

@@ -126,3 +126,18 @@ def test_choosing_does_not_change_the_games() -> None:
         assert choices.shape == (5,)
         assert set(choices.tolist()) <= set(game.legal_actions())
     assert game.position() == before
+
+
+def test_what_agents_estimate() -> None:
+    game = Game(seed=2)
+    agent, twin = (PolicyAgent(fresh_policy(), game.board, seed=3) for _ in range(2))
+    twin.policy.load_state_dict(agent.policy.state_dict())
+    chances, favourites = agent.estimate(game)
+    assert chances == []
+    actions, shares = zip(*favourites, strict=True)
+    assert set(actions) <= set(game.legal_actions())
+    assert list(shares) == sorted(shares, reverse=True)
+    assert 0 < sum(shares) <= 1
+    assert agent.act(game) == twin.act(game)  # asking changes nothing
+    with pytest.raises(ValueError, match="agent 'greedy' gives no estimates"):
+        make_agent("greedy").estimate(game)

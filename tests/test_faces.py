@@ -99,8 +99,8 @@ def test_aec_options_and_errors() -> None:
             env.reset(options=options)
     with pytest.raises(ValueError, match="made for 3"):
         bus_v0.raw_env(num_players=3).reset(options={"num_players": 4})
-    with pytest.raises(ValueError, match="render_mode is 'human'"):
-        bus_v0.raw_env(render_mode="human")
+    with pytest.raises(ValueError, match="render_mode is 'html'"):
+        bus_v0.raw_env(render_mode="html")
     env.reset(seed=1)
     before = env.unwrapped.game.to_bytes()
     for action in (7, 374):
@@ -215,7 +215,7 @@ def test_gymnasium_illegal_actions() -> None:
         ({"opponents": "martian"}, "unknown agent 'martian'"),
         ({"reward": "gold"}, "unknown reward 'gold'"),
         ({"illegal": "ignore"}, "illegal is 'ignore'"),
-        ({"render_mode": "human"}, "render_mode is 'human'"),
+        ({"render_mode": "html"}, "render_mode is 'html'"),
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:

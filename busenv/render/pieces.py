@@ -1,0 +1,102 @@
+"""The pieces of the game as small bits of SVG, and the colours.
+
+Seats have colours that the colour-blind can tell apart (Okabe and Ito 2008), and besides each a
+number and a pattern of its own. Buildings differ by shape as well.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+SEAT_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00")
+SEAT_INKS = ("#fff", "#000", "#000", "#000", "#000")  # what is readable on them
+PATTERNS = ("", "100 0", "7 6", "0.1 5", "10 4 0.1 4")  # the light dashes along a seat's strand
+PATTERN_WIDTHS = (0, 1.6, 2.0, 2.8, 2.0)
+
+HOUSE = (
+    '<path d="M-9 9V-2L0-10.5 9-2V9Z" fill="#f0e442" class="edge"/>'
+    '<path d="M-2.5 9V2.5h5V9Z" fill="#333"/>'
+)
+OFFICE = (
+    '<path d="M-7 10V-10.5H7V10Z" fill="#56b4e9" class="edge"/>'
+    '<path d="M-4-7h3v3h-3ZM1-7h3v3h-3ZM-4-2h3v3h-3ZM1-2h3v3h-3ZM-4 3h3v3h-3ZM1 3h3v3h-3Z" '
+    'fill="#fff"/>'
+)
+PUB = (
+    '<path d="M4-3h3a3 3 0 0 1 3 3v3a3 3 0 0 1-3 3h-3" fill="none" stroke="#a0522d" '
+    'stroke-width="2.4"/>'
+    '<path d="M-8-5V10H4V-5Z" fill="#a0522d" class="edge"/>'
+    '<path d="M-9.5-4a3.2 3.2 0 0 1 2-5.5 3.5 3.5 0 0 1 6-1 3.5 3.5 0 0 1 5 1.5'
+    ' 2.7 2.7 0 0 1 1.5 5Z" fill="#fff" class="edge"/>'
+)
+BUILDINGS = (HOUSE, OFFICE, PUB)  # in the order of busenv.Building
+
+PAWN = '<path d="M-5 8C-5 3-3 1-1.5 0A4 4 0 1 1 1.5 0C3 1 5 3 5 8Z" class="pawn"/>'
+STONE = '<path d="M0-9L8 0 0 9-8 0Z" class="stone"/>'
+NO_STONE = '<path d="M0-9L8 0 0 9-8 0Z" class="gone"/>'
+BUS = (
+    '<path d="M-10-6H8a2 2 0 0 1 2 2V5H-10Z" class="bus-body"/>'
+    '<path d="M-8-4h4v4h-4ZM-2-4h4v4h-4ZM4-4h4v4h-4Z" fill="#fff"/>'
+    '<circle cx="-5" cy="6" r="2.5" fill="#222"/><circle cx="5" cy="6" r="2.5" fill="#222"/>'
+)
+
+STYLE = (
+    ".bus{font-family:Helvetica,Arial,sans-serif;font-weight:bold}"
+    ".bus .paper{fill:#f4f1ea}.bus .panel{fill:#fff;stroke:#cfc8ba}"
+    ".bus .kerb{stroke:#c9c2b4}.bus .road{stroke:#fff}"
+    ".bus .ink{fill:#1d1d1d}.bus .faint{fill:#5f5b53}"
+    ".bus .node{fill:#fff;stroke:#444;stroke-width:1.5}.bus .track{fill:#444}"
+    ".bus .tie{stroke:#8d8778;stroke-width:1.5}.bus .bubble{fill:#fff;stroke:#111;stroke-width:1.5}"
+    ".bus .site{fill:#fff;stroke:#6d675b;stroke-width:1.5}"
+    ".bus .later{fill:#e4dfd3;stroke:#a9a294;stroke-dasharray:3 2}"
+    ".bus .space{fill:#fff;stroke:#8d8778}.bus .now{fill:#fdf3c1}"
+    ".bus .edge{stroke:#222;stroke-width:1.3}"
+    ".bus .pawn{fill:#111;stroke:#fff;stroke-width:1.2;paint-order:stroke}"
+    ".bus .stone{fill:#6a4c93;stroke:#222}.bus .gone{fill:none;stroke:#8d8778;"
+    "stroke-dasharray:2 2}.bus .bus-body{fill:#444}"
+    ".bus .line{fill:none}.bus .dash{fill:none;stroke:#fff;stroke-linecap:round}"
+    ".bus .halo{fill:none;stroke:#111;stroke-width:5}"
+    ".bus .glow{fill:none;stroke:#ffd400;stroke-width:2.5}"
+)
+
+
+def text(
+    x: float, y: float, words: object, size: int = 13, kind: str = "ink", anchor: str = ""
+) -> str:
+    """A line of text; anchor "m" for middle, "e" for end."""
+    where = {"": "", "m": ' text-anchor="middle"', "e": ' text-anchor="end"'}[anchor]
+    content = escape(str(words))
+    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}"{where}>{content}</text>'
+
+
+def put(piece: str, x: float, y: float, scale: float = 1) -> str:
+    """A piece at a place."""
+    size = "" if scale == 1 else f" scale({scale:g})"
+    return f'<g transform="translate({x:.1f} {y:.1f}){size}">{piece}</g>'
+
+
+def disc(seat: int, x: float, y: float, radius: float = 9) -> str:
+    """A seat's marker: its colour and number."""
+    size = round(radius * 1.35)
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{SEAT_COLOURS[seat]}" '
+        f'stroke="#fff" stroke-width="1.5"/><text x="{x:.1f}" y="{y + size * 0.36:.1f}" '
+        f'font-size="{size}" fill="{SEAT_INKS[seat]}" text-anchor="middle">{seat}</text>'
+    )
+
+
+def strand(seat: int, way: str, width: float = 6) -> str:
+    """A piece of a seat's line along a path: its colour with its pattern on top."""
+    drawn = f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" stroke-width="{width:g}"/>'
+    if PATTERNS[seat]:
+        thin = PATTERN_WIDTHS[seat] * width / 6
+        drawn += (
+            f'<path d="{way}" class="dash" stroke-width="{thin:g}" '
+            f'stroke-dasharray="{PATTERNS[seat]}"/>'
+        )
+    return drawn
+
+
+def halo(shape: str) -> str:
+    """A shape's outline lit up; the shape leaves a place for its class."""
+    return shape.format("halo") + shape.format("glow")

@@ -1,0 +1,73 @@
+"""The drawing in pixels, and in a window. Needs the extra `render`."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from busenv.game import Game
+from busenv.render.layout import HEIGHT, WIDTH
+from busenv.render.svg import draw_svg
+
+
+def draw_pixels(game: Game) -> np.ndarray:
+    """A game's position as pixels: uint8, shape (800, 1200, 3), red, green, blue.
+
+    The one font is pygame's own, so the picture is the same on every machine. Raises as
+    `load_pygame`.
+    """
+    pygame = load_pygame()
+    import resvg_py
+
+    font = Path(str(pygame.__file__)).parent / pygame.font.get_default_font()
+    png = resvg_py.svg_to_bytes(
+        svg_string=draw_svg(game),
+        width=WIDTH,
+        height=HEIGHT,
+        skip_system_fonts=True,
+        font_files=[str(font)],
+        sans_serif_family="FreeSans",
+    )
+    surface = pygame.image.load(io.BytesIO(png), "drawing.png")
+    return np.ascontiguousarray(pygame.surfarray.array3d(surface).transpose(1, 0, 2))
+
+
+class Window:
+    """A window that shows pixels; on a machine without a screen it shows nothing."""
+
+    def __init__(self) -> None:
+        self._pygame = load_pygame()
+        screens = ("DISPLAY", "WAYLAND_DISPLAY")
+        if sys.platform == "linux" and not any(os.environ.get(name) for name in screens):
+            os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+        self._pygame.display.init()
+        self._screen = self._pygame.display.set_mode((WIDTH, HEIGHT))
+        self._pygame.display.set_caption("Bus")
+
+    def show(self, pixels: np.ndarray) -> None:
+        """Show a picture of shape (800, 1200, 3)."""
+        self._pygame.event.pump()
+        self._pygame.surfarray.blit_array(self._screen, pixels.transpose(1, 0, 2))
+        self._pygame.display.flip()
+
+    def close(self) -> None:
+        """Take the window away."""
+        self._pygame.display.quit()
+
+
+def load_pygame() -> ModuleType:
+    """pygame. Raises ModuleNotFoundError, saying what to install, if it or resvg is missing."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    try:
+        import pygame
+        import resvg_py  # noqa: F401 - only whether it is there
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'drawing pixels needs {error.name}; pip install "busenv[render]"', name=error.name
+        ) from error
+    return pygame
