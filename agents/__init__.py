@@ -1,8 +1,9 @@
 """Who plays: agents, from random to trained.
 
 An agent chooses for a whole batch of games at once (`choose`), or for one (`act`). `make_agent`
-builds one from a spec string: "random", "greedy", "ppo:FILE" for a trained policy, or
-"exec:COMMAND" for a program of yours (EXEC.md).
+builds one from a spec string: "random"; "greedy", one step ahead; "planner", one step ahead with a
+plan; "uct:1000" or "uct:0.5s", a search by simulations or seconds, "uct@2:1000" on two threads;
+"ppo:FILE" for a trained policy; "exec:COMMAND" for a program of yours (EXEC.md).
 """
 
 from agents.base import Agent, AgentError

@@ -6,9 +6,22 @@ import re
 
 from agents.base import Agent
 from agents.external import SECONDS, ExternalAgent
+from agents.planner import PlannerAgent
 from agents.scripted import GreedyAgent, RandomAgent
+from agents.uct import UctAgent
 
-SPECS = ("random", "greedy", "ppo:FILE", "exec:COMMAND", "exec@SECONDS:COMMAND")
+SPECS = (
+    "random",
+    "greedy",
+    "planner",
+    "uct:SIMULATIONS",
+    "uct:SECONDSs",
+    "uct@THREADS:...",
+    "ppo:FILE",
+    "exec:COMMAND",
+    "exec@SECONDS:COMMAND",
+)
+UCT = r"uct(?:@([1-9][0-9]?))?:(?:([1-9][0-9]{0,8})|([0-9]+(?:\.[0-9]+)?)s)"
 
 
 def make_agent(spec: str, seed: int = 0) -> Agent:
@@ -18,6 +31,12 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         return RandomAgent(seed)
     if spec == "greedy":
         return GreedyAgent(seed)
+    if spec == "planner":
+        return PlannerAgent(seed)
+    if found := re.fullmatch(UCT, spec):
+        simulations = int(found[2]) if found[2] else None
+        seconds = float(found[3]) if found[3] else None
+        return UctAgent(simulations, seconds, int(found[1] or 1), seed, name=spec)
     if kind == "ppo" and detail:
         from agents.policy import load_policy_agent  # needs torch, which the others do not
 

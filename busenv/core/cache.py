@@ -3,7 +3,7 @@
 numba keys its cache on the file that holds a function, so an edit in a module that the function
 calls into would go unseen. Here the cache lives in a folder named after the content of the whole
 core: any edit anywhere in it leads to another, empty folder. A kernel outside of the core (it may
-call the core, and functions of its own module) is filed under the content of its module as well.
+call the core, and what stands in its own folder) is filed under the content of its folder as well.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,15 +23,16 @@ from numba.misc.appdirs import AppDirs
 CORE = Path(__file__).resolve().parent
 
 
-def source_fingerprint() -> str:
-    """SHA-256 (first 16 hex digits) over every Python file of the core, names included."""
+@cache
+def source_fingerprint(folder: Path) -> str:
+    """SHA-256 (first 16 hex digits) over every Python file of a folder, names included."""
     digest = hashlib.sha256()
-    for path in sorted(CORE.glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-FINGERPRINT = source_fingerprint()
+FINGERPRINT = source_fingerprint(CORE)
 
 
 def _candidates() -> list[Path]:
@@ -70,9 +72,9 @@ class _Locator(caching._CacheLocator):
         code = py_func.__code__
         self._py_file = code.co_filename
         source = Path(code.co_filename).resolve()
-        self._name = f"{source.parent.name}-{code.co_firstlineno}"
+        self._name = f"{source.stem}-{code.co_firstlineno}"
         if source.parent != CORE:
-            self._name += "-" + hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+            self._name += "-" + source_fingerprint(source.parent)
 
     def get_cache_path(self) -> str:
         return str(self.folder)

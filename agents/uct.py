@@ -1,0 +1,169 @@
+"""An agent that searches the tree of decisions, for a number of simulations or for a time."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from agents.base import Agent
+from agents.outlook import WEIGHTS, make_room
+from agents.search import Settings, Tree, behind, make_tree, plant, simulate, transplant
+from busenv import Board, Game
+from busenv.checks import check_games, check_seed
+from busenv.core.bits import seeded
+from busenv.core.layout import MAX_PLAYERS
+
+MAX_NODES = 200_000  # of a tree; a search goes on without growing when they are used up
+EDGES = 24  # for each node: most nodes are never expanded
+AT_ONCE = 32  # simulations between two looks at the watch
+SEARCHES = 3.0  # how many searches' nodes a tree has room for, since it is kept between decisions
+
+
+class UctAgent(Agent):
+    """Monte Carlo tree search (agents.search); the tree is kept from decision to decision.
+
+    simulations: of each decision, or None for as many as fit into a time.
+    seconds: that time; no account is taken of the time that the other agents need.
+    threads: trees grown side by side, which share the simulations; their visits are added up (root
+        parallel, Chaslot et al. 2008).
+
+    Without `seconds` the same seed and games lead to the same decisions.
+    """
+
+    def __init__(
+        self,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        threads: int = 1,
+        seed: int = 0,
+        name: str = "uct",
+        settings: Settings = Settings(),  # noqa: B008 - a constant
+        weights: np.ndarray = WEIGHTS,
+    ) -> None:
+        if (simulations is None) == (seconds is None):
+            raise ValueError("uct needs simulations or seconds, one of them")
+        if simulations is not None and not 1 <= threads <= simulations:
+            raise ValueError(f"uct: {simulations} simulations on {threads} threads; allowed: "
+                             "1 thread or more, each with at least one simulation")  # fmt: skip
+        if seconds is not None and not (seconds > 0 and threads >= 1):
+            raise ValueError(f"uct: {seconds} seconds on {threads} threads; allowed: more than 0")
+        self.name = name
+        self._simulations, self._seconds, self._threads = simulations, seconds, threads
+        self._settings, self._weights = settings, weights
+        self._trees: list[Tree] = []
+        self._spare: list[Tree] = []  # what trees move to as the root does
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        self._seed = check_seed(seed)
+        self._history: list[int] | None = None
+        self._decisions = 0
+
+    def close(self) -> None:
+        if self._pool:
+            self._pool.shutdown()
+        self._trees, self._spare = [], []
+
+    def act(self, game: Game) -> int:
+        if game.is_over:
+            raise ValueError("the game is over: there is nothing to choose")
+        legal = game.legal_actions()
+        if len(legal) == 1:
+            return legal[0]
+        self._search(game)
+        return max(self._visits(), key=lambda pair: pair[1])[0]
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        check_games(games, board)
+        actions = np.zeros(len(games), np.int64)
+        for i in range(len(games)):
+            self._history = None
+            self._grow(games[i : i + 1], board, fresh=True)
+            actions[i] = max(self._visits(), key=lambda pair: pair[1])[0]
+        return actions
+
+    def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
+        """Each seat's chance to win, and the legal actions with their shares of the visits."""
+        self._search(game)
+        wins = np.sum([tree.wins for tree in self._trees], axis=0)
+        visits = self._visits()
+        total = sum(count for _, count in visits)
+        chances = (wins[: game.num_players] / wins[MAX_PLAYERS]).tolist()
+        shares = [(action, count / total) for action, count in visits]
+        return chances, sorted(shares, key=lambda pair: -pair[1])
+
+    def _search(self, game: Game) -> None:
+        """Search a game, from what is known of it if it goes on from the last one."""
+        history = game.history
+        known = self._history
+        moves = None if known is None or history[: len(known)] != known else history[len(known) :]
+        fresh = moves is None or not self._follow(moves, game)
+        self._grow(game.arrays()[0], game.board, fresh)
+        self._history = history
+
+    def _follow(self, moves: list[int], game: Game) -> bool:
+        """Move the roots along; whether all trees have the position of the game."""
+        roots = []
+        for tree in self._trees:
+            root = 0
+            for action in moves:
+                root = behind(tree, root, action) if root >= 0 else -1
+            if root < 0 or tree.nodes["game"][root].tobytes() != game.arrays()[0].tobytes():
+                return False
+            roots.append(root)
+        for k, root in enumerate(roots):
+            transplant(self._trees[k], root, self._spare[k])
+            self._trees[k], self._spare[k] = self._spare[k], self._trees[k]
+        return bool(roots)
+
+    def _grow(self, games: np.ndarray, board: Board, fresh: bool) -> None:
+        """Search from one position."""
+        if not self._trees:
+            self._make_trees()
+        if fresh:
+            for number, tree in enumerate(self._trees):
+                plant(tree, games)
+                tree.noise[0] = seeded(np.uint64(self._seed), self._decisions * 64 + number)
+        self._decisions += 1
+        waiting = []
+        for number in range(1, self._threads):
+            assert self._pool is not None
+            waiting.append(self._pool.submit(self._run, number, board))
+        self._run(0, board)
+        for future in waiting:
+            future.result()
+
+    def _make_trees(self) -> None:
+        size = MAX_NODES
+        if self._simulations is not None:
+            size = min(int(SEARCHES * self._simulations / self._threads) + 64, MAX_NODES)
+        for _ in range(self._threads):
+            self._trees.append(make_tree(size, EDGES * size + 512))
+            self._spare.append(make_tree(size, EDGES * size + 512))
+
+    def _run(self, number: int, board: Board) -> None:
+        """One thread's part of a search."""
+        tree, room = self._trees[number], make_room(board.num_actions)
+        arguments = tree, board.array, self._weights, self._settings, room
+        if self._simulations is not None:
+            share, more = divmod(self._simulations, self._threads)
+            simulate(*arguments, share + (number < more))
+        else:
+            assert self._seconds is not None
+            end = time.monotonic() + self._seconds
+            simulate(*arguments, 1)
+            while time.monotonic() < end:
+                simulate(*arguments, AT_ONCE)
+
+    def _visits(self) -> list[tuple[int, int]]:
+        """How often each action of the root was taken, over all trees."""
+        counts: dict[int, int] = {}
+        for tree in self._trees:
+            root = tree.nodes[0]
+            for edge in tree.edges[root["first"] : root["first"] + root["edges"]]:
+                action = int(edge["action"])
+                counts[action] = counts.get(action, 0) + int(edge["visits"])
+        return sorted(counts.items())

@@ -1,0 +1,215 @@
+"""The planner's outlook is true, playouts are legal, and the search finds what it should."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+
+from agents import make_agent
+from agents.outlook import COUNT, FEATURES, WEIGHTS, look, make_room
+from agents.playout import lean_action
+from agents.search import behind, make_tree
+from agents.uct import UctAgent
+from busenv import EDITIONS, Game, Phase, load_board
+from busenv.board import make_board
+from busenv.core.bits import GOLDEN, mix
+from busenv.core.cache import kernel
+from busenv.core.layout import OVER
+from busenv.core.legal import is_legal
+from busenv.core.step import step
+from experiments.match import play_match
+from tests.worlds import random_board, random_rules
+
+CITY = load_board("city")
+CLOCK = 4  # the id of placing a marker there
+
+
+def test_outlook_sees_what_is_on_the_table() -> None:
+    rng, room = random.Random(3), make_room(CITY.num_actions)
+    for number in range(12):
+        game = Game(3 + number % 3, [*EDITIONS][number % 4], CITY, seed=number)
+        while not game.is_over:
+            if rng.random() < 0.2:
+                look(game.arrays()[0][0], CITY.array[0], room)
+                check_features(game, room.features)
+            game.step(rng.choice(game.legal_actions()))
+
+
+def check_features(game: Game, features: np.ndarray) -> None:
+    """Work out the features again from the position, in plain Python."""
+    table, players, board = game.position(), game.num_players, game.board
+    homes = [[0] * len(board.intersections) for _ in range(3)]
+    free = []
+    for built, site in zip(table.buildings, board.sites, strict=True):
+        if built < 0:
+            free.append(site)
+        else:
+            homes[built][site.intersection] += 1
+    lowest = min((site.zone for site in free), default=None)
+    driving = game.phase in (Phase.PICK_UP, Phase.SET_DOWN)
+    reach = [{i for s in table.streets[p] for i in board.streets[s]} for p in range(players)]
+    for seat in range(players):
+        seen = dict(zip(FEATURES, features[seat], strict=False))
+        left = table.action_markers[seat] / 20
+        assert seen["points"] == game.points[seat]
+        assert seen["markers"] == table.action_markers[seat]
+        assert seen["reach"] == len(reach[seat])
+        for later, name in enumerate(("drive_now", "drive_next", "drive_last")):
+            kind = (table.clock + later + (not driving)) % 3
+            waiting = sum(max(table.passengers[i] - homes[kind][i], 0) for i in reach[seat])
+            vacant = sum(max(homes[kind][i] - table.passengers[i], 0) for i in reach[seat])
+            assert seen[name] == min(waiting, vacant, table.buses[seat])
+            assert seen[name + "_left"] == pytest.approx(seen[name] * left)
+        others = set().union(*(reach[p] for p in range(players) if p != seat))
+        assert seen["shared_left"] == pytest.approx(len(reach[seat] & others) * left)
+        stations = (
+            len(
+                reach[seat]
+                & {i for i, place in enumerate(board.intersections) if place.train_station}
+            )
+            if table.supply
+            else 0
+        )
+        assert seen["stations_left"] == pytest.approx(stations * left)
+        on_line = [site for site in free if site.intersection in reach[seat]]
+        now = sum(site.zone == lowest for site in on_line)
+        assert seen["open_sites_left"] == pytest.approx(now * left)
+        assert seen["later_sites_left"] == pytest.approx((len(on_line) - now) * left)
+        people = sum(table.passengers[i] for i in reach[seat])
+        assert seen["people_left"] == pytest.approx(people * left)
+        if game.phase == Phase.SELECT_ACTIONS:
+            top = max(table.buses)
+            for name, action, bonus in (("lines", 0, players == 5), ("passengers", 2, 0)):
+                powers = [max(top - k + bonus, 0) for k in range(len(table.spaces[action]))]
+                mine = sum(
+                    p for p, o in zip(powers, table.spaces[action], strict=True) if o == seat
+                )
+                assert seen[name + "_pending"] == mine
+            assert seen["vroom_markers"] == table.spaces[5].count(seat)
+            if table.spaces[5][:1] == [seat]:
+                assert seen["vroom_pending"] >= seen["drive_now"]
+
+
+def test_weights_are_whole() -> None:
+    assert WEIGHTS.shape == (4, COUNT)
+    assert np.isfinite(WEIGHTS).all()
+    assert (WEIGHTS[:, FEATURES.index("points")] > 0).all()
+
+
+@kernel
+def _lean_game(game, board, noise):  # type: ignore[no-untyped-def]
+    """Play a game by the playouts' leanings; -1, or the first illegal action."""
+    while game[0].phase != OVER:
+        noise += GOLDEN
+        action = lean_action(game[0], board[0], mix(noise))
+        if not is_legal(game[0], board[0], action):
+            return action
+        step(game[0], board[0], action)
+    return -1
+
+
+def test_playouts_are_legal_on_any_board_and_by_any_rules() -> None:
+    rng = random.Random(8)
+    for seed in range(60):
+        board = make_board(random_board(rng)) if seed % 2 else CITY
+        game = Game(3 + seed % 3, random_rules(rng), board, seed=seed)
+        assert _lean_game(game.arrays()[0], board.array, np.uint64(seed)) == -1
+        assert game.is_over
+
+
+def test_planner_beats_greedy() -> None:
+    line_up = [make_agent("planner", 1), *(make_agent("greedy", 2 + k) for k in range(3))]
+    score = play_match(line_up, 400)[0]
+    assert score.wins / score.games > 0.6
+
+
+def test_search_beats_the_planner() -> None:
+    line_up = [make_agent("uct:60", 1), *(make_agent("planner", 2 + k) for k in range(3))]
+    score = play_match(line_up, 32)[0]
+    assert score.interval()[0] > 0.25
+
+
+@pytest.mark.parametrize("spec", ["uct:30", "uct@2:30", "uct:0.001s"])
+@pytest.mark.parametrize("players", [3, 5])
+def test_search_plays_whole_games(spec: str, players: int) -> None:
+    played = []
+    agent = make_agent(spec)
+    for _ in range(2):
+        agent.reset(4)
+        game = Game(players, seed=1)
+        while not game.is_over:
+            game.step(agent.act(game))
+        played.append(game.history)
+    agent.close()
+    assert played[0] == played[1] or spec.endswith("s")
+    with pytest.raises(ValueError, match="over"):
+        agent.act(game)
+
+
+def test_search_keeps_its_tree() -> None:
+    agent, game = UctAgent(200, seed=1), Game(4, seed=3)
+    chosen = agent.act(game)
+    before = agent._trees[0]
+    below = behind(before, 0, chosen)
+    known = int(before.nodes["visits"][below])
+    assert known > 20
+    game.step(chosen)
+    agent.act(game)
+    assert agent._trees[0].nodes["visits"][0] == known + 200
+    fresh = Game(4, seed=4)  # another game: nothing to keep
+    agent.act(fresh)
+    assert agent._trees[0].nodes["visits"][0] == 200
+
+
+def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.uct.make_tree", lambda nodes, edges: make_tree(10, 90))
+    agent, game = UctAgent(200, seed=1), Game(4, seed=3)
+    for _ in range(12):
+        game.step(agent.act(game))
+    assert agent._trees[0].used[0] == 10
+
+
+def test_search_takes_the_last_stone_to_win() -> None:
+    """Whoever leads by enough ends the game by stopping the clock (R15)."""
+    rules, found = dataclasses.replace(EDITIONS["capstone-2024"], time_stones=(1, 1)), 0
+    rng, planner = random.Random(4), make_agent("planner")
+    for seed in range(60):
+        game = Game(4, rules, seed=seed)
+        while not game.is_over:
+            legal, seat = game.legal_actions(), game.current_player
+            if game.phase == Phase.CLOCK:
+                ended = game.clone()
+                ended.step(legal[1])
+                if ended.ranking()[seat] == 0:
+                    found += 1
+                    assert UctAgent(300, seed=1).act(game) == legal[1]
+                game.step(legal[0])
+            elif game.phase == Phase.SELECT_ACTIONS and CLOCK in legal and rng.random() < 0.3:
+                game.step(CLOCK)
+            else:
+                game.step(planner.act(game))
+    assert found > 3
+
+
+def test_search_estimates() -> None:
+    game = Game(5, seed=2)
+    chances, favourites = make_agent("uct:50").estimate(game)
+    assert len(chances) == 5
+    assert sum(chances) == pytest.approx(1)
+    assert sorted(action for action, _ in favourites) == game.legal_actions()
+    assert sum(share for _, share in favourites) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("spec", ["uct", "uct:", "uct:0", "uct:-5", "uct:5x", "uct@0:5", "uct:1.5"])
+def test_bad_searches_are_refused(spec: str) -> None:
+    with pytest.raises(ValueError, match=r"unknown agent.*uct:SIMULATIONS"):
+        make_agent(spec)
+
+
+@pytest.mark.parametrize("spec", ["uct:0s", "uct@9:5"])
+def test_impossible_budgets_are_refused(spec: str) -> None:
+    with pytest.raises(ValueError, match="allowed"):
+        make_agent(spec)
