@@ -33,7 +33,7 @@ from busenv.core.layout import (
 from busenv.core.resolve import power_of
 from busenv.core.score import place
 
-# What each weight is of. "_left" is times the share of a seat's markers still in hand, so that
+# What each weight is of. "_left" is times the share of a seat's markers still to be used, so that
 # what pays over many rounds counts less as they run out. "now" is the hour of the coming drive.
 FEATURES = (
     "points",
@@ -55,7 +55,7 @@ FEATURES = (
     "open_sites_left",  # free sites on the line in the lowest zone
     "later_sites_left",  # ... and in later zones
     "people_left",  # passengers on the line
-    "markers",
+    "markers",  # in hand, as far as they can be used before the others run out
     "lines_pending",  # power of own markers on the action board, not yet resolved
     "passengers_pending",
     "buildings_pending",
@@ -70,7 +70,7 @@ FEATURES = (
     "others_mean",
 )
 COUNT = len(FEATURES)
-LEFT = COUNT  # behind the features: the share of a seat's markers still in hand
+LEFT = COUNT  # behind the features: the share of a seat's markers still to be used
 OTHERS_BEST, OTHERS_MEAN = COUNT - 2, COUNT - 1
 DRIVE, DRIVE_LEFT = FEATURES.index("drive_now"), FEATURES.index("drive_now_left")
 WAITING_LEFT, REACH = FEATURES.index("waiting_left"), FEATURES.index("reach")
@@ -83,6 +83,7 @@ STAGES = ("plan", "choosing", "resolving", "driving")
 TOPS = np.uint64(0x8080808080808080)
 BYTES = np.uint64(255)
 EIGHT = np.uint64(8)
+LAST_ROUND = 3  # markers that a player may use in the round in which the others' run out
 WIN = 3.0  # points that the first place is worth
 
 # Rows of a room's sight: a byte an intersection in the first nine, then numbers by seat.
@@ -236,7 +237,6 @@ def _drives_to_come(g, sight):
 @kernel
 def _look_at_markers(g, seat, sight, own):
     """A seat's markers, in hand and on the action board."""
-    own[MARKERS] = np.float64(g.markers[seat])
     own[PENDING:OTHERS_BEST] = 0.0
     if g.phase == SELECT_ACTIONS:
         for at, action in ((0, ACT_LINES), (1, ACT_PASSENGERS), (2, ACT_BUILDINGS)):
@@ -259,12 +259,23 @@ def _look_at_markers(g, seat, sight, own):
 
 
 @kernel
+def _usable(g, seat):
+    """Markers in hand that can still be of use: the game ends when the others have none (R19)."""
+    most = np.int64(0)
+    for other in range(g.players):
+        if other != seat:
+            most = max(most, np.int64(g.markers[other]))
+    return np.float64(min(np.int64(g.markers[seat]), most + LAST_ROUND))
+
+
+@kernel
 def look(g, b, room):
     """Work out the features of every seat of a game that is not over, into `room.features`."""
     _look_around(g, b, room.sight)
     for seat in range(g.players):
         own = room.features[seat]
-        own[LEFT] = np.float64(g.markers[seat]) / 20.0
+        own[MARKERS] = _usable(g, seat)
+        own[LEFT] = own[MARKERS] / 20.0
         own[0] = np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
         _look_along(g, b, seat, room.sight, own)
         _look_at_sites(g, b, seat, own)

@@ -19,8 +19,14 @@ from experiments.schedule import Plan, RunError
 PLAYERS = (3, 4, 5)
 
 # The ladder's agents, weakest first, and who plays in one seat against copies of whom.
-AGENTS = ("random", "greedy")
-MATCH_UPS = (("greedy", "random"),)
+AGENTS = ("random", "greedy", "planner", "uct:300")
+MATCH_UPS = (
+    ("greedy", "random"),
+    ("planner", "greedy"),
+    ("uct:300", "greedy"),
+    ("uct:300", "planner"),
+    ("uct:1500", "uct:300"),
+)
 
 TABLE = "ladder.md"
 BEGIN, END = "<!-- ladder -->", "<!-- end of ladder -->"

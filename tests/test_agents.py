@@ -40,7 +40,7 @@ def test_agents_play_whole_games_repeatably(spec: str, players: int) -> None:
 
 @pytest.mark.parametrize("spec", ["", "randm", "greedy:3", "ppo", "ppo:"])
 def test_unknown_agents_are_refused(spec: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown agent.*allowed: random, greedy, ppo:FILE"):
+    with pytest.raises(ValueError, match=r"unknown agent.*allowed: random, greedy, .*ppo:FILE"):
         make_agent(spec)
 
 

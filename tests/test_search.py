@@ -53,9 +53,11 @@ def check_features(game: Game, features: np.ndarray) -> None:
     reach = [{i for s in table.streets[p] for i in board.streets[s]} for p in range(players)]
     for seat in range(players):
         seen = dict(zip(FEATURES, features[seat], strict=False))
-        left = table.action_markers[seat] / 20
+        most = max(m for other, m in enumerate(table.action_markers) if other != seat)
+        usable = min(table.action_markers[seat], most + 3)
+        left = usable / 20
         assert seen["points"] == game.points[seat]
-        assert seen["markers"] == table.action_markers[seat]
+        assert seen["markers"] == usable
         assert seen["reach"] == len(reach[seat])
         for later, name in enumerate(("drive_now", "drive_next", "drive_last")):
             kind = (table.clock + later + (not driving)) % 3
