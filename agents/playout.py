@@ -3,8 +3,8 @@
 Uniform play passes too early and seldom drives. Here every choice is random still, but leans, by a
 table for the selection of actions: to Vrrooomm! when the line can deliver at the coming hour, to
 buses early on, to what still has power, and to passing once two markers are placed. Buildings lean
-to the own line and to what is asked for next. The table is how often the tree search chose what,
-fitted by `python -m experiments.tune leanings`. A choice costs about as much as a uniform one.
+to the own line and to what is asked for next. The table follows what the tree search itself chose
+(`python -m experiments.tune leanings`). A choice costs about as much as a uniform one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from busenv.core.legal import open_actions, open_sites, random_action, split_lim
 from busenv.core.resolve import power_of
 from busenv.core.step import step
 
-# Weight of each action, and of passing, by how much speaks for it (0 to 3, see _reason).
+# Weight of each action, and of passing, by how much speaks for it (0 to 3, see reason).
 LEANINGS = np.array(
     [
         [3, 12, 23, 19],  # Line Expansion, by action power
@@ -47,7 +47,7 @@ LEANINGS = np.array(
 
 
 @kernel
-def _deliverable(g, seat, hour):
+def deliverable(g, seat, hour):
     """Roughly how many passengers a seat's buses could deliver at an hour (R16, R17)."""
     waiting = g.peopled & ~g.built[hour] & g.reach[seat]
     vacant = g.built[hour] & ~g.peopled & g.reach[seat]
@@ -55,7 +55,7 @@ def _deliverable(g, seat, hour):
 
 
 @kernel
-def _reason(g, seat, action, coming):
+def reason(g, seat, action, coming):
     """How much speaks for an action, 0 to 3; `coming` can be delivered at the coming hour."""
     if action == ACT_VROOM:
         for space in range(g.taken[ACT_VROOM]):
@@ -65,7 +65,7 @@ def _reason(g, seat, action, coming):
     if action == ACT_BUSES:
         return min(np.int64(g.markers[seat]) // 5, 3) if g.buses[seat] < g.bus_limit else 0
     if action == ACT_CLOCK:
-        return 1 if _deliverable(g, seat, g.clock) > coming else 0
+        return 1 if deliverable(g, seat, g.clock) > coming else 0
     if action == ACT_START:
         return 1 if g.start == seat else 0
     if action == PASS:
@@ -79,13 +79,13 @@ def _reason(g, seat, action, coming):
 def _lean_select(g, noise):
     """An action, or a pass."""
     seat = np.int64(g.seat)
-    coming = _deliverable(g, seat, g.clock + 1 if g.clock < 2 else 0)
+    coming = deliverable(g, seat, g.clock + 1 if g.clock < 2 else 0)
     weights, total = ZERO, np.int64(0)  # eight weights, a byte each
     rest = open_actions(g)
     while rest != ZERO:
         action = np.int64(lowest(rest))
         rest &= rest - ONE
-        weight = LEANINGS[action, _reason(g, seat, action, coming)]
+        weight = LEANINGS[action, reason(g, seat, action, coming)]
         weights |= np.uint64(weight) << np.uint64(8 * action)
         total += weight
     rank, action = below(noise, total), 0
