@@ -1,0 +1,96 @@
+"""MaskablePPO over decisions of every seat: a network as its policy, whole games as rollouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.logger import Logger
+from torch import nn
+
+from agents.network import only_legal
+from busenv import Board
+from busenv.observation import spaces_of
+
+
+class NetworkPolicy(MaskableActorCriticPolicy):
+    """A network (agents.network) as Stable-Baselines3 wants it."""
+
+    def __init__(self, *args: Any, network: nn.Module, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.network = network
+        self.optimizer = self.optimizer_class(self.parameters(), lr=1.0, **self.optimizer_kwargs)
+
+    def _build(self, lr_schedule: Any) -> None:
+        """The network is given; nothing else is needed."""
+
+    def forward(
+        self, obs: torch.Tensor, deterministic: bool = False, action_masks: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        logits, values = self.network(obs)
+        logits = only_legal(logits, torch.as_tensor(action_masks, device=logits.device))
+        if deterministic:
+            actions = logits.argmax(dim=1)
+        else:
+            actions = torch.multinomial(logits.softmax(dim=1), 1)[:, 0]
+        return actions, values, _of(logits.log_softmax(dim=1), actions)
+
+    def evaluate_actions(
+        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        logits, values = self.network(obs)
+        logits = only_legal(logits, action_masks)
+        log_chances = logits.log_softmax(dim=1)
+        entropy = -(log_chances * logits.softmax(dim=1)).sum(dim=1)
+        return values, _of(log_chances, actions), entropy
+
+    def predict_values(self, obs: torch.Tensor) -> torch.Tensor:
+        return self.network(obs)[1]
+
+
+def _of(rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+    """The entry of each row that its action names."""
+    return rows.gather(1, actions[:, None])[:, 0]
+
+
+class SeatPPO(MaskablePPO):
+    """The library's PPO; what it learns from is given to it, rollout by rollout (`update`)."""
+
+    def __init__(self, network: nn.Module, board: Board, **settings: Any) -> None:
+        super().__init__(
+            NetworkPolicy,
+            None,
+            policy_kwargs={"network": network},
+            n_steps=1,
+            _init_setup_model=False,
+            **settings,
+        )
+        self.observation_space, self.action_space = spaces_of(board)
+        self.n_envs = 1
+        self._setup_model()
+        self.set_logger(Logger(None, []))
+
+
+def imitate(ppo: SeatPPO) -> dict[str, float]:
+    """One pass over a rollout of a teacher's actions, by cross-entropy; values learn its returns.
+
+    Uses the optimiser, the learning rate and the minibatches of the PPO that goes on from here.
+    """
+    policy = ppo.policy
+    ppo._update_learning_rate(policy.optimizer)
+    found = []
+    for batch in ppo.rollout_buffer.get(ppo.batch_size):
+        values, log_prob, entropy = policy.evaluate_actions(
+            batch.observations, batch.actions, batch.action_masks
+        )
+        imitation_loss = -log_prob.mean()
+        value_loss = nn.functional.mse_loss(values, batch.returns)
+        policy.optimizer.zero_grad()
+        (imitation_loss + ppo.vf_coef * value_loss).backward()
+        nn.utils.clip_grad_norm_(policy.parameters(), ppo.max_grad_norm)
+        policy.optimizer.step()
+        found.append((imitation_loss.item(), value_loss.item(), -entropy.mean().item()))
+    names = ("train/imitation_loss", "train/value_loss", "train/entropy_loss")
+    return dict(zip(names, torch.tensor(found).mean(dim=0).tolist(), strict=True))
