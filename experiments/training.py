@@ -48,9 +48,7 @@ def run_training(config: Config, folder: Path, console: Console) -> tuple[Run, l
             console.print(f"Going on after {run.decisions:,} decisions.")
         curve = _train(run, console)
         save_model(run.network, run.board, folder / MODEL, run.card())
-        draw_curve(
-            folder / PICTURE, curve, "Self-play PPO, 4 players", f"(of {config.rate_games})"
-        )
+        draw_curve(folder / PICTURE, curve, "Self-play PPO, 4 players", f"(of {config.rate_games})")
     return run, curve
 
 
@@ -67,7 +65,7 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
         console=console,
     )
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
-        task = bar.add_task("", total=1.0, note="", completed=run.progress)
+        task = bar.add_task("", total=1.0, note="")
         while True:
             if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
                 _rate(run, curve, board)

@@ -75,7 +75,7 @@ def test_models_save_and_load(tmp_path: Path) -> None:
         make_agent("ppo:nowhere.safetensors")
     with pytest.raises(FileNotFoundError, match="no model 'nobody'; allowed: a path that ends"):
         make_agent("ppo:nobody")
-    with pytest.raises(ValueError, match="one that ends in .safetensors"):
+    with pytest.raises(ValueError, match="one that ends in"):
         save_model(agent.network, board, tmp_path / "policy.pt", CARD)
 
 
@@ -130,7 +130,7 @@ def test_damaged_models_are_refused_and_nothing_is_executed(tmp_path: Path) -> N
 def test_temperature(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     network = fresh_network()
-    network.get_parameter("policy.2.weight").data *= 100  # clearer preferences
+    network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
     save_model(network, load_board("city"), path, CARD)
     game = Game(seed=2)
     many = np.repeat(game.arrays()[0], 400)

@@ -83,7 +83,16 @@ class Config:
         _among("network", self.network, NETWORKS)
         _among("reward", self.reward, REWARDS)
         _among("device", self.device, ("auto", "cpu", "cuda"))
-        for name in ("width", "games", "batch_size", "epochs", "pool", "keep_every", "threads", "rate_games"):
+        for name in (
+            "width",
+            "games",
+            "batch_size",
+            "epochs",
+            "pool",
+            "keep_every",
+            "threads",
+            "rate_games",
+        ):
             _within(self, name, 1, None)
         for name in ("rate_every", "reward_unit", "learning_rate", "clip_range", "max_grad_norm"):
             _within(self, name, 1e-9, None)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from agents import Agent
 from busenv import Board
 from busenv.checks import illegal_action
 from busenv.core import batch, playout
@@ -20,7 +19,7 @@ from busenv.rules import as_rules
 
 
 @kernel
-def _forced(g, b, bits):
+def _forced(g: Any, b: Any, bits: np.ndarray) -> bool:
     """Whether only one action is legal."""
     legal_bits(g, b, bits)
     found = False
@@ -33,7 +32,15 @@ def _forced(g, b, bits):
 
 
 @kernel
-def advance(games, board, which, actions, kind, unit, totals):
+def advance(
+    games: np.ndarray,
+    board: np.ndarray,
+    which: np.ndarray,
+    actions: np.ndarray,
+    kind: int,
+    unit: float,
+    totals: np.ndarray,
+) -> None:
     """Take one decision in some games, then all that are forced, and add what the seats are paid.
 
     games: GAME, (N,). which, actions: int64, (n,). totals: float64, (N, 5), in units.
@@ -101,14 +108,6 @@ class Table:
         playout.observe_seats(games, self.board.array, self.seats(which), rows)
         playout.legal_bytes(games, self.board.array, self._bits, masks)
         return rows, masks
-
-    def ask(self, agents: Sequence[Agent], which: np.ndarray, asked: np.ndarray) -> np.ndarray:
-        """Actions for some games, each by the agent of its number in `asked`."""
-        actions = np.zeros(len(which), np.int64)
-        for k in np.unique(asked):
-            rows = asked == k
-            actions[rows] = agents[k].choose(self.games[which[rows]], self.board)
-        return actions
 
     def step(self, which: np.ndarray, actions: np.ndarray) -> None:
         """Take one decision in some games, and all forced ones after it."""

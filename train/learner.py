@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
 from torch import nn
@@ -13,6 +15,7 @@ from torch import nn
 from agents.network import only_legal
 from busenv import Board
 from busenv.observation import spaces_of
+from train.rollout import Rollout
 
 
 class NetworkPolicy(MaskableActorCriticPolicy):
@@ -38,7 +41,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         return actions, values, _of(logits.log_softmax(dim=1), actions)
 
     def evaluate_actions(
-        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: torch.Tensor
+        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         logits, values = self.network(obs)
         logits = only_legal(logits, action_masks)
@@ -46,7 +49,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         entropy = -(log_chances * logits.softmax(dim=1)).sum(dim=1)
         return values, _of(log_chances, actions), entropy
 
-    def predict_values(self, obs: torch.Tensor) -> torch.Tensor:
+    def predict_values(self, obs: Any) -> torch.Tensor:
         return self.network(obs)[1]
 
 
@@ -58,10 +61,13 @@ def _of(rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
 class SeatPPO(MaskablePPO):
     """The library's PPO; what it learns from is given to it, rollout by rollout (`update`)."""
 
+    policy: NetworkPolicy  # type: ignore[assignment]
+    batch_size: int
+
     def __init__(self, network: nn.Module, board: Board, **settings: Any) -> None:
         super().__init__(
             NetworkPolicy,
-            None,
+            None,  # type: ignore  # an environment; the spaces are set below
             policy_kwargs={"network": network},
             n_steps=1,
             _init_setup_model=False,
@@ -72,24 +78,39 @@ class SeatPPO(MaskablePPO):
         self._setup_model()
         self.set_logger(Logger(None, []))
 
+    def update(self, rollout: Rollout, progress: float, imitation: bool) -> dict[str, float]:
+        """Learn from a finished rollout, by imitation or by PPO; losses and more by name.
 
-def imitate(ppo: SeatPPO) -> dict[str, float]:
-    """One pass over a rollout of a teacher's actions, by cross-entropy; values learn its returns.
+        progress: how much of the run is done, 0 to 1, for schedules.
+        """
+        self._current_progress_remaining = 1 - progress
+        if imitation:
+            self._update_learning_rate(self.policy.optimizer)
+            return imitate(
+                self.policy, rollout.get(self.batch_size), self.vf_coef, self.max_grad_norm
+            )
+        self.rollout_buffer = rollout  # type: ignore[assignment]
+        self.train()
+        return {name: float(value) for name, value in self.logger.name_to_value.items()}
 
-    Uses the optimiser, the learning rate and the minibatches of the PPO that goes on from here.
-    """
-    policy = ppo.policy
-    ppo._update_learning_rate(policy.optimizer)
+
+def imitate(
+    policy: NetworkPolicy,
+    batches: Iterable[MaskableRolloutBufferSamples],
+    value_weight: float,
+    max_grad_norm: float,
+) -> dict[str, float]:
+    """One pass over a teacher's actions, by cross-entropy, while values learn the returns."""
     found = []
-    for batch in ppo.rollout_buffer.get(ppo.batch_size):
+    for batch in batches:
         values, log_prob, entropy = policy.evaluate_actions(
             batch.observations, batch.actions, batch.action_masks
         )
         imitation_loss = -log_prob.mean()
         value_loss = nn.functional.mse_loss(values, batch.returns)
         policy.optimizer.zero_grad()
-        (imitation_loss + ppo.vf_coef * value_loss).backward()
-        nn.utils.clip_grad_norm_(policy.parameters(), ppo.max_grad_norm)
+        (imitation_loss + value_weight * value_loss).backward()
+        nn.utils.clip_grad_norm_(policy.parameters(), max_grad_norm)
         policy.optimizer.step()
         found.append((imitation_loss.item(), value_loss.item(), -entropy.mean().item()))
     names = ("train/imitation_loss", "train/value_loss", "train/entropy_loss")

@@ -82,9 +82,7 @@ class Rollout:
         )
         self.values = values.cpu().numpy()
         self.advantages = np.empty_like(self.values)
-        seat_advantages(
-            games, seats, paid, totals, self.values, gamma, gae_lambda, self.advantages
-        )
+        seat_advantages(games, seats, paid, totals, self.values, gamma, gae_lambda, self.advantages)
         self.returns = self.values + self.advantages
         self._steps, self._owners = [], []
 
@@ -109,5 +107,3 @@ class Rollout:
                 returns[rows],
                 self.masks[rows],
             )
-
-

@@ -21,7 +21,7 @@ from busenv.core.layout import MAX_PLAYERS
 from train.checkpoint import NAME, load_checkpoint, save_checkpoint
 from train.config import Config
 from train.games import Table
-from train.learner import SeatPPO, imitate
+from train.learner import SeatPPO
 from train.play import play_games
 from train.pool import Pool, seating, update_scores
 from train.rollout import Rollout
@@ -113,13 +113,7 @@ class Run:
         rng = np.random.default_rng((self.config.seed, self.iteration))
         progress = min(self.progress, 1.0)
         rollout, scalars = self._play(self.config.games, rng, progress)
-        self.ppo._current_progress_remaining = 1 - progress
-        self.ppo.rollout_buffer = rollout
-        if self._warm(progress):
-            scalars |= imitate(self.ppo)
-        else:
-            self.ppo.train()
-            scalars |= {k: float(v) for k, v in self.ppo.logger.name_to_value.items()}
+        scalars |= self.ppo.update(rollout, progress, self._warm(progress))
         self.iteration += 1
         self.decisions += len(rollout)
         if self.iteration % self.config.keep_every == 0 and self.config.opponent_share:
@@ -183,9 +177,7 @@ class Run:
         teacher = self._teacher if warm else None
         if teacher is not None:
             teacher.reset(int(rng.integers(2**62)))
-        rollout = play_games(
-            self.network, table, sitting, [m.agent for m in drawn], rng, teacher
-        )
+        rollout = play_games(self.network, table, sitting, [m.agent for m in drawn], rng, teacher)
         # What the teacher's games return is taken as it came; the network's values mean nothing.
         rollout.finish(table.totals, config.gamma, 1.0 if warm else config.gae_lambda)
         update_scores(drawn, sitting, table.places(), players)
