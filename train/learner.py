@@ -24,7 +24,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
     def __init__(self, *args: Any, network: nn.Module, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.network = network
-        self.optimizer = self.optimizer_class(self.parameters(), lr=1.0, **self.optimizer_kwargs)
+        self.optimizer = torch.optim.Adam(self.parameters(), eps=1e-5)
 
     def _build(self, lr_schedule: Any) -> None:
         """The network is given; nothing else is needed."""
@@ -67,7 +67,7 @@ class SeatPPO(MaskablePPO):
     def __init__(self, network: nn.Module, board: Board, **settings: Any) -> None:
         super().__init__(
             NetworkPolicy,
-            None,  # type: ignore  # an environment; the spaces are set below
+            None,  # type: ignore[arg-type, unused-ignore]  # no environment: spaces are set below
             policy_kwargs={"network": network},
             n_steps=1,
             _init_setup_model=False,
