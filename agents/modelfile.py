@@ -2,7 +2,8 @@
 
 The card says what the network is (`network`, `width`), what it was made for (`observation_version`,
 `board`, `num_actions`, `rules`, `players`), how it was trained (`training`), how well it plays
-(`ratings`), and which weights it belongs to (`sha256`). Nothing in either file is executed.
+(`ratings`), at which `temperature` it is meant to play (1 where the card does not say), and which
+weights it belongs to (`sha256`). Nothing in either file is executed.
 """
 
 from __future__ import annotations
@@ -78,9 +79,16 @@ def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any
 
 
 def load_policy_agent(
-    name: str, seed: int = 0, temperature: float = 1.0, spec: str = "", board: str | Board = "city"
+    name: str,
+    seed: int = 0,
+    temperature: float | None = None,
+    spec: str = "",
+    board: str | Board = "city",
 ) -> PolicyAgent:
-    """An agent from a model's path (ends in .safetensors) or the name of a shipped model."""
+    """An agent from a model's path (ends in .safetensors) or the name of a shipped model.
+
+    temperature: by default what the card says.
+    """
     loaded = as_board(board)
     path = Path(name)
     if path.suffix != WEIGHTS:
@@ -90,7 +98,9 @@ def load_policy_agent(
                 f"no model {name!r}; allowed: a path that ends in {WEIGHTS}, or one of the "
                 f"package's: {', '.join(shipped_models()) or 'none'}"
             )
-    network, _ = load_model(path, loaded)
+    network, card = load_model(path, loaded)
+    if temperature is None:
+        temperature = float(card.get("temperature", 1.0))
     return PolicyAgent(network, loaded, spec or f"ppo:{name}", seed, temperature)
 
 

@@ -42,7 +42,8 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
     if found := re.fullmatch(rf"ppo(?:@({NUMBER}))?:(.+)", spec):
         from agents.modelfile import load_policy_agent  # needs torch, which the others do not
 
-        return load_policy_agent(found[2], seed, float(found[1] or 1), spec)
+        temperature = float(found[1]) if found[1] else None  # the model's own
+        return load_policy_agent(found[2], seed, temperature, spec)
     if found := re.fullmatch(rf"exec(?:@({NUMBER}))?:(.+)", spec):
         return ExternalAgent(found[2], seed, float(found[1] or SECONDS), name=spec)
     raise ValueError(f"unknown agent {spec!r}; allowed: {', '.join(SPECS)}")

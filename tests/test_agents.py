@@ -13,11 +13,12 @@ from torch import nn
 
 from agents import make_agent
 from agents.modelfile import load_model, save_model
-from agents.network import build_network
+from agents.network import MESSAGES, BoardNetwork, build_network
 from agents.policy import PolicyAgent
 from busenv import EDITIONS, Game, load_board
+from busenv.actions import describe_action
 from busenv.board import make_board
-from busenv.observation import VERSION
+from busenv.observation import VERSION, ObservationLayout, observe
 from experiments.match import play_match
 from tests.test_board import largest
 
@@ -43,7 +44,9 @@ def test_agents_play_whole_games_repeatably(spec: str, players: int) -> None:
 
 @pytest.mark.parametrize("spec", ["", "randm", "greedy:3", "ppo", "ppo:"])
 def test_unknown_agents_are_refused(spec: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown agent.*allowed: random, greedy, ppo:NAME"):
+    with pytest.raises(
+        ValueError, match=r"unknown agent.*allowed: random, greedy, planner.*, ppo:NAME"
+    ):
         make_agent(spec)
 
 
@@ -86,7 +89,7 @@ def test_models_save_and_load(tmp_path: Path) -> None:
         ({"board": {"name": "x", "fingerprint": "y"}}, "another board"),
         ({"width": 17}, "holds no mlp of width 17"),
         ({"width": "16"}, "no card of a model: width is '16'"),
-        ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp"),
+        ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, board"),
         ({"sha256": "0"}, "not the file that its card .* tells of"),
     ],
 )
@@ -99,6 +102,53 @@ def test_models_that_do_not_fit_are_refused(
     card.write_text(json.dumps({**json.loads(card.read_text()), **change}))
     with pytest.raises(ValueError, match=message):
         make_agent(f"ppo:{path}")
+
+
+@pytest.mark.parametrize("kind", ["mlp", "board"])
+def test_networks_answer_each_row_by_itself(kind: str) -> None:
+    board = load_board("city")
+    network = build_network(kind, board, 8, seed=3)
+    rows = np.stack([observe(Game(players, seed=players)) for players in (3, 4, 5)])
+    logits, values = network(torch.from_numpy(rows))
+    assert logits.shape == (3, board.num_actions)
+    assert values.shape == (3,)
+    alone, value = network(torch.from_numpy(rows[1:2]))
+    assert torch.allclose(alone[0], logits[1], atol=1e-6)
+    assert torch.allclose(value[0], values[1], atol=1e-6)
+    (logits.sum() + values.sum()).backward()
+    assert all(weight.grad is not None for weight in network.parameters())
+    again = build_network(kind, board, 8, seed=3)
+    assert all(
+        torch.equal(a, b) for a, b in zip(network.parameters(), again.parameters(), strict=True)
+    )
+
+
+def test_the_board_network_reads_actions_off_what_they_name() -> None:
+    """A change at one intersection moves nearby logits and, with the summary cut, no far ones."""
+    board = load_board("city")
+    network = build_network("board", board, 8, seed=1)
+    assert isinstance(network, BoardNetwork)
+    torch.nn.init.zeros_(network.whole.weight)
+    layout = ObservationLayout(board)
+    rows = np.repeat(observe(Game(seed=1))[None], 2, axis=0)
+    layout.part(rows[1], "intersections.passengers")[0] = 9
+    logits, _ = network(torch.from_numpy(rows))
+    moved = ((logits[0] - logits[1]).abs() > 1e-5).numpy()
+    near = {0}
+    for _ in range(MESSAGES):
+        near |= {end for a, b in board.streets for end in (a, b) if near & {a, b}}
+    words = [describe_action(board, action) for action in np.flatnonzero(moved)]
+    assert words
+    drives = np.flatnonzero(moved[303:339])
+    assert set(drives.tolist()) == near
+    assert set(np.flatnonzero(moved[339:375]).tolist()) == near
+    assert not moved[:8].any()
+    streets = {a // 2 for a in np.flatnonzero(moved[149:289])}
+    assert streets == {s for s, ends in enumerate(board.streets) if near & set(ends)}
+    sites = {a // 3 for a in np.flatnonzero(moved[8:149])}
+    assert sites == {
+        s for s, at in enumerate(board.array["site_intersection"][0][:47]) if at in near
+    }
 
 
 class Trap:
@@ -141,6 +191,8 @@ def test_temperature(tmp_path: Path) -> None:
     kinds = [len(set(agent.choose(many, game.board).tolist())) for agent in agents]
     assert kinds[0] == 1
     assert kinds[0] <= kinds[1] < kinds[2] <= kinds[3]
+    save_model(network, load_board("city"), path, {**CARD, "temperature": 0.0})
+    assert len(set(make_agent(f"ppo:{path}").choose(many, game.board).tolist())) == 1
     favourite = agents[2].estimate(game)[1][0][0]
     assert agents[0].act(game) == favourite
     with pytest.raises(ValueError, match="temperature is -1; allowed: 0"):

@@ -38,6 +38,8 @@ SMALL = Config(
     seconds=None,
     decisions=4000,
     rate_games=4,
+    bots=("greedy",),
+    rated=("random",),
 )
 
 

@@ -40,6 +40,8 @@ class Config:
     warm_start: an agent to imitate during the first `warm_share` of the run; "" for none.
     opponent_share: share of seats that are not the learner's, but of scripted `bots` and of frozen
         past selves, one of which is kept every `keep_every` rollouts, `pool` of them at most.
+    temperature: at which the trained agent plays, in ratings too; 0 for its favourites only. What
+        is learned from is played at 1.
     rated: agents against three of which the learner is rated every `rate_every` seconds, in
         `rate_games` games each.
     threads: of torch. device: "auto" takes a GPU when there is one.
@@ -61,15 +63,16 @@ class Config:
     entropy: float = 0.005
     value: float = 0.5
     max_grad_norm: float = 0.5
-    warm_start: str = "greedy"
+    warm_start: str = "planner"
     warm_share: float = 0.15
     opponent_share: float = 0.2
-    bots: tuple[str, ...] = ("greedy",)
+    bots: tuple[str, ...] = ("greedy", "planner")
     pool: int = 12
     keep_every: int = 25
     seconds: float | None = 180.0
     decisions: int | None = None
-    rated: tuple[str, ...] = ("random", "greedy")
+    temperature: float = 0.25
+    rated: tuple[str, ...] = ("random", "greedy", "planner")
     rate_every: float = 20.0
     rate_games: int = 128
     seed: int = 0
@@ -98,7 +101,7 @@ class Config:
             _within(self, name, 1e-9, None)
         for name in ("gamma", "gae_lambda", "warm_share", "opponent_share"):
             _within(self, name, 0, 1)
-        for name in ("entropy", "value"):
+        for name in ("entropy", "value", "temperature"):
             _within(self, name, 0, None)
         if (self.seconds is None) == (self.decisions is None):
             raise ValueError("give seconds or decisions, and not both")

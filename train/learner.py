@@ -17,6 +17,8 @@ from busenv import Board
 from busenv.observation import spaces_of
 from train.rollout import Rollout
 
+IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
+
 
 class NetworkPolicy(MaskableActorCriticPolicy):
     """A network (agents.network) as Stable-Baselines3 wants it."""
@@ -61,13 +63,13 @@ def _of(rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
 class SeatPPO(MaskablePPO):
     """The library's PPO; what it learns from is given to it, rollout by rollout (`update`)."""
 
-    policy: NetworkPolicy  # type: ignore[assignment]
+    policy: NetworkPolicy
     batch_size: int
 
     def __init__(self, network: nn.Module, board: Board, **settings: Any) -> None:
         super().__init__(
             NetworkPolicy,
-            None,  # type: ignore[arg-type, unused-ignore]  # no environment: spaces are set below
+            None,  # type: ignore[arg-type]  # no environment: spaces are set below
             policy_kwargs={"network": network},
             n_steps=1,
             _init_setup_model=False,

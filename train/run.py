@@ -47,7 +47,7 @@ class Run:
     All that is random in iteration i is drawn from the seed and i, and games do not outlive their
     iteration: a checkpoint needs parameters, moments, counters and the pool's scores only.
 
-    agent: plays as the learner does now.
+    agent: plays as the learner would, at the temperature of the settings.
 
     OSError when the folder cannot be written or the disk is nearly full; ValueError and
     FileNotFoundError when what the folder holds is damaged.
@@ -77,7 +77,9 @@ class Run:
             device=device,
         )
         self.network = network
-        self.agent = PolicyAgent(network, self.board, seed=config.seed)
+        self.agent = PolicyAgent(
+            network, self.board, seed=config.seed, temperature=config.temperature
+        )
         self._teacher = make_agent(config.warm_start) if config.warm_start else None
         past = folder / "pool"
         past.mkdir(parents=True, exist_ok=True)
@@ -140,6 +142,7 @@ class Run:
             "width": self.config.width,
             "rules": self.config.rules,
             "players": list(self.config.players),
+            "temperature": self.config.temperature,
             "training": {
                 "busenv": __version__,
                 "config": self.config.to_dict(),
