@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     train = commands.add_parser("train", help="train an agent, or go on training it")
     train.add_argument(
-        "config", metavar="CONFIG", help='preset ("quick", "standard"), FILE.json, or run folder'
+        "config", metavar="CONFIG", help="preset (quick, standard, full), FILE.json, or run folder"
     )
     train.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="settings"

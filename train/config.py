@@ -60,12 +60,12 @@ class Config:
     epochs: int = 2
     learning_rate: float = 1e-3
     clip_range: float = 0.2
-    entropy: float = 0.005
+    entropy: float = 0.02
     value: float = 0.5
     max_grad_norm: float = 0.5
     warm_start: str = "planner"
-    warm_share: float = 0.15
-    opponent_share: float = 0.2
+    warm_share: float = 0.3
+    opponent_share: float = 0.25
     bots: tuple[str, ...] = ("greedy", "planner")
     pool: int = 12
     keep_every: int = 25
@@ -147,13 +147,30 @@ PRESETS = {
     # An hour on two cores.
     "standard": Config(
         players=(3, 4, 5),
-        games=128,
+        games=96,
         batch_size=4096,
         gamma=0.995,
         gae_lambda=0.95,
         warm_share=0.05,
         seconds=3600.0,
         rate_every=240.0,
+        rate_games=400,
+    ),
+    # The agent that is shipped: hours; repeatable with one thread.
+    "full": Config(
+        players=(3, 4, 5),
+        width=384,
+        games=128,
+        batch_size=4096,
+        gamma=0.995,
+        gae_lambda=0.95,
+        warm_share=0.03,
+        pool=24,
+        keep_every=40,
+        seconds=None,
+        decisions=60_000_000,
+        rate_every=600.0,
+        rate_games=400,
     ),
 }
 
