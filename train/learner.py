@@ -46,7 +46,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         logits, values = self.network(obs)
-        logits = only_legal(logits, action_masks)
+        logits = only_legal(logits, action_masks.bool())
         log_chances = logits.log_softmax(dim=1)
         entropy = -(log_chances * logits.softmax(dim=1)).sum(dim=1)
         return values, _of(log_chances, actions), entropy
