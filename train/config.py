@@ -35,7 +35,7 @@ class Config:
 
     network, width: see `agents.network`. players: how many play, drawn evenly for each game.
     reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
-    games: whole games of a rollout. learning_rate: falls linearly to a twentieth.
+    games: whole games of a rollout. learning_rate: of PPO; falls linearly to a twentieth.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
     warm_start: an agent to imitate during the first `warm_share` of the run; "" for none.
     opponent_share: share of seats that are not the learner's, but of scripted `bots` and of frozen
@@ -58,14 +58,14 @@ class Config:
     games: int = 64
     batch_size: int = 2048
     epochs: int = 2
-    learning_rate: float = 1e-3
+    learning_rate: float = 4e-4
     clip_range: float = 0.2
     entropy: float = 0.02
     value: float = 0.5
     max_grad_norm: float = 0.5
     warm_start: str = "planner"
     warm_share: float = 0.3
-    opponent_share: float = 0.25
+    opponent_share: float = 0.5
     bots: tuple[str, ...] = ("greedy", "planner")
     pool: int = 12
     keep_every: int = 25

@@ -10,6 +10,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.utils import update_learning_rate
 from torch import nn
 
 from agents.network import only_legal
@@ -17,6 +18,7 @@ from busenv import Board
 from busenv.observation import spaces_of
 from train.rollout import Rollout
 
+IMITATION_RATE = 1e-3
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
 
 
@@ -87,7 +89,7 @@ class SeatPPO(MaskablePPO):
         """
         self._current_progress_remaining = 1 - progress
         if imitation:
-            self._update_learning_rate(self.policy.optimizer)
+            update_learning_rate(self.policy.optimizer, IMITATION_RATE)
             return imitate(
                 self.policy, rollout.get(self.batch_size), self.vf_coef, self.max_grad_norm
             )
