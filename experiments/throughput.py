@@ -62,8 +62,9 @@ def seat_training(config: Config, seconds: float) -> tuple[float, float]:
         run.step()  # warms up
         watch = Stopwatch()
         backward = torch.Tensor.backward
+        policy, optimizer = run.ppo.policy, run.ppo.policy.optimizer
         run.network.forward = watch.around(run.network.forward)
-        optimizer = run.ppo.policy.optimizer
+        policy.evaluate_actions = watch.around(policy.evaluate_actions)  # type: ignore[method-assign]
         optimizer.step = watch.around(optimizer.step)  # type: ignore[method-assign]
         torch.Tensor.backward = watch.around(backward)  # type: ignore[method-assign]
         decisions, began = run.decisions, time.perf_counter()

@@ -23,7 +23,7 @@ from train.config import Config
 from train.games import Table
 from train.learner import SeatPPO
 from train.play import play_games
-from train.pool import Pool, seating, update_scores
+from train.pool import Member, Pool, seating, update_scores
 from train.rollout import Rollout
 
 FREE_BYTES = 500_000_000  # that a run wants to see free on the disk before it begins
@@ -114,7 +114,9 @@ class Run:
         """Play a rollout and learn from it."""
         rng = np.random.default_rng((self.config.seed, self.iteration))
         progress = min(self.progress, 1.0)
-        rollout, scalars = self._play(self.config.games, rng, progress)
+        table, sitting, drawn, rollout = self._play(self.config.games, rng, progress)
+        update_scores(drawn, sitting, table.places(), table.players)
+        scalars = _tell(table, rollout, sitting)
         scalars |= self.ppo.update(rollout, progress, self._warm(progress))
         self.iteration += 1
         self.decisions += len(rollout)
@@ -166,8 +168,8 @@ class Run:
 
     def _play(
         self, games: int, rng: np.random.Generator, progress: float
-    ) -> tuple[Rollout, dict[str, float]]:
-        """A finished rollout, and what happened in its games."""
+    ) -> tuple[Table, np.ndarray, list[Member], Rollout]:
+        """Games that are over, who sat where in them, the opponents, and the finished rollout."""
         config = self.config
         players = np.resize(config.players, games).astype(np.int64)
         table = Table(
@@ -183,8 +185,7 @@ class Run:
         rollout = play_games(self.network, table, sitting, [m.agent for m in drawn], rng, teacher)
         # What the teacher's games return is taken as it came; the network's values mean nothing.
         rollout.finish(table.totals, config.gamma, 1.0 if warm else config.gae_lambda)
-        update_scores(drawn, sitting, table.places(), players)
-        return rollout, _tell(table, rollout, sitting)
+        return table, sitting, drawn, rollout
 
 
 def _tell(table: Table, rollout: Rollout, sitting: np.ndarray) -> dict[str, float]:
