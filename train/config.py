@@ -159,7 +159,6 @@ PRESETS = {
     # The agent that is shipped: hours; repeatable with one thread.
     "full": Config(
         players=(3, 4, 5),
-        width=384,
         games=128,
         batch_size=4096,
         gamma=0.995,
@@ -168,7 +167,7 @@ PRESETS = {
         pool=24,
         keep_every=40,
         seconds=None,
-        decisions=60_000_000,
+        decisions=25_000_000,
         rate_every=600.0,
         rate_games=400,
     ),
