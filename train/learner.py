@@ -90,9 +90,8 @@ class SeatPPO(MaskablePPO):
         self._current_progress_remaining = 1 - progress
         if imitation:
             update_learning_rate(self.policy.optimizer, IMITATION_RATE)
-            return imitate(
-                self.policy, rollout.get(self.batch_size), self.vf_coef, self.max_grad_norm
-            )
+            batches = rollout.get(IMITATION_BATCH)
+            return imitate(self.policy, batches, self.vf_coef, self.max_grad_norm)
         self.rollout_buffer = rollout  # type: ignore[assignment]
         self.train()
         return {name: float(value) for name, value in self.logger.name_to_value.items()}
