@@ -17,16 +17,18 @@ SPECS = (
     "uct:SIMULATIONS",
     "uct:SECONDSs",
     "uct@THREADS:...",
-    "ppo:FILE",
+    "ppo:NAME",
+    "ppo:PATH",
+    "ppo@TEMPERATURE:PATH",
     "exec:COMMAND",
     "exec@SECONDS:COMMAND",
 )
 UCT = r"uct(?:@([1-9][0-9]?))?:(?:([1-9][0-9]{0,8})|([0-9]+(?:\.[0-9]+)?)s)"
+NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 
 
 def make_agent(spec: str, seed: int = 0) -> Agent:
     """Build an agent from its spec; ValueError says which specs there are."""
-    kind, _, detail = spec.partition(":")
     if spec == "random":
         return RandomAgent(seed)
     if spec == "greedy":
@@ -37,10 +39,11 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         simulations = int(found[2]) if found[2] else None
         seconds = float(found[3]) if found[3] else None
         return UctAgent(simulations, seconds, int(found[1] or 1), seed, name=spec)
-    if kind == "ppo" and detail:
-        from agents.policy import load_policy_agent  # needs torch, which the others do not
+    if found := re.fullmatch(rf"ppo(?:@({NUMBER}))?:(.+)", spec):
+        from agents.modelfile import load_policy_agent  # needs torch, which the others do not
 
-        return load_policy_agent(detail, seed)
-    if found := re.fullmatch(r"exec(?:@([0-9]+(?:\.[0-9]+)?))?:(.+)", spec):
+        temperature = float(found[1]) if found[1] else None  # the model's own
+        return load_policy_agent(found[2], seed, temperature, spec)
+    if found := re.fullmatch(rf"exec(?:@({NUMBER}))?:(.+)", spec):
         return ExternalAgent(found[2], seed, float(found[1] or SECONDS), name=spec)
     raise ValueError(f"unknown agent {spec!r}; allowed: {', '.join(SPECS)}")

@@ -13,6 +13,9 @@ from experiments.schedule import Plan
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; `busenv --help` lists them."""
+    # Threads of torch that wait should sleep, not spin: where another process wants a core, two
+    # that spin were found to learn a twelfth as fast. Read once, when torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     parser = argparse.ArgumentParser(prog="busenv", description=busenv.__doc__.splitlines()[0])
     parser.add_argument("--version", action="version", version=f"busenv {busenv.__version__}")
     commands = parser.add_subparsers(required=True)
@@ -23,6 +26,17 @@ def main(arguments: list[str] | None = None) -> None:
     demo.add_argument("--seed", type=_seed, default=0, help="of the training and the rating (0)")
     demo.add_argument("--out", type=Path, help="run folder (runs/demo-DATE-TIME)")
     demo.set_defaults(run=_demo)
+
+    train = commands.add_parser("train", help="train an agent, or go on training it")
+    train.add_argument(
+        "config", metavar="CONFIG", help="preset (quick, standard, full), FILE.json, or run folder"
+    )
+    train.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="settings"
+    )
+    train.add_argument("--games", type=_positive(int), default=400, help="of the rating (400)")
+    train.add_argument("--out", type=Path, help="run folder (runs/train-DATE-TIME); goes on there")
+    train.set_defaults(run=_train)
 
     rate = commands.add_parser("rate", help="play agents against each other and rate them")
     rate.add_argument("agents", nargs="+", metavar="AGENT", help="such as random or greedy")
@@ -80,6 +94,18 @@ def _demo(chosen: argparse.Namespace) -> None:
     from experiments.demo import run_demo
 
     run_demo(chosen.out or _new_folder("demo"), chosen.seconds, chosen.games, chosen.seed)
+
+
+def _train(chosen: argparse.Namespace) -> None:
+    from experiments.demo import train_and_report
+    from train.config import parse_settings, read_config
+
+    source = Path(chosen.config)
+    folder = chosen.out or (source if source.is_dir() else _new_folder("train"))
+    if source.is_dir():
+        source /= "run.json"
+    config = read_config(str(source)).changed(parse_settings(chosen.set))
+    train_and_report(config, folder, chosen.games)
 
 
 def _rate(chosen: argparse.Namespace) -> None:

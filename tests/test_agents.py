@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from torch import nn
 
 from agents import make_agent
-from agents.policy import PolicyAgent, policy_settings, save_policy
+from agents.modelfile import load_model, save_model
+from agents.network import MESSAGES, BoardNetwork, build_network
+from agents.policy import PolicyAgent
 from busenv import EDITIONS, Game, load_board
+from busenv.actions import describe_action
 from busenv.board import make_board
-from busenv.observation import VERSION, spaces_of
+from busenv.observation import VERSION, ObservationLayout, observe
 from experiments.match import play_match
 from tests.test_board import largest
 
 
-def fresh_policy() -> MaskableActorCriticPolicy:
-    board = load_board("city")
-    return MaskableActorCriticPolicy(*spaces_of(board), lambda _: 0.0, **policy_settings(board))
+def fresh_network(seed: int = 0) -> nn.Module:
+    return build_network("mlp", load_board("city"), width=16, seed=seed)
 
 
 @pytest.mark.parametrize("spec", ["random", "greedy"])
@@ -40,7 +44,9 @@ def test_agents_play_whole_games_repeatably(spec: str, players: int) -> None:
 
 @pytest.mark.parametrize("spec", ["", "randm", "greedy:3", "ppo", "ppo:"])
 def test_unknown_agents_are_refused(spec: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown agent.*allowed: random, greedy, .*ppo:FILE"):
+    with pytest.raises(
+        ValueError, match=r"unknown agent.*allowed: random, greedy, planner.*, ppo:NAME"
+    ):
         make_agent(spec)
 
 
@@ -50,10 +56,14 @@ def test_greedy_beats_random() -> None:
     assert score.wins / score.games > 0.8
 
 
-def test_policy_agents_save_and_load(tmp_path: Path) -> None:
-    agent = PolicyAgent(fresh_policy(), load_board("city"), seed=7)
-    path = tmp_path / "policy.pt"
-    save_policy(agent, path)
+CARD = {"network": "mlp", "width": 16}
+
+
+def test_models_save_and_load(tmp_path: Path) -> None:
+    board = load_board("city")
+    agent = PolicyAgent(fresh_network(), board, seed=7)
+    path = tmp_path / "small.safetensors"
+    save_model(agent.network, board, path, {**CARD, "training": {"decisions": 5}})
     scores = [
         play_match([player, make_agent("random", 1), make_agent("random", 2)], 12)
         for player in (agent, make_agent(f"ppo:{path}", seed=7))
@@ -61,8 +71,84 @@ def test_policy_agents_save_and_load(tmp_path: Path) -> None:
     assert [vars(s) | {"name": ""} for s in scores[0]] == [
         vars(s) | {"name": ""} for s in scores[1]
     ]
+    card = load_model(path, board)[1]
+    assert card["training"] == {"decisions": 5}
+    assert card["observation_version"] == VERSION
     with pytest.raises(FileNotFoundError):
-        make_agent("ppo:nowhere.pt")
+        make_agent("ppo:nowhere.safetensors")
+    with pytest.raises(FileNotFoundError, match="no model 'nobody'; allowed: a path that ends"):
+        make_agent("ppo:nobody")
+    with pytest.raises(ValueError, match="one that ends in"):
+        save_model(agent.network, board, tmp_path / "policy.pt", CARD)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"observation_version": 0}, f"version 0; this busenv has {VERSION}"),
+        ({"board": {"name": "x", "fingerprint": "y"}}, "another board"),
+        ({"width": 17}, "holds no mlp of width 17"),
+        ({"width": "16"}, "no card of a model: width is '16'"),
+        ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, board"),
+        ({"sha256": "0"}, "not the file that its card .* tells of"),
+    ],
+)
+def test_models_that_do_not_fit_are_refused(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "small.safetensors"
+    save_model(fresh_network(), load_board("city"), path, CARD)
+    card = path.with_suffix(".json")
+    card.write_text(json.dumps({**json.loads(card.read_text()), **change}))
+    with pytest.raises(ValueError, match=message):
+        make_agent(f"ppo:{path}")
+
+
+@pytest.mark.parametrize("kind", ["mlp", "board"])
+def test_networks_answer_each_row_by_itself(kind: str) -> None:
+    board = load_board("city")
+    network = build_network(kind, board, 8, seed=3)
+    rows = np.stack([observe(Game(players, seed=players)) for players in (3, 4, 5)])
+    logits, values = network(torch.from_numpy(rows))
+    assert logits.shape == (3, board.num_actions)
+    assert values.shape == (3,)
+    alone, value = network(torch.from_numpy(rows[1:2]))
+    assert torch.allclose(alone[0], logits[1], atol=1e-6)
+    assert torch.allclose(value[0], values[1], atol=1e-6)
+    (logits.sum() + values.sum()).backward()
+    assert all(weight.grad is not None for weight in network.parameters())
+    again = build_network(kind, board, 8, seed=3)
+    assert all(
+        torch.equal(a, b) for a, b in zip(network.parameters(), again.parameters(), strict=True)
+    )
+
+
+def test_the_board_network_reads_actions_off_what_they_name() -> None:
+    """A change at one intersection moves nearby logits and, with the summary cut, no far ones."""
+    board = load_board("city")
+    network = build_network("board", board, 8, seed=1)
+    assert isinstance(network, BoardNetwork)
+    torch.nn.init.zeros_(network.whole.weight)
+    layout = ObservationLayout(board)
+    rows = np.repeat(observe(Game(seed=1))[None], 2, axis=0)
+    layout.part(rows[1], "intersections.passengers")[0] = 9
+    logits, _ = network(torch.from_numpy(rows))
+    moved = ((logits[0] - logits[1]).abs() > 1e-5).numpy()
+    near = {0}
+    for _ in range(MESSAGES):
+        near |= {end for a, b in board.streets for end in (a, b) if near & {a, b}}
+    words = [describe_action(board, action) for action in np.flatnonzero(moved)]
+    assert words
+    drives = np.flatnonzero(moved[303:339])
+    assert set(drives.tolist()) == near
+    assert set(np.flatnonzero(moved[339:375]).tolist()) == near
+    assert not moved[:8].any()
+    streets = {a // 2 for a in np.flatnonzero(moved[149:289])}
+    assert streets == {s for s, ends in enumerate(board.streets) if near & set(ends)}
+    sites = {a // 3 for a in np.flatnonzero(moved[8:149])}
+    assert sites == {
+        s for s, at in enumerate(board.array["site_intersection"][0][:47]) if at in near
+    }
 
 
 class Trap:
@@ -75,28 +161,42 @@ class Trap:
         return Path.touch, (self.path,)
 
 
-def test_policy_files_that_are_off_are_refused(tmp_path: Path) -> None:
-    board = load_board("city")
-    agent = PolicyAgent(fresh_policy(), board)
-    good = {
-        "observation_version": VERSION,
-        "board": board.fingerprint,
-        "parameters": agent.policy.state_dict(),
-    }
-    path = tmp_path / "policy.pt"
-    for content, message in (
-        ({**good, "observation_version": 0}, f"version 0; this busenv has {VERSION}"),
-        ({**good, "board": "elsewhere"}, "another board"),
-        ({"parameters": 3}, "no policy file"),
-        ({**good, "trap": Trap(tmp_path / "sprung")}, "no policy file that is safe"),
-    ):
-        torch.save(content, path)
-        with pytest.raises(ValueError, match=message):
-            make_agent(f"ppo:{path}")
-    path.write_bytes(b"hello")
-    with pytest.raises(ValueError, match="no policy file"):
+def test_damaged_models_are_refused_and_nothing_is_executed(tmp_path: Path) -> None:
+    path = tmp_path / "small.safetensors"
+    save_model(fresh_network(), load_board("city"), path, CARD)
+    card = path.with_suffix(".json")
+    good = json.loads(card.read_text())
+    torch.save({"trap": Trap(tmp_path / "sprung")}, path)
+    good["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    card.write_text(json.dumps(good))
+    with pytest.raises(ValueError, match="holds no mlp"):
         make_agent(f"ppo:{path}")
     assert not (tmp_path / "sprung").exists()
+    card.write_text("{")
+    with pytest.raises(ValueError, match="is no card of a model"):
+        make_agent(f"ppo:{path}")
+
+
+def test_temperature(tmp_path: Path) -> None:
+    path = tmp_path / "small.safetensors"
+    network = fresh_network()
+    network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
+    save_model(network, load_board("city"), path, CARD)
+    game = Game(seed=2)
+    many = np.repeat(game.arrays()[0], 400)
+    agents = [make_agent(f"ppo{at}:{path}", seed=1) for at in ("@0", "@0.2", "", "@100")]
+    assert [agent.name for agent in agents] == [
+        f"ppo{at}:{path}" for at in ("@0", "@0.2", "", "@100")
+    ]
+    kinds = [len(set(agent.choose(many, game.board).tolist())) for agent in agents]
+    assert kinds[0] == 1
+    assert kinds[0] <= kinds[1] < kinds[2] <= kinds[3]
+    save_model(network, load_board("city"), path, {**CARD, "temperature": 0.0})
+    assert len(set(make_agent(f"ppo:{path}").choose(many, game.board).tolist())) == 1
+    favourite = agents[2].estimate(game)[1][0][0]
+    assert agents[0].act(game) == favourite
+    with pytest.raises(ValueError, match="temperature is -1; allowed: 0"):
+        PolicyAgent(fresh_network(), game.board, temperature=-1)
 
 
 def test_games_of_another_board_are_refused() -> None:
@@ -105,12 +205,12 @@ def test_games_of_another_board_are_refused() -> None:
     for agent in (
         make_agent("greedy"),
         make_agent("random"),
-        PolicyAgent(fresh_policy(), load_board("city")),
+        PolicyAgent(fresh_network(), load_board("city")),
     ):
         with pytest.raises(ValueError, match="another board"):
             agent.choose(game.arrays()[0], load_board("city"))
     with pytest.raises(ValueError, match="was trained on"):
-        PolicyAgent(fresh_policy(), load_board("city")).act(game)
+        PolicyAgent(fresh_network(), load_board("city")).act(game)
 
 
 def test_choosing_does_not_change_the_games() -> None:
@@ -119,7 +219,7 @@ def test_choosing_does_not_change_the_games() -> None:
     for agent in (
         make_agent("random"),
         make_agent("greedy"),
-        PolicyAgent(fresh_policy(), game.board),
+        PolicyAgent(fresh_network(), game.board),
     ):
         assert agent.act(game) in game.legal_actions()
         choices = agent.choose(np.repeat(game.arrays()[0], 5), game.board)
@@ -130,8 +230,7 @@ def test_choosing_does_not_change_the_games() -> None:
 
 def test_what_agents_estimate() -> None:
     game = Game(seed=2)
-    agent, twin = (PolicyAgent(fresh_policy(), game.board, seed=3) for _ in range(2))
-    twin.policy.load_state_dict(agent.policy.state_dict())
+    agent, twin = (PolicyAgent(fresh_network(), game.board, seed=3) for _ in range(2))
     chances, favourites = agent.estimate(game)
     assert chances == []
     actions, shares = zip(*favourites, strict=True)

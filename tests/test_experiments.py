@@ -86,13 +86,14 @@ def test_demo_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     folder = tmp_path / "run"
     cli.main(["demo", "--seconds", "1", "--games", "16", "--out", str(folder)])
     names = {path.name for path in folder.iterdir()}
-    assert names == {"report.md", "learning_curve.png", "curve.csv", "policy.pt"}
+    assert names >= {"report.md", "learning_curve.png", "curve.csv", "model.safetensors"}
+    assert names >= {"model.json", "run.json", "tensorboard"}
     report = (folder / "report.md").read_text()
     assert "| ppo against three greedy | ppo |" in report
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "curve.csv").read_text().count("\n") >= 2
     assert "ppo" in capsys.readouterr().out
-    assert make_agent(f"ppo:{folder / 'policy.pt'}").name.startswith("ppo:")
+    assert make_agent(f"ppo:{folder / 'model.safetensors'}").name.startswith("ppo:")
 
 
 @pytest.mark.parametrize(

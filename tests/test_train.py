@@ -1,4 +1,4 @@
-"""Learning from every seat: advantages along each seat's own chain, and a run that learns."""
+"""Learning from every seat: advantages along each seat's own chain, and what a rollout holds."""
 
 from __future__ import annotations
 
@@ -6,133 +6,167 @@ import numpy as np
 import pytest
 import torch
 
-from agents.policy import PolicyAgent
-from busenv.sb3 import BusVecEnv
-from train.rollout import SeatRolloutBuffer, seat_advantages
-from train.selfplay import train_selfplay
+from agents import make_agent
+from agents.network import build_network
+from busenv import load_board
+from busenv.core.layout import OVER
+from train.games import Table
+from train.learner import SeatPPO
+from train.play import play_games
+from train.pool import seating
+from train.rollout import Rollout, seat_advantages
 
 
 def advantages(
-    rewards: list, values: list, seats: list, over: list, last: tuple[float, int], lam: float
+    seats: list[int], rewards: list[list[float]], values: list[float], gamma: float, lam: float
 ) -> list[float]:
-    steps = len(values)
-    out = np.zeros((steps, 1), np.float32)
-    table = np.zeros((steps, 1, 5), np.float32)
-    for t, row in enumerate(rewards):
-        table[t, 0, : len(row)] = row
+    """Of one game: who decided, and what each seat was paid after each decision."""
+    steps = len(seats)
+    paid = np.concatenate([np.zeros((1, 5)), np.cumsum(np.array(rewards, float), axis=0)])
+    out = np.zeros(steps, np.float32)
     seat_advantages(
-        table,
-        np.array(values, np.float32)[:, None],
-        np.array(seats)[:, None],
-        np.array(over)[:, None],
-        np.array([last[0]], np.float32),
-        np.array([last[1]]),
-        1.0,
+        np.zeros(steps, np.int64),
+        np.array(seats),
+        paid[np.arange(steps), seats],
+        paid[-1:],
+        np.array(values, np.float32),
+        gamma,
         lam,
         out,
     )
-    return out[:, 0].tolist()
+    return out.tolist()
 
 
 def test_rewards_reach_the_seat_that_earned_them() -> None:
     # Seats 0, 1, 2, 0, 1 decide; the game ends with the last decision.
     found = advantages(
-        rewards=[[0, 0, 0], [2, 0, 0], [0, 0, 1], [0, 4, 0], [8, 16, 32]],
-        values=[1, 2, 3, 4, 5],
-        seats=[0, 1, 2, 0, 1],
-        over=[0, 0, 0, 0, 1],
-        last=(99.0, 2),
-        lam=1.0,
+        [0, 1, 2, 0, 1],
+        [[0, 0, 0, 0, 0], [2, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 4, 0, 0, 0], [8, 16, 32, 0, 0]],
+        [1, 2, 3, 4, 5],
+        gamma=1,
+        lam=1,
     )
     # Seat 0: 2 comes before its second decision, 8 at the end. Seat 1: 4, then 16. Seat 2: 1 + 32.
     assert found == [2 + 8 - 1, 4 + 16 - 2, 1 + 32 - 3, 8 - 4, 16 - 5]
 
 
-def test_lambda_runs_along_the_chain() -> None:
+def test_discount_and_lambda_run_along_the_chain() -> None:
     found = advantages(
-        rewards=[[0, 0], [2, 0], [0, 0], [8, 0]],
-        values=[1, 7, 4, 7],
-        seats=[0, 1, 0, 1],
-        over=[0, 0, 0, 1],
-        last=(0.0, 0),
-        lam=0.5,
+        [0, 1, 0, 1],
+        [[0, 0, 0, 0, 0], [2, 0, 0, 0, 0], [0, 0, 0, 0, 0], [8, 3, 0, 0, 0]],
+        [1, 7, 4, 6],
+        gamma=0.5,
+        lam=0.25,
     )
-    second = 8 - 4
-    assert found[2] == second
-    assert found[0] == (2 + 4 - 1) + 0.5 * second
+    last, other = 8 - 4, 3 - 6
+    assert found == [
+        (2 + 0.5 * 4 - 1) + 0.5 * 0.25 * last,
+        (0 + 0.5 * 6 - 7) + 0.5 * 0.25 * other,
+        last,
+        other,
+    ]
 
 
-def test_a_cut_rollout_goes_on_with_the_value_of_the_seat_to_decide() -> None:
-    found = advantages(
-        rewards=[[0, 0], [1, 3], [5, 0]],
-        values=[2, 4, 6],
-        seats=[0, 1, 0],
-        over=[0, 0, 0],
-        last=(10.0, 1),
-        lam=1.0,
+def new_table(players: list[int], reward: str = "margin", unit: float = 1.0) -> Table:
+    counts = np.array(players, np.int64)
+    return Table(load_board("city"), "capstone-2024", reward, unit, counts, counts - 1)
+
+
+@pytest.mark.parametrize("reward", ["margin", "win", "deliveries"])
+def test_only_real_choices_come_up_and_all_pay_is_counted(reward: str) -> None:
+    table = new_table([3, 4, 5], reward, unit=2.0)
+    agent = make_agent("random", 3)
+    while (running := table.running()).size:
+        assert (table.look(running)[1].sum(axis=1) > 1).all()
+        table.step(running, agent.choose(table.games[running], table.board))
+    games, places = table.games, table.places()
+    for i, players in enumerate((3, 4, 5)):
+        points = games["deliveries"][i].astype(float) - games["stones"][i]
+        for seat in range(players):
+            others = (points.sum() - points[seat]) / (players - 1)
+            pay = {
+                "margin": points[seat] - others,
+                "win": 1.0 if places[i, seat] == 0 else -1 / (players - 1),
+                "deliveries": games["deliveries"][i, seat],
+            }[reward]
+            assert table.totals[i, seat] == pytest.approx(pay / 2)
+    assert (games["phase"] == OVER).all()
+
+
+def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
+    table = new_table([4, 4, 3, 5])
+    network = build_network("mlp", table.board, 8)
+    rng = np.random.default_rng(1)
+    sitting = np.array([[0] * 5, [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 2]])
+    asked: list[int] = []
+
+    class Spy:
+        def __init__(self, number: int) -> None:
+            self.number, self.inner = number, make_agent("random", number)
+
+        def choose(self, games, board):  # type: ignore[no-untyped-def]
+            asked.append(self.number)
+            return self.inner.choose(games, board)
+
+    rollout = play_games(network, table, sitting, [Spy(1), Spy(2)], rng)  # type: ignore[list-item]
+    owners = [np.stack(parts[:2]) for parts in rollout._owners]
+    games, seats = np.concatenate(owners, axis=1)
+    assert set(zip(games.tolist(), seats.tolist(), strict=True)) == {
+        (i, seat)
+        for i, players in enumerate((4, 4, 3, 5))
+        for seat in range(players)
+        if sitting[i, seat] == 0
+    }
+    assert set(asked) == {1, 2}
+    rollout.finish(table.totals, gamma=1.0, gae_lambda=1.0)
+    # Without discount, the first decision of a seat returns what the seat was paid over the game.
+    for i, seat in {(0, 0), (1, 1), (3, 3)}:
+        first = np.flatnonzero((games == i) & (seats == seat))[0]
+        assert rollout.returns[first] == pytest.approx(table.totals[i, seat], abs=1e-4)
+    assert rollout.masks.gather(1, rollout.actions[:, None]).all()
+
+
+def test_minibatches_hold_every_decision_once() -> None:
+    rollout = Rollout(np.random.default_rng(0))
+    for step in range(10):
+        some = torch.full((3,), float(step))
+        rollout.add(
+            np.arange(3), np.zeros(3, np.int64), np.zeros((3, 5)), some, some, some, some, some
+        )
+    rollout.finish(np.ones((3, 5)), 1.0, 1.0)
+    sizes = []
+    seen: list[float] = []
+    for batch in rollout.get(8):
+        sizes.append(len(batch.actions))
+        seen += batch.observations.tolist()
+        assert (batch.returns == 1).all()
+    assert max(sizes) <= 8
+    assert sorted(seen) == sorted([float(step) for step in range(10)] * 3)
+
+
+def test_seating_keeps_a_seat_for_the_learner() -> None:
+    players = np.array([3, 4, 5] * 200)
+    sitting = seating(players, 2, 0.4, np.random.default_rng(0))
+    there = np.arange(5) < players[:, None]
+    assert ((sitting == 0) & there).any(axis=1).all()
+    assert set(sitting.flatten().tolist()) == {0, 1, 2}
+    assert 0.2 < (sitting[there] > 0).mean() < 0.4
+    assert not seating(players, 0, 0.4, np.random.default_rng(0)).any()
+    learner = seating(players, 1, 1.0, np.random.default_rng(0)) == 0
+    assert ((learner & there).sum(axis=1) == 1).all()
+
+
+def test_imitation_approaches_the_teacher() -> None:
+    torch.set_num_threads(1)
+    board = load_board("city")
+    network = build_network("mlp", board, 32)
+    ppo = SeatPPO(
+        network, board, learning_rate=3e-3, batch_size=64, clip_range=0.2, seed=0, device="cpu"
     )
-    # Seat 1 decides next, worth 10. Seat 0's last decision is not settled yet: nothing is learned
-    # from it, and its earlier one goes on with its value.
-    assert found == [1 + 6 - 2, 3 + 10 - 4, 0]
-
-
-def test_games_in_one_row_are_kept_apart() -> None:
-    found = advantages(
-        rewards=[[1, 0], [0, 2], [4, 0], [0, 8]],
-        values=[0, 0, 0, 0],
-        seats=[0, 1, 0, 1],
-        over=[0, 1, 0, 1],
-        last=(50.0, 0),
-        lam=1.0,
-    )
-    assert found == [1, 2, 4, 8]
-
-
-def test_the_buffer_sees_the_seats_and_payments_of_each_step() -> None:
-    steps, games = 400, 5
-    env = BusVecEnv(games, reward="margin")
-    spaces = env.observation_space, env.action_space
-    buffer = SeatRolloutBuffer(steps, *spaces, gamma=1.0, gae_lambda=1.0, n_envs=games, env=env)
-    observation, starts = env.reset(), np.ones(games)
-    rng, zeros = np.random.default_rng(1), torch.zeros(games)
-    seats, paid, ends = [], [], []
-    for _ in range(steps):
-        masks = env.env_method("action_masks")[0]
-        actions = np.where(masks, rng.random(masks.shape), -1).argmax(axis=1)
-        seats.append(env.batch.seats.copy())
-        following, rewards, over, _ = env.step(actions)
-        paid.append(env.batch.rewards.copy())
-        ends.append(over)
-        assert (rewards == paid[-1][np.arange(games), seats[-1]]).all()
-        buffer.add(observation, actions, rewards, starts, zeros, zeros, action_masks=masks)
-        observation, starts = following, over
-    assert (buffer.seats == seats).all()
-    assert (buffer.seat_rewards == paid).all()
-    buffer.compute_returns_and_advantage(zeros, over)
-    # With values of zero a decision returns what its seat is paid from there to the game's end.
-    checked = 0
-    for i in range(games):
-        finished = [t for t in range(steps) if ends[t][i]]
-        begins = [0] + [t + 1 for t in finished]
-        for begin, end in zip(begins, finished, strict=False):
-            for t in range(begin, end + 1):
-                expected = sum(paid[u][i][seats[t][i]] for u in range(t, end + 1))
-                assert buffer.returns[t, i] == pytest.approx(expected, abs=1e-4)
-                checked += 1
-    assert checked > 1000
-    assert len({round(float(value), 3) for value in buffer.returns.flatten()}) > 5
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_short_run_learns_and_reports() -> None:
-    seen: list[int] = []
-    before: list[torch.Tensor] = []
-
-    def report(agent: PolicyAgent, elapsed: float, decisions: int) -> None:
-        seen.append(decisions)
-        before.append(agent.policy.action_net.weight.detach().clone())
-
-    agent = train_selfplay(0.1, seed=3, threads=1, report=report)
-    assert seen == [0, 64 * 256]
-    assert agent.name == "ppo"
-    assert not torch.equal(before[0], agent.policy.action_net.weight)
+    table = new_table([4] * 6)
+    sitting, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
+    rollout = play_games(network, table, sitting, [], rng, make_agent("greedy", 1))
+    rollout.finish(table.totals, 0.99, 1.0)
+    found = [ppo.update(rollout, 0.0, imitation=True) for _ in range(8)]
+    assert found[-1]["train/imitation_loss"] < 0.8 * found[0]["train/imitation_loss"]
+    assert found[-1]["train/value_loss"] < found[0]["train/value_loss"]

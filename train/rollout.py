@@ -1,96 +1,109 @@
-"""Advantages along each seat's own chain of decisions."""
+"""Whole games played by the learner, and advantages along each seat's own chain of decisions."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import torch
-from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
 
 from busenv.core.cache import kernel
-from busenv.core.layout import MAX_PLAYERS
-from busenv.sb3 import BusVecEnv
 
 
 @kernel
 def seat_advantages(
-    rewards: np.ndarray,
-    values: np.ndarray,
+    games: np.ndarray,
     seats: np.ndarray,
-    over: np.ndarray,
-    last_values: np.ndarray,
-    last_seats: np.ndarray,
+    paid: np.ndarray,
+    totals: np.ndarray,
+    values: np.ndarray,
     gamma: float,
     gae_lambda: float,
-    out: np.ndarray,
+    advantages: np.ndarray,
 ) -> None:
     """Generalized advantage estimation (Schulman et al. 2016) for each seat of each game.
 
-    rewards: (T, N, 5), by seat. values, seats, over: (T, N), of the seat that decided. last_values,
-    last_seats: (N,), of the decision after the last. out: (T, N).
+    Rows are decisions in the order of time. games, seats: int64, (R,), whose decision it was.
+    paid: float64, (R,), what the seat had been paid in its game before. totals: float64, (N, 5),
+    what the seats were paid in all. values, advantages: float32, (R,); the last is written.
 
-    A seat's next decision may be many plies later; what it is paid until then belongs to its
-    present one. Where the rollout ends before a seat decides again, its last decision there tells
-    nothing yet and gets advantage 0.
+    A seat's next decision may be many plies later; what it is paid until then, whoever acts, is
+    the reward of its present one, and what it is paid after its last one is that one's.
     """
-    steps, games = values.shape
-    for i in range(games):
-        pay = np.zeros(MAX_PLAYERS)
-        next_value = np.zeros(MAX_PLAYERS)
-        next_advantage = np.zeros(MAX_PLAYERS)
-        known = np.zeros(MAX_PLAYERS, np.bool_)
-        known[last_seats[i]] = True
-        next_value[last_seats[i]] = last_values[i]
-        for t in range(steps - 1, -1, -1):
-            if over[t, i]:
-                pay[:] = 0.0
-                next_value[:] = 0.0
-                next_advantage[:] = 0.0
-                known[:] = True
-            for seat in range(MAX_PLAYERS):
-                pay[seat] += rewards[t, i, seat]
-            seat = seats[t, i]
-            advantage = 0.0
-            if known[seat]:
-                delta = pay[seat] + gamma * next_value[seat] - values[t, i]
-                advantage = delta + gamma * gae_lambda * next_advantage[seat]
-            out[t, i] = advantage
-            pay[seat] = 0.0
-            next_value[seat] = values[t, i]
-            next_advantage[seat] = advantage
-            known[seat] = True
+    next_paid = totals.copy()
+    next_value = np.zeros(totals.shape)
+    next_advantage = np.zeros(totals.shape)
+    for row in range(len(games) - 1, -1, -1):
+        g, s = games[row], seats[row]
+        reward = next_paid[g, s] - paid[row]
+        delta = reward + gamma * next_value[g, s] - values[row]
+        advantages[row] = delta + gamma * gae_lambda * next_advantage[g, s]
+        next_paid[g, s] = paid[row]
+        next_value[g, s] = values[row]
+        next_advantage[g, s] = advantages[row]
 
 
-class SeatRolloutBuffer(MaskableRolloutBuffer):
-    """A rollout of games in which every seat learns (see `seat_advantages`)."""
+class Rollout:
+    """Decisions to learn from, as MaskablePPO takes them: `get` gives minibatches.
 
-    def __init__(self, *args: Any, env: BusVecEnv, **kwargs: Any) -> None:
-        self._env = env
-        super().__init__(*args, **kwargs)
+    Filled step by step with `add`, then closed with `finish`. Rows are in the order of time.
+    """
 
-    def reset(self) -> None:
-        super().reset()
-        shape = (self.buffer_size, self.n_envs)
-        self.seats = np.zeros(shape, np.int64)
-        self.seat_rewards = np.zeros((*shape, MAX_PLAYERS), np.float32)
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._steps: list[tuple[torch.Tensor, ...]] = []
+        self._owners: list[tuple[np.ndarray, ...]] = []
 
-    def add(self, *args: Any, **kwargs: Any) -> None:
-        self.seats[self.pos] = self._env.acted
-        self.seat_rewards[self.pos] = self._env.batch.rewards
-        super().add(*args, **kwargs)
+    def add(
+        self,
+        games: np.ndarray,
+        seats: np.ndarray,
+        totals: np.ndarray,
+        observations: torch.Tensor,
+        masks: torch.Tensor,
+        actions: torch.Tensor,
+        values: torch.Tensor,
+        log_probs: torch.Tensor,
+    ) -> None:
+        """Add one decision of each of some games.
 
-    def compute_returns_and_advantage(self, last_values: torch.Tensor, dones: np.ndarray) -> None:
-        over = np.concatenate([self.episode_starts[1:], dones[None]]).astype(np.bool_)
-        seat_advantages(
-            self.seat_rewards,
-            self.values,
-            self.seats,
-            over,
-            last_values.cpu().numpy().flatten(),
-            self._env.batch.seats,
-            self.gamma,
-            self.gae_lambda,
-            self.advantages,
+        games, seats: int64, (n,), whose decisions they are. totals: float64, (N, 5), what the seats
+        of all games have been paid so far. The tensors have n rows.
+        """
+        self._owners.append((games, seats, totals[games, seats]))
+        self._steps.append((observations, masks, actions, values, log_probs))
+
+    def finish(self, totals: np.ndarray, gamma: float, gae_lambda: float) -> None:
+        """The games are over: settle advantages and returns."""
+        games, seats, paid = (np.concatenate(parts) for parts in zip(*self._owners, strict=True))
+        self.observations, self.masks, self.actions, values, self.log_probs = (
+            torch.cat(parts) for parts in zip(*self._steps, strict=True)
         )
-        self.returns = self.advantages + self.values
+        self.values = values.cpu().numpy()
+        self.advantages = np.empty_like(self.values)
+        seat_advantages(games, seats, paid, totals, self.values, gamma, gae_lambda, self.advantages)
+        self.returns = self.values + self.advantages
+        self._steps, self._owners = [], []
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def get(self, batch_size: int) -> Iterator[MaskableRolloutBufferSamples]:
+        """All decisions once, in random order, in minibatches of nearly equal size."""
+        device = self.actions.device
+        values, advantages, returns = (
+            torch.from_numpy(array).to(device)
+            for array in (self.values, self.advantages, self.returns)
+        )
+        order = torch.from_numpy(self._rng.permutation(len(self))).to(device)
+        for rows in order.chunk(-(-len(self) // batch_size)):
+            yield MaskableRolloutBufferSamples(
+                self.observations[rows],
+                self.actions[rows],
+                values[rows],
+                self.log_probs[rows],
+                advantages[rows],
+                returns[rows],
+                self.masks[rows],
+            )

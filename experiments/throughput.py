@@ -1,0 +1,154 @@
+"""How fast training learns: `python -m experiments.throughput` prints the tables.
+
+One is this package's training, the other the usual setup: one learner's seat, the other seats
+stepped inside of the environment by the same policy, and the library's own loop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from agents.network import build_network
+from agents.policy import PolicyAgent
+from busenv import load_board
+from busenv.gym_env import BusEnv
+from train.config import PRESETS, Config
+from train.learner import NetworkPolicy
+from train.run import Run
+
+USUAL_ENVS = 8
+
+
+class Stopwatch:
+    """Adds up the time inside of some calls, those inside of each other counted once."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The call, timed."""
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            self._depth += 1
+            began = time.perf_counter()
+            try:
+                return call(*args, **kwargs)
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self.seconds += time.perf_counter() - began
+
+        return timed
+
+
+def seat_training(config: Config, seconds: float) -> tuple[float, float]:
+    """Decisions learned from a second by PPO, and the share of time in torch's passes and steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(config, Path(folder))
+        run.step()  # warms up
+        watch = Stopwatch()
+        backward = torch.Tensor.backward
+        policy, optimizer = run.ppo.policy, run.ppo.policy.optimizer
+        run.network.forward = watch.around(run.network.forward)
+        policy.evaluate_actions = watch.around(policy.evaluate_actions)  # type: ignore[method-assign]
+        optimizer.step = watch.around(optimizer.step)  # type: ignore[method-assign]
+        torch.Tensor.backward = watch.around(backward)  # type: ignore[method-assign]
+        decisions, began = run.decisions, time.perf_counter()
+        try:
+            while time.perf_counter() - began < seconds:
+                run.step()
+        finally:
+            torch.Tensor.backward = backward  # type: ignore[method-assign]
+        spent = time.perf_counter() - began
+        return (run.decisions - decisions) / spent, watch.seconds / spent
+
+
+class _Until(BaseCallback):
+    """Ends the library's loop with the first rollout after its time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self.learned, self.spent = 0, 0.0
+
+    def _on_rollout_start(self) -> None:
+        # Whatever was collected before is learned from by now.
+        if self.num_timesteps == 0:
+            self._began = time.perf_counter()
+        self.learned, self.spent = self.num_timesteps, time.perf_counter() - self._began
+
+    def _on_step(self) -> bool:
+        return self.learned == 0 or self.spent < self._seconds
+
+
+def usual_training(config: Config, seconds: float) -> float:
+    """Decisions learned from a second in the usual setup, with the same network and updates."""
+    from sb3_contrib import MaskablePPO
+
+    board = load_board("city")
+    torch.set_num_threads(config.threads)
+    network = build_network(config.network, board, config.width, config.seed)
+    others = PolicyAgent(network, board)
+
+    def make() -> BusEnv:
+        return BusEnv(opponents=others, reward=config.reward)
+
+    ppo = MaskablePPO(
+        NetworkPolicy,
+        DummyVecEnv([make] * USUAL_ENVS),
+        n_steps=4 * config.batch_size // USUAL_ENVS,
+        batch_size=config.batch_size,
+        n_epochs=config.epochs,
+        policy_kwargs={"network": network},
+        device="cpu",
+    )
+    until = _Until(seconds)
+    ppo.learn(10**12, until)
+    return until.learned / until.spent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement (30)")
+    parser.add_argument("--repeats", type=int, default=3, help="of each (3)")
+    parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
+    parser.add_argument("--network", default="mlp", help="of agents.network (mlp)")
+    chosen = parser.parse_args()
+    changes = {"threads": chosen.threads, "network": chosen.network, "device": "cpu"}
+    config = PRESETS["quick"].changed({**changes, "warm_start": "", "seconds": 1e6})
+    seats, shares, usual = [], [], []
+    for _ in range(chosen.repeats):  # in turns: a slow minute of the machine falls on all alike
+        speed, share = seat_training(config, chosen.seconds)
+        seats.append(speed)
+        shares.append(share)
+        usual.append(usual_training(config, chosen.seconds))
+    table = Table(
+        title=f"{chosen.network}, {chosen.threads} threads, medians of {chosen.repeats} runs of "
+        f"{chosen.seconds:g} s, {os.cpu_count()} cores"
+    )
+    table.add_column("training")
+    table.add_column("decisions learned from a second", justify="right")
+    table.add_column("in torch's passes and steps", justify="right")
+    table.add_row("every seat", f"{np.median(seats):,.0f}", f"{np.median(shares):.0%}")
+    table.add_row("one seat, the library's loop", f"{np.median(usual):,.0f}", "")
+    console = Console()
+    console.print(table)
+    console.print(f"{np.median(np.array(seats) / usual):.1f} times as many")
+
+
+if __name__ == "__main__":
+    main()

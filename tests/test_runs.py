@@ -1,0 +1,214 @@
+"""Training runs: settings, repeatable results, going on after any end, the pool of opponents."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from agents.network import build_network
+from busenv import load_board
+from experiments import cli
+from experiments.curve import read_curve
+from train import run as run_module
+from train.checkpoint import NAME
+from train.config import PRESETS, Config, parse_settings, read_config
+from train.pool import Member, Pool, update_scores
+from train.run import Run
+
+SMALL = Config(
+    width=8,
+    players=(3, 4),
+    games=4,
+    batch_size=256,
+    keep_every=2,
+    pool=2,
+    warm_share=0.2,
+    opponent_share=0.4,
+    threads=1,
+    device="cpu",
+    seconds=None,
+    decisions=4000,
+    rate_games=4,
+    bots=("greedy",),
+    rated=("random",),
+)
+
+
+def parameters(run: Run) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in run.network.state_dict().items()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_run_is_repeatable_and_goes_on_as_it_would_have(tmp_path: Path) -> None:
+    straight = Run(SMALL, tmp_path / "straight")
+    fresh = parameters(straight)
+    while not straight.is_done:
+        straight.step()
+    assert straight.iteration >= 7
+    assert not same(fresh, parameters(straight))
+
+    for stop in (1, 5):
+        folder = tmp_path / f"stopped{stop}"
+        stopped = Run(SMALL, folder)
+        for _ in range(stop):
+            stopped.step()
+        stopped.save()
+        stopped.step()  # lost
+        resumed = Run(SMALL, folder)
+        assert resumed.iteration == stop
+        while not resumed.is_done:
+            resumed.step()
+        assert same(parameters(straight), parameters(resumed))
+        assert resumed._pool.state() == straight._pool.state()
+        assert resumed.decisions == straight.decisions
+
+    other = Run(SMALL.changed({"seed": 1}), tmp_path / "other")
+    other.step()
+    assert not same(fresh, parameters(other))
+
+
+def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
+    run = Run(SMALL, tmp_path / "run")
+    while not run.is_done:
+        run.step()
+    run.save()
+    names = list(run._pool.state())
+    assert names[0] == "greedy"
+    assert len(names) == 3
+    files = {path.stem for path in (tmp_path / "run" / "pool").iterdir()}
+    assert files == set(names[1:])
+    broken, missing = tmp_path / "broken", tmp_path / "missing"
+    for folder in (broken, missing):
+        shutil.copytree(tmp_path / "run", folder)
+    (broken / "pool" / f"{names[1]}.safetensors").write_bytes(b"")
+    with pytest.raises(ValueError, match=f"{names[1]}.safetensors is not the file"):
+        Run(SMALL, broken)
+    (missing / "pool" / f"{names[2]}.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=names[2]):
+        Run(SMALL, missing)
+
+
+def test_opponents_that_win_are_drawn_more_often(tmp_path: Path) -> None:
+    board = load_board("city")
+    pool = Pool(("random", "greedy"), tmp_path, board, 3)
+    network = build_network("mlp", board, 8)
+    for k in range(4):
+        pool.keep(network, {"network": "mlp", "width": 8}, f"past-{k}")
+    assert list(pool.state()) == ["random", "greedy", "past-1", "past-2", "past-3"]
+    for member in pool.members:
+        member.score = 0.1 if member.name == "past-2" else 0.9
+    rng = np.random.default_rng(0)
+    drawn = [member.name for _ in range(200) for member in pool.draw(rng)]
+    assert drawn.count("past-2") > 150
+    assert drawn.count("random") > 10
+    pool.keep(network, {"network": "mlp", "width": 8}, "past-4")
+    assert "past-2" in pool.state()
+    assert len(pool.members) == 5
+
+
+def test_scores_count_pairs_of_seats() -> None:
+    member = Member("x", None, score=0.5)  # type: ignore[arg-type]
+    sitting = np.array([[0, 1, 0, 0, 0], [1, 1, 0, 9, 9]])
+    places = np.array([[0, 1, 2, 3, 0], [0, 1, 2, 9, 9]])
+    update_scores([member], sitting, places, np.array([4, 3]))
+    # Of five pairs the learner's seat is ahead in one.
+    assert member.score == pytest.approx(0.8 * 0.5 + 0.2 * 1 / 5)
+
+
+def test_damaged_checkpoints_and_full_disks_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Run(SMALL, tmp_path)
+    with pytest.raises(ValueError, match="no checkpoint to go on from"):
+        Run(SMALL.changed({"width": 9}), tmp_path)
+    (tmp_path / NAME).write_bytes(b"hello, this is no tensor")
+    with pytest.raises(ValueError, match="no checkpoint to go on from"):
+        Run(SMALL, tmp_path)
+    monkeypatch.setattr(run_module, "FREE_BYTES", 2**62)
+    with pytest.raises(OSError, match="MB are free on the disk"):
+        Run(SMALL, tmp_path / "fresh")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"network": "oracle"}, "network is 'oracle'; allowed: mlp"),
+        ({"games": 0}, "games is 0; allowed: at least 1"),
+        ({"games": 2.5}, "games is 2.5; allowed: int"),
+        ({"gamma": 1.5}, "gamma is 1.5; allowed: 0 to 1"),
+        ({"players": [2]}, "2"),
+        ({"seconds": 1.0, "decisions": 5}, "not both"),
+        ({"gama": 1.0}, "no setting 'gama'; there are network"),
+        ({"warm_start": "nobody"}, "unknown agent 'nobody'"),
+        ({"rules": "monopoly"}, "monopoly"),
+        ({"reward": "fun"}, "reward is 'fun'"),
+    ],
+)
+def test_bad_settings_are_told(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Config().changed(changes)
+
+
+def test_settings_come_from_presets_files_and_words(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"games": 5, "decisions": 100, "players": [3, 5]}))
+    config = read_config(str(path))
+    assert (config.games, config.decisions, config.seconds) == (5, 100, None)
+    assert config.players == (3, 5)
+    for preset in PRESETS.values():
+        path.write_text(json.dumps(preset.to_dict()))
+        assert read_config(str(path)) == preset
+    words = parse_settings(["games=7", "players=3,4", "bots=", "seconds=2", "network=mlp"])
+    assert words == {"games": 7, "players": (3, 4), "bots": (), "seconds": 2.0, "network": "mlp"}
+    for text in ("games", "games=x", "fun=3"):
+        with pytest.raises(ValueError, match="setting"):
+            parse_settings([text])
+    with pytest.raises(ValueError, match="unknown preset 'fast'; allowed: quick"):
+        read_config("fast")
+    path.write_text("[]")
+    with pytest.raises(ValueError, match="holds no object"):
+        read_config(str(path))
+
+
+def command(folder: Path) -> list[str]:
+    settings = {name: value for name, value in SMALL.to_dict().items() if name != "seconds"}
+    words = [
+        f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in settings.items()
+    ]
+    return ["train", "quick", "--set", *words, "--games", "4", "--out", str(folder)]
+
+
+def test_a_killed_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    every_step = "import experiments.training as t; t.SAVE_EVERY = 0; "
+    call = f"import sys, experiments.cli as c; c.main({command(folder)!r})"
+    process = subprocess.Popen([sys.executable, "-c", every_step + call], stdout=subprocess.DEVNULL)
+    while process.poll() is None and len(list((folder / "pool").glob("*.json"))) < 2:
+        time.sleep(0.01)
+    assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    cli.main(command(folder))
+    cli.main(command(tmp_path / "straight"))
+    for file in ("model.safetensors", NAME):
+        one, other = (tmp_path / name / file for name in ("run", "straight"))
+        if file == NAME:  # tells of seconds too
+            assert one.stat().st_size == pytest.approx(other.stat().st_size, abs=64)
+        else:
+            assert one.read_bytes() == other.read_bytes()
+    curve = read_curve(folder / "curve.csv")
+    assert [p.decisions for p in curve] == sorted({p.decisions for p in curve})
+    assert json.loads((folder / "model.json").read_text())["training"]["decisions"] >= 4000

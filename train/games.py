@@ -1,0 +1,124 @@
+"""Whole games side by side, of which only real choices come up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from busenv import Board
+from busenv.checks import illegal_action
+from busenv.core import batch, playout
+from busenv.core.bits import ONE, ZERO
+from busenv.core.cache import kernel
+from busenv.core.layout import GAME, MAX_PLAYERS, OVER
+from busenv.core.legal import legal_bits, random_action
+from busenv.core.step import step
+from busenv.rewards import reward_kind
+from busenv.rules import as_rules
+
+
+@kernel
+def _forced(g: Any, b: Any, bits: np.ndarray) -> bool:
+    """Whether only one action is legal."""
+    legal_bits(g, b, bits)
+    found = False
+    for word in bits:
+        if word != ZERO:
+            if found or word & (word - ONE) != ZERO:
+                return False
+            found = True
+    return True
+
+
+@kernel
+def advance(
+    games: np.ndarray,
+    board: np.ndarray,
+    which: np.ndarray,
+    actions: np.ndarray,
+    kind: int,
+    unit: float,
+    totals: np.ndarray,
+) -> None:
+    """Take one decision in some games, then all that are forced, and add what the seats are paid.
+
+    games: GAME, (N,). which, actions: int64, (n,). totals: float64, (N, 5), in units.
+    """
+    b = board[0]
+    before = np.zeros((2, MAX_PLAYERS))
+    paid = np.zeros(MAX_PLAYERS)
+    bits = np.zeros((b.actions + 63) // 64, np.uint64)
+    for k, i in enumerate(which):
+        g = games[i]
+        for seat in range(MAX_PLAYERS):
+            before[0, seat] = g.deliveries[seat]
+            before[1, seat] = g.stones[seat]
+        step(g, b, actions[k])
+        while g.phase != OVER and _forced(g, b, bits):
+            step(g, b, random_action(g, b, ZERO))
+        batch.pay(g, kind, before[0], before[1], paid)
+        for seat in range(MAX_PLAYERS):
+            totals[i, seat] += paid[seat] / unit
+
+
+class Table:
+    """N games of a board side by side.
+
+    games: GAME, (N,). totals: float64, (N, 5), what each seat has been paid so far, in units.
+
+    players: how many play each game, int64, (N,). first: who begins it. reward: a name in
+    `busenv.rewards.REWARDS`, paid in units of `unit`.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        rules: str,
+        reward: str,
+        unit: float,
+        players: np.ndarray,
+        first: np.ndarray,
+    ) -> None:
+        self.board = board
+        self.players = players
+        self.games = np.zeros(len(players), GAME)
+        self.totals = np.zeros((len(players), MAX_PLAYERS))
+        self._kind, self._unit = reward_kind(reward), unit
+        self._bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
+        for count in np.unique(players):
+            which = np.flatnonzero(players == count)
+            fresh = np.zeros(len(which), GAME)
+            playout.new_games(fresh, board.array, as_rules(rules).record(count), first[which])
+            self.games[which] = fresh
+
+    def running(self) -> np.ndarray:
+        """Numbers of the games that are not over."""
+        return np.flatnonzero(self.games["phase"] != OVER)
+
+    def seats(self, which: np.ndarray) -> np.ndarray:
+        """Who decides in some games: int64."""
+        return self.games["seat"][which].astype(np.int64)
+
+    def look(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the deciding seats of some games see, uint8, and what is legal, bool."""
+        games = self.games[which]
+        rows = np.empty((len(which), playout.observation_size(self.board.array)), np.uint8)
+        masks = np.empty((len(which), self.board.num_actions), np.bool_)
+        playout.observe_seats(games, self.board.array, self.seats(which), rows)
+        playout.legal_bytes(games, self.board.array, self._bits, masks)
+        return rows, masks
+
+    def step(self, which: np.ndarray, actions: np.ndarray) -> None:
+        """Take one decision in some games, and all forced ones after it."""
+        wrong = playout.first_illegal(self.games[which], self.board.array, actions)
+        if wrong >= 0:
+            raise illegal_action(self.games[which], wrong, self.board, int(actions[wrong]))
+        board, actions = self.board.array, actions.astype(np.int64)
+        advance(self.games, board, which, actions, self._kind, self._unit, self.totals)
+
+    def places(self) -> np.ndarray:
+        """Place of each seat so far, 0 is the lead: int64, (N, 5)."""
+        places = np.zeros((len(self.games), MAX_PLAYERS), np.int64)
+        playout.rankings(self.games, places)
+        return places

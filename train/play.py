@@ -1,0 +1,61 @@
+"""Games of the learner against itself and others, played to the end and made a rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from agents import Agent
+from agents.network import only_legal
+from train.games import Table
+from train.rollout import Rollout
+
+
+def play_games(
+    network: nn.Module,
+    table: Table,
+    sitting: np.ndarray,
+    opponents: Sequence[Agent],
+    rng: np.random.Generator,
+    teacher: Agent | None = None,
+) -> Rollout:
+    """Play the games of a table to the end, one decision of each in a step.
+
+    sitting: int64, (N, 5), 0 where the network plays, k where opponents[k - 1] does. Only the
+    network's decisions are in the rollout, which is not finished yet.
+    teacher: then the rollout holds what the teacher would do. It also plays these seats in half of
+    the games; in the others the network does, so that it is taught what to do where it gets to.
+    """
+    device = next(network.parameters()).device
+    generator = torch.Generator(device)
+    generator.manual_seed(int(rng.integers(2**62)))
+    rollout = Rollout(rng)
+    while (running := table.running()).size:
+        sits = sitting[running, table.seats(running)]
+        actions = np.zeros(len(running), np.int64)
+        for k in np.unique(sits[sits > 0]):
+            rows = sits == k
+            actions[rows] = opponents[k - 1].choose(table.games[running[rows]], table.board)
+        mine = running[sits == 0]
+        if mine.size:
+            seen, masks = (torch.from_numpy(array).to(device) for array in table.look(mine))
+            with torch.no_grad():
+                logits, values = network(seen)
+                logits = only_legal(logits, masks)
+                chosen = torch.multinomial(logits.softmax(dim=1), 1, generator=generator)
+                log_probs = logits.log_softmax(dim=1).gather(1, chosen)[:, 0]
+            learned = played = chosen[:, 0].cpu().numpy()
+            if teacher is not None:
+                learned = teacher.choose(table.games[mine], table.board)
+                played = np.where(mine < len(table.games) // 2, learned, played)
+            actions[sits == 0] = played
+            learned_from = torch.from_numpy(learned).to(device)
+            rollout.add(
+                mine, table.seats(mine), table.totals,
+                seen, masks, learned_from, values, log_probs,
+            )  # fmt: skip
+        table.step(running, actions)
+    return rollout
