@@ -3,9 +3,9 @@
 The features are those that a person weighs: points; what the line could deliver at the coming
 clock and the two after it; whether it runs past stations, open sites and other lines; buses; and
 what the markers on the action board will bring. `weights.json` has a weight for each, once for
-choosing between positions ("plan") and three times for the odds of winning. They were found by play,
-by the methods of `python -m experiments.tune plan` and `odds`; the odds are a blend of fits to
-different line-ups, and markers weigh less in them than fitted: else the search hoards markers
+choosing between positions ("plan") and three times for the odds of winning. They were found by
+play, by the methods of `python -m experiments.tune plan` and `odds`; the odds are a blend of fits
+to different line-ups, and markers weigh less in them than fitted: else the search hoards markers
 against players who spend theirs quickly.
 """
 
