@@ -81,7 +81,7 @@ class UctAgent(Agent):
         actions = np.zeros(len(games), np.int64)
         for i in range(len(games)):
             self._history = None
-            self._grow(games[i : i + 1], board, fresh=True)
+            self._grow(games[i : i + 1], board, None)
             actions[i] = max(self._visits(), key=lambda pair: pair[1])[0]
         return actions
 
@@ -97,42 +97,21 @@ class UctAgent(Agent):
 
     def _search(self, game: Game) -> None:
         """Search a game, from what is known of it if it goes on from the last one."""
-        history = game.history
-        known = self._history
-        moves = None if known is None or history[: len(known)] != known else history[len(known) :]
-        fresh = moves is None or not self._follow(moves, game)
-        self._grow(game.arrays()[0], game.board, fresh)
+        history, known = game.history, self._history
+        goes_on = known is not None and history[: len(known)] == known
+        self._grow(game.arrays()[0], game.board, history[len(known or []) :] if goes_on else None)
         self._history = history
 
-    def _follow(self, moves: list[int], game: Game) -> bool:
-        """Move the roots along; whether all trees have the position of the game."""
-        roots = []
-        for tree in self._trees:
-            root = 0
-            for action in moves:
-                root = behind(tree, root, action) if root >= 0 else -1
-            if root < 0 or tree.nodes["game"][root].tobytes() != game.arrays()[0].tobytes():
-                return False
-            roots.append(root)
-        for k, root in enumerate(roots):
-            transplant(self._trees[k], root, self._spare[k])
-            self._trees[k], self._spare[k] = self._spare[k], self._trees[k]
-        return bool(roots)
-
-    def _grow(self, games: np.ndarray, board: Board, fresh: bool) -> None:
-        """Search from one position."""
+    def _grow(self, games: np.ndarray, board: Board, moves: list[int] | None) -> None:
+        """Search from one position. moves: that led to it from the roots; None: begin anew."""
         if not self._trees:
             self._make_trees()
-        if fresh:
-            for number, tree in enumerate(self._trees):
-                plant(tree, games)
-                tree.noise[0] = seeded(np.uint64(self._seed), self._decisions * 64 + number)
         self._decisions += 1
         waiting = []
         for number in range(1, self._threads):
             assert self._pool is not None
-            waiting.append(self._pool.submit(self._run, number, board))
-        self._run(0, board)
+            waiting.append(self._pool.submit(self._run, number, games, board, moves))
+        self._run(0, games, board, moves)
         for future in waiting:
             future.result()
 
@@ -144,8 +123,12 @@ class UctAgent(Agent):
             self._trees.append(make_tree(size, EDGES * size + 512))
             self._spare.append(make_tree(size, EDGES * size + 512))
 
-    def _run(self, number: int, board: Board) -> None:
+    def _run(self, number: int, games: np.ndarray, board: Board, moves: list[int] | None) -> None:
         """One thread's part of a search."""
+        if moves is None or not self._follow(number, games, moves):
+            plant(self._trees[number], games)
+            noise = seeded(np.uint64(self._seed), self._decisions * 64 + number)
+            self._trees[number].noise[0] = noise
         tree, room = self._trees[number], make_room(board.num_actions)
         arguments = tree, board.array, self._weights, self._settings, room
         if self._simulations is not None:
@@ -158,12 +141,25 @@ class UctAgent(Agent):
             while time.monotonic() < end:
                 simulate(*arguments, AT_ONCE)
 
+    def _follow(self, number: int, games: np.ndarray, moves: list[int]) -> bool:
+        """Move a root along the moves; whether the tree has the position that they led to."""
+        tree, root = self._trees[number], 0
+        for action in moves:
+            root = behind(tree, root, action) if root >= 0 else -1
+        if root < 0 or tree.nodes["game"][root].tobytes() != games[0].tobytes():
+            return False
+        transplant(tree, root, self._spare[number])
+        self._trees[number], self._spare[number] = self._spare[number], tree
+        return True
+
     def _visits(self) -> list[tuple[int, int]]:
         """How often each action of the root was taken, over all trees."""
         counts: dict[int, int] = {}
         for tree in self._trees:
             root = tree.nodes[0]
-            for edge in tree.edges[root["first"] : root["first"] + root["edges"]]:
-                action = int(edge["action"])
-                counts[action] = counts.get(action, 0) + int(edge["visits"])
+            edges = tree.edges[root["first"] : root["first"] + root["edges"]]
+            for action, visits in zip(
+                edges["action"].tolist(), edges["visits"].tolist(), strict=True
+            ):
+                counts[action] = counts.get(action, 0) + visits
         return sorted(counts.items())
