@@ -22,6 +22,7 @@ from busenv.core.layout import (
     BUILDINGS,
     CLOCK,
     FIRST_BUILD,
+    LINE_EXPANSION,
     OVER,
     PASS,
     PASSENGERS,
@@ -41,7 +42,7 @@ LEANINGS = np.array(
         [3, 13, 0, 0],  # Clock, 1 when the line could deliver more if it stood still
         [6, 34, 68, 111],  # Vrrooomm!, by what the line could deliver; 0 for a second marker
         [9, 13, 0, 0],  # Starting Player, 1 for the seat that starts already
-        [121, 52, 14, 52],  # passing, by markers placed this round: 2, 3, 4, more
+        [121, 52, 20, 5],  # passing, by markers placed this round: 2, 3, 4, more
     ]
 )
 
@@ -69,7 +70,11 @@ def reason(g, seat, action, coming):
     if action == ACT_START:
         return 1 if g.start == seat else 0
     if action == PASS:
-        return min(np.int64(g.placed[seat]) - 2, 3)
+        placed = np.int64(g.placed[seat])
+        spent = 20 - np.int64(g.markers[seat]) - placed
+        if placed * (np.int64(g.round) - 1) < spent - np.int64(g.round) // 2:
+            return 3
+        return min(placed - 2, 2)
     if action == ACT_PASSENGERS and g.supply == 0:
         return 0
     return min(power_of(g, action, g.taken[action]), 3)
@@ -125,10 +130,34 @@ def _lean_split(g, b, noise):
 
 
 @kernel
+def _draw_of(g, b, action):
+    """How much there is for a line at the intersection that an action extends it to."""
+    k = action - np.int64(b.first_street)
+    at = np.int64(b.street_ends[k >> 1, 1 - (k & 1)])
+    if has(g.reach[g.seat], at):
+        return np.int64(0)
+    found = 1 + 2 * np.int64(g.passengers[at])
+    found += 2 * np.int64(g.supply > 0 and (at == b.station[0] or at == b.station[1]))
+    for hour in range(3):
+        found += np.int64(has(g.built[hour], at))
+    return found + np.int64(popcount(b.intersection_sites[at] & g.free_sites & b.zone_sites[g.zone]))
+
+
+@kernel
+def _lean_grow(g, b, noise):
+    """The better of two random extensions of a line."""
+    one = np.int64(random_action(g, b, noise))
+    two = np.int64(random_action(g, b, mix(noise)))
+    return one if _draw_of(g, b, one) >= _draw_of(g, b, two) else two
+
+
+@kernel
 def lean_action(g, b, noise):
     """A random legal action that leans to what pays."""
     if g.phase == SELECT_ACTIONS:
         return np.int64(_lean_select(g, noise))
+    if g.phase == LINE_EXPANSION:
+        return _lean_grow(g, b, noise)
     if g.phase == BUILDINGS:
         return np.int64(_lean_build(g, b, noise))
     if g.phase == PASSENGERS:

@@ -67,6 +67,7 @@ class Settings(NamedTuple):
     win_share: float = 0.6
     margin_width: float = 12.0
     noise: float = 0.1
+    glance: float = 0.0
 
 
 class Tree(NamedTuple):
@@ -219,12 +220,20 @@ def _descend(tree, b, weights, settings, room, result, chances):
 def simulate(tree, board, weights, settings, room, simulations):
     """Run simulations from the root, a game that is not over."""
     result, chances = np.zeros(MAX_PLAYERS), np.zeros(MAX_PLAYERS)
+    glance = np.zeros(MAX_PLAYERS)
     for _ in range(simulations):
         depth = _descend(tree, board[0], weights, settings, room, result, chances)
         tree.noise[0] += GOLDEN
+        if settings.glance > 0.0:
+            appraise(room.ahead[0], board[0], weights, room)
+            _judge(room.ahead[0], settings, room.odds, glance, chances)
+        over = room.ahead[0].phase == OVER
         play_on(room.ahead[0], board[0], settings.rounds, mix(tree.noise[0]))
         appraise(room.ahead[0], board[0], weights, room)
         _judge(room.ahead[0], settings, room.odds, result, chances)
+        if settings.glance > 0.0 and not over:
+            for seat in range(MAX_PLAYERS):
+                result[seat] += settings.glance * (glance[seat] - result[seat])
         for k in range(depth):
             node, edge = tree.nodes[tree.path[k, 0]], tree.edges[tree.path[k, 1]]
             node.visits += 1
