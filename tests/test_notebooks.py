@@ -23,7 +23,7 @@ class Shown(NamedTuple):
 
 
 NOTEBOOKS = {
-    "1_game_and_environment": Shown(3, 2, ("the game is OVER",)),
+    "1_game_and_environment": Shown(3, 2, ("is illegal for seat", "over (markers), winner seat")),
     "2_benchmarking": Shown(4, 1, ("160 games in blocks of 16", "uct:30")),
     "3_training": Shown(3, 1, ("decisions learned from", "place marker on")),
     "4_what_agents_do": Shown(6, 0, ("of 18,000 games", "**planner** stops time in")),
@@ -71,12 +71,13 @@ def test_a_notebook_runs_and_shows_what_it_promises(name: str, tmp_path: Path) -
     place.mkdir()
     temporary.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(tmp_path / "ipython")}
-    environment |= {name: str(temporary) for name in ("TMPDIR", "TEMP", "TMP")}
+    environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
     environment.pop("MPLBACKEND", None)  # so that pictures are shown in the notebook
     resources = {"metadata": {"path": str(place)}}
     client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources)
     client.execute(env=environment)
     assert [*place.iterdir()] == []
+    assert [*temporary.glob("busenv-*")] == []
 
     outputs = [one for c in notebook.cells if c.cell_type == "code" for one in c.outputs]
     streams = [one for one in outputs if one.output_type == "stream"]
