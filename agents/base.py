@@ -34,7 +34,8 @@ class Agent(ABC):
         """An action for each of a batch of games that are not over.
 
         games: (N,) GAME records (busenv.core.layout), not to be changed. Returns int64, (N,).
-        Implementations call `busenv.checks.check_games` first: kernels trust their input.
+        `busenv.observation.look` tells what is seen and legal there. Implementations that call
+        kernels themselves call `busenv.checks.check_games` first: kernels trust their input.
         """
 
     def act(self, game: Game) -> int:

@@ -9,8 +9,8 @@ from torch import nn
 from agents.base import Agent
 from agents.network import only_legal
 from busenv import Board, Game
-from busenv.checks import check_games, check_seed
-from busenv.core import playout
+from busenv.checks import check_seed
+from busenv.observation import look
 
 FAVOURITES = 5  # actions that an estimate names
 
@@ -60,12 +60,7 @@ class PolicyAgent(Agent):
         """The chance of each action in each game, float32 (N, num_actions)."""
         if board.fingerprint != self.board.fingerprint:
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
-        check_games(games, board)
-        rows = np.empty((len(games), playout.observation_size(board.array)), np.uint8)
-        masks = np.empty((len(games), board.num_actions), np.bool_)
-        bits = np.empty((board.num_actions + 63) // 64, np.uint64)
-        playout.observe_seats(games, board.array, games["seat"].astype(np.int64), rows)
-        playout.legal_bytes(games, board.array, bits, masks)
+        rows, masks = look(games, board)
         device = next(self.network.parameters()).device
         with torch.no_grad():
             logits, _ = self.network(torch.from_numpy(rows).to(device))

@@ -20,6 +20,7 @@ import numpy as np
 from gymnasium import spaces
 
 from busenv.board import Board
+from busenv.checks import check_games
 from busenv.core import playout
 from busenv.core.layout import MAX_PLAYERS, MAX_SPACES
 from busenv.game import Game
@@ -246,3 +247,18 @@ def observe(game: Game, seat: int | None = None) -> np.ndarray:
     row = np.empty((1, playout.observation_size(board)), np.uint8)
     playout.observe_seats(games, board, np.array([view]), row)
     return row[0]
+
+
+def look(games: np.ndarray, board: Board) -> tuple[np.ndarray, np.ndarray]:
+    """What the seats to decide see and may do, in each of a batch of games: fresh arrays.
+
+    games: (N,) GAME records, as `agents.Agent.choose` is given them. Returns observations, uint8
+    (N, size), and what is legal, bool (N, num_actions), none where a game is over.
+    """
+    check_games(games, board)
+    rows = np.empty((len(games), playout.observation_size(board.array)), np.uint8)
+    masks = np.empty((len(games), board.num_actions), np.bool_)
+    bits = np.empty((board.num_actions + 63) // 64, np.uint64)
+    playout.observe_seats(games, board.array, games["seat"].astype(np.int64), rows)
+    playout.legal_bytes(games, board.array, bits, masks)
+    return rows, masks

@@ -48,13 +48,11 @@ def read_curve(path: Path) -> list[CurvePoint]:
 
 def draw_curve(path: Path, curve: list[CurvePoint], title: str, note: str) -> None:
     """The learning curve as a picture (PNG)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
     from matplotlib.ticker import PercentFormatter
 
-    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
     decisions = [p.decisions / 1000 for p in curve]
     for k, name in enumerate(curve[0].wins):
         wins = [p.wins[name] for p in curve]
@@ -69,5 +67,4 @@ def draw_curve(path: Path, curve: list[CurvePoint], title: str, note: str) -> No
     axes.legend(loc="lower right")
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
-    plt.close(figure)
     write_whole(path, buffer.getvalue())

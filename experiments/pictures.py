@@ -20,15 +20,13 @@ def draw_intervals(
     table: value, low, high and par, in this order; the index names the rows. share: whether the
     numbers are shares, to be shown as percentages.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
     from matplotlib.ticker import PercentFormatter
 
     value, low, high, par = (table.iloc[:, k].to_numpy(float) for k in range(4))
     rows = range(len(table))
-    figure, axes = plt.subplots(figsize=(7, 1.5 + 0.42 * len(table)), layout="constrained")
+    figure = Figure(figsize=(7, 1.5 + 0.42 * len(table)), layout="constrained")
+    axes = figure.subplots()
     axes.hlines(rows, low, high, color=BLUE, linewidth=2.5, alpha=0.6)
     axes.plot(value, rows, "o", color=BLUE, markersize=7)
     axes.plot(par, rows, "|", color=GREY, markersize=18, markeredgewidth=2, label="par")
@@ -54,5 +52,4 @@ def draw_intervals(
     axes.spines[["top", "right", "left"]].set_visible(False)
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
-    plt.close(figure)
     write_whole(path, buffer.getvalue())

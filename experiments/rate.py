@@ -17,12 +17,17 @@ from experiments.store import GAMES, append_games, keep_settings, locked, recove
 from experiments.tournament import play_games
 
 
-def run_rating(plan: Plan, folder: Path, workers: int, console: Console) -> Report:
+def run_rating(
+    plan: Plan, folder: Path, workers: int = 1, console: Console | None = None
+) -> Report:
     """Play what is left of a plan, each game on disk as soon as it ends, and write its report.
 
+    workers: processes. console: where to tell how it goes; by default nowhere.
     Raises RunError when the agents cannot be built or the folder is in use or holds another run.
     """
     check_agents(plan.specs)
+    if console is None:
+        console = Console(quiet=True, force_jupyter=False)  # in Jupyter a bar needs ipywidgets
     console.print(f"Run folder: {folder}")
     with locked(folder):
         keep_settings(folder, {**plan.settings(), "files": file_hashes(plan.specs)})

@@ -57,7 +57,9 @@ def test_equal_agents_score_par() -> None:
 def test_wilson_interval() -> None:
     low, high = Score("a", 100, 25, 0, 0).interval()
     assert (round(low, 4), round(high, 4)) == (0.1755, 0.3430)
-    assert Score("a", 10, 0, 0, 0).interval()[0] == pytest.approx(0)
+    for games in range(1, 200):  # a limit on the wrong side would make a bar of negative length
+        assert Score("a", games, 0, 0, 0).interval()[0] == 0
+        assert Score("a", games, games, 0, 0).interval()[1] == 1
 
 
 def test_an_agent_that_chooses_wrongly_is_named() -> None:

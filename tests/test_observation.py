@@ -11,7 +11,7 @@ from busenv import EDITIONS, Game, Phase, load_board
 from busenv.batch import Batch
 from busenv.board import make_board
 from busenv.core import playout
-from busenv.observation import ObservationLayout, observe
+from busenv.observation import ObservationLayout, look, observe
 from tests.play import STYLES, choose
 from tests.rebuild import rebuild
 from tests.worlds import random_board, random_rules
@@ -210,3 +210,13 @@ def test_unlimited_markers_and_five_players_fit() -> None:
     row = observe(game)
     assert LAYOUT.part(row, "players.line_unlimited")[:, 0].tolist() == [1] * 5
     assert row.dtype == np.uint8
+
+
+def test_a_batch_is_looked_at_as_its_games_are() -> None:
+    games = [game.clone() for game in random_positions(2)][::9]
+    rows, masks = look(np.concatenate([game.arrays()[0] for game in games]), CITY)
+    for game, row, mask in zip(games, rows, masks, strict=True):
+        assert (row == observe(game)).all()
+        assert (mask == game.action_mask()).all()
+    with pytest.raises(ValueError, match="not begun"):
+        look(np.zeros_like(games[0].arrays()[0]), CITY)

@@ -83,7 +83,7 @@ def test_a_killed_run_goes_on_and_loses_nothing(tmp_path: Path) -> None:
 def test_a_half_written_tail_is_dropped(
     tmp_path: Path, small_games: list[dict[str, Any]], capsys: pytest.CaptureFixture
 ) -> None:
-    run_rating(SMALL, tmp_path, 1, quiet())
+    run_rating(SMALL, tmp_path)
     whole = (tmp_path / GAMES).read_bytes()
     for cut in (1, 300):
         (tmp_path / GAMES).write_bytes(whole[:-cut])

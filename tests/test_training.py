@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import matplotlib
+import pandas as pd
 import pytest
 import torch
 from rich.console import Console
@@ -12,6 +14,7 @@ from rich.console import Console
 from agents import make_agent
 from experiments import cli, networks, throughput, training
 from experiments.curve import CurvePoint, draw_curve, read_curve, write_curve
+from experiments.pictures import draw_intervals
 from experiments.throughput import Stopwatch, seat_training, usual_training
 from experiments.training import run_training
 from tests.test_runs import SMALL
@@ -58,6 +61,18 @@ def test_curves_are_kept(tmp_path: Path) -> None:
     assert read_curve(tmp_path / "none.csv") == []
     draw_curve(tmp_path / "curve.png", curve, "title", "note")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_leave_the_backend_of_the_caller_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(matplotlib.rcParams, "backend", "svg")  # as a notebook has its own
+    table = pd.DataFrame([[0.5, 0.4, 0.6, 0.25]], index=["ppo"])
+    draw_intervals(tmp_path / "wins.png", table, "title", "note", share=True)
+    draw_curve(tmp_path / "curve.png", [CurvePoint(0.0, 0, {"random": 0.25})], "title", "note")
+    for name in ("wins.png", "curve.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert matplotlib.get_backend() == "svg"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from busenv.core.cache import kernel
 from busenv.core.layout import GAME, MAX_PLAYERS, OVER
 from busenv.core.legal import legal_bits, random_action
 from busenv.core.step import step
+from busenv.observation import look
 from busenv.rewards import reward_kind
 from busenv.rules import as_rules
 
@@ -85,7 +86,6 @@ class Table:
         self.games = np.zeros(len(players), GAME)
         self.totals = np.zeros((len(players), MAX_PLAYERS))
         self._kind, self._unit = reward_kind(reward), unit
-        self._bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
         for count in np.unique(players):
             which = np.flatnonzero(players == count)
             fresh = np.zeros(len(which), GAME)
@@ -102,12 +102,7 @@ class Table:
 
     def look(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the deciding seats of some games see, uint8, and what is legal, bool."""
-        games = self.games[which]
-        rows = np.empty((len(which), playout.observation_size(self.board.array)), np.uint8)
-        masks = np.empty((len(which), self.board.num_actions), np.bool_)
-        playout.observe_seats(games, self.board.array, self.seats(which), rows)
-        playout.legal_bytes(games, self.board.array, self._bits, masks)
-        return rows, masks
+        return look(self.games[which], self.board)
 
     def step(self, which: np.ndarray, actions: np.ndarray) -> None:
         """Take one decision in some games, and all forced ones after it."""
