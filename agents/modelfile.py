@@ -78,6 +78,22 @@ def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any
     return network.eval().requires_grad_(False), card
 
 
+def model_path(name: str) -> Path:
+    """Where a model is: a path that ends in .safetensors, or the name of a shipped model.
+
+    FileNotFoundError names the shipped ones.
+    """
+    path = Path(name)
+    if path.suffix == WEIGHTS:
+        return path
+    if name not in shipped_models():
+        raise FileNotFoundError(
+            f"no model {name!r}; allowed: a path that ends in {WEIGHTS}, or one of the "
+            f"package's: {', '.join(shipped_models()) or 'none'}"
+        )
+    return SHIPPED / f"{name}{WEIGHTS}"
+
+
 def load_policy_agent(
     name: str,
     seed: int = 0,
@@ -90,15 +106,7 @@ def load_policy_agent(
     temperature: by default what the card says.
     """
     loaded = as_board(board)
-    path = Path(name)
-    if path.suffix != WEIGHTS:
-        path = SHIPPED / f"{name}{WEIGHTS}"
-        if name not in shipped_models():
-            raise FileNotFoundError(
-                f"no model {name!r}; allowed: a path that ends in {WEIGHTS}, or one of the "
-                f"package's: {', '.join(shipped_models()) or 'none'}"
-            )
-    network, card = load_model(path, loaded)
+    network, card = load_model(model_path(name), loaded)
     if temperature is None:
         temperature = float(card.get("temperature", 1.0))
     return PolicyAgent(network, loaded, spec or f"ppo:{name}", seed, temperature)

@@ -150,7 +150,15 @@ def test_seating_keeps_a_seat_for_the_learner() -> None:
     there = np.arange(5) < players[:, None]
     assert ((sitting == 0) & there).any(axis=1).all()
     assert set(sitting.flatten().tolist()) == {0, 1, 2}
-    assert 0.2 < (sitting[there] > 0).mean() < 0.4
+    alone = ((sitting == 0) & there).sum(axis=1) == 1
+    assert 0.4 < alone.mean() < 0.7
+    others = [
+        set(row[seats & (row > 0)].tolist()) for row, seats in zip(sitting, there, strict=True)
+    ]
+    copies = np.array([len(kinds) == 1 for kinds in others])
+    assert (alone & copies).mean() > 0.4
+    assert (alone & copies & (sitting.max(axis=1, where=there, initial=0) == 2)).mean() > 0.15
+    assert not seating(players, 2, 0.0, np.random.default_rng(0)).any()
     assert not seating(players, 0, 0.4, np.random.default_rng(0)).any()
     learner = seating(players, 1, 1.0, np.random.default_rng(0)) == 0
     assert ((learner & there).sum(axis=1) == 1).all()

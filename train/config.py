@@ -33,7 +33,8 @@ class Config:
     A run ends after so many `seconds`, or after so many `decisions` learned from: one of the two is
     given. With `decisions`, the same seed and device and one thread give the same parameters.
 
-    network, width: see `agents.network`. players: how many play, drawn evenly for each game.
+    network, width: see `agents.network`. start: a model whose weights to begin with; "" for fresh
+        ones. players: how many play, drawn evenly for each game.
     reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
     games: whole games of a rollout. learning_rate: of PPO; falls linearly to a twentieth.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
@@ -49,6 +50,7 @@ class Config:
 
     network: str = "mlp"
     width: int = 256
+    start: str = ""
     players: tuple[int, ...] = (4,)
     rules: str = "capstone-2024"
     reward: str = "margin"

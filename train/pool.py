@@ -14,7 +14,7 @@ from agents.modelfile import load_model, save_model
 from agents.policy import PolicyAgent
 from busenv import Board
 
-AT_ONCE = 2  # different opponents in one rollout
+ALONE = 0.4  # share of games in which a learner's seat has copies of one opponent around it
 EASY = 0.05  # weight of an opponent that always loses, where one that always wins has 1
 MEMORY = 0.8  # of a score when a new one comes in
 
@@ -40,13 +40,15 @@ class Pool:
         self._folder, self._board, self._limit = folder, board, limit
 
     def draw(self, rng: np.random.Generator) -> list[Member]:
-        """Some different members, reseeded."""
-        weights = np.array([EASY + (1 - EASY) * (1 - m.score) ** 2 for m in self.members])
-        count = min(AT_ONCE, len(weights))
-        chosen = rng.choice(len(weights), count, replace=False, p=weights / weights.sum())
-        for i in chosen:
-            self.members[i].agent.reset(int(rng.integers(2**62)))
-        return [self.members[i] for i in chosen]
+        """Two different members, reseeded: a bot and a past self if there are both."""
+        bots, past = self.members[: self._bots], self.members[self._bots :]
+        if bots and past:
+            chosen = _hard(bots, 1, rng) + _hard(past, 1, rng)
+        else:
+            chosen = _hard(self.members, min(2, len(self.members)), rng)
+        for member in chosen:
+            member.agent.reset(int(rng.integers(2**62)))
+        return chosen
 
     def keep(self, network: nn.Module, card: dict[str, Any], name: str) -> None:
         """Freeze the learner as it is; when full, drop the past self that loses most."""
@@ -82,6 +84,13 @@ class Pool:
         return self._folder / f"{name}.safetensors"
 
 
+def _hard(members: list[Member], count: int, rng: np.random.Generator) -> list[Member]:
+    """Some different members; those that the learner loses to come up more often."""
+    weights = np.array([EASY + (1 - EASY) * (1 - m.score) ** 2 for m in members])
+    chosen = rng.choice(len(weights), count, replace=False, p=weights / weights.sum())
+    return [members[i] for i in chosen]
+
+
 def update_scores(
     drawn: list[Member], sitting: np.ndarray, places: np.ndarray, players: np.ndarray
 ) -> None:
@@ -106,12 +115,16 @@ def seating(
 ) -> np.ndarray:
     """Who sits where: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
 
-    Each seat is an opponent's with chance `share`, but one of each game is the learner's always.
+    Each seat is an opponent's with chance `share`, but one of each game is the learner's always. In
+    some games all other seats are taken by copies of one opponent, as they are when it is rated: a
+    table of them plays other games than they do among others.
     """
     shape = (len(players), 5)
-    if not opponents:
+    if not opponents or not share:
         return np.zeros(shape, np.int64)
-    taken = rng.random(shape) < share
-    sitting = np.where(taken, rng.integers(1, opponents + 1, shape), 0)
+    who = rng.integers(1, opponents + 1, shape)
+    alone = rng.random(len(players)) < ALONE
+    who[alone] = who[alone, :1]
+    sitting = np.where((rng.random(shape) < share) | alone[:, None], who, 0)
     sitting[np.arange(len(players)), rng.integers(0, players)] = 0
     return sitting

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from agents import make_agent
+from agents.modelfile import load_model, model_path
 from agents.network import build_network
 from agents.policy import PolicyAgent
 from busenv import __version__
@@ -62,7 +63,7 @@ class Run:
         device = config.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
-        network = build_network(config.network, self.board, config.width, config.seed).to(device)
+        network = self._begin().to(device)
         self.ppo = SeatPPO(
             network,
             self.board,
@@ -153,6 +154,20 @@ class Run:
                 "seconds": round(self._seconds, 1),
             },
         }
+
+    def _begin(self) -> torch.nn.Module:
+        """The network that the run starts with."""
+        config = self.config
+        network = build_network(config.network, self.board, config.width, config.seed)
+        if config.start:
+            past, card = load_model(model_path(config.start), self.board)
+            if (card["network"], card["width"]) != (config.network, config.width):
+                raise ValueError(
+                    f"{config.start} holds a network {card['network']!r} of width {card['width']}, "
+                    f"the settings say {config.network!r} of width {config.width}"
+                )
+            network.load_state_dict(past.state_dict())
+        return network
 
     def _go_on(self) -> None:
         state = load_checkpoint(self.folder, self.network, self.ppo.policy.optimizer)
