@@ -2,9 +2,12 @@
 
 Uniform play passes too early and seldom drives. Here every choice is random still, but leans, by a
 table for the selection of actions: to Vrrooomm! when the line can deliver at the coming hour, to
-buses early on, to what still has power, and to passing once two markers are placed. Buildings lean
-to the own line and to what is asked for next. The table follows what the tree search itself chose
-(`python -m experiments.tune leanings`). A choice costs about as much as a uniform one.
+buses early on, to what still has power, and to passing once two markers are placed, yet not before
+a seat has placed as many as in its rounds so far (else every playout hoards, and the search with
+it). Lines lean to where there is most, buildings to the own line and to what is asked for next. The
+table follows what the tree search itself chose (`python -m experiments.tune leanings`), but for
+passing after more than three markers and by that pace. A choice costs about as much as a uniform
+one.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ LEANINGS = np.array(
         [3, 13, 0, 0],  # Clock, 1 when the line could deliver more if it stood still
         [6, 34, 68, 111],  # Vrrooomm!, by what the line could deliver; 0 for a second marker
         [9, 13, 0, 0],  # Starting Player, 1 for the seat that starts already
-        [121, 52, 20, 5],  # passing, by markers placed this round: 2, 3, 4, more
+        [121, 52, 20, 5],  # passing, by markers placed: 2, 3, more; 3 if slower than before
     ]
 )
 
@@ -70,11 +73,9 @@ def reason(g, seat, action, coming):
     if action == ACT_START:
         return 1 if g.start == seat else 0
     if action == PASS:
-        placed = np.int64(g.placed[seat])
-        spent = 20 - np.int64(g.markers[seat]) - placed
-        if placed * (np.int64(g.round) - 1) < spent - np.int64(g.round) // 2:
-            return 3
-        return min(placed - 2, 2)
+        placed, rounds = np.int64(g.placed[seat]), np.int64(g.round) - 1
+        before = np.int64(g.action_markers) - np.int64(g.markers[seat]) - placed
+        return 3 if placed * rounds < before - (rounds + 1) // 2 else min(placed - 2, 2)
     if action == ACT_PASSENGERS and g.supply == 0:
         return 0
     return min(power_of(g, action, g.taken[action]), 3)
@@ -131,7 +132,7 @@ def _lean_split(g, b, noise):
 
 @kernel
 def _draw_of(g, b, action):
-    """How much there is for a line at the intersection that an action extends it to."""
+    """How much an extension of a line reaches anew: passengers, stations, buildings, sites."""
     k = action - np.int64(b.first_street)
     at = np.int64(b.street_ends[k >> 1, 1 - (k & 1)])
     if has(g.reach[g.seat], at):
@@ -140,7 +141,8 @@ def _draw_of(g, b, action):
     found += 2 * np.int64(g.supply > 0 and (at == b.station[0] or at == b.station[1]))
     for hour in range(3):
         found += np.int64(has(g.built[hour], at))
-    return found + np.int64(popcount(b.intersection_sites[at] & g.free_sites & b.zone_sites[g.zone]))
+    open_here = b.intersection_sites[at] & g.free_sites & b.zone_sites[g.zone]
+    return found + np.int64(popcount(open_here))
 
 
 @kernel

@@ -117,7 +117,8 @@ GAME = np.dtype(
         ("final_segment", _B),
         ("last_marker", _B),  # place of the marker laid last among all spaces (SPACE_AT), and whose
         ("last_owner", _B),
-        ("spare", _B, 3),  # fills the last word, so that equal games have equal bytes
+        ("action_markers", _B),  # that each seat began with
+        ("spare", _B, 2),  # fills the last word, so that equal games have equal bytes
     ],
     align=True,
 )

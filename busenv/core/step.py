@@ -91,6 +91,7 @@ def new_game(g, b, rules, first):
     g.open = 0
     g.clock = 0
     g.clock_stones = rules.time_stones
+    g.action_markers = rules.action_markers
     g.supply = rules.passengers - rules.start_passengers
     g.zone = 0
     g.max_buses = 1
