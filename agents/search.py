@@ -67,7 +67,6 @@ class Settings(NamedTuple):
     win_share: float = 0.6
     margin_width: float = 12.0
     noise: float = 0.1
-    glance: float = 0.0
 
 
 class Tree(NamedTuple):
@@ -220,20 +219,12 @@ def _descend(tree, b, weights, settings, room, result, chances):
 def simulate(tree, board, weights, settings, room, simulations):
     """Run simulations from the root, a game that is not over."""
     result, chances = np.zeros(MAX_PLAYERS), np.zeros(MAX_PLAYERS)
-    glance = np.zeros(MAX_PLAYERS)
     for _ in range(simulations):
         depth = _descend(tree, board[0], weights, settings, room, result, chances)
         tree.noise[0] += GOLDEN
-        if settings.glance > 0.0:
-            appraise(room.ahead[0], board[0], weights, room)
-            _judge(room.ahead[0], settings, room.odds, glance, chances)
-        over = room.ahead[0].phase == OVER
         play_on(room.ahead[0], board[0], settings.rounds, mix(tree.noise[0]))
         appraise(room.ahead[0], board[0], weights, room)
         _judge(room.ahead[0], settings, room.odds, result, chances)
-        if settings.glance > 0.0 and not over:
-            for seat in range(MAX_PLAYERS):
-                result[seat] += settings.glance * (glance[seat] - result[seat])
         for k in range(depth):
             node, edge = tree.nodes[tree.path[k, 0]], tree.edges[tree.path[k, 1]]
             node.visits += 1
@@ -250,6 +241,32 @@ def plant(tree, game):
     tree.used[:] = 0
     tree.wins[:] = 0.0
     _add_node(tree, game[0])
+
+
+@kernel
+def most_visited(tree):
+    """The action of the root that was taken most; of equals the first."""
+    root = tree.nodes[0]
+    best = np.int64(root.first)
+    for k in range(root.first, root.first + root.edges):
+        if tree.edges[k].visits > tree.edges[best].visits:
+            best = np.int64(k)
+    return np.int64(tree.edges[best].action)
+
+
+@kernel
+def search_each(tree, games, board, weights, settings, room, simulations, seeds, actions):
+    """Search many games, one after the other; what is taken most into `actions`, int64, (N,).
+
+    seeds: uint64, (N,), of the random streams. A single legal action is taken without a search.
+    """
+    for i in range(len(games)):
+        plant(tree, games[i : i + 1])
+        tree.noise[0] = seeds[i]
+        simulate(tree, board, weights, settings, room, 1)
+        if tree.nodes[0].edges > 1:
+            simulate(tree, board, weights, settings, room, simulations - 1)
+        actions[i] = most_visited(tree)
 
 
 @kernel

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
 from agents.base import Agent
 from agents.outlook import WEIGHTS, make_room
-from agents.search import Settings, Tree, behind, make_tree, plant, simulate, transplant
+from agents.search import (
+    Settings,
+    Tree,
+    behind,
+    make_tree,
+    plant,
+    search_each,
+    simulate,
+    transplant,
+)
 from busenv import Board, Game
 from busenv.checks import check_games, check_seed
 from busenv.core.bits import seeded
@@ -77,13 +88,46 @@ class UctAgent(Agent):
         return max(self._visits(), key=lambda pair: pair[1])[0]
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """As `Agent.choose` says. Simulations are not shared here: each thread searches games of
+        its own, and what is chosen does not depend on how many threads there are."""
         check_games(games, board)
+        self._history = None
         actions = np.zeros(len(games), np.int64)
-        for i in range(len(games)):
-            self._history = None
-            self._grow(games[i : i + 1], board, None)
-            actions[i] = max(self._visits(), key=lambda pair: pair[1])[0]
+        if self._seconds is not None:
+            for i in range(len(games)):
+                self._grow(games[i : i + 1], board, None)
+                actions[i] = max(self._visits(), key=lambda pair: pair[1])[0]
+            return actions
+        seeds = np.array(
+            [seeded(np.uint64(self._seed), self._decisions + i) for i in range(len(games))]
+        )
+        self._decisions += len(games)
+        self._on_threads(self._search_share, games, board, seeds, actions)
         return actions
+
+    def _search_share(
+        self, number: int, games: np.ndarray, board: Board, seeds: np.ndarray, actions: np.ndarray
+    ) -> None:
+        """Search the games of a thread, and put what it chooses into `actions`."""
+        share = slice(number, None, self._threads)
+        found = actions[share].copy()
+        search_each(
+            self._trees[number], games[share].copy(), board.array, self._weights, self._settings,
+            make_room(board.num_actions), self._simulations, seeds[share].copy(), found,
+        )  # fmt: skip
+        actions[share] = found
+
+    def _on_threads(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Call work(number, *arguments) on each thread, the first on this one."""
+        if not self._trees:
+            self._make_trees()
+        waiting = []
+        for number in range(1, self._threads):
+            assert self._pool is not None
+            waiting.append(self._pool.submit(work, number, *arguments))
+        work(0, *arguments)
+        for future in waiting:
+            future.result()
 
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
         """Each seat's chance to win, and the legal actions with their shares of the visits."""
@@ -104,21 +148,13 @@ class UctAgent(Agent):
 
     def _grow(self, games: np.ndarray, board: Board, moves: list[int] | None) -> None:
         """Search from one position. moves: that led to it from the roots; None: begin anew."""
-        if not self._trees:
-            self._make_trees()
         self._decisions += 1
-        waiting = []
-        for number in range(1, self._threads):
-            assert self._pool is not None
-            waiting.append(self._pool.submit(self._run, number, games, board, moves))
-        self._run(0, games, board, moves)
-        for future in waiting:
-            future.result()
+        self._on_threads(self._run, games, board, moves)
 
     def _make_trees(self) -> None:
         size = MAX_NODES
         if self._simulations is not None:
-            size = min(int(SEARCHES * self._simulations / self._threads) + 64, MAX_NODES)
+            size = min(int(SEARCHES * self._simulations) + 64, MAX_NODES)
         for _ in range(self._threads):
             self._trees.append(make_tree(size, EDGES * size + 512))
             self._spare.append(make_tree(size, EDGES * size + 512))

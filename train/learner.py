@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import torch
@@ -90,7 +91,7 @@ class SeatPPO(MaskablePPO):
         self._current_progress_remaining = 1 - progress
         if imitation:
             update_learning_rate(self.policy.optimizer, IMITATION_RATE)
-            batches = rollout.get(IMITATION_BATCH)
+            batches = chain(*(rollout.get(IMITATION_BATCH) for _ in range(self.n_epochs)))
             return imitate(self.policy, batches, self.vf_coef, self.max_grad_norm)
         self.rollout_buffer = rollout  # type: ignore[assignment]
         self.train()
@@ -103,7 +104,7 @@ def imitate(
     value_weight: float,
     max_grad_norm: float,
 ) -> dict[str, float]:
-    """One pass over a teacher's actions, by cross-entropy, while values learn the returns."""
+    """Follow a teacher's actions, by cross-entropy, while values learn the returns."""
     found = []
     for batch in batches:
         values, log_prob, entropy = policy.evaluate_actions(
