@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -28,10 +28,12 @@ class Sheet:
     rows: list[list[str]]
 
     def show(self, console: Console) -> None:
-        """Print it; as Text, since an agent's name may hold brackets, which rich would read."""
+        """Print it; as Text, since an agent's name may hold brackets, which rich would read. Long
+        names, such as of a model's file, go on in the next line; figures stay whole."""
         table = Table(title=Text(self.title))
         for column, name in enumerate(self.header):
-            table.add_column(Text(name), justify="right" if column else "left", no_wrap=not column)
+            justify: JustifyMethod = "right" if column else "left"
+            table.add_column(Text(name), justify=justify, no_wrap=column > 0, overflow="fold")
         for row in self.rows:
             table.add_row(*map(Text, row))
         console.print(table)

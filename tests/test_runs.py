@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from agents.modelfile import save_model
 from agents.network import build_network
 from busenv import load_board
 from experiments import cli
@@ -77,6 +78,19 @@ def test_a_run_is_repeatable_and_goes_on_as_it_would_have(tmp_path: Path) -> Non
     other = Run(SMALL.changed({"seed": 1}), tmp_path / "other")
     other.step()
     assert not same(fresh, parameters(other))
+
+
+def test_a_run_begins_with_a_model(tmp_path: Path) -> None:
+    first = Run(SMALL, tmp_path / "first")
+    first.step()
+    save_model(first.network, first.board, tmp_path / "model.safetensors", first.card())
+    start = str(tmp_path / "model.safetensors")
+    second = Run(SMALL.changed({"start": start}), tmp_path / "second")
+    assert same(parameters(first), parameters(second))
+    with pytest.raises(ValueError, match="width 8, the settings say 'mlp' of width 32"):
+        Run(SMALL.changed({"start": start, "width": 32}), tmp_path / "third")
+    with pytest.raises(FileNotFoundError, match=r"none\.json"):
+        Run(SMALL.changed({"start": str(tmp_path / "none.safetensors")}), tmp_path / "fourth")
 
 
 def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:

@@ -166,6 +166,24 @@ def test_search_keeps_its_tree() -> None:
     assert agent._trees[0].nodes["visits"][0] == 200
 
 
+def test_searches_of_many_games_do_not_depend_on_threads() -> None:
+    games, rng = [], random.Random(6)
+    for seed in range(30):
+        game = Game(4, seed=seed)
+        for _ in range(rng.randrange(90)):
+            game.step(rng.choice(game.legal_actions()))
+        games.append(game)
+    batch = np.concatenate([game.arrays()[0] for game in games])
+    found = []
+    for spec in ("uct:40", "uct@2:40", "uct@3:40"):
+        agent = make_agent(spec, seed=5)
+        found.append(agent.choose(batch, CITY).tolist())
+        agent.close()
+    assert found[0] == found[1] == found[2]
+    assert all(action in game.legal_actions() for game, action in zip(games, found[0], strict=True))
+    assert make_agent("uct:40", seed=6).choose(batch, CITY).tolist() != found[0]
+
+
 def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.uct.make_tree", lambda nodes, edges: make_tree(10, 90))
     agent, game = UctAgent(200, seed=1), Game(4, seed=3)
