@@ -78,7 +78,8 @@ class Batch:
         self.rewards = np.zeros((num_games, MAX_PLAYERS), np.float32)
         self.over = np.zeros(num_games, np.bool_)
         self._rows = np.zeros((2, num_games, size), np.uint8)
-        self._turn = 0
+        self._turn = np.zeros(1, np.int64)
+        self._actions = np.zeros(num_games, np.int64)
         self._streams = np.zeros(num_games, np.uint64)
         self._episodes = np.zeros(num_games, np.int64)
         self._plies = np.zeros(num_games, np.int64)
@@ -88,14 +89,16 @@ class Batch:
         self._bits = np.zeros((threads, (actions + 63) // 64), np.uint64)
         self._ahead = np.zeros((threads, 1), GAME)
         self._before = np.zeros((threads, 2, MAX_PLAYERS), np.float64)
-        self._claimed = np.zeros(1, np.int64)  # games that some thread has taken on in this step
+        # Games of this step that a thread has taken on, and those done; 64 bytes apart, since all
+        # threads write them. Then a row for each thread, 1 while it helps.
+        self._shared = np.zeros((2 + threads, 8), np.int64)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
 
     @property
     def observations(self) -> np.ndarray:
         """What the deciding seats see: uint8, (N, size)."""
-        return self._rows[self._turn]
+        return self._rows[self._turn[0]]
 
     def reset(self, seed: int) -> None:
         """Begin every game anew from a seed."""
@@ -104,7 +107,7 @@ class Batch:
         self._plies[:] = 0
         self.over[:] = False
         self.rewards[:] = 0
-        self._turn = 0
+        self._turn[0] = 0
         batch.begin_all(
             self.games,
             self.board.array,
@@ -141,27 +144,32 @@ class Batch:
         if wrong >= 0:
             raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
         before = self.games.copy() if self._reward else None
-        self._turn = 1 - self._turn
-        self._claimed[:] = 0
-        others = range(1, len(self._bits))
-        waiting = [self._workers().submit(self._advance, thread, chosen) for thread in others]
-        self._advance(0, chosen)
-        for future in waiting:
-            while not future.done():  # soon; to be woken would take longer than the rest does
-                time.sleep(0)
-            future.result()
+        self._actions[:] = chosen
+        self._turn[0] = 1 - self._turn[0]
+        claimed, finished = self._shared[:2]
+        batch.open_step(claimed, finished)
+        for thread in range(1, len(self._bits)):
+            self._call(thread)
+        batch.advance(*self._step_arguments(), *self._own(0))
+        while not batch.wait_for(finished, len(self.games)):
+            time.sleep(0)  # another thread may need this core to finish
         if self._reward and before is not None:
             self._pay(before)
 
-    def _workers(self) -> ThreadPoolExecutor:
-        """The threads; made anew in a forked process, where they would be missing."""
-        if self._pool is None or self._pool_process != os.getpid():
+    def _call(self, thread: int) -> None:
+        """Have a thread help with this step and those that follow soon, unless it does already."""
+        if self._pool is None or self._pool_process != os.getpid():  # a forked process has none
             self._pool, self._pool_process = ThreadPoolExecutor(len(self._bits) - 1), os.getpid()
-        return self._pool
+            self._shared[2:] = 0
+        present = self._shared[2 + thread]
+        if not present[0]:
+            present[0] = 1
+            self._pool.submit(batch.help_on, self._step_arguments(), self._own(thread), present)
 
-    def _advance(self, thread: int, actions: np.ndarray) -> None:
-        """Step games until all of them are claimed, by this thread or by others."""
-        batch.advance(
+    def _step_arguments(self) -> tuple[Any, ...]:
+        """What all threads share of what `batch.advance` takes."""
+        claimed, finished = self._shared[:2]
+        return (
             self.games,
             self.board.array,
             self._rules,
@@ -173,18 +181,21 @@ class Batch:
             self._painted,
             self._kind,
             self._same_step,
-            actions,
+            self._actions,
             self.seats,
             self.rewards,
             self.over,
-            self._rows[self._turn],
+            self._rows,
+            self._turn,
             self.masks,
             self.finals,
-            self._claimed,
-            self._bits[thread],
-            self._ahead[thread],
-            self._before[thread],
+            claimed,
+            finished,
         )
+
+    def _own(self, thread: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A thread's own room, for `batch.advance`."""
+        return self._bits[thread], self._ahead[thread], self._before[thread]
 
     def _pay(self, before: np.ndarray) -> None:
         """Have the caller's function pay; games that began anew pay nothing."""
@@ -195,7 +206,7 @@ class Batch:
         self.rewards[before["phase"] == OVER] = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pool": None}
+        return {**self.__dict__, "_pool": None, "_shared": np.zeros_like(self._shared)}
 
 
 def _bots(

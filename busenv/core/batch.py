@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import GOLDEN, below, fetch_add, mix, seeded
+from busenv.core.bits import GOLDEN, below, exchange, fetch_add, mix, seeded
 from busenv.core.bots import GREEDY, greedy_action
 from busenv.core.cache import kernel
 from busenv.core.layout import MAX_PLAYERS, OVER
@@ -18,6 +18,7 @@ from busenv.core.step import new_game, step
 # Kinds of reward (busenv.rewards). PAY_NOTHING leaves paying to the caller.
 PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES, PAY_SHAPED, PAY_NOTHING = range(6)
 SHARE = 32  # games that a thread claims at once
+PATIENCE = 20_000  # looks for the next step before a helping thread leaves, about 0.1 ms
 SHAPING = 0.1  # weight of the margin in the potential of PAY_SHAPED
 
 
@@ -162,9 +163,11 @@ def advance(
     rewards,
     over,
     rows,
+    turn,
     masks,
     last,
     claimed,
+    finished,
     bits,
     scratch,
     before,
@@ -175,16 +178,20 @@ def advance(
     until one without is to. A game that was over begins anew instead (its action is ignored, its
     rewards are 0); with `same_step` it does so at once after its last decision. `rewards` (float32,
     one row a game, by seat) and `over` tell of this decision and those of bots after it, `seats`,
-    `rows` and `masks` of the next one. `last` keeps the final state of each game that ended.
+    `rows[turn[0]]` and `masks` of the next one. `last` keeps the final state of each game that
+    ended.
 
     Several threads may call this for the same step: each claims SHARE games after another until
-    none is left. `claimed` (int64, one, 0 at first) counts them; `bits`, `scratch` (GAME, one) and
-    `before` (float64, 2 by 5) are a thread's own room to work in.
+    none is left. `claimed` and `finished` (int64, one, 0 at first) count them; `bits`, `scratch`
+    (GAME, one) and `before` (float64, 2 by 5) are a thread's own room to work in. What a step is
+    about (`actions`, `turn`) must be in place before `claimed` is 0: a thread that claims the last
+    games of one step may find that it has claimed the first of the next.
     """
     number = games.shape[0]
     begun = fetch_add(claimed, SHARE)
     while begun < number:
-        for i in range(begun, min(begun + SHARE, number)):
+        end, seen = min(begun + SHARE, number), rows[turn[0]]
+        for i in range(begun, end):
             g = games[i]
             fresh = g.phase == OVER
             rewards[i, :] = 0.0
@@ -201,9 +208,45 @@ def advance(
                 episodes[i] += 1
                 begin(g, board[0], rules, streams[i], episodes[i], painted[i])
                 plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
-            _look(g, board[0], bits, scenes[i], painted[i], rows[i], masks[i])
+            _look(g, board[0], bits, scenes[i], painted[i], seen[i], masks[i])
             seats[i] = g.seat
+        fetch_add(finished, end - begun)
         begun = fetch_add(claimed, SHARE)
+
+
+@kernel
+def open_step(claimed, finished):
+    """Let threads claim the games of a step."""
+    exchange(finished, 0)
+    exchange(claimed, 0)
+
+
+@kernel
+def help_on(step_arguments, own, present):
+    """Help with one step after another, until none has come for a while.
+
+    step_arguments, own: what `advance` takes. present: int64, one, 1; 0 when this ends.
+
+    To be woken takes a thread a good part of the time of a step, hence the wait. Nobody relies on
+    it: a step that begins as this ends is done by the others.
+    """
+    games, claimed = step_arguments[0], step_arguments[-2]
+    looks = 0
+    while looks < PATIENCE:
+        if fetch_add(claimed, 0) < games.shape[0]:
+            advance(*step_arguments, *own)
+            looks = 0
+        looks += 1
+    exchange(present, 0)
+
+
+@kernel
+def wait_for(finished, number):
+    """Wait until so many games are finished, for a while; whether they are."""
+    looks = 0
+    while looks < PATIENCE and fetch_add(finished, 0) < number:
+        looks += 1
+    return looks < PATIENCE
 
 
 @kernel

@@ -110,17 +110,23 @@ def clear_bytes(typingctx: Any, array: Any, first: Any, count: Any) -> Any:
     return types.void(array, types.int64, types.int64), codegen
 
 
-@intrinsic
-def fetch_add(typingctx: Any, array: Any, amount: Any) -> Any:
-    """Add to the first number of an int64 array, undivided by other threads; what it was before."""
+def _atomic(name: str) -> Any:
+    """An intrinsic that changes the first number of an int64 array, undivided by other threads."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = make_array(signature.args[0])(context, builder, args[0]).data
-        return builder.atomic_rmw("add", place, args[1], "seq_cst")
+    def operation(typingctx: Any, array: Any, amount: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            place = make_array(signature.args[0])(context, builder, args[0]).data
+            return builder.atomic_rmw(name, place, args[1], "seq_cst")
 
-    if not (isinstance(array, types.Array) and array.dtype == types.int64):
-        raise TypingError(f"an array of int64 is needed, not {array}")
-    return types.int64(array, types.int64), codegen
+        if not (isinstance(array, types.Array) and array.dtype == types.int64):
+            raise TypingError(f"an array of int64 is needed, not {array}")
+        return types.int64(array, types.int64), codegen
+
+    return intrinsic(operation)
+
+
+fetch_add = _atomic("add")  # (array, amount): what the number was before
+exchange = _atomic("xchg")  # (array, number): likewise
 
 
 @kernel
