@@ -158,20 +158,27 @@ PRESETS = {
         rate_every=240.0,
         rate_games=400,
     ),
-    # The agent that is shipped: hours; repeatable with one thread.
+    # Hours; repeatable. The shipped agent was made in stages like this one, which its card names.
     "full": Config(
         players=(3, 4, 5),
-        games=128,
-        batch_size=4096,
-        gamma=0.995,
+        reward="shaped",
+        reward_unit=1.0,
+        gamma=0.999,
         gae_lambda=0.95,
+        games=256,
+        learning_rate=3e-4,
+        entropy=0.01,
         warm_share=0.03,
+        opponent_share=1.0,
+        bots=("greedy", "planner", "uct@2:40"),
         pool=24,
         keep_every=40,
         seconds=None,
-        decisions=25_000_000,
+        decisions=16_000_000,
+        rated=("greedy", "planner", "uct:100"),
         rate_every=600.0,
         rate_games=400,
+        threads=1,
     ),
 }
 
