@@ -217,7 +217,7 @@ def _note(game: Game, table: Position, seat: int) -> str:
         return "to move"
     left = min(table.power, table.supply) if game.phase == Phase.PASSENGERS else table.power
     words = f"to move: {left} {LEFT_WORDS[game.phase][left != 1]} to go"
-    return words + (", one with a passenger" if game.phase == Phase.SET_DOWN else "")
+    return words + (", a passenger on board" if game.phase == Phase.SET_DOWN else "")
 
 
 def ring_player(seat: int) -> str:
