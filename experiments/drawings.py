@@ -26,7 +26,7 @@ MOMENTS = {  # name of the picture: decisions made by then
 
 
 def play_game() -> Game:
-    """The game that the pictures show, played to its end by four copies of a search."""
+    """A game of four copies of a search; the recorded one came out of an older search."""
     game, agent = Game(PLAYERS, seed=SEED), make_agent(AGENT)
     agent.reset(SEED)
     while not game.is_over:
