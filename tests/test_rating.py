@@ -194,6 +194,26 @@ def test_agents_that_fail_forfeit(fault: str, why: str, monkeypatch: pytest.Monk
     assert table.loc[fault, "won"] == 0
 
 
+class SlowToBegin(Faulty):
+    """Plays at random; takes long over the first decision of all, as one that compiles does."""
+
+    slow = True
+
+    def choose(self, games: np.ndarray, board: Any) -> np.ndarray:
+        if SlowToBegin.slow:
+            time.sleep(0.5)
+            SlowToBegin.slow = False
+        return self.inner.choose(games, board)
+
+
+def test_what_is_compiled_at_first_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tournament, "make_agent", SlowToBegin)
+    game = play_game(Plan(("slow to begin",) * 3, players=3, games=16), 0)
+    assert not SlowToBegin.slow
+    assert sum(game["seconds"]) < 0.5
+    assert sum(game["decisions"]) == len(game["record"]["actions"])
+
+
 def test_finished_games_are_kept_whole(small_games: list[dict[str, Any]]) -> None:
     for game in small_games[:9]:
         replayed = Game.from_record(Record.from_dict(game["record"]))

@@ -184,7 +184,10 @@ PRESETS = {
 
 
 def read_config(source: str) -> Config:
-    """A preset by its name, or a JSON file with fields that differ from those of "quick"."""
+    """A preset by its name, or a JSON file with fields that differ from those of "quick".
+
+    ValueError when it is neither or holds a wrong field, OSError when the file cannot be read.
+    """
     if source in PRESETS:
         return PRESETS[source]
     path = Path(source)
@@ -200,7 +203,10 @@ def read_config(source: str) -> Config:
 
 
 def parse_settings(words: list[str]) -> dict[str, Any]:
-    """Settings from words such as `seconds=60`; tuples are written with commas."""
+    """Settings from words such as `seconds=60`; tuples are written with commas.
+
+    ValueError names a word that is no setting.
+    """
     settings: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
