@@ -195,22 +195,20 @@ def test_agents_that_fail_forfeit(fault: str, why: str, monkeypatch: pytest.Monk
 
 
 class SlowToBegin(Faulty):
-    """Plays at random; takes long over the first decision of all, as one that compiles does."""
+    """Plays at random; takes 1000 s over its first decision of all and 1 s over the others."""
 
-    slow = True
+    clock = 0.0
 
     def choose(self, games: np.ndarray, board: Any) -> np.ndarray:
-        if SlowToBegin.slow:
-            time.sleep(0.5)
-            SlowToBegin.slow = False
+        SlowToBegin.clock += 1 if SlowToBegin.clock else 1000
         return self.inner.choose(games, board)
 
 
 def test_what_is_compiled_at_first_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tournament, "make_agent", SlowToBegin)
+    monkeypatch.setattr(tournament.time, "perf_counter", lambda: SlowToBegin.clock)
     game = play_game(Plan(("slow to begin",) * 3, players=3, games=16), 0)
-    assert not SlowToBegin.slow
-    assert sum(game["seconds"]) < 0.5
+    assert sum(game["seconds"]) == sum(game["decisions"]) - 1
     assert sum(game["decisions"]) == len(game["record"]["actions"])
 
 
