@@ -35,11 +35,15 @@ class Agent(ABC):
 
         games: (N,) GAME records (busenv.core.layout), not to be changed. Returns int64, (N,).
         `busenv.observation.look` tells what is seen and legal there. Implementations that call
-        kernels themselves call `busenv.checks.check_games` first: kernels trust their input.
+        kernels themselves call `busenv.checks.check_games` first, which raises ValueError for games
+        of another board: kernels trust their input.
         """
 
     def act(self, game: Game) -> int:
-        """An action for one game that is not over."""
+        """An action for one game, which is left as it is. ValueError when the game is over.
+
+        AgentError when the agent fails.
+        """
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
         return int(self.choose(game.arrays()[0], game.board)[0])
@@ -47,7 +51,8 @@ class Agent(ABC):
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
         """What the agent makes of a game that is not over.
 
-        Returns each seat's chance to win, and its favourite actions with their shares, best first;
-        either is empty where the agent has no view. Raises ValueError when it has none at all.
+        Returns chances to win by seat, and favourite actions as (id, share), best first; chances
+        and shares 0 to 1. Either list is empty where the agent has no view; ValueError when it has
+        none at all.
         """
         raise ValueError(f"agent {self.name!r} gives no estimates")

@@ -192,7 +192,10 @@ def initialise(network: nn.Module) -> None:
 
 
 def only_legal(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Logits with those of illegal actions so low that a softmax makes their chances 0."""
+    """Logits with those of illegal actions so low that a softmax makes their chances 0.
+
+    logits: float32, masks: bool, both (N, num_actions).
+    """
     return logits.masked_fill(~masks, NEVER)
 
 
@@ -200,7 +203,10 @@ NETWORKS: dict[str, type[nn.Module]] = {"mlp": Mlp, "board": BoardNetwork}
 
 
 def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Module:
-    """A network with fresh weights from a seed."""
+    """A network for a board with fresh weights from a seed. width: of its hidden layers.
+
+    kind: a name in NETWORKS, else ValueError.
+    """
     if kind not in NETWORKS:
         raise ValueError(f"unknown network {kind!r}; allowed: {', '.join(NETWORKS)}")
     with torch.random.fork_rng(devices=[]):

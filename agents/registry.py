@@ -28,7 +28,11 @@ NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 
 
 def make_agent(spec: str, seed: int = 0) -> Agent:
-    """Build an agent from its spec; ValueError says which specs there are."""
+    """Build an agent from its spec (SPECS). seed: 0 to 2**64 - 1, until `reset` gives another.
+
+    ValueError says which specs there are, or what is wrong with this one; FileNotFoundError when
+    there is no such model or program, ModuleNotFoundError when `ppo` finds no torch.
+    """
     if spec == "random":
         return RandomAgent(seed)
     if spec == "greedy":

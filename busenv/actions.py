@@ -25,19 +25,19 @@ from busenv.core.layout import FIRST_BUILD, PASS
 
 
 class Phase(IntEnum):
-    """What is being decided."""
+    """What is being decided, with the rule by which it is."""
 
-    SETUP_BUILDINGS = 0
-    SETUP_FIRST_LINE = 1
-    SETUP_SECOND_LINE = 2
-    SELECT_ACTIONS = 3
-    LINE_EXPANSION = 4
-    PASSENGERS = 5
-    BUILDINGS = 6
-    CLOCK = 7
-    PICK_UP = 8
-    SET_DOWN = 9
-    OVER = 10
+    SETUP_BUILDINGS = 0  # type and site of a first building (R2)
+    SETUP_FIRST_LINE = 1  # any street (R3)
+    SETUP_SECOND_LINE = 2  # a street that the line may grow onto (R3, R8 to R10)
+    SELECT_ACTIONS = 3  # an action to place a marker on, or to pass (R4)
+    LINE_EXPANSION = 4  # a street that the line may grow onto (R8 to R11)
+    PASSENGERS = 5  # how many to the first station (R13)
+    BUILDINGS = 6  # type and site (R14)
+    CLOCK = 7  # advance or stop (R15)
+    PICK_UP = 8  # from which intersection (R17)
+    SET_DOWN = 9  # at which intersection (R17)
+    OVER = 10  # nothing any more (R15, R19)
 
 
 class Action(IntEnum):
@@ -53,7 +53,7 @@ class Action(IntEnum):
 
 
 class Building(IntEnum):
-    """Types of buildings, and where the clock points; time runs house, office, pub, house."""
+    """Types of buildings, and where the clock points; time runs house, office, pub, house (R15)."""
 
     HOUSE = 0
     OFFICE = 1
@@ -85,6 +85,8 @@ def decode(board: Board, action: int) -> Move:
     kind, subject, detail: ("place", Action, 0), ("pass", 0, 0), ("build", site, Building),
     ("grow", street, direction), ("split", passengers to the first station, 0),
     ("clock", 0 advance or 1 stop, 0), ("pick_up", intersection, 0), ("set_down", intersection, 0).
+
+    Raises ValueError when the board has no such id.
     """
     action = operator.index(action)
     if not 0 <= action < board.num_actions:
@@ -111,7 +113,7 @@ def decode(board: Board, action: int) -> Move:
 
 
 def describe_action(board: Board, action: int) -> str:
-    """An action id in the game's words, such as "grow line 14→20"."""
+    """An action id in the game's words, such as "grow line 14→20"; ValueError as `decode`."""
     kind, subject, detail = decode(board, action)
     if kind == "place":
         return f"place marker on {ACTION_WORDS[subject]}"
@@ -134,14 +136,14 @@ def describe_action(board: Board, action: int) -> str:
 
 
 def build(board: Board, site: int, building: Building) -> int:
-    """Id of erecting a building on a site."""
+    """Id of erecting a building on a site; ValueError when there is no such site or type."""
     if not 0 <= site < len(board.sites):
         raise ValueError(f"no site {site}; allowed: 0 to {len(board.sites) - 1}")
     return FIRST_BUILD + 3 * site + Building(building)
 
 
 def grow(board: Board, origin: int, goal: int) -> int:
-    """Id of growing a line from one intersection to a neighbouring one."""
+    """Id of growing a line from an intersection to another; ValueError if no street joins them."""
     for street, ends in enumerate(board.streets):
         if {origin, goal} == set(ends):
             return int(board.array["first_street"][0]) + 2 * street + (ends[0] != origin)

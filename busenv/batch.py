@@ -41,6 +41,8 @@ class Batch:
     same_step: begin a new game in the step that ends one, not in the one after.
     threads: how many share the work of a step. Results do not depend on it.
     first_game: game i of the batch is drawn as game `first_game + i` of the seed, whatever N.
+
+    ValueError says what is allowed instead.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class Batch:
         return self._rows[self._turn[0]]
 
     def reset(self, seed: int) -> None:
-        """Begin every game anew from a seed."""
+        """Begin every game anew from a seed, 0 to 2**64 - 1; ValueError for another."""
         batch.streams_of(np.uint64(check_seed(seed)), self._first_game, self._streams)
         self._episodes[:] = 0
         self._plies[:] = 0

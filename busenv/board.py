@@ -34,7 +34,7 @@ class BoardError(ValueError):
 
 @dataclass(frozen=True)
 class Intersection:
-    """Where streets meet. x and y are drawing coordinates, y down."""
+    """Where streets meet. x and y are drawing coordinates in any unit, y down."""
 
     x: float
     y: float
@@ -44,7 +44,7 @@ class Intersection:
 
 @dataclass(frozen=True)
 class Site:
-    """Where one building may stand. Zones count from 1."""
+    """Where one building may stand (R14): its intersection's id, and its zone, counted from 1."""
 
     intersection: int
     zone: int
@@ -54,6 +54,8 @@ class Site:
 class Board:
     """A checked board. Two boards with equal fingerprints play alike (names and drawing aside).
 
+    An entry's place in `intersections`, `streets` and `sites` is its id. A street holds the ids of
+    its two intersections.
     array: the board for the core, shape (1,), dtype `busenv.core.layout.BOARD`, read-only.
     """
 

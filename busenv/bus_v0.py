@@ -63,6 +63,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
     num_players: 3, 4 or 5. rules, board: as for `busenv.Game`. reward: a name in
     `busenv.rewards.REWARDS`, or a function (see there). render_mode: None, "ansi", "rgb_array" or
     "human" (`busenv.render.modes`).
+
+    ValueError says what is allowed instead; ModuleNotFoundError names what a render mode lacks.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - PettingZoo's own name and form
@@ -111,7 +113,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a game. The seed draws the first player; without one it is drawn anew."""
+        """Begin a game. The seed draws the first player; without one it is drawn anew.
+
+        options: see the top of this module. ValueError when they do not fit the environment.
+        """
         chosen = options or {}
         players = check_players(chosen.get("num_players", self._players))
         if players > self._players:
@@ -144,7 +149,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
             self.render()
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        """What an agent sees, and what it may do if it is to move; fresh arrays."""
+        """What an agent sees, and what it may do if it is to move.
+
+        "observation": uint8 (size,). "action_mask": int8 (num_actions,), zeros for an agent that
+        is not to move. Fresh arrays.
+        """
         seat = self._numbers[agent]
         row, mask = np.empty(self._size, np.uint8), np.empty(self._actions, np.int8)
         games, board = self.game.arrays()
@@ -152,7 +161,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         return {"observation": row, "action_mask": mask}
 
     def step(self, action: int | None) -> None:
-        """Take the selected agent's decision; None for one whose game is over."""
+        """Take the selected agent's decision; None for one whose game is over.
+
+        Raises IllegalActionError, nothing changed, when the action is not legal now.
+        """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)

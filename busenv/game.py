@@ -28,6 +28,9 @@ class Game:
     first_player: seat of the first starting player; by default drawn from the seed.
     seed: 0 to 2**64 - 1, by default from the operating system. It decides the first player and
         nothing else: the game itself has no chance in it.
+
+    ValueError says what is allowed instead (a BoardError for the board); FileNotFoundError when
+    there is no such board.
     """
 
     __slots__ = ("_array", "_bits", "_history", "_rules", "_seed", "_state", "board")
@@ -62,7 +65,7 @@ class Game:
 
     @property
     def num_players(self) -> int:
-        """3, 4 or 5."""
+        """3, 4 or 5 (R1)."""
         return int(self._state["players"])
 
     @property
@@ -77,7 +80,7 @@ class Game:
 
     @property
     def first_player(self) -> int:
-        """Seat of the starting player of the first round."""
+        """Seat of the starting player of the first round (R1)."""
         return int(self._state["first"])
 
     @property
@@ -87,12 +90,12 @@ class Game:
 
     @property
     def phase(self) -> Phase:
-        """What is being decided."""
+        """What is being decided; `busenv.Phase` tells by which rule."""
         return Phase(self._state["phase"])
 
     @property
     def round(self) -> int:
-        """Round being played: 0 during the setup, 1 in the first; the last one when over."""
+        """Round being played (R4): 0 during the setup, 1 in the first; the last one when over."""
         return int(self._state["round"])
 
     @property
@@ -144,7 +147,8 @@ class Game:
     def step(self, action: int) -> None:
         """Take an action for the current player and run on to the next decision.
 
-        Raises IllegalActionError, the game unchanged, when the action is not legal now.
+        Raises IllegalActionError, the game unchanged, when the action is not legal now, TypeError
+        when it is no whole number. A game that is over takes no action.
         """
         action = operator.index(action)
         if not 0 <= action < self.board.num_actions or self.is_over:
@@ -154,7 +158,10 @@ class Game:
         self._history.append(action)
 
     def describe(self, action: int) -> str:
-        """An action id in the game's words, such as "grow line 14→20"; legal now or not."""
+        """An action id in the game's words, such as "grow line 14→20"; legal now or not.
+
+        Raises ValueError when the board has no such id.
+        """
         return describe_action(self.board, operator.index(action))
 
     def position(self) -> Position:
@@ -235,12 +242,16 @@ class Game:
         return game
 
     def save(self, path: str | Path) -> None:
-        """Write the game as a JSON record (`busenv.record`), whole or not at all."""
+        """Write the game as a JSON record (`busenv.record`), whole or not at all; else OSError."""
         write_whole(path, self.record().to_json())
 
     @classmethod
     def load(cls, path: str | Path, board: str | Path | Board = "city") -> Game:
-        """Read a JSON record and play it through the rules; errors as `from_record`."""
+        """Read a JSON record and play it through the rules.
+
+        Raises OSError when there is no such file, RecordError when it holds no record or as
+        `from_record` does.
+        """
         return cls.from_record(Record.from_json(Path(path).read_bytes()), board)
 
     def to_bytes(self) -> bytes:

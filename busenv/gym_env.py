@@ -41,6 +41,8 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
     illegal: what an illegal action does. "raise": IllegalActionError, and nothing has changed.
         "lose": the episode ends, pays -1 and says so in `info["illegal_action"]`.
     render_mode: None, "ansi", "rgb_array" or "human" (`busenv.render.modes`).
+
+    ValueError says what is allowed instead; ModuleNotFoundError names what a render mode lacks.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's own name
@@ -85,7 +87,8 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a game and play up to the learner's first decision.
 
-        options: "first_player" may name the seat that starts.
+        options: "first_player" may name the seat that starts. Returns the observation, uint8
+        (size,), and `info`; both are fresh.
         """
         super().reset(seed=seed)
         players = self._counts[int(self.np_random.integers(len(self._counts)))]
@@ -102,7 +105,12 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         return observe(self.game, self.seat), self._info(self.game)
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Take the learner's decision and play up to its next one, or to the end."""
+        """Take the learner's decision and play up to its next one, or to the end.
+
+        Returns observation (uint8, (size,)), reward, whether the game is over, False (no game is
+        cut off), and `info`. Raises IllegalActionError as `illegal` says, and always once the game
+        is over; ResetNeeded before the first `reset`.
+        """
         if self.game is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         game = self.game

@@ -42,7 +42,8 @@ def random_playouts(
     """Play games to the end, each legal action as likely as another, in one compiled call.
 
     One thread, no Python per game, the GIL released. The starting player of each game is drawn
-    from the seed too. Arguments as for `busenv.Game`; games: 0 or more.
+    from the seed too. Arguments and errors as for `busenv.Game`; games: 0 or more, else
+    ValueError.
     """
     count = operator.index(games)
     if not 0 <= count < 2**40:

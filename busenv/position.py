@@ -7,7 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from busenv.board import Board
-from busenv.core.layout import NO_LIMIT, NOWHERE, PICK_UP, SELECT_ACTIONS, SET_DOWN
+from busenv.core.layout import (
+    BUILDINGS,
+    CLOCK,
+    LINE_EXPANSION,
+    NO_LIMIT,
+    NOWHERE,
+    PASSENGERS,
+    PICK_UP,
+    SELECT_ACTIONS,
+    SET_DOWN,
+    SETUP_BUILDINGS,
+)
+
+POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_DOWN)
 
 
 @dataclass(frozen=True)
@@ -25,6 +38,9 @@ class Position:
     spaces: for each of the seven actions the seats whose markers lie on its spaces, A first; at
         the end of a round they are taken off, at the end of the game they stay.
     choosing: seats that still choose actions this round (R4); empty outside of the selection.
+    resolving: index of the space whose marker is being resolved (R6), A is 0; -1 while none is.
+    power: what is left of that marker: streets, passengers, buildings, or buses, with the one
+        that drives (R7, R17); in the set-up, buildings; else 0.
     starting_player: seat that starts, or started, this round (R18).
     clock: where the hand points, 0 house, 1 office, 2 pub (R15).
     time_stones_left: stones on the clock.
@@ -46,6 +62,8 @@ class Position:
     arrivals: list[list[int]]
     spaces: list[list[int]]
     choosing: list[int]
+    resolving: int
+    power: int
     starting_player: int
     clock: int
     time_stones_left: int
@@ -85,6 +103,8 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         arrivals=[list(arrivals[s]) if begun[s] else [] for s in seats],
         spaces=[state["spaces"][a][: state["taken"][a]].tolist() for a in range(7)],
         choosing=_members(state["choosing"]) if state["phase"] == SELECT_ACTIONS else [],
+        resolving=_resolving(state),
+        power=int(state["power"]) if state["phase"] in POWERED else 0,
         starting_player=int(state["start"]),
         clock=int(state["clock"]),
         time_stones_left=int(state["clock_stones"]),
@@ -94,6 +114,16 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         waiting=_members(state["waiting"]) if driving else [],
         vacant=_members(state["vacant"]) if driving else [],
     )
+
+
+def _resolving(state: np.void) -> int:
+    """The space whose marker is being resolved; where A is first, the core is one ahead."""
+    phase = state["phase"]
+    if phase in (PASSENGERS, PICK_UP, SET_DOWN):
+        return int(state["space"]) - 1
+    if phase == CLOCK:
+        return 0
+    return int(state["space"]) if phase in (LINE_EXPANSION, BUILDINGS) else -1
 
 
 def _members(word: np.unsignedinteger, offset: int = 0) -> list[int]:

@@ -41,7 +41,7 @@ REWARDS: dict[str, int] = {
 
 
 def reward_kind(reward: str | Reward) -> int:
-    """The core's number for a reward."""
+    """The core's number for a reward; ValueError names the rewards that there are."""
     if callable(reward):
         return batch.PAY_NOTHING
     if reward not in REWARDS:

@@ -18,16 +18,18 @@ SHARING = ("final_segment", "line_end")
 class Rules:
     """What an edition decides. Change a field with `dataclasses.replace(EDITIONS[name], ...)`.
 
-    action_markers: action markers a player begins with, 1 to 255.
-    line_markers: line markers by seat, 2 to 254 each; None for no limit.
+    action_markers: action markers a player begins with, 1 to 255 (R4).
+    line_markers: line markers by seat, 2 to 254 each; None for no limit (R10).
     bus_limit: the most buses that a player may have, 1 to 100 (R12).
     spaces: spaces of a multi-use action, 1 to 8 (R5).
-    time_stones: stones on the clock with 3 players, and with 4 or 5; 1 to 100.
+    time_stones: stones on the clock with 3 players, and with 4 or 5; 1 to 100 each (R15).
     passengers: passengers in all; at most 11 of them may be in supply at the start, since an
         action id tells how many of one arrival go to the first station (0 to 11).
-    start_passengers: passengers in the city at the start, dealt over the roundabouts in turn.
+    start_passengers: passengers in the city at the start, dealt over the roundabouts in turn (R1).
     line_sharing: which of the streets of a line that ends at an intersection others may share
         there (R9): "final_segment", the one by which it arrived, or "line_end", any of them.
+
+    ValueError names the field that is out of its range.
     """
 
     action_markers: int = 20

@@ -28,7 +28,10 @@ class BusVecEnv(VecEnv):
     `infos` hold `{"episode": {"r", "l", "t"}}` for games that ended, r being the reward of the
     learner (without an opponent, of the seat that acted last) over the game, l its decisions.
 
-    num_envs: N. settings: as for `busenv.batch.Batch`.
+    Observations are uint8 (N, size), rewards float32 (N,), ends bool (N,). The observation of a
+    game that has just ended is the first one of the game begun in its place.
+
+    num_envs: N. settings: as for `busenv.batch.Batch`, with its errors.
     """
 
     render_mode = None
@@ -44,23 +47,26 @@ class BusVecEnv(VecEnv):
         super().__init__(num_envs, *spaces_of(self.batch.board))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed of the next reset."""
+        """Seed of the next reset, 0 to 2**64 - 1; None is 0."""
         self._seed = 0 if seed is None else seed
         return [seed] * self.num_envs
 
     def reset(self) -> np.ndarray:
-        """Begin every game anew."""
+        """Begin every game anew. Returns observations, uint8 (N, size)."""
         self.batch.reset(self._seed)
         self._returns[:] = 0
         self._lengths[:] = 0
         return self.batch.observations
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Take note of the actions of the next step."""
+        """Take note of the actions of the next step: whole numbers, (N,)."""
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Take one decision in every game."""
+        """Take one decision in every game. Returns observations, rewards, ends and infos.
+
+        Raises IllegalActionError or ValueError as `busenv.batch.Batch.step`, nothing changed.
+        """
         np.copyto(self.acted, self.batch.seats)
         self.batch.step(self._actions)
         self._returns += self.batch.rewards
@@ -82,7 +88,7 @@ class BusVecEnv(VecEnv):
         return infos
 
     def action_masks(self) -> np.ndarray:
-        """What is legal: bool, (N, num_actions)."""
+        """What is legal: bool, (N, num_actions); overwritten by the next step."""
         return self.batch.masks
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list:

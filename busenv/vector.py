@@ -20,7 +20,8 @@ class BusVectorEnv(VectorEnv):
     """N games, one decision of each a step, whoever's turn it is.
 
     Observations, uint8 (N, size), are those of the seats to decide. Each step returns the reward of
-    the seat that decided; `info` names the rest:
+    the seat that decided, float64 (N,), which games ended, bool (N,), and that none was cut off,
+    bool (N,), all false; `info` names the rest:
 
     seat: int64 (N,), who is to decide next. acted: int64 (N,), who decided in this step.
     rewards: float32 (N, 5), what every seat was paid in this step.
@@ -60,7 +61,10 @@ class BusVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin every game anew; without a seed from the generator's next number."""
+        """Begin every game anew; without a seed from the generator's next number.
+
+        No options are known. Returns observations and `info` as `step` does.
+        """
         super().reset(seed=seed)
         chosen = seed if seed is not None else int(self.np_random.integers(2**63))
         self.batch.reset(chosen)
@@ -70,7 +74,10 @@ class BusVectorEnv(VectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Take one decision in every game."""
+        """Take one decision in every game. actions: whole numbers, (N,).
+
+        Raises IllegalActionError or ValueError as `busenv.batch.Batch.step`, nothing changed.
+        """
         np.copyto(self._acted, self.batch.seats)
         self.batch.step(actions)
         self._reward[:] = self.batch.rewards[self._games, self._acted]
@@ -83,7 +90,7 @@ class BusVectorEnv(VectorEnv):
         )
 
     def action_masks(self) -> np.ndarray:
-        """What the seats to decide may do: bool, (N, num_actions)."""
+        """What the seats to decide may do: bool, (N, num_actions); a view, as in `info`."""
         return self.batch.masks
 
     def _info(self) -> dict[str, Any]:

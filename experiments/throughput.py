@@ -14,22 +14,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import torch
+from gymnasium.wrappers import TransformReward
 from rich.console import Console
 from rich.table import Table
+from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
+from torch import nn
 
 from agents.network import build_network
 from agents.policy import PolicyAgent
 from busenv import load_board
 from busenv.gym_env import BusEnv
+from experiments.match import Score
+from experiments.training import against
 from train.config import PRESETS, Config
 from train.learner import NetworkPolicy
 from train.run import Run
 
 USUAL_ENVS = 8
+EVERY_SEAT, ONE_SEAT = "every seat", "one seat, the library's loop"
 
 
 class Stopwatch:
@@ -95,30 +102,58 @@ class _Until(BaseCallback):
         return self.learned == 0 or self.spent < self._seconds
 
 
-def usual_training(config: Config, seconds: float) -> float:
-    """Decisions learned from a second in the usual setup, with the same network and updates."""
-    from sb3_contrib import MaskablePPO
-
+def usual_setup(config: Config) -> tuple[MaskablePPO, nn.Module]:
+    """The usual setup, with the same network, settings and updates."""
     board = load_board("city")
     torch.set_num_threads(config.threads)
     network = build_network(config.network, board, config.width, config.seed)
     others = PolicyAgent(network, board)
 
-    def make() -> BusEnv:
-        return BusEnv(opponents=others, reward=config.reward)
+    def make() -> gymnasium.Env:
+        env = BusEnv(opponents=others, reward=config.reward)
+        return TransformReward(env, lambda paid: float(paid) / config.reward_unit)
 
     ppo = MaskablePPO(
         NetworkPolicy,
         DummyVecEnv([make] * USUAL_ENVS),
+        learning_rate=config.learning_rate,
         n_steps=4 * config.batch_size // USUAL_ENVS,
         batch_size=config.batch_size,
         n_epochs=config.epochs,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        clip_range=config.clip_range,
+        ent_coef=config.entropy,
+        vf_coef=config.value,
+        max_grad_norm=config.max_grad_norm,
+        seed=config.seed,
         policy_kwargs={"network": network},
         device="cpu",
     )
+    return ppo, network
+
+
+def usual_training(config: Config, seconds: float) -> float:
+    """Decisions learned from a second in the usual setup."""
     until = _Until(seconds)
-    ppo.learn(10**12, until)
+    usual_setup(config)[0].learn(10**12, until)
     return until.learned / until.spent
+
+
+def learning(config: Config, decisions: int, games: int) -> list[tuple[str, Score]]:
+    """What both are worth against three greedy, by self-play alone, after so many decisions."""
+    alone = config.changed({"seconds": None, "decisions": decisions, "opponent_share": 0.0})
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(alone, Path(folder))
+        while not run.is_done:
+            run.step()
+    ppo, network = usual_setup(alone)
+    ppo.learn(decisions)
+    usual = PolicyAgent(network, run.board, seed=alone.seed, temperature=alone.temperature)
+    return [
+        (name, against(agent, "greedy", games, alone.seed)[0])
+        for name, agent in ((EVERY_SEAT, run.agent), (ONE_SEAT, usual))
+    ]
 
 
 def main() -> None:
@@ -127,9 +162,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="of each (3)")
     parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
     parser.add_argument("--network", default="mlp", help="of agents.network (mlp)")
+    parser.add_argument("--decisions", type=int, default=300_000, help="learned from (300000)")
+    parser.add_argument("--games", type=int, default=400, help="of each rating (400)")
+    parser.add_argument("--seed", type=int, default=0, help="of what is learned (0)")
     chosen = parser.parse_args()
     changes = {"threads": chosen.threads, "network": chosen.network, "device": "cpu"}
-    config = PRESETS["quick"].changed({**changes, "warm_start": "", "seconds": 1e6})
+    changes |= {"seed": chosen.seed, "warm_start": "", "seconds": 1e6}
+    config = PRESETS["quick"].changed(changes)
     seats, shares, usual = [], [], []
     for _ in range(chosen.repeats):  # in turns: a slow minute of the machine falls on all alike
         speed, share = seat_training(config, chosen.seconds)
@@ -143,11 +182,17 @@ def main() -> None:
     table.add_column("training")
     table.add_column("decisions learned from a second", justify="right")
     table.add_column("in torch's passes and steps", justify="right")
-    table.add_row("every seat", f"{np.median(seats):,.0f}", f"{np.median(shares):.0%}")
-    table.add_row("one seat, the library's loop", f"{np.median(usual):,.0f}", "")
+    table.add_row(EVERY_SEAT, f"{np.median(seats):,.0f}", f"{np.median(shares):.0%}")
+    table.add_row(ONE_SEAT, f"{np.median(usual):,.0f}", "")
     console = Console()
     console.print(table)
     console.print(f"{np.median(np.array(seats) / usual):.1f} times as many")
+    for name, score in learning(config, chosen.decisions, chosen.games):
+        low, high = score.interval()
+        console.print(
+            f"{name}: after {chosen.decisions:,} decisions {score.wins / score.games:.1%} of games "
+            f"({low:.1%} to {high:.1%}) against three greedy"
+        )
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ AHEAD = 4  # games handed out to each worker at a time
 
 # This process's agents by spec and by how often the spec sits at the table before.
 _agents: dict[tuple[str, int], Agent] = {}
+_begun: set[str] = set()  # specs that have decided something in this process
 
 
 def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[list[dict[str, Any]]]:
@@ -52,7 +53,8 @@ def play_game(plan: Plan, number: int) -> dict[str, Any]:
 
     number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by seat,
     forfeit (None or seat, ply and why), decisions and seconds by seat. Only the seconds are a
-    measurement; all else is the same in every run of the plan.
+    measurement; all else is the same in every run of the plan. A spec's first decision in a process
+    is not timed: code may be compiled or loaded for it, which takes longer than a thousand others.
 
     An agent that fails or chooses what is illegal forfeits: the game ends there, it is placed
     last, and the others are ranked by the standing at that moment.
@@ -71,7 +73,9 @@ def play_game(plan: Plan, number: int) -> dict[str, Any]:
             seat = game.current_player
             began = time.perf_counter()
             action = agents[seat].act(game)
-            seconds[seat] += time.perf_counter() - began
+            if keys[seat][0] in _begun:
+                seconds[seat] += time.perf_counter() - began
+            _begun.add(keys[seat][0])
             decisions[seat] += 1
             game.step(action)
     except (AgentError, IllegalActionError) as error:

@@ -194,6 +194,24 @@ def test_agents_that_fail_forfeit(fault: str, why: str, monkeypatch: pytest.Monk
     assert table.loc[fault, "won"] == 0
 
 
+class SlowToBegin(Faulty):
+    """Plays at random; takes 1000 s over its first decision of all and 1 s over the others."""
+
+    clock = 0.0
+
+    def choose(self, games: np.ndarray, board: Any) -> np.ndarray:
+        SlowToBegin.clock += 1 if SlowToBegin.clock else 1000
+        return self.inner.choose(games, board)
+
+
+def test_what_is_compiled_at_first_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tournament, "make_agent", SlowToBegin)
+    monkeypatch.setattr(tournament.time, "perf_counter", lambda: SlowToBegin.clock)
+    game = play_game(Plan(("slow to begin",) * 3, players=3, games=16), 0)
+    assert sum(game["seconds"]) == sum(game["decisions"]) - 1
+    assert sum(game["decisions"]) == len(game["record"]["actions"])
+
+
 def test_finished_games_are_kept_whole(small_games: list[dict[str, Any]]) -> None:
     for game in small_games[:9]:
         replayed = Game.from_record(Record.from_dict(game["record"]))

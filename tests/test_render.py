@@ -16,6 +16,7 @@ from pettingzoo.test import render_test
 from busenv import Game, Phase, bus_v0, load_board
 from busenv.board import make_board
 from busenv.render.layout import lay_out
+from busenv.render.panels import LEFT_WORDS, RESOLVED_IN, space_middle
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS
 from busenv.render.raster import Window, draw_pixels
 from busenv.render.svg import draw_parts, draw_svg, last_mover
@@ -109,6 +110,27 @@ def test_the_headline_tells_turn_and_last_action() -> None:
     over = played(3, seed=2)
     assert f"seat {over.ranking().index(0)} wins" in draw_svg(over)
     assert over._repr_svg_() == draw_svg(over)
+
+
+def test_the_marker_being_resolved_is_ringed_and_what_is_left_is_told() -> None:
+    game, seen = played(5, seed=3), set()
+    now = at(game, 0)
+    for action in game.history:
+        table, parts = now.position(), draw_parts(now, -1)
+        rings = [name for name, part in parts.items() if 'class="acting"' in part]
+        if table.resolving >= 0:
+            row = RESOLVED_IN[now.phase]
+            assert table.spaces[row][table.resolving] == now.current_player
+            x, y = space_middle(now, row, table.resolving)
+            assert rings == [f"action-{row}"]
+            assert f'<circle cx="{x}" cy="{y}" r="13.5" class="acting"/>' in parts[rings[0]]
+        else:
+            assert rings == []
+        note = re.search(r">to move: (\d+) \w+ to go", parts[f"player-{now.current_player}"])
+        assert bool(note) == (table.power > 0)
+        seen |= {now.phase} if note else set()
+        now.step(action)
+    assert seen == set(LEFT_WORDS)
 
 
 def test_every_kind_of_last_action_is_lit_up() -> None:

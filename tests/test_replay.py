@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from busenv import Game
 from busenv.board import make_board
+from busenv.render.chart import WIDTH
 from busenv.render.replay import Estimate, replay_page
 from busenv.render.svg import draw_parts, last_mover
 from experiments import cli
@@ -117,6 +118,13 @@ def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> Non
     for name, ply in (("back", start - 1), ("forward", start), ("first", 0), ("last", plies)):
         page.click(f"#{name}")
         assert where(page) == ply
+    chart = page.locator("#charts svg").first
+    left, right = (float(chart.get_attribute(f"data-{side}")) for side in ("left", "right"))
+    box, middle = chart.bounding_box(), (left + right) / 2 / WIDTH
+    chart.click(position={"x": box["width"] * middle, "y": box["height"] / 2})
+    assert abs(where(page) - plies / 2) <= 1
+    chart.click(position={"x": 2, "y": 20})
+    assert where(page) == 0
 
 
 def test_play_runs_on_until_it_is_paused(show: Opener) -> None:

@@ -15,7 +15,7 @@ from agents import make_agent
 from experiments import cli, networks, throughput, training
 from experiments.curve import CurvePoint, draw_curve, read_curve, write_curve
 from experiments.pictures import draw_intervals
-from experiments.throughput import Stopwatch, seat_training, usual_training
+from experiments.throughput import Stopwatch, learning, seat_training, usual_training
 from experiments.training import run_training
 from tests.test_runs import SMALL
 from train.config import Config
@@ -111,6 +111,13 @@ def test_throughput_is_measured() -> None:
     assert 0 < share < 1
     assert torch.Tensor.backward is backward
     assert usual_training(config, 0.1) > 0
+
+
+def test_what_is_learned_is_compared() -> None:
+    config = Config(width=8, games=2, batch_size=64, warm_start="", threads=1, device="cpu")
+    found = learning(config, 300, 4)
+    assert [score.games for _, score in found] == [4, 4]
+    assert found[0][0] != found[1][0]
 
 
 def test_a_stopwatch_counts_calls_inside_of_each_other_once(

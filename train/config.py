@@ -158,26 +158,36 @@ PRESETS = {
         rate_every=240.0,
         rate_games=400,
     ),
-    # The agent that is shipped: hours; repeatable with one thread.
+    # Hours; repeatable. The shipped agent was made in stages like this one, which its card names.
     "full": Config(
         players=(3, 4, 5),
-        games=128,
-        batch_size=4096,
-        gamma=0.995,
+        reward="shaped",
+        reward_unit=1.0,
+        gamma=0.999,
         gae_lambda=0.95,
+        games=256,
+        learning_rate=3e-4,
+        entropy=0.01,
         warm_share=0.03,
+        opponent_share=1.0,
+        bots=("greedy", "planner", "uct@2:40"),
         pool=24,
         keep_every=40,
         seconds=None,
-        decisions=25_000_000,
+        decisions=16_000_000,
+        rated=("greedy", "planner", "uct:100"),
         rate_every=600.0,
         rate_games=400,
+        threads=1,
     ),
 }
 
 
 def read_config(source: str) -> Config:
-    """A preset by its name, or a JSON file with fields that differ from those of "quick"."""
+    """A preset by its name, or a JSON file with fields that differ from those of "quick".
+
+    ValueError when it is neither or holds a wrong field, OSError when the file cannot be read.
+    """
     if source in PRESETS:
         return PRESETS[source]
     path = Path(source)
@@ -193,7 +203,10 @@ def read_config(source: str) -> Config:
 
 
 def parse_settings(words: list[str]) -> dict[str, Any]:
-    """Settings from words such as `seconds=60`; tuples are written with commas."""
+    """Settings from words such as `seconds=60`; tuples are written with commas.
+
+    ValueError names a word that is no setting.
+    """
     settings: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")

@@ -37,6 +37,10 @@ class NetworkPolicy(MaskableActorCriticPolicy):
     def forward(
         self, obs: torch.Tensor, deterministic: bool = False, action_masks: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Actions, int64, their values and their log-chances, float32; all (N,).
+
+        obs: uint8, (N, size). action_masks: bool, (N, num_actions).
+        """
         logits, values = self.network(obs)
         logits = only_legal(logits, torch.as_tensor(action_masks, device=logits.device))
         if deterministic:
@@ -48,6 +52,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
     def evaluate_actions(
         self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Values, log-chances of given actions, and entropy, float32, (N,)."""
         logits, values = self.network(obs)
         logits = only_legal(logits, action_masks.bool())
         log_chances = logits.log_softmax(dim=1)
@@ -55,6 +60,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         return values, _of(log_chances, actions), entropy
 
     def predict_values(self, obs: Any) -> torch.Tensor:
+        """Values, float32, (N,)."""
         return self.network(obs)[1]
 
 

@@ -109,6 +109,7 @@ class Run:
 
     @property
     def is_done(self) -> bool:
+        """Whether the seconds or decisions of the settings are used up."""
         return self.progress >= 1
 
     def step(self) -> Iteration:

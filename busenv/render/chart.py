@@ -30,7 +30,8 @@ def draw_chart(
         f'class="bus chart" role="img" aria-label="{title}" data-left="{LEFT}" '
         f'data-right="{RIGHT}"><rect width="{WIDTH}" height="{HEIGHT}" rx="8" class="panel"/>'
     ]
-    for value in sorted({low, 0.0, high}):
+    middle = (low + high) / 2 if percent else float((low + high) // 2)
+    for value in sorted({low, 0.0, middle, high}):
         y = _y(value, low, high)
         words = f"{value:.0%}" if percent else f"{value:g}"
         drawn.append(f'<path d="M{LEFT} {y:.1f}H{RIGHT}" class="grid"/>')

@@ -144,12 +144,12 @@ def people(x: float, y: float, count: int) -> str:
     """Waiting passengers in a bubble: one figure, with their number when there are several."""
     if count == 1:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="12" class="bubble"/>' + put(PAWN, x, y + 0.5)
-    width = 36 if count < 10 else 44
+    width = 40 if count < 10 else 48
     return (
         f'<rect x="{x - width / 2:.1f}" y="{y - 12:.1f}" width="{width}" height="24" rx="12" '
         'class="bubble"/>'
         + put(PAWN, x - width / 2 + 10, y + 0.5)
-        + text(round(x - width / 2 + 16, 1), round(y + 4.5, 1), f"×{count}", 13)
+        + text(round(x - width / 2 + 18, 1), round(y + 4.5, 1), f"×{count}", 13)
     )
 
 
@@ -157,9 +157,10 @@ def ring_street(board: Board, street: int) -> str:
     """Light up a street."""
     (x1, y1), (x2, y2) = (lay_out(board).intersections[i] for i in board.streets[street])
     length, angle = math.hypot(x2 - x1, y2 - y1), math.degrees(math.atan2(y2 - y1, x2 - x1))
+    start, stop = (rim(board, i) + 1 for i in board.streets[street])
     return halo(
-        f'<rect x="{NODE:g}" y="-15" width="{max(length - 2 * NODE, 1):.1f}" height="30" rx="9" '
-        f'transform="translate({x1:.1f} {y1:.1f}) rotate({angle:.1f})" class="{{}}"/>'
+        f'<rect x="{start}" y="-12" width="{max(length - start - stop, 1):.1f}" height="24" '
+        f'rx="9" transform="translate({x1:.1f} {y1:.1f}) rotate({angle:.1f})" class="{{}}"/>'
     )
 
 

@@ -47,6 +47,14 @@ PHASE_WORDS = {
     Phase.PICK_UP: "Vrrooomm!, pick up",
     Phase.SET_DOWN: "Vrrooomm!, set down",
 }
+LEFT_WORDS = {  # what a marker's power is counted in: one, several
+    Phase.SETUP_BUILDINGS: ("building", "buildings"),
+    Phase.LINE_EXPANSION: ("street", "streets"),
+    Phase.PASSENGERS: ("passenger", "passengers"),
+    Phase.BUILDINGS: ("building", "buildings"),
+    Phase.PICK_UP: ("bus", "buses"),
+    Phase.SET_DOWN: ("bus", "buses"),
+}
 ENDINGS = {
     "time_stones": "the last time stone is taken",
     "sites": "all sites are built on",
@@ -94,6 +102,7 @@ def draw_frames() -> str:
     """What no game changes beside the map: frames, titles and the legend."""
     drawn = [_panel(CLOCK_Y, 124), _panel(ACTIONS_Y, 248), _panel(PLAYERS_Y, 241)]
     drawn.append(text(X + 12, ACTIONS_Y + 20, "Actions"))
+    drawn.append(text(X + 72, ACTIONS_Y + 20, "resolved row by row, from the left", 11, "faint"))
     drawn.append(text(X + 12, PLAYERS_Y + 20, "Players"))
     drawn += [text(X + x, PLAYERS_Y + 20, words, 10, "faint", "m") for words, x in COLUMNS]
     return "".join(drawn) + _legend()
@@ -150,6 +159,9 @@ def _spaces(game: Game, table: Position, action: int) -> str:
             letter = "ABCDEFGH"[space] if count > 1 else ""
             drawn.append(f'<circle cx="{x}" cy="{middle}" r="12" class="space"/>')
             drawn.append(text(x, middle + 4.5, letter, 12, "faint", "m"))
+    if action == RESOLVED_IN.get(game.phase):
+        x, middle = space_middle(game, action, table.resolving)
+        drawn.append(f'<circle cx="{x}" cy="{middle}" r="13.5" class="acting"/>')
     return "".join(drawn)
 
 
@@ -201,9 +213,11 @@ def _note(game: Game, table: Position, seat: int) -> str:
     if seat != game.current_player:
         done = game.phase == Phase.SELECT_ACTIONS and seat not in table.choosing
         return "done choosing this round" if done else ""
-    if game.phase == Phase.SET_DOWN:
-        return "to move, a passenger in the bus"
-    return "to move"
+    if game.phase not in LEFT_WORDS:
+        return "to move"
+    left = min(table.power, table.supply) if game.phase == Phase.PASSENGERS else table.power
+    words = f"to move: {left} {LEFT_WORDS[game.phase][left != 1]} to go"
+    return words + (", a passenger on board" if game.phase == Phase.SET_DOWN else "")
 
 
 def ring_player(seat: int) -> str:

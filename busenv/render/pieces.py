@@ -56,6 +56,7 @@ STYLE = (
     "stroke-dasharray:2 2}.bus .bus-body{fill:#444}"
     ".bus .line{fill:none}.bus .dash{fill:none;stroke:#fff;stroke-linecap:round}"
     ".bus .halo{fill:none;stroke:#111;stroke-width:5}"
+    ".bus .acting{fill:none;stroke:#111;stroke-width:2.5}"
     ".bus .glow{fill:none;stroke:#ffd400;stroke-width:2.5}"
 )
 

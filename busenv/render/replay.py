@@ -54,11 +54,17 @@ def replay_page(game: Game, estimates: Sequence[Estimate] = (), agent: str = "")
         "marks": _marks(rounds, len(game.history)),
         "charts": _charts(game, views, estimates, rounds),
         "seats": _seat_styles(),
-        "data": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        "data": _json_in_html(data),
     }
     contents = {name: escape(value) for name, value in fills.items()} | raw
     template = TEMPLATE.read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda found: contents[found[1]], template)
+
+
+def _json_in_html(data: dict[str, Any]) -> str:
+    """JSON in which nothing can end the script element that holds it, or begin a comment there."""
+    words = json.dumps(data, separators=(",", ":"))
+    return words.replace("</", "<\\/").replace("<!", "\\u003c!")
 
 
 def _check_estimates(game: Game, estimates: Sequence[Estimate]) -> None:

@@ -1,0 +1,67 @@
+"""Pictures and links of the pages are up to date; the citation names this version."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import busenv
+from busenv import Game
+from experiments.drawings import FOLDER, MOMENTS, RECORD, draw_pictures
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "CHANGELOG.md", "busenv/RULES.md", "agents/EXEC.md")
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-") for words in headings}
+
+
+def test_the_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
+    draw_pictures(tmp_path)
+    names = {f"{name}.svg" for name in MOMENTS}
+    assert {path.name for path in FOLDER.iterdir()} == names | {RECORD}
+    for name in names:
+        drawn = (tmp_path / name).read_text(encoding="utf-8")
+        assert drawn == (FOLDER / name).read_text(encoding="utf-8"), (
+            f"{name} is out of date: python -m experiments.drawings"
+        )
+
+
+def test_the_recorded_game_is_over_and_its_pictures_are_small() -> None:
+    game = Game.load(FOLDER / RECORD)
+    assert game.is_over
+    assert max(MOMENTS.values()) == len(game.history)
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 400_000
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_to_what_exists(name: str) -> None:
+    page = ROOT / name
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if re.match(r"https?://", link):
+            continue
+        target, _, anchor = link.partition("#")
+        file = page.parent / target if target else page
+        assert file.exists(), link
+        assert not anchor or anchor in anchors(file), link
+
+
+def test_every_picture_is_shown_beside_the_rules() -> None:
+    rules = (ROOT / "busenv/RULES.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\(\.\./pictures/(\w+)\.svg\)", rules) == [*MOMENTS]
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^(?:title|version|license): (.*)$", citation, re.MULTILINE) == [
+        "busenv",
+        busenv.__version__,
+        "MIT",
+    ]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"version = {{{busenv.__version__}}}" in readme
