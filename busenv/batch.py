@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ class Batch:
         self._reward = reward if callable(reward) else None
         self._bots = _bots(opponent, learner_seat, min(counts), num_games, first_game)
         self._same_step = same_step
+        self._threads = threads
         self._first_game = first_game
         size, actions = playout.observation_size(self.board.array), self.board.num_actions
         self.games = np.zeros(num_games, GAME)
@@ -91,11 +92,13 @@ class Batch:
         self._bits = np.zeros((threads, (actions + 63) // 64), np.uint64)
         self._ahead = np.zeros((threads, 1), GAME)
         self._before = np.zeros((threads, 2, MAX_PLAYERS), np.float64)
-        # Games of this step that a thread has taken on, and those done; 64 bytes apart, since all
-        # threads write them. Then a row for each thread, 1 while it helps.
-        self._shared = np.zeros((2 + threads, 8), np.int64)
+        # Games claimed in this step of each thread's part, a row each, and games done; 64 bytes
+        # apart, since all threads write them. No step is open at first.
+        self._claimed = np.full((threads, 8), num_games)
+        self._finished = np.full(8, num_games)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
+        self._helpers: list[Future[None]] = []
 
     @property
     def observations(self) -> np.ndarray:
@@ -104,7 +107,9 @@ class Batch:
 
     def reset(self, seed: int) -> None:
         """Begin every game anew from a seed, 0 to 2**64 - 1; ValueError for another."""
-        batch.streams_of(np.uint64(check_seed(seed)), self._first_game, self._streams)
+        stream = np.uint64(check_seed(seed))
+        self._close()
+        batch.streams_of(stream, self._first_game, self._streams)
         self._episodes[:] = 0
         self._plies[:] = 0
         self.over[:] = False
@@ -141,6 +146,7 @@ class Batch:
             )
         if not self.games["players"][0]:
             raise ValueError("call reset(seed) before step(actions)")
+        self._close()
         chosen = np.array(actions, np.int64)  # a copy: contiguous, and writable as kernels know it
         wrong = playout.first_illegal(self.games, self.board.array, chosen)
         if wrong >= 0:
@@ -148,29 +154,44 @@ class Batch:
         before = self.games.copy() if self._reward else None
         self._actions[:] = chosen
         self._turn[0] = 1 - self._turn[0]
-        claimed, finished = self._shared[:2]
-        batch.open_step(claimed, finished)
-        for thread in range(1, len(self._bits)):
-            self._call(thread)
-        batch.advance(*self._step_arguments(), *self._own(0))
-        while not batch.wait_for(finished, len(self.games)):
-            time.sleep(0)  # another thread may need this core to finish
+        if self._threads > 1:
+            self._call_helpers()
+        batch.open_step(self._claimed, self._finished)
+        batch.advance(*self._shared(), *self._own(0))
+        self._wait(len(self.games))
         if self._reward and before is not None:
             self._pay(before)
 
-    def _call(self, thread: int) -> None:
-        """Have a thread help with this step and those that follow soon, unless it does already."""
+    def _call_helpers(self) -> None:
+        """See that all threads wait for this step and for those that follow soon."""
         if self._pool is None or self._pool_process != os.getpid():  # a forked process has none
-            self._pool, self._pool_process = ThreadPoolExecutor(len(self._bits) - 1), os.getpid()
-            self._shared[2:] = 0
-        present = self._shared[2 + thread]
-        if not present[0]:
-            present[0] = 1
-            self._pool.submit(batch.help_on, self._step_arguments(), self._own(thread), present)
+            self._pool, self._pool_process = ThreadPoolExecutor(self._threads - 1), os.getpid()
+            batch.help_on(self._shared(), self._own(0))  # compiled here, not beside the caller
+            self._helpers = [
+                self._pool.submit(batch.help_on, self._shared(), self._own(thread))
+                for thread in range(1, self._threads)
+            ]
+        for k, helper in enumerate(self._helpers):
+            if helper.done():
+                helper.result()  # it may have failed
+                self._helpers[k] = self._pool.submit(
+                    batch.help_on, self._shared(), self._own(k + 1)
+                )
 
-    def _step_arguments(self) -> tuple[Any, ...]:
+    def _close(self) -> None:
+        """Wait for threads that are still at a step, since it was interrupted."""
+        self._wait(batch.close_step(self._claimed, len(self.games)))
+
+    def _wait(self, number: int) -> None:
+        """Wait until so many games of a step are done. Raises what a helper has failed with."""
+        while not batch.wait_for(self._finished, number):
+            for helper in self._helpers:
+                if helper.done():
+                    helper.result()
+            time.sleep(0)  # a helper may need this core
+
+    def _shared(self) -> tuple[Any, ...]:
         """What all threads share of what `batch.advance` takes."""
-        claimed, finished = self._shared[:2]
         return (
             self.games,
             self.board.array,
@@ -191,13 +212,13 @@ class Batch:
             self._turn,
             self.masks,
             self.finals,
-            claimed,
-            finished,
+            self._claimed,
+            self._finished,
         )
 
-    def _own(self, thread: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A thread's own room, for `batch.advance`."""
-        return self._bits[thread], self._ahead[thread], self._before[thread]
+    def _own(self, thread: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+        """A thread's number and its own room, for `batch.advance`."""
+        return thread, self._bits[thread], self._ahead[thread], self._before[thread]
 
     def _pay(self, before: np.ndarray) -> None:
         """Have the caller's function pay; games that began anew pay nothing."""
@@ -208,7 +229,7 @@ class Batch:
         self.rewards[before["phase"] == OVER] = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pool": None, "_shared": np.zeros_like(self._shared)}
+        return {**self.__dict__, "_pool": None, "_helpers": []}
 
 
 def _bots(

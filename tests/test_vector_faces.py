@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+import time
+from concurrent.futures import Future
 
 import gymnasium
 import numpy as np
@@ -15,6 +17,8 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 import busenv
 from agents import make_agent
 from busenv import bus_v0
+from busenv.batch import Batch
+from busenv.core import batch as core
 from busenv.gym_env import BusEnv
 from busenv.sb3 import BusVecEnv
 from busenv.vector import BusVectorEnv
@@ -57,6 +61,41 @@ def test_threads_change_nothing(opponent: str | None) -> None:
     alone = story(BusVectorEnv(7, opponent=opponent))
     assert alone == story(BusVectorEnv(7, opponent=opponent, threads=2))
     assert alone == story(BusVectorEnv(7, opponent=opponent, threads=7))
+
+
+def test_threads_may_leave_and_come_back() -> None:
+    batches = [Batch(150, same_step=True, threads=threads) for threads in (1, 2, 3)]
+    for batch in batches:
+        batch.reset(4)
+    rng = np.random.default_rng(5)
+    for step in range(300):
+        actions = picks(batches[0].masks, rng)
+        for batch in batches:
+            batch.step(actions)
+            for name in ("games", "finals", "observations", "masks", "rewards", "over", "seats"):
+                same = getattr(batch, name).tobytes() == getattr(batches[0], name).tobytes()
+                assert same, (step, name)
+        if step % 10 == 0:
+            time.sleep(0.01)  # longer than threads wait for the next step
+
+
+def test_an_interrupted_step_does_not_reach_into_the_next() -> None:
+    env, fresh = BusVectorEnv(70, threads=2), BusVectorEnv(70)
+    expected = story(fresh, 20)
+    story(env, 3)
+    core.open_step(env.batch._claimed, env.batch._finished)  # as if Ctrl-C came then
+    assert story(env, 20) == expected
+
+
+def test_what_a_thread_fails_with_is_told() -> None:
+    env = BusVectorEnv(70, threads=2)
+    story(env, 3)
+    env.batch._helpers[0].result()  # it has left
+    failed: Future[None] = Future()
+    failed.set_exception(MemoryError("no room"))
+    env.batch._helpers[0] = failed
+    with pytest.raises(MemoryError, match="no room"):
+        env.step(picks(env.batch.masks, np.random.default_rng(0)))
 
 
 def test_resets_without_a_seed_go_on_from_the_last_one() -> None:

@@ -18,7 +18,7 @@ from busenv.core.step import new_game, step
 # Kinds of reward (busenv.rewards). PAY_NOTHING leaves paying to the caller.
 PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES, PAY_SHAPED, PAY_NOTHING = range(6)
 SHARE = 32  # games that a thread claims at once
-PATIENCE = 20_000  # looks for the next step before a helping thread leaves, about 0.1 ms
+PATIENCE = 60_000  # looks for the next step before a helping thread leaves, a fraction of a ms
 SHAPING = 0.1  # weight of the margin in the potential of PAY_SHAPED
 
 
@@ -168,6 +168,7 @@ def advance(
     last,
     claimed,
     finished,
+    thread,
     bits,
     scratch,
     before,
@@ -181,63 +182,83 @@ def advance(
     `rows[turn[0]]` and `masks` of the next one. `last` keeps the final state of each game that
     ended.
 
-    Several threads may call this for the same step: each claims SHARE games after another until
-    none is left. `claimed` and `finished` (int64, one, 0 at first) count them; `bits`, `scratch`
-    (GAME, one) and `before` (float64, 2 by 5) are a thread's own room to work in. What a step is
-    about (`actions`, `turn`) must be in place before `claimed` is 0: a thread that claims the last
-    games of one step may find that it has claimed the first of the next.
+    Several threads, numbered from 0, may call this for the same step. Each claims SHARE games after
+    another: those of its own part first, which are in its core's cache from the step before, then
+    what is left of the others'. `claimed` (int64, a row a thread) counts claims by part, `finished`
+    (int64, one) the games done; `bits`, `scratch` (GAME, one) and `before` (float64, 2 by 5) are a
+    thread's own room to work in. All that a step is about must be in place before `open_step`: a
+    thread that looks for the last games of one step may find the first of the next.
     """
-    number = games.shape[0]
-    begun = fetch_add(claimed, SHARE)
-    while begun < number:
-        end, seen = min(begun + SHARE, number), rows[turn[0]]
-        for i in range(begun, end):
-            g = games[i]
-            fresh = g.phase == OVER
-            rewards[i, :] = 0.0
-            over[i] = False
-            if not fresh:
-                plies[i] = _decide(
-                    g, board[0], actions[i], bots[i], streams[i], plies[i], kind, rewards[i],
-                    bits, scratch, before,
-                )  # fmt: skip
-                over[i] = g.phase == OVER
-                if over[i]:
-                    last[i] = g
-            if fresh or (over[i] and same_step):
-                episodes[i] += 1
-                begin(g, board[0], rules, streams[i], episodes[i], painted[i])
-                plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
-            _look(g, board[0], bits, scenes[i], painted[i], seen[i], masks[i])
-            seats[i] = g.seat
-        fetch_add(finished, end - begun)
-        begun = fetch_add(claimed, SHARE)
+    parts = claimed.shape[0]
+    for later in range(parts):
+        part = (thread + later) % parts
+        first, end = _part(games.shape[0], parts, part)
+        begun = first + fetch_add(claimed[part], SHARE)
+        while begun < end:
+            seen, until = rows[turn[0]], min(begun + SHARE, end)
+            for i in range(begun, until):
+                g = games[i]
+                fresh = g.phase == OVER
+                rewards[i, :] = 0.0
+                over[i] = False
+                if not fresh:
+                    plies[i] = _decide(
+                        g, board[0], actions[i], bots[i], streams[i], plies[i], kind, rewards[i],
+                        bits, scratch, before,
+                    )  # fmt: skip
+                    over[i] = g.phase == OVER
+                    if over[i]:
+                        last[i] = g
+                if fresh or (over[i] and same_step):
+                    episodes[i] += 1
+                    begin(g, board[0], rules, streams[i], episodes[i], painted[i])
+                    plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
+                _look(g, board[0], bits, scenes[i], painted[i], seen[i], masks[i])
+                seats[i] = g.seat
+            fetch_add(finished, until - begun)
+            begun = first + fetch_add(claimed[part], SHARE)
+
+
+@kernel
+def _part(games, parts, part):
+    """First game of a thread's part, and the one after its last."""
+    return np.int64(games * part // parts), np.int64(games * (part + 1) // parts)
 
 
 @kernel
 def open_step(claimed, finished):
     """Let threads claim the games of a step."""
     exchange(finished, 0)
-    exchange(claimed, 0)
+    for part in range(claimed.shape[0]):
+        exchange(claimed[part], 0)
 
 
 @kernel
-def help_on(step_arguments, own, present):
+def close_step(claimed, games):
+    """Let no thread claim any more; how many games have been claimed."""
+    begun = 0
+    for part in range(claimed.shape[0]):
+        first, end = _part(games, claimed.shape[0], part)
+        begun += min(exchange(claimed[part], end - first), end - first)
+    return begun
+
+
+@kernel
+def help_on(shared, own):
     """Help with one step after another, until none has come for a while.
 
-    step_arguments, own: what `advance` takes. present: int64, one, 1; 0 when this ends.
-
-    To be woken takes a thread a good part of the time of a step, hence the wait. Nobody relies on
-    it: a step that begins as this ends is done by the others.
+    shared, own: what `advance` takes, `own` from `thread` on. To be woken takes a thread a good
+    part of the time of a step, hence the wait. Nobody relies on a helper: the others do all of a
+    step that begins as this ends.
     """
-    games, claimed = step_arguments[0], step_arguments[-2]
+    games, claimed, thread = shared[0].shape[0], shared[-2], own[0]
+    first, end = _part(games, claimed.shape[0], thread)
     looks = 0
     while looks < PATIENCE:
-        if fetch_add(claimed, 0) < games.shape[0]:
-            advance(*step_arguments, *own)
-            looks = 0
         looks += 1
-    exchange(present, 0)
+        if fetch_add(claimed[thread], 0) < end - first:
+            advance(*shared, *own)
+            looks = 0
 
 
 @kernel
