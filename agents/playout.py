@@ -45,7 +45,7 @@ LEANINGS = np.array(
         [3, 13, 0, 0],  # Clock, 1 when the line could deliver more if it stood still
         [6, 34, 68, 111],  # Vrrooomm!, by what the line could deliver; 0 for a second marker
         [9, 13, 0, 0],  # Starting Player, 1 for the seat that starts already
-        [121, 52, 20, 5],  # passing, by markers placed: 2, 3, more; 3 if slower than before
+        [121, 52, 20, 5],  # passing, by markers placed: 2, 3, more; or behind pace
     ]
 )
 

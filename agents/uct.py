@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from busenv.core.layout import MAX_PLAYERS
 MAX_NODES = 200_000  # of a tree; a search goes on without growing when they are used up
 EDGES = 24  # for each node: most nodes are never expanded
 AT_ONCE = 32  # simulations between two looks at the watch
+STREAMS = 64  # random streams of a decision, one for each thread
 SEARCHES = 3.0  # how many searches' nodes a tree has room for, since it is kept between decisions
 
 
@@ -65,7 +67,8 @@ class UctAgent(Agent):
         self._settings, self._weights = settings, weights
         self._trees: list[Tree] = []
         self._spare: list[Tree] = []  # what trees move to as the root does
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = 0
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
@@ -76,6 +79,7 @@ class UctAgent(Agent):
     def close(self) -> None:
         if self._pool:
             self._pool.shutdown()
+            self._pool, self._pool_process = None, 0
         self._trees, self._spare = [], []
 
     def act(self, game: Game) -> int:
@@ -99,7 +103,7 @@ class UctAgent(Agent):
                 actions[i] = max(self._visits(), key=lambda pair: pair[1])[0]
             return actions
         seeds = np.array(
-            [seeded(np.uint64(self._seed), self._decisions + i) for i in range(len(games))]
+            [self._stream(self._decisions + i, 0) for i in range(len(games))], np.uint64
         )
         self._decisions += len(games)
         self._on_threads(self._search_share, games, board, seeds, actions)
@@ -121,13 +125,22 @@ class UctAgent(Agent):
         """Call work(number, *arguments) on each thread, the first on this one."""
         if not self._trees:
             self._make_trees()
-        waiting = []
-        for number in range(1, self._threads):
-            assert self._pool is not None
-            waiting.append(self._pool.submit(work, number, *arguments))
-        work(0, *arguments)
-        for future in waiting:
-            future.result()
+        if self._threads > 1 and self._pool_process != os.getpid():  # a forked process has none
+            self._pool, self._pool_process = ThreadPoolExecutor(self._threads - 1), os.getpid()
+        helpers: list[Future[None]] = []
+        try:
+            for number in range(1, self._threads):
+                assert self._pool is not None
+                helpers.append(self._pool.submit(work, number, *arguments))
+            work(0, *arguments)
+        finally:
+            wait(helpers)  # they work on this agent's trees
+        for helper in helpers:
+            helper.result()
+
+    def _stream(self, decision: int, number: int) -> int:
+        """Start of a thread's random stream for a decision."""
+        return int(seeded(np.uint64(self._seed), decision * STREAMS + number))
 
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
         """Each seat's chance to win, and the legal actions with their shares of the visits."""
@@ -163,8 +176,7 @@ class UctAgent(Agent):
         """One thread's part of a search."""
         if moves is None or not self._follow(number, games, moves):
             plant(self._trees[number], games)
-            noise = seeded(np.uint64(self._seed), self._decisions * 64 + number)
-            self._trees[number].noise[0] = noise
+            self._trees[number].noise[0] = self._stream(self._decisions, number)
         tree, room = self._trees[number], make_room(board.num_actions)
         arguments = tree, board.array, self._weights, self._settings, room
         if self._simulations is not None:
@@ -174,7 +186,7 @@ class UctAgent(Agent):
             assert self._seconds is not None
             end = time.monotonic() + self._seconds
             simulate(*arguments, 1)
-            while time.monotonic() < end:
+            while time.monotonic() < end and tree.nodes[0]["edges"] > 1:
                 simulate(*arguments, AT_ONCE)
 
     def _follow(self, number: int, games: np.ndarray, moves: list[int]) -> bool:

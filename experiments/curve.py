@@ -64,7 +64,7 @@ def draw_curve(path: Path, curve: list[CurvePoint], title: str, note: str) -> No
     )  # fmt: skip
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right")
+    figure.legend(loc="outside lower center", ncols=len(curve[0].wins) + 1, fontsize="small")
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
     write_whole(path, buffer.getvalue())

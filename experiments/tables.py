@@ -17,7 +17,7 @@ def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
     """One row a seat of a game, in order of number and seat.
 
     Columns: game, agent (label), seat, order (1 for the starting player), place (1 for the
-    winner), won, points, seconds, decisions, forfeit.
+    winner), won, points, seconds, decisions, timed, forfeit.
     """
     rows = []
     for game in sorted(games, key=lambda game: game["number"]):
@@ -35,6 +35,7 @@ def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
                     "points": game["points"][seat],
                     "seconds": game["seconds"][seat],
                     "decisions": game["decisions"][seat],
+                    "timed": game["timed"][seat],
                     "forfeit": forfeit is not None and forfeit["seat"] == seat,
                 }
             )
@@ -70,7 +71,7 @@ def result_table(rows: pd.DataFrame, plan: Plan, workers: int = 1) -> pd.DataFra
     table["rating_low"], table["rating_high"] = bootstrap(
         orders, entrants, anchor, plan.seed, workers
     )
-    table["ms"] = 1000 * seats["seconds"].sum() / seats["decisions"].sum()
+    table["ms"] = 1000 * seats["seconds"].sum() / seats["timed"].sum()
     return table
 
 

@@ -33,9 +33,10 @@ from experiments.match import Score
 from experiments.training import against
 from train.config import PRESETS, Config
 from train.learner import NetworkPolicy
-from train.run import Run
+from train.run import LOWEST_RATE, Run
 
 USUAL_ENVS = 8
+BOTS = ("random", "greedy")
 EVERY_SEAT, ONE_SEAT = "every seat", "one seat, the library's loop"
 
 
@@ -68,17 +69,18 @@ def seat_training(config: Config, seconds: float) -> tuple[float, float]:
         run = Run(config, Path(folder))
         run.step()  # warms up
         watch = Stopwatch()
-        backward = torch.Tensor.backward
-        policy, optimizer = run.ppo.policy, run.ppo.policy.optimizer
-        run.network.forward = watch.around(run.network.forward)
+        kind, policy = type(run.network), run.ppo.policy  # past selves are of this kind too
+        forward, backward = kind.forward, torch.Tensor.backward
+        kind.forward = watch.around(forward)
         policy.evaluate_actions = watch.around(policy.evaluate_actions)  # type: ignore[method-assign]
-        optimizer.step = watch.around(optimizer.step)  # type: ignore[method-assign]
+        policy.optimizer.step = watch.around(policy.optimizer.step)  # type: ignore[method-assign]
         torch.Tensor.backward = watch.around(backward)  # type: ignore[method-assign]
         decisions, began = run.decisions, time.perf_counter()
         try:
             while time.perf_counter() - began < seconds:
                 run.step()
         finally:
+            kind.forward = forward
             torch.Tensor.backward = backward  # type: ignore[method-assign]
         spent = time.perf_counter() - began
         return (run.decisions - decisions) / spent, watch.seconds / spent
@@ -116,7 +118,7 @@ def usual_setup(config: Config) -> tuple[MaskablePPO, nn.Module]:
     ppo = MaskablePPO(
         NetworkPolicy,
         DummyVecEnv([make] * USUAL_ENVS),
-        learning_rate=config.learning_rate,
+        learning_rate=lambda left: config.learning_rate * max(left, LOWEST_RATE),
         n_steps=4 * config.batch_size // USUAL_ENVS,
         batch_size=config.batch_size,
         n_epochs=config.epochs,
@@ -140,8 +142,9 @@ def usual_training(config: Config, seconds: float) -> float:
     return until.learned / until.spent
 
 
-def learning(config: Config, decisions: int, games: int) -> list[tuple[str, Score]]:
-    """What both are worth against three greedy, by self-play alone, after so many decisions."""
+def learning(config: Config, decisions: int, games: int) -> list[tuple[str, list[Score]]]:
+    """What both are worth against three of each of BOTS, by self-play alone, after so many
+    decisions."""
     alone = config.changed({"seconds": None, "decisions": decisions, "opponent_share": 0.0})
     with tempfile.TemporaryDirectory() as folder:
         run = Run(alone, Path(folder))
@@ -150,9 +153,13 @@ def learning(config: Config, decisions: int, games: int) -> list[tuple[str, Scor
     ppo, network = usual_setup(alone)
     ppo.learn(decisions)
     usual = PolicyAgent(network, run.board, seed=alone.seed, temperature=alone.temperature)
+    learned = ((EVERY_SEAT, run.agent, run.decisions), (ONE_SEAT, usual, ppo.num_timesteps))
     return [
-        (name, against(agent, "greedy", games, alone.seed)[0])
-        for name, agent in ((EVERY_SEAT, run.agent), (ONE_SEAT, usual))
+        (
+            f"{name}, {count:,} decisions",
+            [against(agent, bot, games, alone.seed)[0] for bot in BOTS],
+        )
+        for name, agent, count in learned
     ]
 
 
@@ -162,7 +169,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="of each (3)")
     parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
     parser.add_argument("--network", default="mlp", help="of agents.network (mlp)")
-    parser.add_argument("--decisions", type=int, default=300_000, help="learned from (300000)")
+    parser.add_argument("--decisions", type=int, default=150_000, help="learned from (150000)")
     parser.add_argument("--games", type=int, default=400, help="of each rating (400)")
     parser.add_argument("--seed", type=int, default=0, help="of what is learned (0)")
     chosen = parser.parse_args()
@@ -187,12 +194,16 @@ def main() -> None:
     console = Console()
     console.print(table)
     console.print(f"{np.median(np.array(seats) / usual):.1f} times as many")
-    for name, score in learning(config, chosen.decisions, chosen.games):
-        low, high = score.interval()
-        console.print(
-            f"{name}: after {chosen.decisions:,} decisions {score.wins / score.games:.1%} of games "
-            f"({low:.1%} to {high:.1%}) against three greedy"
-        )
+    columns = ("learned from", *(f"games won against three {bot}" for bot in BOTS))
+    learned = Table(*columns, title=f"{chosen.games} games each; par is 25%")
+    for name, scores in learning(config, chosen.decisions, chosen.games):
+        learned.add_row(name, *map(_won, scores))
+    console.print(learned)
+
+
+def _won(score: Score) -> str:
+    low, high = score.interval()
+    return f"{score.wins / score.games:.1%} ({low:.1%} to {high:.1%})"
 
 
 if __name__ == "__main__":

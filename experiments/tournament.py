@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice
@@ -22,10 +23,11 @@ from experiments.schedule import Plan
 from experiments.workers import worker_pool
 
 AHEAD = 4  # games handed out to each worker at a time
+WARM_UP = 4  # decisions of a spec in a process that are not timed
 
 # This process's agents by spec and by how often the spec sits at the table before.
 _agents: dict[tuple[str, int], Agent] = {}
-_begun: set[str] = set()  # specs that have decided something in this process
+_decided: Counter[str] = Counter()  # decisions of each spec in this process
 
 
 def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[list[dict[str, Any]]]:
@@ -52,16 +54,18 @@ def play_game(plan: Plan, number: int) -> dict[str, Any]:
     """One game of a plan, as a line of the games file.
 
     number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by seat,
-    forfeit (None or seat, ply and why), decisions and seconds by seat. Only the seconds are a
-    measurement; all else is the same in every run of the plan. A spec's first decision in a process
-    is not timed: code may be compiled or loaded for it, which takes longer than a thousand others.
+    forfeit (None or seat, ply and why), and by seat its decisions, how many of them were timed, and
+    their seconds. But for the last two, all is the same in every run of the plan. A spec's first
+    decisions in a process are not timed: code may be compiled or loaded for them, which takes
+    longer than a thousand others.
 
     An agent that fails or chooses what is illegal forfeits: the game ends there, it is placed
     last, and the others are ranked by the standing at that moment.
     """
     entrants, first = plan.seating(number)
     game = Game(plan.players, plan.rules, first_player=first, seed=number)
-    seconds, decisions = [0.0] * plan.players, [0] * plan.players
+    seconds = [0.0] * plan.players
+    decisions, timed = [0] * plan.players, [0] * plan.players
     agents: list[Agent] = []
     forfeit = None
     keys = _keys([plan.specs[entrant] for entrant in entrants])
@@ -73,10 +77,12 @@ def play_game(plan: Plan, number: int) -> dict[str, Any]:
             seat = game.current_player
             began = time.perf_counter()
             action = agents[seat].act(game)
-            if keys[seat][0] in _begun:
-                seconds[seat] += time.perf_counter() - began
-            _begun.add(keys[seat][0])
+            spent, spec = time.perf_counter() - began, keys[seat][0]
             decisions[seat] += 1
+            _decided[spec] += 1
+            if _decided[spec] > WARM_UP:
+                seconds[seat] += spent
+                timed[seat] += 1
             game.step(action)
     except (AgentError, IllegalActionError) as error:
         forfeit = {"seat": seat, "ply": len(game.history), "why": str(error)}
@@ -90,6 +96,7 @@ def play_game(plan: Plan, number: int) -> dict[str, Any]:
         "ranking": ranking(game.ranking(), seat if forfeit else None),
         "forfeit": forfeit,
         "decisions": decisions,
+        "timed": timed,
         "seconds": [round(spent, 6) for spent in seconds],
     }
 

@@ -36,7 +36,7 @@ def quiet() -> Console:
 
 def bare(games: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Games in order of number, without what was measured."""
-    kept = [{key: game[key] for key in game if key != "seconds"} for game in games]
+    kept = [{key: game[key] for key in game if key not in ("seconds", "timed")} for game in games]
     return sorted(kept, key=lambda game: game["number"])
 
 
@@ -195,12 +195,12 @@ def test_agents_that_fail_forfeit(fault: str, why: str, monkeypatch: pytest.Monk
 
 
 class SlowToBegin(Faulty):
-    """Plays at random; takes 1000 s over its first decision of all and 1 s over the others."""
+    """Plays at random; takes 1000 s over each of its first decisions and 1 s over the others."""
 
     clock = 0.0
 
     def choose(self, games: np.ndarray, board: Any) -> np.ndarray:
-        SlowToBegin.clock += 1 if SlowToBegin.clock else 1000
+        SlowToBegin.clock += 1 if SlowToBegin.clock >= 1000 * tournament.WARM_UP else 1000
         return self.inner.choose(games, board)
 
 
@@ -208,7 +208,8 @@ def test_what_is_compiled_at_first_is_not_measured(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tournament, "make_agent", SlowToBegin)
     monkeypatch.setattr(tournament.time, "perf_counter", lambda: SlowToBegin.clock)
     game = play_game(Plan(("slow to begin",) * 3, players=3, games=16), 0)
-    assert sum(game["seconds"]) == sum(game["decisions"]) - 1
+    assert sum(game["seconds"]) == sum(game["timed"])
+    assert sum(game["timed"]) == sum(game["decisions"]) - tournament.WARM_UP
     assert sum(game["decisions"]) == len(game["record"]["actions"])
 
 

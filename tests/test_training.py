@@ -12,6 +12,7 @@ import torch
 from rich.console import Console
 
 from agents import make_agent
+from agents.network import Mlp
 from experiments import cli, networks, throughput, training
 from experiments.curve import CurvePoint, draw_curve, read_curve, write_curve
 from experiments.pictures import draw_intervals
@@ -105,18 +106,19 @@ def test_throughput_is_measured() -> None:
     config = Config(
         width=8, games=2, batch_size=64, warm_start="", bots=("random",), threads=1, device="cpu"
     )
-    backward = torch.Tensor.backward
+    forward, backward = Mlp.forward, torch.Tensor.backward
     speed, share = seat_training(config, 0.2)
     assert speed > 0
     assert 0 < share < 1
     assert torch.Tensor.backward is backward
+    assert Mlp.forward is forward
     assert usual_training(config, 0.1) > 0
 
 
 def test_what_is_learned_is_compared() -> None:
     config = Config(width=8, games=2, batch_size=64, warm_start="", threads=1, device="cpu")
     found = learning(config, 300, 4)
-    assert [score.games for _, score in found] == [4, 4]
+    assert [[score.games for score in scores] for _, scores in found] == [[4, 4], [4, 4]]
     assert found[0][0] != found[1][0]
 
 

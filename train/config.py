@@ -39,8 +39,10 @@ class Config:
     games: whole games of a rollout. learning_rate: of PPO; falls linearly to a twentieth.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
     warm_start: an agent to imitate during the first `warm_share` of the run; "" for none.
+        It follows `start` too, so a model that is to be improved wants none.
     opponent_share: share of seats that are not the learner's, but of scripted `bots` and of frozen
-        past selves, one of which is kept every `keep_every` rollouts, `pool` of them at most.
+        past selves, one of which is kept every `keep_every` rollouts, `pool` of them at most; above
+        0, two games in five have one learner's seat among copies of one opponent besides.
     temperature: at which the trained agent plays, in ratings too; 0 for its favourites only. What
         is learned from is played at 1.
     rated: agents against three of which the learner is rated every `rate_every` seconds, in

@@ -97,7 +97,9 @@ class SeatPPO(MaskablePPO):
         self._current_progress_remaining = 1 - progress
         if imitation:
             update_learning_rate(self.policy.optimizer, IMITATION_RATE)
-            batches = chain(*(rollout.get(IMITATION_BATCH) for _ in range(self.n_epochs)))
+            batches = chain.from_iterable(
+                rollout.get(IMITATION_BATCH) for _ in range(self.n_epochs)
+            )
             return imitate(self.policy, batches, self.vf_coef, self.max_grad_norm)
         self.rollout_buffer = rollout  # type: ignore[assignment]
         self.train()

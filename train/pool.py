@@ -40,7 +40,7 @@ class Pool:
         self._folder, self._board, self._limit = folder, board, limit
 
     def draw(self, rng: np.random.Generator) -> list[Member]:
-        """Two different members, reseeded: a bot and a past self if there are both."""
+        """At most two different members, reseeded: a bot and a past self if there are both."""
         bots, past = self.members[: self._bots], self.members[self._bots :]
         if bots and past:
             chosen = _hard(bots, 1, rng) + _hard(past, 1, rng)
@@ -115,9 +115,9 @@ def seating(
 ) -> np.ndarray:
     """Who sits where: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
 
-    Each seat is an opponent's with chance `share`, but one of each game is the learner's always. In
-    some games all other seats are taken by copies of one opponent, as they are when it is rated: a
-    table of them plays other games than they do among others.
+    In a share ALONE of the games all seats but one are taken by copies of one opponent, as they are
+    when it is rated: a table of them plays other games than they do among others. In the others
+    each seat is an opponent's with chance `share`. One of each game is the learner's always.
     """
     shape = (len(players), 5)
     if not opponents or not share:

@@ -160,7 +160,7 @@ class Run:
         """The network that the run starts with."""
         config = self.config
         network = build_network(config.network, self.board, config.width, config.seed)
-        if config.start:
+        if config.start and not (self.folder / NAME).exists():  # else the checkpoint has it all
             past, card = load_model(model_path(config.start), self.board)
             if (card["network"], card["width"]) != (config.network, config.width):
                 raise ValueError(

@@ -117,7 +117,7 @@ GAME = np.dtype(
         ("final_segment", _B),
         ("last_marker", _B),  # place of the marker laid last among all spaces (SPACE_AT), and whose
         ("last_owner", _B),
-        ("action_markers", _B),  # that each seat began with
+        ("action_markers", _B),  # that each seat began with, for those who judge what is left
         ("spare", _B, 2),  # fills the last word, so that equal games have equal bytes
     ],
     align=True,
