@@ -184,6 +184,16 @@ def test_searches_of_many_games_do_not_depend_on_threads() -> None:
     assert make_agent("uct:40", seed=6).choose(batch, CITY).tolist() != found[0]
 
 
+@pytest.mark.parametrize("budget", [{"seconds": 1e6}, {"simulations": 10**12}])
+def test_forced_decisions_are_not_searched(budget: dict[str, float]) -> None:
+    game, rng = Game(4, seed=1), random.Random(2)
+    while len(game.legal_actions()) > 1:
+        game.step(rng.choice(game.legal_actions()))
+    agent = UctAgent(**budget)
+    assert [agent.act(game)] == game.legal_actions()
+    assert agent.choose(game.arrays()[0], CITY).tolist() == game.legal_actions()
+
+
 def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.uct.make_tree", lambda nodes, edges: make_tree(10, 90))
     agent, game = UctAgent(200, seed=1), Game(4, seed=3)
