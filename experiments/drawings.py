@@ -14,7 +14,7 @@ from agents import make_agent
 from busenv import Game
 from experiments.replay import draw_record
 
-FOLDER = Path(__file__).parents[1] / "pictures"
+FOLDER = Path(__file__).parents[1] / "busenv/pictures"
 RECORD = "game.json"
 PLAYERS, AGENT, SEED = 4, "uct:300", 24
 MOMENTS = {  # name of the picture: decisions made by then

@@ -53,7 +53,7 @@ def test_links_lead_to_what_exists(name: str) -> None:
 
 def test_every_picture_is_shown_beside_the_rules() -> None:
     rules = (ROOT / "busenv/RULES.md").read_text(encoding="utf-8")
-    assert re.findall(r"\]\(\.\./pictures/(\w+)\.svg\)", rules) == [*MOMENTS]
+    assert re.findall(r"\]\(pictures/(\w+)\.svg\)", rules) == [*MOMENTS]
 
 
 def test_the_citation_names_this_version() -> None:
