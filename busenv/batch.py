@@ -181,6 +181,7 @@ class Batch:
     def _close(self) -> None:
         """Wait for threads that are still at a step, since it was interrupted."""
         self._wait(batch.close_step(self._claimed, len(self.games)))
+        self._finished[0] = len(self.games)  # the next call waits for none of them
 
     def _wait(self, number: int) -> None:
         """Wait until so many games of a step are done. Raises what a helper has failed with."""

@@ -79,10 +79,13 @@ def test_threads_may_leave_and_come_back() -> None:
             time.sleep(0.01)  # longer than threads wait for the next step
 
 
-def test_an_interrupted_step_does_not_reach_into_the_next() -> None:
+@pytest.mark.parametrize("helper_waits", [True, False])
+def test_an_interrupted_step_does_not_reach_into_the_next(helper_waits: bool) -> None:
     env, fresh = BusVectorEnv(70, threads=2), BusVectorEnv(70)
     expected = story(fresh, 20)
     story(env, 3)
+    if not helper_waits:
+        env.batch._helpers[0].result()  # it has left, so nobody claims what is open
     core.open_step(env.batch._claimed, env.batch._finished)  # as if Ctrl-C came then
     assert story(env, 20) == expected
 
