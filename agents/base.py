@@ -48,6 +48,16 @@ class Agent(ABC):
             raise ValueError("the game is over: there is nothing to choose")
         return int(self.choose(game.arrays()[0], game.board)[0])
 
+    def shares(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """How good each action looks, as a share of the whole, in games as `choose` takes them.
+
+        float32, (N, num_actions), rows add up to 1. Here all of it goes to what is chosen; agents
+        that weigh actions against each other say more.
+        """
+        found = np.zeros((len(games), board.num_actions), np.float32)
+        found[np.arange(len(games)), self.choose(games, board)] = 1
+        return found
+
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
         """What the agent makes of a game that is not over.
 

@@ -48,6 +48,10 @@ class PolicyAgent(Agent):
             return chances.argmax(dim=1).numpy()
         return torch.multinomial(chances, 1, generator=self._generator)[:, 0].numpy()
 
+    def shares(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """The chance of each action; at temperature 0 those of temperature 1."""
+        return self._chances(games, board).numpy()
+
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
         """Its likeliest actions; of chances to win it knows nothing."""
         if game.is_over:

@@ -244,29 +244,21 @@ def plant(tree, game):
 
 
 @kernel
-def most_visited(tree):
-    """The action of the root that was taken most; of equals the first."""
-    root = tree.nodes[0]
-    best = np.int64(root.first)
-    for k in range(root.first, root.first + root.edges):
-        if tree.edges[k].visits > tree.edges[best].visits:
-            best = np.int64(k)
-    return np.int64(tree.edges[best].action)
+def search_each(tree, games, board, weights, settings, room, simulations, seeds, visits):
+    """Search many games, one after the other; how often each action was taken into `visits`.
 
-
-@kernel
-def search_each(tree, games, board, weights, settings, room, simulations, seeds, actions):
-    """Search many games, one after the other; what is taken most into `actions`, int64, (N,).
-
-    seeds: uint64, (N,), of the random streams. A single legal action is taken without a search.
+    seeds: uint64, (N,), of the random streams. visits: float32, (N, num_actions), zeros at first.
+    A single legal action is taken without a search.
     """
     for i in range(len(games)):
         plant(tree, games[i : i + 1])
         tree.noise[0] = seeds[i]
         simulate(tree, board, weights, settings, room, 1)
-        if tree.nodes[0].edges > 1:
+        root = tree.nodes[0]
+        if root.edges > 1:
             simulate(tree, board, weights, settings, room, simulations - 1)
-        actions[i] = most_visited(tree)
+        for k in range(root.first, root.first + root.edges):
+            visits[i, tree.edges[k].action] = tree.edges[k].visits
 
 
 @kernel

@@ -92,34 +92,37 @@ class UctAgent(Agent):
         return max(self._visits(), key=lambda pair: pair[1])[0]
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """As `Agent.choose` says. Simulations are not shared here: each thread searches games of
-        its own, and what is chosen does not depend on how many threads there are."""
+        return self.shares(games, board).argmax(axis=1)
+
+    def shares(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """Shares of the visits. Simulations are not shared here: each thread searches games of its
+        own, and what is found does not depend on how many threads there are."""
         check_games(games, board)
         self._history = None
-        actions = np.zeros(len(games), np.int64)
+        visits = np.zeros((len(games), board.num_actions), np.float32)
         if self._seconds is not None:
             for i in range(len(games)):
                 self._grow(games[i : i + 1], board, None)
-                actions[i] = max(self._visits(), key=lambda pair: pair[1])[0]
-            return actions
-        seeds = np.array(
-            [self._stream(self._decisions + i, 0) for i in range(len(games))], np.uint64
-        )
-        self._decisions += len(games)
-        self._on_threads(self._search_share, games, board, seeds, actions)
-        return actions
+                for action, count in self._visits():
+                    visits[i, action] = count
+        else:
+            numbers = range(self._decisions, self._decisions + len(games))
+            seeds = np.array([self._stream(number, 0) for number in numbers], np.uint64)
+            self._decisions += len(games)
+            self._on_threads(self._search_share, games, board, seeds, visits)
+        return visits / visits.sum(axis=1, keepdims=True)
 
     def _search_share(
-        self, number: int, games: np.ndarray, board: Board, seeds: np.ndarray, actions: np.ndarray
+        self, number: int, games: np.ndarray, board: Board, seeds: np.ndarray, visits: np.ndarray
     ) -> None:
-        """Search the games of a thread, and put what it chooses into `actions`."""
+        """Search the games of a thread, and put how often it took what into `visits`."""
         share = slice(number, None, self._threads)
-        found = actions[share].copy()
+        found = visits[share].copy()
         search_each(
             self._trees[number], games[share].copy(), board.array, self._weights, self._settings,
             make_room(board.num_actions), self._simulations, seeds[share].copy(), found,
         )  # fmt: skip
-        actions[share] = found
+        visits[share] = found
 
     def _on_threads(self, work: Callable[..., None], *arguments: Any) -> None:
         """Call work(number, *arguments) on each thread, the first on this one."""

@@ -175,6 +175,6 @@ def test_imitation_approaches_the_teacher() -> None:
     sitting, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
     rollout = play_games(network, table, sitting, [], rng, make_agent("greedy", 1))
     rollout.finish(table.totals, 0.99, 1.0)
-    found = [ppo.update(rollout, 0.0, imitation=True) for _ in range(30)]
+    found = [ppo.update(rollout, 0.0, warm=1.0) for _ in range(30)]
     assert found[-1]["train/imitation_loss"] < 0.8 * found[0]["train/imitation_loss"]
     assert found[-1]["train/value_loss"] < found[0]["train/value_loss"]

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.utils import update_learning_rate
@@ -17,9 +16,10 @@ from torch import nn
 from agents.network import only_legal
 from busenv import Board
 from busenv.observation import spaces_of
-from train.rollout import Rollout
+from train.rollout import Lesson, Rollout
 
-IMITATION_RATE = 1e-3
+LOWEST_RATE = 0.05  # of a learning rate at the end, as a share of that at the beginning
+IMITATION_RATE = 1e-3  # falls as PPO's does
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
 
 
@@ -89,37 +89,36 @@ class SeatPPO(MaskablePPO):
         self._setup_model()
         self.set_logger(Logger(None, []))
 
-    def update(self, rollout: Rollout, progress: float, imitation: bool) -> dict[str, float]:
+    def update(self, rollout: Rollout, progress: float, warm: float = 0.0) -> dict[str, float]:
         """Learn from a finished rollout, by imitation or by PPO; losses and more by name.
 
-        progress: how much of the run is done, 0 to 1, for schedules.
+        progress: how much of the run is done, 0 to 1, for schedules. warm: how much of the warm
+        start is left, 1 to 0; imitation goes on until then.
         """
         self._current_progress_remaining = 1 - progress
-        if imitation:
-            update_learning_rate(self.policy.optimizer, IMITATION_RATE)
-            batches = chain.from_iterable(
-                rollout.get(IMITATION_BATCH) for _ in range(self.n_epochs)
+        if warm > 0:
+            rate = IMITATION_RATE * max(warm, LOWEST_RATE)
+            update_learning_rate(self.policy.optimizer, rate)
+            lessons = chain.from_iterable(
+                rollout.lessons(IMITATION_BATCH) for _ in range(self.n_epochs)
             )
-            return imitate(self.policy, batches, self.vf_coef, self.max_grad_norm)
+            return imitate(self.policy, lessons, self.vf_coef, self.max_grad_norm)
         self.rollout_buffer = rollout  # type: ignore[assignment]
         self.train()
         return {name: float(value) for name, value in self.logger.name_to_value.items()}
 
 
 def imitate(
-    policy: NetworkPolicy,
-    batches: Iterable[MaskableRolloutBufferSamples],
-    value_weight: float,
-    max_grad_norm: float,
+    policy: NetworkPolicy, lessons: Iterable[Lesson], value_weight: float, max_grad_norm: float
 ) -> dict[str, float]:
-    """Follow a teacher's actions, by cross-entropy, while values learn the returns."""
+    """Follow what a teacher thinks of actions, by cross-entropy, while values learn the returns."""
     found = []
-    for batch in batches:
-        values, log_prob, entropy = policy.evaluate_actions(
-            batch.observations, batch.actions, batch.action_masks
-        )
-        imitation_loss = -log_prob.mean()
-        value_loss = nn.functional.mse_loss(values, batch.returns)
+    for lesson in lessons:
+        logits, values = policy.network(lesson.observations)
+        log_chances = only_legal(logits, lesson.masks).log_softmax(dim=1)
+        imitation_loss = -(lesson.shares * log_chances).sum(dim=1).mean()
+        value_loss = nn.functional.mse_loss(values, lesson.returns)
+        entropy = -(log_chances.exp() * log_chances).sum(dim=1)
         policy.optimizer.zero_grad()
         (imitation_loss + value_weight * value_loss).backward()
         nn.utils.clip_grad_norm_(policy.parameters(), max_grad_norm)

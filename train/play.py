@@ -13,6 +13,8 @@ from agents.network import only_legal
 from train.games import Table
 from train.rollout import Rollout
 
+LOWEST = 0.01  # temperature; below it hardly anything changes
+
 
 def play_games(
     network: nn.Module,
@@ -21,13 +23,16 @@ def play_games(
     opponents: Sequence[Agent],
     rng: np.random.Generator,
     teacher: Agent | None = None,
+    temperature: float = 1.0,
 ) -> Rollout:
     """Play the games of a table to the end, one decision of each in a step.
 
     sitting: int64, (N, 5), 0 where the network plays, k where opponents[k - 1] does. Only the
     network's decisions are in the rollout, which is not finished yet.
     teacher: then the rollout holds what the teacher would do. It also plays these seats in half of
-    the games; in the others the network does, so that it is taught what to do where it gets to.
+    the games; in the others the network does, so that it is taught what to do where it gets to
+    (DAgger, Ross et al. 2011), above all where it gets to at the `temperature` of its later play.
+    PPO learns from what is played at temperature 1 only.
     """
     device = next(network.parameters()).device
     generator = torch.Generator(device)
@@ -45,17 +50,19 @@ def play_games(
             with torch.no_grad():
                 logits, values = network(seen)
                 logits = only_legal(logits, masks)
-                chosen = torch.multinomial(logits.softmax(dim=1), 1, generator=generator)
+                chances = (logits / max(temperature, LOWEST)).softmax(dim=1)
+                chosen = torch.multinomial(chances, 1, generator=generator)
                 log_probs = logits.log_softmax(dim=1).gather(1, chosen)[:, 0]
-            learned = played = chosen[:, 0].cpu().numpy()
+            played, shares = chosen[:, 0].cpu().numpy(), None
             if teacher is not None:
-                learned = teacher.choose(table.games[mine], table.board)
-                played = np.where(mine < len(table.games) // 2, learned, played)
+                shares = torch.from_numpy(teacher.shares(table.games[mine], table.board))
+                taught = shares.argmax(dim=1).numpy()
+                played = np.where(mine < len(table.games) // 2, taught, played)
+                shares = shares.to(device)
             actions[sits == 0] = played
-            learned_from = torch.from_numpy(learned).to(device)
             rollout.add(
                 mine, table.seats(mine), table.totals,
-                seen, masks, learned_from, values, log_probs,
+                seen, masks, torch.from_numpy(played).to(device), values, log_probs, shares,
             )  # fmt: skip
         table.step(running, actions)
     return rollout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -44,8 +45,23 @@ def seat_advantages(
         next_advantage[g, s] = advantages[row]
 
 
+class Lesson(NamedTuple):
+    """Decisions as a teacher sees them.
+
+    observations: uint8, (N, size). masks: bool, shares: float32, both (N, num_actions).
+    returns: float32, (N,).
+    """
+
+    observations: torch.Tensor
+    masks: torch.Tensor
+    shares: torch.Tensor
+    returns: torch.Tensor
+
+
 class Rollout:
     """Decisions to learn from, as MaskablePPO takes them: `get` gives minibatches.
+
+    With a teacher, `lessons` gives them with what it thinks of each action.
 
     Filled step by step with `add`, then closed with `finish`. Rows are in the order of time.
     """
@@ -54,6 +70,7 @@ class Rollout:
         self._rng = rng
         self._steps: list[tuple[torch.Tensor, ...]] = []
         self._owners: list[tuple[np.ndarray, ...]] = []
+        self._shares: list[torch.Tensor] = []
 
     def add(
         self,
@@ -65,14 +82,17 @@ class Rollout:
         actions: torch.Tensor,
         values: torch.Tensor,
         log_probs: torch.Tensor,
+        shares: torch.Tensor | None = None,
     ) -> None:
         """Add one decision of each of some games.
 
         games, seats: int64, (n,), whose decisions they are. totals: float64, (N, 5), what the seats
-        of all games have been paid so far. The tensors have n rows.
+        of all games have been paid so far. The tensors have n rows. shares: of a teacher.
         """
         self._owners.append((games, seats, totals[games, seats]))
         self._steps.append((observations, masks, actions, values, log_probs))
+        if shares is not None:
+            self._shares.append(shares)
 
     def finish(self, totals: np.ndarray, gamma: float, gae_lambda: float) -> None:
         """The games are over: settle advantages and returns."""
@@ -84,20 +104,18 @@ class Rollout:
         self.advantages = np.empty_like(self.values)
         seat_advantages(games, seats, paid, totals, self.values, gamma, gae_lambda, self.advantages)
         self.returns = self.values + self.advantages
-        self._steps, self._owners = [], []
+        self._taught = torch.cat(self._shares) if self._shares else None
+        self._steps, self._owners, self._shares = [], [], []
 
     def __len__(self) -> int:
         return len(self.actions)
 
     def get(self, batch_size: int) -> Iterator[MaskableRolloutBufferSamples]:
         """All decisions once, in random order, in minibatches of nearly equal size."""
-        device = self.actions.device
-        values, advantages, returns = (
-            torch.from_numpy(array).to(device)
-            for array in (self.values, self.advantages, self.returns)
+        values, advantages, returns = map(
+            self._tensor, (self.values, self.advantages, self.returns)
         )
-        order = torch.from_numpy(self._rng.permutation(len(self))).to(device)
-        for rows in order.chunk(-(-len(self) // batch_size)):
+        for rows in self._chunks(batch_size):
             yield MaskableRolloutBufferSamples(
                 self.observations[rows],
                 self.actions[rows],
@@ -107,3 +125,19 @@ class Rollout:
                 returns[rows],
                 self.masks[rows],
             )
+
+    def lessons(self, batch_size: int) -> Iterator[Lesson]:
+        """All decisions once, likewise, of games with a teacher."""
+        assert self._taught is not None
+        returns = self._tensor(self.returns)
+        for rows in self._chunks(batch_size):
+            yield Lesson(
+                self.observations[rows], self.masks[rows], self._taught[rows], returns[rows]
+            )
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(array).to(self.actions.device)
+
+    def _chunks(self, batch_size: int) -> tuple[torch.Tensor, ...]:
+        """All rows in random order, in pieces of nearly equal size."""
+        return self._tensor(self._rng.permutation(len(self))).chunk(-(-len(self) // batch_size))
