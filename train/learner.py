@@ -20,6 +20,7 @@ from train.rollout import Lesson, Rollout
 
 LOWEST_RATE = 0.05  # of a learning rate at the end, as a share of that at the beginning
 IMITATION_RATE = 1e-3  # falls as PPO's does
+SHARPNESS = 2  # power of a teacher's shares: PPO, which plays at temperature 1, goes on from there
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
 
 
@@ -116,7 +117,9 @@ def imitate(
     for lesson in lessons:
         logits, values = policy.network(lesson.observations)
         log_chances = only_legal(logits, lesson.masks).log_softmax(dim=1)
-        imitation_loss = -(lesson.shares * log_chances).sum(dim=1).mean()
+        shares = lesson.shares**SHARPNESS
+        shares = shares / shares.sum(dim=1, keepdim=True)
+        imitation_loss = -(shares * log_chances).sum(dim=1).mean()
         value_loss = nn.functional.mse_loss(values, lesson.returns)
         entropy = -(log_chances.exp() * log_chances).sum(dim=1)
         policy.optimizer.zero_grad()
