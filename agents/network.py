@@ -199,6 +199,15 @@ def only_legal(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     return logits.masked_fill(~masks, NEVER)
 
 
+def chances_at(logits: torch.Tensor, masks: torch.Tensor, temperature: float) -> torch.Tensor:
+    """The chance of each action, float32 (N, num_actions), at a temperature above 0.
+
+    logits, masks: as `only_legal` takes them.
+    """
+    logits = only_legal(logits, masks)
+    return ((logits - logits.amax(dim=1, keepdim=True)) / temperature).softmax(dim=1)
+
+
 NETWORKS: dict[str, type[nn.Module]] = {"mlp": Mlp, "board": BoardNetwork}
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from agents.base import Agent
-from agents.network import only_legal
+from agents.network import chances_at
 from busenv import Board, Game
 from busenv.checks import check_seed
 from busenv.observation import look
@@ -69,5 +69,4 @@ class PolicyAgent(Agent):
         with torch.no_grad():
             logits, _ = self.network(torch.from_numpy(rows).to(device))
         # Greedy play needs no scaling: its favourite is the same.
-        logits = logits.cpu() / (self._temperature or 1.0)
-        return only_legal(logits, torch.from_numpy(masks)).softmax(dim=1)
+        return chances_at(logits.cpu(), torch.from_numpy(masks), self._temperature or 1.0)

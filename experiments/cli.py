@@ -110,6 +110,7 @@ def _train(chosen: argparse.Namespace) -> None:
 
 def _rate(chosen: argparse.Namespace) -> None:
     from rich.console import Console
+    from rich.markup import escape
 
     from experiments.rate import run_rating
 
@@ -125,7 +126,9 @@ def _rate(chosen: argparse.Namespace) -> None:
     report = run_rating(plan, folder, chosen.workers, console)
     for sheet in report.sheets:
         sheet.show(console)
-    console.print(f"Report: {folder / 'report.md'}")
+    if report.warning:
+        console.print(f"[yellow]{report.warning}")
+    console.print(f"Report: {escape(str(folder / 'report.md'))}")
 
 
 def _ladder(chosen: argparse.Namespace) -> None:
@@ -142,6 +145,8 @@ def _show(chosen: argparse.Namespace) -> None:
 
     if chosen.svg:
         draw_record(chosen.record, chosen.ply, chosen.svg)
+    elif chosen.ply is not None:
+        raise ValueError("--ply goes with --svg: it says which position to draw")
     else:
         print(tell(load_played(chosen.record)), end="")
 

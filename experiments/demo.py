@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import busenv
@@ -29,10 +30,12 @@ def train_and_report(config: Config, folder: Path, games: int) -> None:
     console = Console()
     run, _ = run_training(config, folder, console)
     console.print("Rating ...")
-    bots, seed = config.rated, config.seed
-    match_ups = [(f"ppo against three {bot}", against(run.agent, bot, games, seed)) for bot in bots]
+    bots, under = config.rated, (config.seed, config.rules)
+    match_ups = [
+        (f"ppo against three {bot}", against(run.agent, bot, games, *under)) for bot in bots
+    ]
     if "greedy" in bots and "random" in bots:
-        scores = against(make_agent("greedy", seed), "random", games, seed)
+        scores = against(make_agent("greedy"), "random", games, *under)
         match_ups.append(("greedy against three random", scores))
     table = Table(
         title=f"{games} games each, seats and starting player rotated; par is 25% of wins"
@@ -44,7 +47,9 @@ def train_and_report(config: Config, folder: Path, games: int) -> None:
             table.add_row(title if row == 0 else "", *_cells(score))
     console.print(table)
     write_whole(folder / "report.md", _report(match_ups, run, games))
-    console.print(f"Report: {folder / 'report.md'}, picture: {folder / PICTURE}")
+    console.print(
+        f"Report: {escape(str(folder / 'report.md'))}, picture: {escape(str(folder / PICTURE))}"
+    )
 
 
 def _cells(score: Score) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
+from rich.markup import escape
 
 from busenv.files import write_whole
 from experiments.rate import check_agents, run_rating
@@ -76,7 +77,7 @@ def run_ladder(
     write_whole(folder / TABLE, text)
     if readme is not None:
         write_whole(readme, replace_block(readme.read_text(encoding="utf-8"), text))
-    console.print(f"Table: {folder / TABLE}")
+    console.print(f"Table: {escape(str(folder / TABLE))}")
 
 
 def replace_block(text: str, block: str) -> str:

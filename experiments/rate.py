@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from agents import AgentError, make_agent
@@ -28,7 +30,7 @@ def run_rating(
     check_agents(plan.specs)
     if console is None:
         console = Console(quiet=True, force_jupyter=False)  # in Jupyter a bar needs ipywidgets
-    console.print(f"Run folder: {folder}")
+    console.print(f"Run folder: {escape(str(folder))}")
     with locked(folder):
         keep_settings(folder, {**plan.settings(), "files": file_hashes(plan.specs)})
         games, cut = recover_games(folder)
@@ -55,13 +57,32 @@ def check_agents(specs: tuple[str, ...]) -> None:
 
 
 def file_hashes(specs: tuple[str, ...]) -> dict[str, str]:
-    """SHA-256 of the files that specs name: another file of the same name is another agent."""
-    paths = {spec: Path(spec.partition(":")[2]) for spec in specs}
-    return {
-        spec: hashlib.sha256(path.read_bytes()).hexdigest()
-        for spec, path in paths.items()
-        if path.is_file()
-    }
+    """SHA-256 of the files that specs name: another file of the same name is another agent.
+
+    Those are a model, and each word of a program's command that is a file.
+    """
+    found = {}
+    for spec in specs:
+        kind, _, rest = spec.partition(":")
+        paths = []
+        if kind.startswith("exec"):
+            paths = [path for word in shlex.split(rest) if (path := _program_file(word))]
+        elif kind.startswith("ppo"):
+            from agents.modelfile import model_path  # needs torch, which the others do not
+
+            paths = [model_path(rest)]
+        if paths:
+            contents = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)
+            found[spec] = hashlib.sha256(contents).hexdigest()
+    return found
+
+
+def _program_file(word: str) -> Path | None:
+    """The file that a word of a command names, if it is one."""
+    try:
+        return Path(word) if Path(word).is_file() else None
+    except OSError:  # too long for a name
+        return None
 
 
 def _play(

@@ -14,7 +14,14 @@ from rich.text import Text
 from busenv.files import write_whole
 from experiments.pictures import draw_intervals
 from experiments.schedule import Plan
-from experiments.tables import anchor_of, pair_table, result_table, seat_rows, seat_table
+from experiments.tables import (
+    anchor_of,
+    different_games,
+    pair_table,
+    result_table,
+    seat_rows,
+    seat_table,
+)
 
 ORDERS = ("first", "second", "third", "fourth", "fifth")
 
@@ -46,10 +53,14 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Report:
-    """A rating: its table of results (experiments.tables.result_table), and all in words."""
+    """A rating: its table of results (experiments.tables.result_table), and all in words.
+
+    warning: what speaks against its intervals, "" for nothing.
+    """
 
     results: pd.DataFrame
     sheets: list[Sheet]
+    warning: str
 
 
 def write_report(games: list[dict[str, Any]], plan: Plan, folder: Path, workers: int = 1) -> Report:
@@ -66,8 +77,9 @@ def write_report(games: list[dict[str, Any]], plan: Plan, folder: Path, workers:
     for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
         write_whole(folder / f"{name}.csv", table.round(6).to_csv(lineterminator="\n"))
     _draw(folder, results, orders, plan)
-    write_whole(folder / "report.md", _markdown(sheets, plan))
-    return Report(results, sheets)
+    warning = _warning(different_games(games), plan)
+    write_whole(folder / "report.md", _markdown(sheets, plan, warning))
+    return Report(results, sheets, warning)
 
 
 def percent(share: float) -> str:
@@ -141,6 +153,15 @@ def _title(plan: Plan) -> str:
     return f"{plan.total:,} games, {plan.players} players, {plan.rules}, seed {plan.seed}"
 
 
+def _warning(different: int, plan: Plan) -> str:
+    if different == plan.total:
+        return ""
+    return (
+        f"Only {different:,} of the {plan.total:,} games are different: agents that leave nothing "
+        "to chance repeat them. The intervals take all for independent, and are too narrow."
+    )
+
+
 def _draw(folder: Path, results: pd.DataFrame, orders: pd.DataFrame, plan: Plan) -> None:
     ratings = results[["rating", "rating_low", "rating_high"]].assign(par=0.0)
     wins = results[["won", "low", "high", "par"]]
@@ -155,7 +176,7 @@ def _draw(folder: Path, results: pd.DataFrame, orders: pd.DataFrame, plan: Plan)
         draw_intervals(folder / f"{name}.png", table, title, _title(plan), share)
 
 
-def _markdown(sheets: list[Sheet], plan: Plan) -> str:
+def _markdown(sheets: list[Sheet], plan: Plan, warning: str) -> str:
     parts = [
         "# A rating",
         f"{_title(plan)}. Agents: {', '.join(plan.labels)}.",
@@ -165,6 +186,8 @@ def _markdown(sheets: list[Sheet], plan: Plan) -> str:
         "all games at once. Ratings of different numbers of players are on different scales. An "
         "agent that fails or chooses what is illegal forfeits and is placed last.",
     ]
+    if warning:
+        parts.append(f"**{warning}**")
     for sheet in sheets:
         parts += [f"## {sheet.title[0].upper()}{sheet.title[1:]}", sheet.markdown().rstrip()]
     parts.append("![games won](wins.png) ![ratings](ratings.png) ![turn order](seats.png)")

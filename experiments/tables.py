@@ -42,6 +42,16 @@ def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def different_games(games: list[dict[str, Any]]) -> int:
+    """How many games differ in more than the seats: in who follows whom, or in what was done."""
+
+    def turned(game: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        first, agents = game["record"]["first_player"], game["agents"]
+        return (*agents[first:], *agents[:first]), tuple(game["record"]["actions"])
+
+    return len({turned(game) for game in games})
+
+
 def result_table(rows: pd.DataFrame, plan: Plan, workers: int = 1) -> pd.DataFrame:
     """One row an entrant, by label.
 

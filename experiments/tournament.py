@@ -20,7 +20,7 @@ import numpy as np
 from agents import Agent, AgentError, make_agent
 from busenv import Game, IllegalActionError
 from experiments.schedule import Plan
-from experiments.workers import worker_pool
+from experiments.workers import end_workers, worker_pool
 
 AHEAD = 4  # games handed out to each worker at a time
 WARM_UP = 4  # decisions of a spec in a process that are not timed
@@ -33,7 +33,8 @@ _decided: Counter[str] = Counter()  # decisions of each spec in this process
 def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[list[dict[str, Any]]]:
     """Play the games of these numbers, and hand them over as they end, some at a time.
 
-    Raises BrokenProcessPool when a worker dies.
+    Raises BrokenProcessPool when a worker dies. On Ctrl-C games that have not ended are given up,
+    those that have are handed over first.
     """
     left = iter(numbers)
     running: set[Future[dict[str, Any]]] = set()
@@ -46,6 +47,11 @@ def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[lis
                     return
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 yield [game.result() for game in done]
+        except KeyboardInterrupt:
+            ended = [game for game in running if game.done() and not game.exception()]
+            end_workers(pool)
+            yield [game.result() for game in ended]
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -126,6 +132,6 @@ def _agent(key: tuple[str, int]) -> Agent:
 
 
 def _close_agents() -> None:
-    for agent in _agents.values():
+    for agent in list(_agents.values()):  # one that fails for it is dropped by the game meanwhile
         agent.close()
     _agents.clear()

@@ -21,9 +21,16 @@ SAVE_EVERY = 30.0  # seconds between checkpoints
 COLLAPSED = 0.1  # nats of entropy a decision below which there is a warning
 
 
-def against(agent: Agent, bot: str, games: int, seed: int) -> list[Score]:
-    """Play an agent against three of a bot; its own score, then the three's taken together."""
-    mine, *others = play_match([agent, *(make_agent(bot, seed + k) for k in range(3))], games)
+def against(
+    agent: Agent, bot: str, games: int, seed: int, rules: str = "capstone-2024"
+) -> list[Score]:
+    """Play an agent against three of a bot; its own score, then the three's taken together.
+
+    All are reset, so that the games depend on the agents and the seed alone.
+    """
+    agent.reset(seed + 3)
+    line_up = [agent, *(make_agent(bot, seed + k) for k in range(3))]
+    mine, *others = play_match(line_up, games, rules)
     together = Score(
         bot,
         sum(s.games for s in others),
@@ -89,7 +96,7 @@ def _rate(run: Run, curve: list[CurvePoint], board: SummaryWriter) -> None:
     config = run.config
     wins = {}
     for bot in config.rated:
-        score = against(run.agent, bot, config.rate_games, config.seed)[0]
+        score = against(run.agent, bot, config.rate_games, config.seed, config.rules)[0]
         wins[bot] = score.wins / config.rate_games
         board.add_scalar(f"rating/wins_against_3_{bot}", wins[bot], run.decisions)
     if curve and curve[-1].decisions == run.decisions:

@@ -195,6 +195,8 @@ def test_temperature(tmp_path: Path) -> None:
     assert len(set(make_agent(f"ppo:{path}").choose(many, game.board).tolist())) == 1
     favourite = agents[2].estimate(game)[1][0][0]
     assert agents[0].act(game) == favourite
+    coldest = PolicyAgent(network, game.board, temperature=1e-40)
+    assert set(coldest.choose(many, game.board).tolist()) == {favourite}
     with pytest.raises(ValueError, match="temperature is -1; allowed: 0"):
         PolicyAgent(fresh_network(), game.board, temperature=-1)
 
@@ -226,6 +228,19 @@ def test_choosing_does_not_change_the_games() -> None:
         assert choices.shape == (5,)
         assert set(choices.tolist()) <= set(game.legal_actions())
     assert game.position() == before
+
+
+@pytest.mark.parametrize("spec", ["greedy", "uct:12", "uct@2:12", "ppo:city-1"])
+def test_shares_add_up_to_one_over_what_is_legal(spec: str) -> None:
+    game = Game(seed=2)
+    many = np.repeat(game.arrays()[0], 5)
+    shares = make_agent(spec, 3).shares(many, game.board)
+    assert shares.shape == (5, game.board.num_actions)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
+    assert set(shares.nonzero()[1].tolist()) <= set(game.legal_actions())
+    if spec != "ppo:city-1":  # which does not always choose its favourite
+        chosen = make_agent(spec, 3).choose(many, game.board)
+        assert (shares.argmax(axis=1) == chosen).all()
 
 
 def test_what_agents_estimate() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from experiments import cli, ladder, ratings, tournament
 from experiments.rate import file_hashes, run_rating
 from experiments.schedule import Plan, RunError
 from experiments.store import GAMES, SETTINGS, locked, parse_games
-from experiments.tables import pair_table, result_table, seat_rows, seat_table
+from experiments.tables import different_games, pair_table, result_table, seat_rows, seat_table
 from experiments.tournament import play_game, play_games
 
 SMALL = Plan(("greedy", "random", "random"), players=3, games=90)
@@ -80,6 +81,91 @@ def test_a_killed_run_goes_on_and_loses_nothing(tmp_path: Path) -> None:
     assert bare(stored(tmp_path)) == bare(alone(Plan(SMALL.agents, 3, games)))
 
 
+SLOW = """import os, sys, time
+with open(os.path.join(os.path.dirname(__file__), "pids"), "a") as file:
+    file.write(f"{os.getpid()}\\n")
+for line in sys.stdin:
+    word, *rest = line.split()
+    if word == "hello":
+        print("ready slow", flush=True)
+    elif word == "go":
+        time.sleep(0.02)
+        print("bestmove", rest[rest.index("legal") + 1], flush=True)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path, sent: signal.Signals) -> None:
+    program, out = tmp_path / "slow.py", tmp_path / "run"
+    program.write_text(SLOW)
+    agent = f"exec:{sys.executable} {program}"
+    command = [sys.executable, "-m", "experiments.cli", "rate", agent, f"{agent} other"]
+    command += ["--players", "3", "--games", "900", "--workers", "2", "--out", str(out)]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    path, deadline = out / GAMES, time.monotonic() + 240
+    while not (path.exists() and path.read_bytes().count(b"\n") >= 2):
+        assert run.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    workers = children(run.pid)
+    assert len(workers) >= 2
+    run.send_signal(sent)
+    _, errors = run.communicate()
+    assert run.returncode == (130 if sent == signal.SIGINT else -sent)
+    if sent == signal.SIGINT:
+        assert errors == "busenv: stopped\n"
+    programs = {int(pid) for pid in (tmp_path / "pids").read_text().split()}
+    while any(Path(f"/proc/{pid}").exists() for pid in workers | programs):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        programs |= {int(pid) for pid in (tmp_path / "pids").read_text().split()}
+    assert len(stored(out)) >= 2
+
+
+def children(pid: int) -> set[int]:
+    """Processes that a process has begun and that still run."""
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return {int(child) for path in found for child in path.read_text().split()}
+
+
+def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed = []
+
+    class Closing(Faulty):
+        def close(self) -> None:
+            closed.append(self)
+            kept.pop(("b", 0), None)  # as a game does whose agent fails
+
+    kept: dict[tuple[str, int], Agent] = {(name, 0): Closing(name) for name in "ab"}
+    monkeypatch.setattr(tournament, "_agents", kept)
+    tournament._close_agents()
+    assert len(closed) == 2
+
+
+def test_games_that_are_repeated_are_told(
+    tmp_path: Path, small_games: list[dict[str, Any]]
+) -> None:
+    assert different_games(small_games) == len(small_games)
+    turned = [
+        {
+            **game,
+            "agents": [*game["agents"][1:], game["agents"][0]],
+            "record": {**game["record"], "first_player": (game["record"]["first_player"] + 2) % 3},
+        }
+        for game in small_games
+    ]
+    assert different_games(small_games + turned) == len(small_games)
+    console = Console(record=True, width=200)
+    assert run_rating(SMALL, tmp_path / "a", 1, console).warning == ""
+    same = Plan(("ppo@0:city-1", "ppo@0.0:city-1"), 3, 9)
+    report = run_rating(same, tmp_path / "b", 1, console)
+    assert report.warning.startswith("Only 6 of the 18 games are different")
+    assert report.warning in (tmp_path / "b/report.md").read_text()
+
+
 def test_a_half_written_tail_is_dropped(
     tmp_path: Path, small_games: list[dict[str, Any]], capsys: pytest.CaptureFixture
 ) -> None:
@@ -133,12 +219,24 @@ def test_unknown_agents_are_refused_before_anything_is_made(
 
 
 def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
-    path = tmp_path / "policy.pt"
+    path = tmp_path / "policy.safetensors"
+    specs = ("random", "uct:5", f"ppo:{path}", f"exec:python3 {path}")
     path.write_bytes(b"one")
-    one = file_hashes(("random", f"ppo:{path}"))
+    one = file_hashes(specs)
     path.write_bytes(b"two")
-    assert [*one] == [f"ppo:{path}"]
-    assert one != file_hashes(("random", f"ppo:{path}"))
+    two = file_hashes(specs)
+    assert [*one] == [*two] == [*specs[2:]]
+    assert all(one[spec] != two[spec] for spec in specs[2:])
+    assert [*file_hashes(("ppo:city-1", "ppo@0.5:city-1"))] == ["ppo:city-1", "ppo@0.5:city-1"]
+    assert not file_hashes((f"exec:python3 -c '{300 * '#'}'",))
+
+
+def test_a_folder_may_have_any_name(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / "a[/b]"
+    arguments = ["rate", "greedy", "random", "--players", "3", "--games", "9", "--workers", "1"]
+    cli.main([*arguments, "--out", str(out)])
+    assert "a[/b]" in "".join(capsys.readouterr().out.split())
+    assert (out / GAMES).exists()
 
 
 class Faulty(Agent):

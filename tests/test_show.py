@@ -76,3 +76,7 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
             cli.main(["show", source])
         assert stopped.value.code == 2
         assert message in capsys.readouterr().err
+    Game(seed=1).save(tmp_path / "new.json")
+    with pytest.raises(SystemExit):
+        cli.main(["show", str(tmp_path / "new.json"), "--ply", "5"])
+    assert "--ply goes with --svg" in capsys.readouterr().err

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from agents import make_agent
-from agents.network import build_network
+from agents.network import build_network, only_legal
 from busenv import load_board
 from busenv.core.layout import OVER
 from train.games import Table
-from train.learner import SeatPPO
+from train.learner import SeatPPO, imitate
 from train.play import play_games
 from train.pool import seating
-from train.rollout import Rollout, seat_advantages
+from train.rollout import Lesson, Rollout, seat_advantages
 
 
 def advantages(
@@ -178,3 +178,40 @@ def test_imitation_approaches_the_teacher() -> None:
     found = [ppo.update(rollout, 0.0, warm=1.0) for _ in range(30)]
     assert found[-1]["train/imitation_loss"] < 0.8 * found[0]["train/imitation_loss"]
     assert found[-1]["train/value_loss"] < found[0]["train/value_loss"]
+
+
+def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the_rest() -> None:
+    board = load_board("city")
+    network, table = build_network("mlp", board, 32), new_table([4] * 6)
+    sitting, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
+    rollout = play_games(network, table, sitting, [], rng, make_agent("uct:4", 1), temperature=0.0)
+    games = torch.from_numpy(np.concatenate([owners[0] for owners in rollout._owners]))
+    seen, masks, actions, *_ = (torch.cat(parts) for parts in zip(*rollout._steps, strict=True))
+    shares = torch.cat(rollout._shares)
+    with torch.no_grad():
+        favourites = only_legal(network(seen)[0], masks).argmax(dim=1)
+    assert (actions == torch.where(games < 3, shares.argmax(dim=1), favourites)).all()
+    torch.testing.assert_close(shares.sum(dim=1), torch.ones(len(shares)))
+    assert not shares[~masks].any()
+
+
+def test_imitation_follows_the_squares_of_shares_among_what_is_legal() -> None:
+    board = load_board("city")
+    ppo = SeatPPO(
+        build_network("mlp", board, 8), board, learning_rate=1e-3, batch_size=64, clip_range=0.2,
+        seed=0, device="cpu",
+    )  # fmt: skip
+    shares = torch.zeros(1, board.num_actions)
+    shares[0, 3:5] = torch.tensor([0.8, 0.2])
+    masks = shares > 0
+    lesson = Lesson(
+        torch.zeros(1, ppo.observation_space.shape[0], dtype=torch.uint8), masks, shares,
+        torch.tensor([2.0]),
+    )  # fmt: skip
+    with torch.no_grad():
+        logits, values = ppo.policy.network(lesson.observations)
+    chances = logits[0, 3:5].softmax(dim=0)
+    expected = -(16 * chances[0].log() + chances[1].log()) / 17
+    found = imitate(ppo.policy, [lesson], 0.5, 1.0)
+    assert found["train/imitation_loss"] == pytest.approx(float(expected), rel=1e-5)
+    assert found["train/value_loss"] == pytest.approx(float((values - 2) ** 2), rel=1e-5)

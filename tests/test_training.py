@@ -10,16 +10,19 @@ import pandas as pd
 import pytest
 import torch
 from rich.console import Console
+from torch.utils.tensorboard import SummaryWriter
 
-from agents import make_agent
+from agents import Agent, make_agent
 from agents.network import Mlp
 from experiments import cli, networks, throughput, training
 from experiments.curve import CurvePoint, draw_curve, read_curve, write_curve
+from experiments.match import Score, play_match
 from experiments.pictures import draw_intervals
 from experiments.throughput import Stopwatch, learning, seat_training, usual_training
-from experiments.training import run_training
+from experiments.training import against, run_training
 from tests.test_runs import SMALL
 from train.config import Config
+from train.run import Run
 
 
 def test_a_run_leaves_model_curve_and_scalars(
@@ -50,6 +53,25 @@ def test_a_run_leaves_model_curve_and_scalars(
         "rating/wins_against_3_random",
     ):
         assert tag.encode() in content
+
+
+def test_ratings_depend_on_agent_seed_and_rules_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, seen = make_agent("ppo@1:city-1"), []
+
+    def spy(agents: list[Agent], games: int, rules: str) -> list[Score]:
+        seen.append(rules)
+        return play_match(agents, games, rules)
+
+    monkeypatch.setattr(training, "play_match", spy)
+    first, again = (against(agent, "random", 12, 5, "splotter-1999") for _ in range(2))
+    assert first == again
+    assert seen == ["splotter-1999"] * 2
+    config = SMALL.changed({"rules": "splotter-1999", "rate_games": 2})
+    run = Run(config, tmp_path)
+    training._rate(run, [], SummaryWriter(tmp_path))
+    assert set(seen) == {"splotter-1999"}
 
 
 def test_curves_are_kept(tmp_path: Path) -> None:

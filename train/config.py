@@ -38,13 +38,15 @@ class Config:
     reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
     games: whole games of a rollout. learning_rate: of PPO; falls linearly to a twentieth.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
-    warm_start: an agent to imitate during the first `warm_share` of the run; "" for none.
-        It follows `start` too, so a model that is to be improved wants none.
+    warm_start: an agent to imitate during the first `warm_share` of the run, with learning rates of
+        its own; "" for none. It follows `start` too, so a model that is to be improved by PPO alone
+        wants none. Of a search (`uct@2:150`) the shares of its visits are learned, not only what it
+        chooses.
     opponent_share: share of seats that are not the learner's, but of scripted `bots` and of frozen
         past selves, one of which is kept every `keep_every` rollouts, `pool` of them at most; above
         0, two games in five have one learner's seat among copies of one opponent besides.
-    temperature: at which the trained agent plays, in ratings too; 0 for its favourites only. What
-        is learned from is played at 1.
+    temperature: at which the trained agent plays, in ratings and in the warm start too; 0 for its
+        favourites only. What PPO learns from is played at 1.
     rated: agents against three of which the learner is rated every `rate_every` seconds, in
         `rate_games` games each.
     threads: of torch. device: "auto" takes a GPU when there is one.

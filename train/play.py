@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from agents import Agent
-from agents.network import only_legal
+from agents.network import chances_at
 from train.games import Table
 from train.rollout import Rollout
 
@@ -49,10 +49,9 @@ def play_games(
             seen, masks = (torch.from_numpy(array).to(device) for array in table.look(mine))
             with torch.no_grad():
                 logits, values = network(seen)
-                logits = only_legal(logits, masks)
-                chances = (logits / max(temperature, LOWEST)).softmax(dim=1)
+                chances = chances_at(logits, masks, max(temperature, LOWEST))
                 chosen = torch.multinomial(chances, 1, generator=generator)
-                log_probs = logits.log_softmax(dim=1).gather(1, chosen)[:, 0]
+                log_probs = chances.log().gather(1, chosen)[:, 0]
             played, shares = chosen[:, 0].cpu().numpy(), None
             if teacher is not None:
                 shares = torch.from_numpy(teacher.shares(table.games[mine], table.board))
