@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import time
+import weakref
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from busenv.board import Board, as_board
-from busenv.checks import check_seed, illegal_action
+from busenv.checks import check_seed, check_whole, illegal_action
 from busenv.core import batch, bots, playout, scene
 from busenv.core.layout import GAME, MAX_PLAYERS, OVER
 from busenv.rewards import Reward, reward_kind
@@ -58,12 +59,9 @@ class Batch:
         threads: int = 1,
         first_game: int = 0,
     ) -> None:
-        if num_games < 1:
-            raise ValueError(f"num_games is {num_games!r}; allowed: 1 or more")
-        if not 1 <= threads <= num_games:
-            raise ValueError(f"threads is {threads!r}; allowed: 1 to the number of games")
-        if first_game < 0:
-            raise ValueError(f"first_game is {first_game!r}; allowed: 0 or more")
+        num_games = check_whole("num_games", num_games, 1)
+        threads = check_whole("threads", threads, 1, num_games)
+        first_game = check_whole("first_game", first_game, 0)
         counts = player_counts(num_players)
         self.board = as_board(board)
         self._rules = np.concatenate([as_rules(rules).record(n) for n in counts])
@@ -96,9 +94,9 @@ class Batch:
         # apart, since all threads write them. No step is open at first.
         self._claimed = np.full((threads, 8), num_games)
         self._finished = np.full(8, num_games)
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_process = 0
-        self._helpers: list[Future[None]] = []
+        self._wakes: list[_thread.LockType] = []  # one for each thread; released to wake it
+        self._failures: list[BaseException] = []  # of threads
+        self._process = 0  # that has the threads: one that is forked has none
 
     @property
     def observations(self) -> np.ndarray:
@@ -152,44 +150,49 @@ class Batch:
         if wrong >= 0:
             raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
         before = self.games.copy() if self._reward else None
-        self._actions[:] = chosen
-        self._turn[0] = 1 - self._turn[0]
         if self._threads > 1:
             self._call_helpers()
-        batch.open_step(self._claimed, self._finished)
+        self._actions[:] = chosen
+        batch.open_step(self._claimed, self._finished, self._turn)
         batch.advance(*self._shared(), *self._own(0))
         self._wait(len(self.games))
         if self._reward and before is not None:
             self._pay(before)
 
     def _call_helpers(self) -> None:
-        """See that all threads wait for this step and for those that follow soon."""
-        if self._pool is None or self._pool_process != os.getpid():  # a forked process has none
-            self._pool, self._pool_process = ThreadPoolExecutor(self._threads - 1), os.getpid()
-            batch.help_on(self._shared(), self._own(0))  # compiled here, not beside the caller
-            self._helpers = [
-                self._pool.submit(batch.help_on, self._shared(), self._own(thread))
-                for thread in range(1, self._threads)
-            ]
-        for k, helper in enumerate(self._helpers):
-            if helper.done():
-                helper.result()  # it may have failed
-                self._helpers[k] = self._pool.submit(
-                    batch.help_on, self._shared(), self._own(k + 1)
-                )
+        """See that all threads wait for this step and for those that follow soon.
+
+        No lock of Python's own is taken here, which Ctrl-C could leave taken.
+        """
+        if self._process != os.getpid():
+            shared, wakes = self._shared(), [_thread.allocate_lock() for _ in self._bits[1:]]
+            batch.help_on(shared, self._own(0))  # compiled here, not beside the caller
+            ended: list[bool] = []
+            weakref.finalize(self, _dismiss, wakes, ended)
+            for thread, wake in enumerate(wakes, 1):
+                wake.acquire()
+                arguments = wake, ended, self._failures, shared, self._own(thread)
+                _thread.start_new_thread(_help, arguments)
+            self._wakes, self._process = wakes, os.getpid()
+        self._tell_failures()
+        for wake in self._wakes:
+            if wake.locked():
+                wake.release()
+
+    def _tell_failures(self) -> None:
+        if self._failures:
+            raise self._failures.pop()
 
     def _close(self) -> None:
         """Wait for threads that are still at a step, since it was interrupted."""
-        self._wait(batch.close_step(self._claimed, len(self.games)))
-        self._finished[0] = len(self.games)  # the next call waits for none of them
+        batch.close_step(self._claimed, self._finished, len(self.games))
+        self._wait(len(self.games))
 
     def _wait(self, number: int) -> None:
-        """Wait until so many games of a step are done. Raises what a helper has failed with."""
+        """Wait until so many games of a step are done. Raises what a thread has failed with."""
         while not batch.wait_for(self._finished, number):
-            for helper in self._helpers:
-                if helper.done():
-                    helper.result()
-            time.sleep(0)  # a helper may need this core
+            self._tell_failures()
+            time.sleep(0)  # a thread may need this core
 
     def _shared(self) -> tuple[Any, ...]:
         """What all threads share of what `batch.advance` takes."""
@@ -230,7 +233,33 @@ class Batch:
         self.rewards[before["phase"] == OVER] = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pool": None, "_helpers": []}
+        return {**self.__dict__, "_wakes": [], "_failures": [], "_process": 0}
+
+
+def _help(
+    wake: _thread.LockType,
+    ended: list[bool],
+    failures: list[BaseException],
+    shared: tuple[Any, ...],
+    own: tuple[Any, ...],
+) -> None:
+    """What a thread does: sleep until it is woken, then help until no step comes for a while."""
+    while True:
+        wake.acquire()
+        if ended:
+            return
+        try:
+            batch.help_on(shared, own)
+        except BaseException as error:
+            failures.append(error)
+
+
+def _dismiss(wakes: list[_thread.LockType], ended: list[bool]) -> None:
+    """End the threads of a batch that is no more."""
+    ended.append(True)
+    for wake in wakes:
+        if wake.locked():
+            wake.release()
 
 
 def _bots(
@@ -241,10 +270,10 @@ def _bots(
         if learner_seat is not None:
             raise ValueError("learner_seat goes with an opponent")
         return np.zeros((num_games, MAX_PLAYERS), np.uint8)
-    if opponent not in OPPONENTS:
+    if not isinstance(opponent, str) or opponent not in OPPONENTS:
         raise ValueError(f"unknown opponent {opponent!r}; allowed: None or one of {[*OPPONENTS]}")
-    if learner_seat is not None and learner_seat not in range(players):
-        raise ValueError(f"learner_seat is {learner_seat!r}; allowed: 0 to {players - 1}")
+    if learner_seat is not None:
+        learner_seat = check_whole("learner_seat", learner_seat, 0, players - 1)
     kinds = np.full((num_games, MAX_PLAYERS), OPPONENTS[opponent], np.uint8)
     games = np.arange(num_games)
     kinds[games, (games + first_game) % players if learner_seat is None else learner_seat] = 0

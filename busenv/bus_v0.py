@@ -173,6 +173,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         before = games.copy() if self._reward else None
         self.game.step(action)  # type: ignore[arg-type]
         state, over = games[0], self.game.is_over
+        if over:
+            self.terminations = dict.fromkeys(self.agents, True)
+        else:
+            self.agent_selection = self.agents[int(state["seat"])]
         self._cumulative_rewards[agent] = 0.0
         # Points change seldom, and only then, or at the end, a named reward is paid.
         score = int(state["delivered"]), int(state["clock_stones"])
@@ -188,10 +192,6 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         elif self._paid:
             self.rewards = dict.fromkeys(self.agents, 0.0)
             self._paid = False
-        if over:
-            self.terminations = dict.fromkeys(self.agents, True)
-        else:
-            self.agent_selection = self.agents[int(state["seat"])]
         if self.render_mode == "human":
             self.render()
 

@@ -9,6 +9,7 @@ import numpy as np
 from busenv.actions import Phase, describe_action
 from busenv.board import Board
 from busenv.core import playout
+from busenv.core.layout import GAME
 
 ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
 
@@ -44,7 +45,23 @@ def check_seed(seed: int) -> int:
     return value
 
 
+def check_whole(name: str, value: int, low: int, high: int | None = None) -> int:
+    """A whole number within limits as a plain int; ValueError says which are allowed."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = low - 1
+    if number < low or (high is not None and number > high):
+        allowed = f"{low} or more" if high is None else f"{low} to {high}"
+        raise ValueError(f"{name} is {value!r}; allowed: {allowed}")
+    return number
+
+
 def check_games(games: np.ndarray, board: Board) -> None:
     """ValueError unless the games are played on the board; kernels would not notice."""
+    if games.ndim != 1 or games.dtype != GAME:
+        raise ValueError(
+            f"games have shape {games.shape} and dtype {games.dtype}; allowed: GAME records, (N,)"
+        )
     if not (games["board_tag"] == board.array["tag"]).all():
         raise ValueError(f"games of another board than {board!r}, or not begun")

@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 
 from busenv.board import Board, as_board
-from busenv.checks import IllegalActionError
+from busenv.checks import IllegalActionError, check_whole
 from busenv.core import batch
 from busenv.core.layout import MAX_PLAYERS
 from busenv.game import Game
@@ -62,8 +62,8 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         render_mode: str | None = None,
     ) -> None:
         self._counts = player_counts(num_players)
-        if seat is not None and seat not in range(min(self._counts)):
-            raise ValueError(f"seat is {seat!r}; allowed: 0 to {min(self._counts) - 1}, or None")
+        if seat is not None:
+            seat = check_whole("seat", seat, 0, min(self._counts) - 1)
         if illegal not in ("raise", "lose"):
             raise ValueError(f'illegal is {illegal!r}; allowed: "raise" or "lose"')
         self._renderer = Renderer(render_mode)
@@ -93,13 +93,15 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         super().reset(seed=seed)
         players = self._counts[int(self.np_random.integers(len(self._counts)))]
         drawn_seat, drawn_first = (int(self.np_random.integers(players)) for _ in range(2))
-        first = (options or {}).get("first_player", drawn_first)
-        self.seat = drawn_seat if self._seat is None else self._seat
-        self.game = Game(players, self._rules, self._board, first, seed=0)
+        chosen = (options or {}).get("first_player")
+        first = drawn_first if chosen is None else chosen
+        seat = drawn_seat if self._seat is None else self._seat
+        game = Game(players, self._rules, self._board, first, seed=0)
         seeds = self.np_random.integers(2**32, size=len(self._specs))
         agents = [as_player(spec, int(s)) for spec, s in zip(self._specs, seeds, strict=True)]
-        self._players = {(self.seat + 1 + k) % players: agents[k] for k in range(players - 1)}
-        self._play_on(self.game)
+        others = {(seat + 1 + k) % players: agents[k] for k in range(players - 1)}
+        _play_on(game, others)
+        self.game, self.seat, self._players = game, seat, others
         if self.render_mode == "human":
             self.render()
         return observe(self.game, self.seat), self._info(self.game)
@@ -113,18 +115,16 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         """
         if self.game is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        game = self.game
+        game = self.game.clone()  # so that nothing has changed when an opponent fails
         before = game.arrays()[0].copy()
         try:
-            game.step(int(action))
+            game.step(action)  # type: ignore[arg-type]  # takes numpy's whole numbers too
         except IllegalActionError:
             if self._illegal == "raise" or game.is_over:
                 raise
             info = {**self._info(game), "illegal_action": True}
             return observe(game, self.seat), -1.0, True, False, info
-        self._play_on(game)
-        if self.render_mode == "human":
-            self.render()
+        _play_on(game, self._players)
         after = game.arrays()[0]
         if self._reward is None:
             counts = [before[name][0].astype(np.float64) for name in ("deliveries", "stones")]
@@ -133,6 +133,9 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
             self._payment[:] = 0
             self._reward(before, after.copy(), self._payment)
         reward = float(self._payment[0, self.seat])
+        self.game = game
+        if self.render_mode == "human":
+            self.render()
         return observe(game, self.seat), reward, game.is_over, False, self._info(game)
 
     def action_masks(self) -> np.ndarray:
@@ -151,13 +154,22 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         """Close the window, if there is one."""
         self._renderer.close()
 
-    def _play_on(self, game: Game) -> None:
-        """Let the agents decide until the learner is to, or the game is over."""
-        while not game.is_over and game.current_player != self.seat:
-            game.step(self._players[game.current_player].act(game))
-
     def _info(self, game: Game) -> dict[str, Any]:
         return {"action_mask": self.action_masks().astype(np.int8), "seat": self.seat}
+
+
+def _play_on(game: Game, others: dict[int, Player]) -> None:
+    """Let the agents of some seats decide until another is to, or the game is over.
+
+    RuntimeError when one chooses what is illegal.
+    """
+    while not game.is_over and game.current_player in others:
+        seat = game.current_player
+        action = others[seat].act(game)
+        try:
+            game.step(action)
+        except IllegalActionError as error:
+            raise RuntimeError(f"the opponent at seat {seat}: {error}") from error
 
 
 def _one_each(opponents: str | Player | Sequence[str | Player]) -> list[str | Player]:

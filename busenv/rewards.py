@@ -44,6 +44,6 @@ def reward_kind(reward: str | Reward) -> int:
     """The core's number for a reward; ValueError names the rewards that there are."""
     if callable(reward):
         return batch.PAY_NOTHING
-    if reward not in REWARDS:
+    if not isinstance(reward, str) or reward not in REWARDS:
         raise ValueError(f"unknown reward {reward!r}; allowed: a function or one of {[*REWARDS]}")
     return REWARDS[reward]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,7 +137,7 @@ def check_players(num_players: int) -> int:
 
 def player_counts(num_players: int | Sequence[int]) -> list[int]:
     """One number of players or several to draw from, as a list."""
-    counts = [num_players] if isinstance(num_players, (int, np.integer)) else [*num_players]
+    counts = [*num_players] if isinstance(num_players, Iterable) else [num_players]
     if not counts:
         raise ValueError("num_players is empty; allowed: 3, 4 or 5, or several of them")
     return [check_players(count) for count in counts]

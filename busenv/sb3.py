@@ -47,13 +47,14 @@ class BusVecEnv(VecEnv):
         super().__init__(num_envs, *spaces_of(self.batch.board))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed of the next reset, 0 to 2**64 - 1; None is 0."""
+        """Seed of the next reset, 0 to 2**64 - 1; None is 0. Those after it go on from there."""
         self._seed = 0 if seed is None else seed
         return [seed] * self.num_envs
 
     def reset(self) -> np.ndarray:
         """Begin every game anew. Returns observations, uint8 (N, size)."""
         self.batch.reset(self._seed)
+        self._seed = int(np.random.default_rng(self._seed).integers(2**63))
         self._returns[:] = 0
         self._lengths[:] = 0
         return self.batch.observations
@@ -67,8 +68,9 @@ class BusVecEnv(VecEnv):
 
         Raises IllegalActionError or ValueError as `busenv.batch.Batch.step`, nothing changed.
         """
-        np.copyto(self.acted, self.batch.seats)
+        acted = self.batch.seats.copy()
         self.batch.step(self._actions)
+        self.acted[:] = acted
         self._returns += self.batch.rewards
         self._lengths += 1
         rewards = self.batch.rewards[self._rows, self.acted]

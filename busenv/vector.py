@@ -36,7 +36,7 @@ class BusVectorEnv(VectorEnv):
 
     num_envs: N. The other settings are those of `busenv.batch.Batch`: num_players, rules, board,
     reward, opponent, learner_seat, threads, first_game. With an opponent, `seat` is always the
-    learner's, and rewards add up until it decides again.
+    learner's, who also sees the end, and rewards add up until it decides again.
 
     There is nothing to render: a batch keeps no record of what was done. To look at a game, play it
     in one of the other environments.
@@ -78,8 +78,9 @@ class BusVectorEnv(VectorEnv):
 
         Raises IllegalActionError or ValueError as `busenv.batch.Batch.step`, nothing changed.
         """
-        np.copyto(self._acted, self.batch.seats)
+        acted = self.batch.seats.copy()
         self.batch.step(actions)
+        self._acted[:] = acted
         self._reward[:] = self.batch.rewards[self._games, self._acted]
         return (
             self.batch.observations,

@@ -205,12 +205,75 @@ def test_gymnasium_illegal_actions() -> None:
     assert (reward, over, info["illegal_action"]) == (-1.0, True, True)
 
 
+class Failing:
+    """Takes the first legal action, and fails at the call that it is made for."""
+
+    def __init__(self, call: int, action: int | None) -> None:
+        self.left, self.action = call, action
+
+    def act(self, game: Game) -> int:
+        self.left -= 1
+        if self.left == 0:
+            if self.action is None:
+                raise KeyboardInterrupt
+            return self.action
+        return game.legal_actions()[0]
+
+
+@pytest.mark.parametrize(("action", "error"), [(None, KeyboardInterrupt), (374, RuntimeError)])
+def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
+    action: int | None, error: type[BaseException]
+) -> None:
+    env = BusEnv(opponents=Failing(9, action), seat=0, illegal="lose")
+    seen, info = env.reset(seed=3, options={"first_player": None})
+
+    def play() -> None:
+        nonlocal seen, info
+        while True:
+            seen, _, _, _, info = env.step(int(info["action_mask"].argmax()))
+
+    with pytest.raises(error):
+        play()
+    mask = info["action_mask"]
+    assert env.game is not None
+    assert env.game.current_player == env.seat == 0
+    assert (env.action_masks() == mask).all()
+    assert (observe(env.game, 0) == seen).all()
+    _, _, over, _, _ = env.step(int(mask.argmax()))  # the opponent fails only once
+    assert not over
+    history = env.game.history
+    for refused in ({"first_player": 9}, {"first_player": 1.5}):
+        with pytest.raises(ValueError, match="first_player is"):
+            env.reset(seed=0, options=refused)
+    assert env.game.history == history
+    with pytest.raises(TypeError):
+        env.step(8.9)  # type: ignore[arg-type]
+
+
+def test_aec_goes_on_after_a_reward_function_that_fails() -> None:
+    fails = True
+
+    def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+        if fails:
+            raise ZeroDivisionError
+
+    env = bus_v0.raw_env(reward=pay)
+    env.reset(seed=1)
+    while not env.game.is_over:
+        with pytest.raises(ZeroDivisionError):
+            env.step(env.game.legal_actions()[0])
+        if not env.game.is_over:
+            assert env.agent_selection == f"player_{env.game.current_player}"
+    assert all(env.terminations.values())
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"num_players": 2}, "num_players is 2"),
         ({"seat": 4}, "seat is 4; allowed: 0 to 3"),
         ({"num_players": [3, 5], "seat": 3}, "seat is 3; allowed: 0 to 2"),
+        ({"seat": 1.0}, "seat is 1.0; allowed: 0 to 3"),
         ({"opponents": ["random"]}, "1 opponents; allowed: one for all"),
         ({"opponents": "martian"}, "unknown agent 'martian'"),
         ({"reward": "gold"}, "unknown reward 'gold'"),

@@ -7,12 +7,14 @@ import dataclasses
 import json
 import pickle
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import busenv
 from busenv import EDITIONS, Game, IllegalActionError, Phase, RecordError, Rules
+from busenv.files import write_whole
 
 
 def played(seed: int = 5, plies: int = 10_000, **setup: object) -> Game:
@@ -312,3 +314,15 @@ def test_wrong_playouts_are_refused(wrong: dict) -> None:
 def test_no_playouts() -> None:
     result = busenv.random_playouts(0)
     assert (result.games, result.decisions, result.rounds) == (0, 0, 0)
+
+
+def test_files_keep_their_mode_and_their_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    write_whole(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import gc
 import multiprocessing
 import pickle
+import sys
 import time
-from concurrent.futures import Future
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,6 +22,7 @@ from agents import make_agent
 from busenv import bus_v0
 from busenv.batch import Batch
 from busenv.core import batch as core
+from busenv.core import playout
 from busenv.gym_env import BusEnv
 from busenv.sb3 import BusVecEnv
 from busenv.vector import BusVectorEnv
@@ -85,20 +89,99 @@ def test_an_interrupted_step_does_not_reach_into_the_next(helper_waits: bool) ->
     expected = story(fresh, 20)
     story(env, 3)
     if not helper_waits:
-        env.batch._helpers[0].result()  # it has left, so nobody claims what is open
-    core.open_step(env.batch._claimed, env.batch._finished)  # as if Ctrl-C came then
+        time.sleep(0.1)  # it has left, so nobody claims what is open
+    core.open_step(env.batch._claimed, env.batch._finished, env.batch._turn)  # then Ctrl-C came
     assert story(env, 20) == expected
 
 
-def test_what_a_thread_fails_with_is_told() -> None:
+def test_what_a_thread_fails_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     env = BusVectorEnv(70, threads=2)
     story(env, 3)
-    env.batch._helpers[0].result()  # it has left
-    failed: Future[None] = Future()
-    failed.set_exception(MemoryError("no room"))
-    env.batch._helpers[0] = failed
+    time.sleep(0.1)  # the thread has left
+
+    def fail(*_: Any) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(core, "help_on", fail)
+
+    def play() -> None:
+        for _ in range(1000):
+            env.step(picks(env.batch.masks, np.random.default_rng(0)))
+            time.sleep(0.001)
+
     with pytest.raises(MemoryError, match="no room"):
-        env.step(picks(env.batch.masks, np.random.default_rng(0)))
+        play()
+    monkeypatch.undo()
+    assert story(env, 20) == story(BusVectorEnv(70), 20)
+
+
+@pytest.mark.parametrize("name", ["help_on", "open_step", "advance", "wait_for"])
+def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = story(BusVectorEnv(70), 20)
+    # The first step of a batch makes its threads, and compiles what they do.
+    for steps in (0,) if name == "help_on" else (0, 3):
+        env = BusVectorEnv(70, threads=2)
+        env.reset(seed=8)
+        rng = np.random.default_rng(0)
+        for _ in range(steps):
+            env.step(picks(env.batch.masks, rng))
+        seen = env.batch.observations.copy()
+        calls = 0
+
+        def interrupt(*_: Any) -> None:
+            nonlocal calls
+            calls += 1
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(core, name, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            env.step(picks(env.batch.masks, rng))
+        assert calls == 1
+        assert (env.batch.observations == seen).all() or name == "advance"
+        with contextlib.suppress(KeyboardInterrupt):
+            env.reset(seed=8)  # which may be interrupted too
+        monkeypatch.undo()
+        assert story(env, 20) == expected
+        assert len(env.batch._wakes) == 1
+
+
+def test_threads_end_with_their_batch() -> None:
+    before = len(sys._current_frames())
+    batch = Batch(8, threads=3)
+    batch.reset(0)
+    batch.step(batch.masks.argmax(axis=1))
+    wait_for_threads(before + 2)
+    copied = copy.deepcopy(batch)
+    copied.step(copied.masks.argmax(axis=1))
+    wait_for_threads(before + 4)
+    batch.step(batch.masks.argmax(axis=1))
+    assert copied.games.tobytes() == batch.games.tobytes()
+    del batch, copied
+    gc.collect()
+    wait_for_threads(before)
+
+
+def wait_for_threads(number: int) -> None:
+    """Wait until so many threads run Python code."""
+    deadline = time.monotonic() + 60
+    while len(sys._current_frames()) != number:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_an_illegal_action_changes_nothing() -> None:
+    env = BusVectorEnv(5)
+    rng = np.random.default_rng(0)
+    _, info = env.reset(seed=0)
+    for _ in range(30):
+        _, _, _, _, info = env.step(picks(info["action_mask"], rng))
+    before = [info[name].copy() for name in ("acted", "seat", "rewards", "action_mask")]
+    with pytest.raises(busenv.IllegalActionError):
+        env.step(env.batch.masks.argmin(axis=1))
+    for name, value in zip(("acted", "seat", "rewards", "action_mask"), before, strict=True):
+        assert (info[name] == value).all(), name
 
 
 def test_resets_without_a_seed_go_on_from_the_last_one() -> None:
@@ -124,11 +207,16 @@ def test_opponents_play_inside_of_the_step(opponent: str, seat: int | None) -> N
     ended = 0
     for _ in range(400):
         waiting = env.batch.games["phase"] != busenv.Phase.OVER
-        assert (info["seat"] == learners)[waiting].all()
-        _, _, over, _, info = env.step(picks(info["action_mask"], rng))
+        assert (info["seat"] == learners).all()
+        seen, _, over, _, info = env.step(picks(info["action_mask"], rng))
         totals += np.where(waiting, env.batch.rewards[np.arange(8), learners], 0)
         for i in np.flatnonzero(over):
             final = env.batch.finals[i]
+            view = np.zeros((1, seen.shape[1]), np.uint8)  # of the end, as the learner sees it
+            playout.observe_seats(
+                env.batch.finals[i : i + 1], env.batch.board.array, learners[i : i + 1], view
+            )
+            assert (seen[i] == view[0]).all()
             points = final["deliveries"][:4].astype(int) - final["stones"][:4]
             margin = points[learners[i]] - (points.sum() - points[learners[i]]) / 3
             assert totals[i] == pytest.approx(margin, abs=1e-4)
@@ -232,6 +320,19 @@ def test_sb3_masks_and_interface() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_sb3_resets_go_on_from_the_seed() -> None:
+    env = BusVecEnv(200)
+    firsts = []
+    for _ in range(2):
+        env.seed(7)
+        for _ in range(2):
+            env.reset()
+            firsts.append(env.batch.games["first"].copy())
+    assert (firsts[0] == firsts[2]).all()
+    assert (firsts[1] == firsts[3]).all()
+    assert (firsts[0] != firsts[1]).any()
+
+
 def test_plain_maskable_ppo_learns_from_it() -> None:
     env = BusVecEnv(4, opponent="random", reward="margin")
     model = MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=64, seed=0, device="cpu")

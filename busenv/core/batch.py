@@ -95,10 +95,10 @@ def _run_bots(g, b, bots, scratch, bits, stream, ply):
 
 
 @kernel
-def _look(g, b, bits, scene, painted, row, mask):
-    """Write what the seat to decide sees, and its mask: all ones when the game is over."""
+def _look(g, b, bits, scene, painted, seat, row, mask):
+    """Write what a seat sees, and its mask if it is to decide: all ones when the game is over."""
     paint(g, b, scene, painted)
-    observe(g, b, scene, g.seat, row)
+    observe(g, b, scene, seat, row)
     if g.phase == OVER:
         mask[:] = 1
     else:
@@ -141,8 +141,8 @@ def begin_all(
     for i in range(games.shape[0]):
         begin(games[i], board[0], rules, streams[i], episodes[i], painted[i])
         plies[i] = _run_bots(games[i], board[0], bots[i], scratch, bits, streams[i], plies[i])
-        _look(games[i], board[0], bits, scenes[i], painted[i], rows[i], masks[i])
         seats[i] = games[i].seat
+        _look(games[i], board[0], bits, scenes[i], painted[i], seats[i], rows[i], masks[i])
 
 
 @kernel
@@ -213,8 +213,9 @@ def advance(
                     episodes[i] += 1
                     begin(g, board[0], rules, streams[i], episodes[i], painted[i])
                     plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
-                _look(g, board[0], bits, scenes[i], painted[i], seen[i], masks[i])
-                seats[i] = g.seat
+                if g.phase != OVER:  # else who decided last sees the end, not a bot after it
+                    seats[i] = g.seat
+                _look(g, board[0], bits, scenes[i], painted[i], seats[i], seen[i], masks[i])
             fetch_add(finished, until - begun)
             begun = first + fetch_add(claimed[part], SHARE)
 
@@ -226,21 +227,21 @@ def _part(games, parts, part):
 
 
 @kernel
-def open_step(claimed, finished):
-    """Let threads claim the games of a step."""
+def open_step(claimed, finished, turn):
+    """Let threads claim the games of a step, which goes into the other of the two buffers."""
+    turn[0] = 1 - turn[0]
     exchange(finished, 0)
     for part in range(claimed.shape[0]):
         exchange(claimed[part], 0)
 
 
 @kernel
-def close_step(claimed, games):
-    """Let no thread claim any more; how many games have been claimed."""
-    begun = 0
+def close_step(claimed, finished, games):
+    """Let no thread claim any more; what nobody has claimed counts as finished."""
     for part in range(claimed.shape[0]):
         first, end = _part(games, claimed.shape[0], part)
-        begun += min(exchange(claimed[part], end - first), end - first)
-    return begun
+        begun = min(exchange(claimed[part], end - first), end - first)
+        fetch_add(finished, end - first - begun)
 
 
 @kernel
