@@ -82,7 +82,7 @@ class PlannerAgent(Agent):
         self._noise[0] = check_seed(seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        check_games(games, board)
+        games = check_games(games, board)
         room = make_room(board.num_actions)
         actions = np.zeros(len(games), np.int64)
         _planned_actions(games, board.array, self._weights, self._noise, room, actions)

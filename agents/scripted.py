@@ -23,7 +23,7 @@ class _Scripted(Agent):
         self._noise[0] = check_seed(seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        check_games(games, board)
+        games = check_games(games, board)
         actions = np.zeros(len(games), np.int64)
         bots.bot_actions(games, board.array, self.kind, self._noise, actions)
         return actions

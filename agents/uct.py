@@ -97,7 +97,7 @@ class UctAgent(Agent):
     def shares(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Shares of the visits. Simulations are not shared here: each thread searches games of its
         own, and what is found does not depend on how many threads there are."""
-        check_games(games, board)
+        games = check_games(games, board)
         self._history = None
         visits = np.zeros((len(games), board.num_actions), np.float32)
         if self._seconds is not None:

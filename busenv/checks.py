@@ -57,11 +57,15 @@ def check_whole(name: str, value: int, low: int, high: int | None = None) -> int
     return number
 
 
-def check_games(games: np.ndarray, board: Board) -> None:
-    """ValueError unless the games are played on the board; kernels would not notice."""
+def check_games(games: np.ndarray, board: Board) -> np.ndarray:
+    """The games as kernels know them: of a file, or of a pickle, they differ in what numba sees.
+
+    ValueError unless they are played on the board; kernels would not notice.
+    """
     if games.ndim != 1 or games.dtype != GAME:
         raise ValueError(
             f"games have shape {games.shape} and dtype {games.dtype}; allowed: GAME records, (N,)"
         )
     if not (games["board_tag"] == board.array["tag"]).all():
         raise ValueError(f"games of another board than {board!r}, or not begun")
+    return games.view(GAME)

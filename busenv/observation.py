@@ -255,7 +255,7 @@ def look(games: np.ndarray, board: Board) -> tuple[np.ndarray, np.ndarray]:
     games: (N,) GAME records, as `agents.Agent.choose` is given them. Returns observations, uint8
     (N, size), and what is legal, bool (N, num_actions), none where a game is over.
     """
-    check_games(games, board)
+    games = check_games(games, board)
     rows = np.empty((len(games), playout.observation_size(board.array)), np.uint8)
     masks = np.empty((len(games), board.num_actions), np.bool_)
     bits = np.empty((board.num_actions + 63) // 64, np.uint64)

@@ -255,3 +255,16 @@ def test_what_agents_estimate() -> None:
     assert agent.act(game) == twin.act(game)  # asking changes nothing
     with pytest.raises(ValueError, match="agent 'greedy' gives no estimates"):
         make_agent("greedy").estimate(game)
+
+
+@pytest.mark.parametrize("spec", ["random", "greedy", "planner", "uct:10", "ppo:city-1"])
+def test_games_may_come_from_a_file(spec: str, tmp_path: Path) -> None:
+    game = Game(seed=2)
+    games = np.repeat(game.arrays()[0], 3)
+    np.save(tmp_path / "games.npy", games)
+    loaded = np.load(tmp_path / "games.npy")
+    expected = make_agent(spec, 1).choose(games, game.board)
+    assert (make_agent(spec, 1).choose(loaded, game.board) == expected).all()
+    for wrong in (games[0], games[:, None], np.zeros(3)):
+        with pytest.raises(ValueError, match=r"allowed: GAME records, \(N,\)"):
+            make_agent(spec, 1).choose(wrong, game.board)
