@@ -35,8 +35,8 @@ class Agent(ABC):
 
         games: (N,) GAME records (busenv.core.layout), not to be changed. Returns int64, (N,).
         `busenv.observation.look` tells what is seen and legal there. Implementations that call
-        kernels themselves call `busenv.checks.check_games` first, which raises ValueError for games
-        of another board: kernels trust their input.
+        kernels themselves go on with what `busenv.checks.check_games` returns, which raises
+        ValueError for games of another board: kernels trust their input.
         """
 
     def act(self, game: Game) -> int:

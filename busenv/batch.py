@@ -134,7 +134,8 @@ class Batch:
         """Take one decision in every game: whole numbers, (N,).
 
         Raises IllegalActionError, nothing changed, naming the first game whose action is illegal;
-        ValueError when there is not one whole number for each game.
+        ValueError when there is not one whole number for each game. A step that is interrupted may
+        have been taken in some games only; begin anew with `reset` then.
         """
         actions = np.asarray(actions)
         if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":

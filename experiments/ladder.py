@@ -20,13 +20,13 @@ from experiments.schedule import Plan, RunError
 PLAYERS = (3, 4, 5)
 
 # The ladder's agents, weakest first, and who plays in one seat against copies of whom.
-AGENTS = ("random", "greedy", "planner", "ppo:city-1", "uct:300")
+AGENTS = ("random", "greedy", "planner", "ppo:city-2", "uct:300")
 MATCH_UPS = (
     ("greedy", "random"),
     ("planner", "greedy"),
-    ("ppo:city-1", "greedy"),
-    ("ppo:city-1", "planner"),
-    ("ppo:city-1", "uct:300"),
+    ("ppo:city-2", "greedy"),
+    ("ppo:city-2", "planner"),
+    ("ppo:city-2", "uct:300"),
     ("uct:300", "greedy"),
     ("uct:300", "planner"),
     ("uct:1500", "uct:300"),

@@ -230,7 +230,7 @@ def test_choosing_does_not_change_the_games() -> None:
     assert game.position() == before
 
 
-@pytest.mark.parametrize("spec", ["greedy", "uct:12", "uct@2:12", "ppo:city-1"])
+@pytest.mark.parametrize("spec", ["greedy", "uct:12", "uct@2:12", "ppo:city-2"])
 def test_shares_add_up_to_one_over_what_is_legal(spec: str) -> None:
     game = Game(seed=2)
     many = np.repeat(game.arrays()[0], 5)
@@ -238,7 +238,7 @@ def test_shares_add_up_to_one_over_what_is_legal(spec: str) -> None:
     assert shares.shape == (5, game.board.num_actions)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
     assert set(shares.nonzero()[1].tolist()) <= set(game.legal_actions())
-    if spec != "ppo:city-1":  # which does not always choose its favourite
+    if spec != "ppo:city-2":  # which does not always choose its favourite
         chosen = make_agent(spec, 3).choose(many, game.board)
         assert (shares.argmax(axis=1) == chosen).all()
 
@@ -257,7 +257,7 @@ def test_what_agents_estimate() -> None:
         make_agent("greedy").estimate(game)
 
 
-@pytest.mark.parametrize("spec", ["random", "greedy", "planner", "uct:10", "ppo:city-1"])
+@pytest.mark.parametrize("spec", ["random", "greedy", "planner", "uct:10", "ppo:city-2"])
 def test_games_may_come_from_a_file(spec: str, tmp_path: Path) -> None:
     game = Game(seed=2)
     games = np.repeat(game.arrays()[0], 3)

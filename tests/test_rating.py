@@ -160,7 +160,7 @@ def test_games_that_are_repeated_are_told(
     assert different_games(small_games + turned) == len(small_games)
     console = Console(record=True, width=200)
     assert run_rating(SMALL, tmp_path / "a", 1, console).warning == ""
-    same = Plan(("ppo@0:city-1", "ppo@0.0:city-1"), 3, 9)
+    same = Plan(("ppo@0:city-2", "ppo@0.0:city-2"), 3, 9)
     report = run_rating(same, tmp_path / "b", 1, console)
     assert report.warning.startswith("Only 6 of the 18 games are different")
     assert report.warning in (tmp_path / "b/report.md").read_text()
@@ -227,7 +227,7 @@ def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
     two = file_hashes(specs)
     assert [*one] == [*two] == [*specs[2:]]
     assert all(one[spec] != two[spec] for spec in specs[2:])
-    assert [*file_hashes(("ppo:city-1", "ppo@0.5:city-1"))] == ["ppo:city-1", "ppo@0.5:city-1"]
+    assert [*file_hashes(("ppo:city-2", "ppo@0.5:city-2"))] == ["ppo:city-2", "ppo@0.5:city-2"]
     assert not file_hashes((f"exec:python3 -c '{300 * '#'}'",))
 
 

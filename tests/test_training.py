@@ -58,7 +58,7 @@ def test_a_run_leaves_model_curve_and_scalars(
 def test_ratings_depend_on_agent_seed_and_rules_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, seen = make_agent("ppo@1:city-1"), []
+    agent, seen = make_agent("ppo@1:city-2"), []
 
     def spy(agents: list[Agent], games: int, rules: str) -> list[Score]:
         seen.append(rules)

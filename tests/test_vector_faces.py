@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import gc
-import multiprocessing
 import pickle
-import sys
-import time
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -20,8 +14,6 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 import busenv
 from agents import make_agent
 from busenv import bus_v0
-from busenv.batch import Batch
-from busenv.core import batch as core
 from busenv.core import playout
 from busenv.gym_env import BusEnv
 from busenv.sb3 import BusVecEnv
@@ -46,129 +38,6 @@ def test_make_vec() -> None:
         assert not truncated.any()
         ended += over.sum()
     assert ended > 5
-
-
-def story(env: BusVectorEnv, steps: int = 300) -> list[bytes]:
-    """Everything that a batched environment shows over some steps."""
-    rng = np.random.default_rng(3)
-    _, info = env.reset(seed=8)
-    out = []
-    for _ in range(steps):
-        seen, rewards, over, _, info = env.step(picks(info["action_mask"], rng))
-        arrays = (seen, rewards, over, info["rewards"], info["seat"])
-        out.append(b"".join(array.tobytes() for array in arrays))
-    return out
-
-
-@pytest.mark.parametrize("opponent", [None, "random", "greedy"])
-def test_threads_change_nothing(opponent: str | None) -> None:
-    alone = story(BusVectorEnv(7, opponent=opponent))
-    assert alone == story(BusVectorEnv(7, opponent=opponent, threads=2))
-    assert alone == story(BusVectorEnv(7, opponent=opponent, threads=7))
-
-
-def test_threads_may_leave_and_come_back() -> None:
-    batches = [Batch(150, same_step=True, threads=threads) for threads in (1, 2, 3)]
-    for batch in batches:
-        batch.reset(4)
-    rng = np.random.default_rng(5)
-    for step in range(300):
-        actions = picks(batches[0].masks, rng)
-        for batch in batches:
-            batch.step(actions)
-            for name in ("games", "finals", "observations", "masks", "rewards", "over", "seats"):
-                same = getattr(batch, name).tobytes() == getattr(batches[0], name).tobytes()
-                assert same, (step, name)
-        if step % 10 == 0:
-            time.sleep(0.01)  # longer than threads wait for the next step
-
-
-@pytest.mark.parametrize("helper_waits", [True, False])
-def test_an_interrupted_step_does_not_reach_into_the_next(helper_waits: bool) -> None:
-    env, fresh = BusVectorEnv(70, threads=2), BusVectorEnv(70)
-    expected = story(fresh, 20)
-    story(env, 3)
-    if not helper_waits:
-        time.sleep(0.1)  # it has left, so nobody claims what is open
-    core.open_step(env.batch._claimed, env.batch._finished, env.batch._turn)  # then Ctrl-C came
-    assert story(env, 20) == expected
-
-
-def test_what_a_thread_fails_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = BusVectorEnv(70, threads=2)
-    story(env, 3)
-    time.sleep(0.1)  # the thread has left
-
-    def fail(*_: Any) -> None:
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(core, "help_on", fail)
-
-    def play() -> None:
-        for _ in range(1000):
-            env.step(picks(env.batch.masks, np.random.default_rng(0)))
-            time.sleep(0.001)
-
-    with pytest.raises(MemoryError, match="no room"):
-        play()
-    monkeypatch.undo()
-    assert story(env, 20) == story(BusVectorEnv(70), 20)
-
-
-@pytest.mark.parametrize("name", ["help_on", "open_step", "advance", "wait_for"])
-def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = story(BusVectorEnv(70), 20)
-    # The first step of a batch makes its threads, and compiles what they do.
-    for steps in (0,) if name == "help_on" else (0, 3):
-        env = BusVectorEnv(70, threads=2)
-        env.reset(seed=8)
-        rng = np.random.default_rng(0)
-        for _ in range(steps):
-            env.step(picks(env.batch.masks, rng))
-        seen = env.batch.observations.copy()
-        calls = 0
-
-        def interrupt(*_: Any) -> None:
-            nonlocal calls
-            calls += 1
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(core, name, interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            env.step(picks(env.batch.masks, rng))
-        assert calls == 1
-        assert (env.batch.observations == seen).all() or name == "advance"
-        with contextlib.suppress(KeyboardInterrupt):
-            env.reset(seed=8)  # which may be interrupted too
-        monkeypatch.undo()
-        assert story(env, 20) == expected
-        assert len(env.batch._wakes) == 1
-
-
-def test_threads_end_with_their_batch() -> None:
-    before = len(sys._current_frames())
-    batch = Batch(8, threads=3)
-    batch.reset(0)
-    batch.step(batch.masks.argmax(axis=1))
-    wait_for_threads(before + 2)
-    copied = copy.deepcopy(batch)
-    copied.step(copied.masks.argmax(axis=1))
-    wait_for_threads(before + 4)
-    batch.step(batch.masks.argmax(axis=1))
-    assert copied.games.tobytes() == batch.games.tobytes()
-    del batch, copied
-    gc.collect()
-    wait_for_threads(before)
-
-
-def wait_for_threads(number: int) -> None:
-    """Wait until so many threads run Python code."""
-    deadline = time.monotonic() + 60
-    while len(sys._current_frames()) != number:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_an_illegal_action_changes_nothing() -> None:
@@ -366,25 +235,6 @@ def test_all_faces_play_the_same_game_to_the_same_end(players: int) -> None:
     expected = [1 - 2 * place / (players - 1) for place in game.ranking()]
     for rewards in (vector.batch.rewards[0], sb3.batch.rewards[0], list(aec.rewards.values())):
         np.testing.assert_allclose(rewards[:players], expected, atol=1e-6)
-
-
-def in_another_process(queue, env) -> None:  # type: ignore[no-untyped-def]
-    queue.put(story(env, 30))
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_batches_pickle_and_work_in_other_processes(method: str) -> None:
-    env = BusVectorEnv(3, threads=2)
-    here = story(env, 30)
-    assert story(pickle.loads(pickle.dumps(env)), 30) == here
-    assert story(copy.deepcopy(env), 30) == here
-    context = multiprocessing.get_context(method)
-    queue = context.Queue()
-    process = context.Process(target=in_another_process, args=(queue, env))
-    process.start()
-    assert queue.get(timeout=120) == here
-    process.join()
 
 
 def test_single_environments_pickle_and_copy() -> None:
