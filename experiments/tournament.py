@@ -52,6 +52,9 @@ def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[lis
             end_workers(pool)
             yield [game.result() for game in ended]
             raise
+        except GeneratorExit:  # nobody wants the rest, as when Ctrl-C comes while they are written
+            end_workers(pool)
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
