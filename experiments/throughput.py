@@ -32,8 +32,8 @@ from busenv.gym_env import BusEnv
 from experiments.match import Score
 from experiments.training import against
 from train.config import PRESETS, Config
-from train.learner import LOWEST_RATE, NetworkPolicy
-from train.run import Run
+from train.learner import NetworkPolicy
+from train.run import LOWEST_RATE, Run
 
 USUAL_ENVS = 8
 BOTS = ("random", "greedy")

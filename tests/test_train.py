@@ -175,7 +175,7 @@ def test_imitation_approaches_the_teacher() -> None:
     sitting, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
     rollout = play_games(network, table, sitting, [], rng, make_agent("greedy", 1))
     rollout.finish(table.totals, 0.99, 1.0)
-    found = [ppo.update(rollout, 0.0, warm=1.0) for _ in range(30)]
+    found = [ppo.update(rollout, 0.0, imitation=True) for _ in range(30)]
     assert found[-1]["train/imitation_loss"] < 0.8 * found[0]["train/imitation_loss"]
     assert found[-1]["train/value_loss"] < found[0]["train/value_loss"]
 
@@ -183,6 +183,7 @@ def test_imitation_approaches_the_teacher() -> None:
 def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the_rest() -> None:
     board = load_board("city")
     network, table = build_network("mlp", board, 32), new_table([4] * 6)
+    network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
     sitting, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
     rollout = play_games(network, table, sitting, [], rng, make_agent("uct:4", 1), temperature=0.0)
     games = torch.from_numpy(np.concatenate([owners[0] for owners in rollout._owners]))

@@ -38,7 +38,7 @@ class Config:
     reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
     games: whole games of a rollout. learning_rate: of PPO; falls linearly to a twentieth.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
-    warm_start: an agent to imitate during the first `warm_share` of the run, with learning rates of
+    warm_start: an agent to imitate during the first `warm_share` of the run, at a learning rate of
         its own; "" for none. It follows `start` too, so a model that is to be improved by PPO alone
         wants none. Of a search (`uct@2:150`) the shares of its visits are learned, not only what it
         chooses.

@@ -18,8 +18,7 @@ from busenv import Board
 from busenv.observation import spaces_of
 from train.rollout import Lesson, Rollout
 
-LOWEST_RATE = 0.05  # of a learning rate at the end, as a share of that at the beginning
-IMITATION_RATE = 1e-3  # falls as PPO's does
+IMITATION_RATE = 1e-3
 SHARPNESS = 2  # power of a teacher's shares: PPO, which plays at temperature 1, goes on from there
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
 
@@ -90,16 +89,14 @@ class SeatPPO(MaskablePPO):
         self._setup_model()
         self.set_logger(Logger(None, []))
 
-    def update(self, rollout: Rollout, progress: float, warm: float = 0.0) -> dict[str, float]:
+    def update(self, rollout: Rollout, progress: float, imitation: bool) -> dict[str, float]:
         """Learn from a finished rollout, by imitation or by PPO; losses and more by name.
 
-        progress: how much of the run is done, 0 to 1, for schedules. warm: how much of the warm
-        start is left, 1 to 0; imitation goes on until then.
+        progress: how much of the run is done, 0 to 1, for schedules.
         """
         self._current_progress_remaining = 1 - progress
-        if warm > 0:
-            rate = IMITATION_RATE * max(warm, LOWEST_RATE)
-            update_learning_rate(self.policy.optimizer, rate)
+        if imitation:
+            update_learning_rate(self.policy.optimizer, IMITATION_RATE)
             lessons = chain.from_iterable(
                 rollout.lessons(IMITATION_BATCH) for _ in range(self.n_epochs)
             )

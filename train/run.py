@@ -22,12 +22,13 @@ from busenv.core.layout import MAX_PLAYERS
 from train.checkpoint import NAME, load_checkpoint, save_checkpoint
 from train.config import Config
 from train.games import Table
-from train.learner import LOWEST_RATE, SeatPPO
+from train.learner import SeatPPO
 from train.play import play_games
 from train.pool import Member, Pool, seating, update_scores
 from train.rollout import Rollout
 
 FREE_BYTES = 500_000_000  # that a run wants to see free on the disk before it begins
+LOWEST_RATE = 0.05  # of the learning rate at the end, as a share of that at the beginning
 
 
 @dataclass
@@ -175,10 +176,8 @@ class Run:
         self._seconds = state["seconds"]
         self._pool.restore(state["pool"])
 
-    def _warm(self, progress: float) -> float:
-        """How much of the warm start is left, 1 to 0."""
-        share = self.config.warm_share
-        return 1 - progress / share if self._teacher is not None and progress < share else 0.0
+    def _warm(self, progress: float) -> bool:
+        return self._teacher is not None and progress < self.config.warm_share
 
     def _learning_rate(self, remaining: float) -> float:
         return self.config.learning_rate * max(remaining, LOWEST_RATE)
@@ -193,10 +192,12 @@ class Run:
             self.board, config.rules, config.reward, config.reward_unit,
             players, rng.integers(0, players),
         )  # fmt: skip
-        drawn = self._pool.draw(rng) if config.opponent_share else []
+        warm = self._warm(progress)
+        # In a warm start every seat is taught: with opponents, less was learned in the same time.
+        drawn = self._pool.draw(rng) if config.opponent_share and not warm else []
         sitting = seating(players, len(drawn), config.opponent_share, rng)
         opponents = [member.agent for member in drawn]
-        if self._teacher is not None and self._warm(progress):
+        if warm and self._teacher is not None:
             self._teacher.reset(int(rng.integers(2**62)))
             rollout = play_games(
                 self.network, table, sitting, opponents, rng, self._teacher, config.temperature
