@@ -8,7 +8,7 @@ temperature 0.5, "ppo@0:PATH" for its favourites only; "exec:COMMAND" for a prog
 (EXEC.md).
 """
 
-from agents.base import Agent, AgentError
-from agents.registry import SPECS, make_agent
+from busenv.agents.base import Agent, AgentError
+from busenv.agents.registry import SPECS, make_agent
 
 __all__ = ["SPECS", "Agent", "AgentError", "make_agent"]

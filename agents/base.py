@@ -33,7 +33,7 @@ class Agent(ABC):
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         """An action for each of a batch of games that are not over.
 
-        games: (N,) GAME records (busenv.core.layout), not to be changed. Returns int64, (N,).
+        games: (N,) GAME records (busenv.core.state), not to be changed. Returns int64, (N,).
         `busenv.observation.look` tells what is seen and legal there. Implementations that call
         kernels themselves go on with what `busenv.checks.check_games` returns, which raises
         ValueError for games of another board: kernels trust their input.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from agents.base import Agent
-from agents.external import SECONDS, ExternalAgent
-from agents.planner import PlannerAgent
-from agents.scripted import GreedyAgent, RandomAgent
-from agents.uct import UctAgent
+from busenv.agents.base import Agent
+from busenv.agents.external.agent import SECONDS, ExternalAgent
+from busenv.agents.mcts.uct import UctAgent
+from busenv.agents.planner.agent import PlannerAgent
+from busenv.agents.scripted import GreedyAgent, RandomAgent
 
 SPECS = (
     "random",
@@ -44,7 +44,9 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         seconds = float(found[3]) if found[3] else None
         return UctAgent(simulations, seconds, int(found[1] or 1), seed, name=spec)
     if found := re.fullmatch(rf"ppo(?:@({NUMBER}))?:(.+)", spec):
-        from agents.modelfile import load_policy_agent  # needs torch, which the others do not
+        from busenv.agents.neural.files import (
+            load_policy_agent,  # needs torch, which the others do not
+        )
 
         temperature = float(found[1]) if found[1] else None  # the model's own
         return load_policy_agent(found[2], seed, temperature, spec)

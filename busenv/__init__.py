@@ -15,12 +15,12 @@ in this package.
 from busenv.actions import Action, Building, Phase, decode, describe_action
 from busenv.board import Board, BoardError, load_board
 from busenv.checks import IllegalActionError
+from busenv.envs.vector import register as _register
 from busenv.game import Game
 from busenv.playouts import Playouts, random_playouts
 from busenv.position import Position
 from busenv.record import Record, RecordError
 from busenv.rules import EDITIONS, Rules
-from busenv.vector import register as _register
 
 __version__ = "0.1.0"
 

@@ -21,7 +21,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from busenv.board import Board
-from busenv.core.layout import FIRST_BUILD, PASS
+from busenv.core.state import FIRST_BUILD, PASS
 
 
 class Phase(IntEnum):

@@ -14,8 +14,8 @@ import numpy as np
 
 from busenv.board import Board, as_board
 from busenv.checks import check_seed, check_whole, illegal_action
-from busenv.core import batch, bots, playout, scene
-from busenv.core.layout import GAME, MAX_PLAYERS, OVER
+from busenv.core import batch, bots, kernels, scene
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
 
@@ -71,7 +71,7 @@ class Batch:
         self._same_step = same_step
         self._threads = threads
         self._first_game = first_game
-        size, actions = playout.observation_size(self.board.array), self.board.num_actions
+        size, actions = kernels.observation_size(self.board.array), self.board.num_actions
         self.games = np.zeros(num_games, GAME)
         self.finals = np.zeros(num_games, GAME)
         self.seats = np.zeros(num_games, np.int64)
@@ -147,7 +147,7 @@ class Batch:
             raise ValueError("call reset(seed) before step(actions)")
         self._close()
         chosen = np.array(actions, np.int64)  # a copy: contiguous, and writable as kernels know it
-        wrong = playout.first_illegal(self.games, self.board.array, chosen)
+        wrong = kernels.first_illegal(self.games, self.board.array, chosen)
         if wrong >= 0:
             raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
         before = self.games.copy() if self._reward else None

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from busenv.core.layout import (
+from busenv.core.state import (
     BOARD,
     FIRST_BUILD,
     MAX_INTERSECTIONS,
@@ -56,7 +56,7 @@ class Board:
 
     An entry's place in `intersections`, `streets` and `sites` is its id. A street holds the ids of
     its two intersections.
-    array: the board for the core, shape (1,), dtype `busenv.core.layout.BOARD`, read-only.
+    array: the board for the core, shape (1,), dtype `busenv.core.state.BOARD`, read-only.
     """
 
     name: str

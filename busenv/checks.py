@@ -8,10 +8,8 @@ import numpy as np
 
 from busenv.actions import Phase, describe_action
 from busenv.board import Board
-from busenv.core import playout
-from busenv.core.layout import GAME
-
-ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
+from busenv.core import kernels
+from busenv.core.state import GAME
 
 
 class IllegalActionError(ValueError):
@@ -27,7 +25,7 @@ def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> 
         return IllegalActionError(f"action {action}{words}{which} is illegal: the game is OVER")
     mask = np.zeros((1, board.num_actions), np.bool_)
     bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
-    playout.legal_bytes(games[index : index + 1], board.array, bits, mask)
+    kernels.legal_bytes(games[index : index + 1], board.array, bits, mask)
     return IllegalActionError(
         f"action {action}{words}{which} is illegal for seat {games['seat'][index]} "
         f"in phase {phase.name}; legal: {np.flatnonzero(mask[0]).tolist()}"

@@ -10,11 +10,11 @@ import numpy as np
 
 from busenv.actions import Phase, describe_action
 from busenv.board import Board, as_board
-from busenv.checks import ENDINGS, check_seed, illegal_action
-from busenv.core import playout
-from busenv.core.layout import GAME, OVER
+from busenv.checks import check_seed, illegal_action
+from busenv.core import kernels
+from busenv.core.state import GAME, OVER
 from busenv.files import write_whole
-from busenv.position import Position, read_position
+from busenv.position import ENDINGS, Position, read_position
 from busenv.record import Record, RecordError
 from busenv.rules import Rules, as_rules, check_players
 
@@ -48,7 +48,7 @@ class Game:
         self.board = as_board(board)
         self._seed = secrets.randbits(63) if seed is None else check_seed(seed)
         first = np.zeros(1, np.int64)
-        playout.first_players(np.uint64(self._seed), players, first)
+        kernels.first_players(np.uint64(self._seed), players, first)
         if first_player is not None:
             if not isinstance(first_player, (int, np.integer)) or first_player not in range(
                 players
@@ -61,7 +61,7 @@ class Game:
         self._state = self._array[0]
         self._bits = np.zeros((self.board.num_actions + 63) // 64, np.uint64)
         self._history: list[int] = []
-        playout.new_games(self._array, self.board.array, self._rules.record(players), first)
+        kernels.new_games(self._array, self.board.array, self._rules.record(players), first)
 
     @property
     def num_players(self) -> int:
@@ -126,7 +126,7 @@ class Game:
     def ranking(self) -> list[int]:
         """Place by seat on the standing so far: 0 is the winner, no two are equal (R20)."""
         places = np.empty((1, self.num_players), np.int64)
-        playout.rankings(self._array, places)
+        kernels.rankings(self._array, places)
         return places[0].tolist()
 
     @property
@@ -137,7 +137,7 @@ class Game:
     def action_mask(self) -> np.ndarray:
         """Which actions are legal: bool, shape (num_actions,), a fresh array; none when over."""
         mask = np.empty((1, self.board.num_actions), np.bool_)
-        playout.legal_bytes(self._array, self.board.array, self._bits, mask)
+        kernels.legal_bytes(self._array, self.board.array, self._bits, mask)
         return mask[0]
 
     def legal_actions(self) -> list[int]:
@@ -153,7 +153,7 @@ class Game:
         action = operator.index(action)
         if not 0 <= action < self.board.num_actions or self.is_over:
             raise illegal_action(self._array, 0, self.board, action)
-        if not playout.try_step(self._array, self.board.array, action):
+        if not kernels.try_step(self._array, self.board.array, action):
             raise illegal_action(self._array, 0, self.board, action)
         self._history.append(action)
 
@@ -228,7 +228,7 @@ class Game:
         record.check_board(board)
         game = cls(record.players, record.rules, board, record.first_player, record.seed)
         actions = np.array(record.actions, np.int64)
-        ply = int(playout.replay(game._array, board.array, actions))
+        ply = int(kernels.replay(game._array, board.array, actions))
         game._history = list(record.actions[: ply if ply >= 0 else None])
         if ply >= 0:
             wrong = illegal_action(game._array, 0, board, record.actions[ply])

@@ -21,8 +21,8 @@ from gymnasium import spaces
 
 from busenv.board import Board
 from busenv.checks import check_games
-from busenv.core import playout
-from busenv.core.layout import MAX_PLAYERS, MAX_SPACES
+from busenv.core import kernels
+from busenv.core.state import MAX_PLAYERS, MAX_SPACES
 from busenv.game import Game
 
 PLANES = ("intersections", "streets", "sites")
@@ -244,8 +244,8 @@ def observe(game: Game, seat: int | None = None) -> np.ndarray:
         raise ValueError(f"seat is {seat!r}; allowed: 0 to {game.num_players - 1}")
     games, board = game.arrays()
     view = int(games["seat"][0]) if seat is None else int(seat)
-    row = np.empty((1, playout.observation_size(board)), np.uint8)
-    playout.observe_seats(games, board, np.array([view]), row)
+    row = np.empty((1, kernels.observation_size(board)), np.uint8)
+    kernels.observe_seats(games, board, np.array([view]), row)
     return row[0]
 
 
@@ -256,9 +256,9 @@ def look(games: np.ndarray, board: Board) -> tuple[np.ndarray, np.ndarray]:
     (N, size), and what is legal, bool (N, num_actions), none where a game is over.
     """
     games = check_games(games, board)
-    rows = np.empty((len(games), playout.observation_size(board.array)), np.uint8)
+    rows = np.empty((len(games), kernels.observation_size(board.array)), np.uint8)
     masks = np.empty((len(games), board.num_actions), np.bool_)
     bits = np.empty((board.num_actions + 63) // 64, np.uint64)
-    playout.observe_seats(games, board.array, games["seat"].astype(np.int64), rows)
-    playout.legal_bytes(games, board.array, bits, masks)
+    kernels.observe_seats(games, board.array, games["seat"].astype(np.int64), rows)
+    kernels.legal_bytes(games, board.array, bits, masks)
     return rows, masks

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from busenv.board import Board, as_board
-from busenv.checks import ENDINGS, check_seed
-from busenv.core import playout
-from busenv.core.layout import GAME, MAX_PLAYERS
+from busenv.checks import check_seed
+from busenv.core import kernels
+from busenv.core.state import GAME, MAX_PLAYERS
+from busenv.position import ENDINGS
 from busenv.rules import Rules, as_rules, check_players
 
 
@@ -53,7 +54,7 @@ def random_playouts(
     sums = np.zeros(3 + len(ENDINGS), np.int64)
     sums[0] = count
     deliveries = np.zeros(MAX_PLAYERS, np.int64)
-    playout.random_games(
+    kernels.random_games(
         board.array,
         as_rules(rules).record(players),
         np.uint64(check_seed(seed)),

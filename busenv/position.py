@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from busenv.actions import Phase
 from busenv.board import Board
-from busenv.core.layout import (
+from busenv.core import kernels
+from busenv.core.state import (
     BUILDINGS,
     CLOCK,
     LINE_EXPANSION,
     NO_LIMIT,
     NOWHERE,
+    OVER,
     PASSENGERS,
     PICK_UP,
     SELECT_ACTIONS,
@@ -20,13 +23,21 @@ from busenv.core.layout import (
     SETUP_BUILDINGS,
 )
 
+ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
 POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_DOWN)
 
 
 @dataclass(frozen=True)
 class Position:
-    """What lies where. Lists named "by seat" have one entry a player, in order of seat.
+    """What lies where, and whose turn it is. Lists "by seat" have one entry a player.
 
+    num_players: 3, 4 or 5 (R1).
+    phase: what is being decided. round: 0 during the setup. current_player: -1 when it is over.
+    first_player: starting player of the first round (R1), whom ties may fall to (R20).
+    ending: one of `ENDINGS`: how the game ended (R15, R19), or that it has not.
+    ranking: place by seat on the standing so far, 0 is the lead (R20).
+    delivery_order: by seat, place of its last delivery among all seats' last ones; 1 is the
+        earliest, 0 where there is none (R20).
     action_markers: markers in hand, by seat.
     line_markers: line markers left, by seat; None where they have no limit.
     buses: by seat (R12).
@@ -51,6 +62,14 @@ class Position:
     vacant: likewise, intersections with a free building that the clock points to.
     """
 
+    num_players: int
+    phase: Phase
+    round: int
+    current_player: int
+    first_player: int
+    ending: str
+    ranking: list[int]
+    delivery_order: list[int]
     action_markers: list[int]
     line_markers: list[int | None]
     buses: list[int]
@@ -91,7 +110,18 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         for site in _members(state["type_sites"][kind]):
             buildings[site] = kind
     driving = state["phase"] in (PICK_UP, SET_DOWN)
+    places = np.empty((1, len(seats)), np.int64)
+    kernels.rankings(array, places)
+    last = by_seat("last_delivery")
     return Position(
+        num_players=len(seats),
+        phase=Phase(state["phase"]),
+        round=int(state["round"]),
+        current_player=-1 if state["phase"] == OVER else int(state["seat"]),
+        first_player=int(state["first"]),
+        ending=ENDINGS[state["ending"]],
+        ranking=places[0].tolist(),
+        delivery_order=[sum(0 < other <= one for other in last) for one in last],
         action_markers=by_seat("markers"),
         line_markers=[None if left == NO_LIMIT else left for left in by_seat("line_markers")],
         buses=by_seat("buses"),

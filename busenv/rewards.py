@@ -17,7 +17,7 @@ potential of a finished game is 0). Over a game these changes cancel, so with a 
 pays what `win` pays and leaves the best policy alone (Ng, Harada and Russell 1999).
 
 A reward may also be a function `pay(before, after, rewards)`: it is given the states of N games
-before and after a step (GAME arrays, see busenv.core.layout; not to be changed) and writes the
+before and after a step (GAME arrays, see busenv.core.state; not to be changed) and writes the
 rewards, float32 of shape (N, 5), by seat. What it writes for games that begin anew is dropped.
 """
 

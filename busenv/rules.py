@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from busenv.core.layout import MAX_PLAYERS, MAX_SPACES, MAX_SPLIT, NO_LIMIT, RULES
+from busenv.core.state import MAX_PLAYERS, MAX_SPACES, MAX_SPLIT, NO_LIMIT, RULES
 
 SHARING = ("final_segment", "line_end")
 

@@ -7,8 +7,9 @@ import os
 import time
 from pathlib import Path
 
+from busenv.experiments.ratings.schedule import Plan
+
 import busenv
-from experiments.schedule import Plan
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -91,14 +92,14 @@ def _add_run(command: argparse.ArgumentParser, games: str) -> None:
 
 
 def _demo(chosen: argparse.Namespace) -> None:
-    from experiments.demo import run_demo
+    from busenv.experiments.training.demo import run_demo
 
     run_demo(chosen.out or _new_folder("demo"), chosen.seconds, chosen.games, chosen.seed)
 
 
 def _train(chosen: argparse.Namespace) -> None:
-    from experiments.demo import train_and_report
-    from train.config import parse_settings, read_config
+    from busenv.experiments.training.demo import train_and_report
+    from busenv.train.config import parse_settings, read_config
 
     source = Path(chosen.config)
     folder = chosen.out or (source if source.is_dir() else _new_folder("train"))
@@ -109,10 +110,9 @@ def _train(chosen: argparse.Namespace) -> None:
 
 
 def _rate(chosen: argparse.Namespace) -> None:
+    from busenv.experiments.ratings.rating import run_rating
     from rich.console import Console
     from rich.markup import escape
-
-    from experiments.rate import run_rating
 
     plan = Plan(
         tuple(chosen.agents),
@@ -132,16 +132,15 @@ def _rate(chosen: argparse.Namespace) -> None:
 
 
 def _ladder(chosen: argparse.Namespace) -> None:
+    from busenv.experiments.ratings.ladder import run_ladder
     from rich.console import Console
-
-    from experiments.ladder import run_ladder
 
     run_ladder(chosen.out, chosen.games, chosen.seed, chosen.workers, Console(), chosen.readme)
 
 
 def _show(chosen: argparse.Namespace) -> None:
-    from experiments.replay import draw_record
-    from experiments.show import load_played, tell
+    from busenv.experiments.replays.pages import draw_record
+    from busenv.experiments.replays.words import load_played, tell
 
     if chosen.svg:
         draw_record(chosen.record, chosen.ply, chosen.svg)
@@ -152,13 +151,13 @@ def _show(chosen: argparse.Namespace) -> None:
 
 
 def _replay(chosen: argparse.Namespace) -> None:
-    from experiments.replay import write_replay
+    from busenv.experiments.replays.pages import write_replay
 
     write_replay(chosen.record, chosen.out, chosen.agent, chosen.board)
 
 
 def _info(chosen: argparse.Namespace) -> None:
-    from experiments.info import show_info
+    from busenv.experiments.info import show_info
 
     show_info()
 

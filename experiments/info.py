@@ -7,12 +7,12 @@ import platform
 import statistics
 from importlib import metadata
 
+from busenv.experiments.bench.speed import GAMES, playout_rates
 from rich.console import Console
 from rich.table import Table
 
 import busenv
 from busenv.observation import ObservationLayout
-from experiments.speed import GAMES, playout_rates
 
 PACKAGES = (
     "numpy numba gymnasium pettingzoo torch stable-baselines3 sb3-contrib rich matplotlib "

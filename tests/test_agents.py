@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from busenv.agents import make_agent
+from busenv.agents.neural.files import load_model, save_model
+from busenv.agents.neural.networks import MESSAGES, BoardNetwork, build_network
+from busenv.agents.neural.policy import PolicyAgent
+from busenv.experiments.ratings.match import play_match
 from torch import nn
 
-from agents import make_agent
-from agents.modelfile import load_model, save_model
-from agents.network import MESSAGES, BoardNetwork, build_network
-from agents.policy import PolicyAgent
 from busenv import EDITIONS, Game, load_board
 from busenv.actions import describe_action
 from busenv.board import make_board
 from busenv.observation import VERSION, ObservationLayout, observe
-from experiments.match import play_match
 from tests.test_board import largest
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from busenv import Game, IllegalActionError
 from busenv.batch import Batch
-from busenv.core.layout import OVER
+from busenv.core.state import OVER
 from busenv.observation import observe
 from busenv.rewards import REWARDS
-from tests.play import picks
+from tests.support.play import picks
 
 
 def test_a_batch_is_single_games_and_begins_anew_at_once() -> None:

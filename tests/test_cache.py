@@ -14,10 +14,10 @@ import busenv
 PROGRAM = """
 import numpy as np
 from busenv import load_board, Rules
-from busenv.core import layout, playout
-games = np.zeros(1, layout.GAME)
-playout.new_games(games, load_board("city").array, Rules().record(4), np.zeros(1, np.int64))
-print(games["power"][0], sum(len(s.cache_misses) for s in [playout.new_games.stats]))
+from busenv.core import kernels, state
+games = np.zeros(1, state.GAME)
+kernels.new_games(games, load_board("city").array, Rules().record(4), np.zeros(1, np.int64))
+print(games["power"][0], sum(len(s.cache_misses) for s in [kernels.new_games.stats]))
 """
 
 
@@ -55,7 +55,7 @@ def test_code_is_cached_and_an_edit_in_another_module_is_seen(tmp_path: Path) ->
     assert run(root) == (2, 1)
     assert run(root) == (2, 0)
     # new_games calls new_game of another module; keep that file's size and time as they are.
-    module = root / "busenv/core/step.py"
+    module = root / "busenv/core/rules/step.py"
     status = module.stat()
     text = module.read_text()
     assert text.count("    g.power = 2\n    g.ending") == 1
@@ -64,7 +64,7 @@ def test_code_is_cached_and_an_edit_in_another_module_is_seen(tmp_path: Path) ->
     )
     os.utime(module, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert module.stat().st_size == status.st_size
-    for stale in (root / "busenv/core/__pycache__").glob("step.*.pyc"):
+    for stale in (root / "busenv/core/rules/__pycache__").glob("step.*.pyc"):
         stale.unlink()  # Python's own byte code goes by size and time; ours does not
     assert run(root) == (3, 1)
     assert run(root) == (3, 0)

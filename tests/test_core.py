@@ -8,10 +8,11 @@ import threading
 import numpy as np
 
 from busenv import EDITIONS, Game, load_board
-from busenv.core import layout, legal, playout
+from busenv.core import kernels, state
 from busenv.core.bits import lowest, popcount
-from busenv.core.cache import kernel
-from tests.play import STYLES, choose
+from busenv.core.jit import kernel
+from busenv.core.rules import legal
+from tests.support.play import STYLES, choose
 
 
 @kernel
@@ -38,10 +39,10 @@ def test_bit_intrinsics() -> None:
 
 
 def test_state_is_small_and_flat() -> None:
-    assert layout.GAME.itemsize < 512
-    assert not layout.GAME.hasobject
-    sizes = [layout.GAME.fields[name][0].itemsize for name in layout.GAME.names]
-    assert sum(sizes) == layout.GAME.itemsize, "padding would make equal games differ in bytes"
+    assert state.GAME.itemsize < 512
+    assert not state.GAME.hasobject
+    sizes = [state.GAME.fields[name][0].itemsize for name in state.GAME.names]
+    assert sum(sizes) == state.GAME.itemsize, "padding would make equal games differ in bytes"
 
 
 def test_mask_test_and_random_pick_agree() -> None:
@@ -69,10 +70,10 @@ def test_mask_test_and_random_pick_agree() -> None:
 def batch(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fresh games, the board, and room for the masks."""
     board = load_board("city")
-    games = np.zeros(count, layout.GAME)
+    games = np.zeros(count, state.GAME)
     first = np.zeros(count, np.int64)
-    playout.first_players(np.uint64(seed), 4, first)
-    playout.new_games(games, board.array, EDITIONS["capstone-2024"].record(4), first)
+    kernels.first_players(np.uint64(seed), 4, first)
+    kernels.new_games(games, board.array, EDITIONS["capstone-2024"].record(4), first)
     return games, board.array, np.zeros((count, 6), np.uint64)
 
 
@@ -82,7 +83,7 @@ def test_a_batch_is_its_games_alone() -> None:
     assert len({game.first_player for game in alone}) == 4
     rng = random.Random(2)
     while not all(game.is_over for game in alone):
-        playout.legal_masks(games, board, bits)
+        kernels.legal_masks(games, board, bits)
         actions = np.zeros(40, np.int64)
         for i, game in enumerate(alone):
             ids = [a for a in range(375) if int(bits[i, a // 64]) >> (a % 64) & 1]
@@ -90,11 +91,11 @@ def test_a_batch_is_its_games_alone() -> None:
             if not game.is_over:
                 actions[i] = rng.choice(ids)
                 game.step(actions[i])
-        assert playout.step_games(games, board, actions) == -1
+        assert kernels.step_games(games, board, actions) == -1
         for i, game in enumerate(alone):
             assert games[i].tobytes() == game._array[0].tobytes()
     places = np.zeros((40, 4), np.int64)
-    playout.rankings(games, places)
+    kernels.rankings(games, places)
     assert places.tolist() == [game.ranking() for game in alone]
 
 
@@ -103,33 +104,33 @@ def test_a_batch_step_changes_nothing_when_one_action_is_illegal() -> None:
     before = games.copy()
     actions = np.full(10, 8, np.int64)
     actions[6] = 374
-    assert playout.step_games(games, board, actions) == 6
+    assert kernels.step_games(games, board, actions) == 6
     assert games.tobytes() == before.tobytes()
     actions[6] = 2**62
-    assert playout.step_games(games, board, actions) == 6
+    assert kernels.step_games(games, board, actions) == 6
     actions[6] = 8
-    assert playout.step_games(games, board, actions) == -1
+    assert kernels.step_games(games, board, actions) == -1
 
 
 def test_playing_out_a_batch_depends_on_each_games_noise_only() -> None:
     games, board, _ = batch(30)
     noise = np.arange(30, dtype=np.uint64)
     parts, part_noise = games.copy(), noise.copy()
-    decisions = playout.play_out(games, board, noise)
+    decisions = kernels.play_out(games, board, noise)
     counts = [
-        playout.play_out(parts[i : i + 7], board, part_noise[i : i + 7]) for i in range(0, 30, 7)
+        kernels.play_out(parts[i : i + 7], board, part_noise[i : i + 7]) for i in range(0, 30, 7)
     ]
     assert sum(counts) == decisions
     assert parts.tobytes() == games.tobytes()
-    assert (games["phase"] == layout.OVER).all()
+    assert (games["phase"] == state.OVER).all()
 
 
 def test_the_interpreter_runs_on_while_games_are_played() -> None:
     games, board, _ = batch(40_000)
-    playout.play_out(games[:1], board, np.zeros(1, np.uint64))  # compile
+    kernels.play_out(games[:1], board, np.zeros(1, np.uint64))  # compile
     ticks = 0
     worker = threading.Thread(
-        target=playout.play_out, args=(games, board, np.zeros(40_000, np.uint64))
+        target=kernels.play_out, args=(games, board, np.zeros(40_000, np.uint64))
     )
     worker.start()
     while worker.is_alive():

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from busenv.experiments.replays.drawings import FOLDER, MOMENTS, RECORD, draw_pictures
 
 import busenv
 from busenv import Game
-from experiments.drawings import FOLDER, MOMENTS, RECORD, draw_pictures
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "CHANGELOG.md", "busenv/RULES.md", "agents/EXEC.md")
+PAGES = ("README.md", "CHANGELOG.md", "busenv/RULES.md", "agents/external/EXEC.md")
 
 
 def anchors(page: Path) -> set[str]:
@@ -28,7 +28,7 @@ def test_the_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
     for name in names:
         drawn = (tmp_path / name).read_text(encoding="utf-8")
         assert drawn == (FOLDER / name).read_text(encoding="utf-8"), (
-            f"{name} is out of date: python -m experiments.drawings"
+            f"{name} is out of date: python -m busenv.experiments.replays.drawings"
         )
 
 

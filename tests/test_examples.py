@@ -9,7 +9,7 @@ import pytest
 from busenv import EDITIONS, Phase
 from busenv.actions import build
 from busenv.board import make_board
-from tests.table import (
+from tests.support.table import (
     BUILDINGS,
     BUSES,
     CLOCK,

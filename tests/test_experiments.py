@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from busenv.agents import Agent, make_agent
+from busenv.experiments import cli
+from busenv.experiments.bench.speed import rates
+from busenv.experiments.ratings.match import Score, play_match
 
-from agents import Agent, make_agent
 from busenv import Board, IllegalActionError
-from busenv.core.layout import SETUP_BUILDINGS
-from experiments import cli
-from experiments.match import Score, play_match
-from experiments.speed import rates
+from busenv.core.state import SETUP_BUILDINGS
 
 
 class Watcher(Agent):

@@ -1,4 +1,4 @@
-"""Programs play by the protocol of agents/EXEC.md, and whatever they do, the agent goes on."""
+"""Programs play by the protocol of EXEC.md, and whatever they do, the agent goes on."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+from busenv.agents import make_agent
+from busenv.agents.base import Agent, AgentError
+from busenv.agents.external import example_client, program
+from busenv.experiments.ratings.match import play_match
 
-from agents import example_client, make_agent, program
-from agents.base import Agent, AgentError
 from busenv import EDITIONS, Game, __version__
-from experiments.match import play_match
 
 EXAMPLE = Path(example_client.__file__)
 PAGE = EXAMPLE.with_name("EXEC.md").read_text()
@@ -283,7 +284,9 @@ def test_programs_that_do_not_get_ready(
     pids: list[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agents.external.START_SECONDS", 0.3 if "sleep" in code else 20.0)
+    monkeypatch.setattr(
+        "busenv.agents.external.agent.START_SECONDS", 0.3 if "sleep" in code else 20.0
+    )
     agent = make_agent(write(code, start=""))
     for _ in range(2):
         with pytest.raises(AgentError, match=words):
@@ -351,8 +354,8 @@ if asked("quit"):
     open({str(mark)!r}, "w").close()
 """)
     code = (
-        "import sys, busenv, agents\n"
-        "agent = agents.make_agent(sys.argv[1])\n"
+        "import sys, busenv.agents\n"
+        "agent = busenv.agents.make_agent(sys.argv[1])\n"
         "print(agent.act(busenv.Game(3, seed=1)))"
     )
     done = subprocess.run(

@@ -14,9 +14,9 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, seed_test
 
 from busenv import Game, IllegalActionError, bus_v0
-from busenv.gym_env import BusEnv
+from busenv.envs.gymnasium import BusEnv
 from busenv.observation import observe
-from tests.play import picks, played
+from tests.support.play import picks, played
 
 # PettingZoo
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden import FOLDER, GAMES, playthrough
+from tests.support.golden import FOLDER, GAMES, playthrough
 
 
 @pytest.mark.parametrize(("name", "setup"), [(name, setup) for name, *setup in GAMES])
 def test_golden(name: str, setup: list) -> None:
     text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
-    assert playthrough(*setup) == text, "rules changed? `python -m tests.golden` rewrites the games"
+    assert playthrough(*setup) == text, (
+        "rules changed? `python -m tests.support.golden` rewrites the games"
+    )
 
 
 def test_goldens_end_in_every_way() -> None:

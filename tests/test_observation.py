@@ -10,11 +10,11 @@ import pytest
 from busenv import EDITIONS, Game, Phase, load_board
 from busenv.batch import Batch
 from busenv.board import make_board
-from busenv.core import playout
+from busenv.core import kernels
 from busenv.observation import ObservationLayout, look, observe
-from tests.play import STYLES, choose
-from tests.rebuild import rebuild
-from tests.worlds import random_board, random_rules
+from tests.support.play import STYLES, choose
+from tests.support.rebuild import rebuild
+from tests.support.worlds import random_board, random_rules
 
 CITY = load_board("city")
 LAYOUT = ObservationLayout(CITY)
@@ -36,7 +36,7 @@ def random_positions(games: int, seed: int = 1):  # type: ignore[no-untyped-def]
 
 def masks_of(games: np.ndarray) -> np.ndarray:
     bits = np.zeros((len(games), 6), np.uint64)
-    playout.legal_masks(games, CITY.array, bits)
+    kernels.legal_masks(games, CITY.array, bits)
     return bits
 
 
@@ -85,10 +85,10 @@ def test_the_state_can_be_rebuilt_and_plays_on_alike() -> None:
             legal = [a for a in range(375) if int(bits[0, a // 64]) >> (a % 64) & 1]
             action = np.array([rng.choice(legal)])
             for games in (original, twin):
-                assert playout.step_games(games, board, action) == -1
+                assert kernels.step_games(games, board, action) == -1
         places = np.zeros((2, 1, players), np.int64)
-        playout.rankings(original, places[0])
-        playout.rankings(twin, places[1])
+        kernels.rankings(original, places[0])
+        kernels.rankings(twin, places[1])
         assert places[1, 0].tolist() == [places[0, 0, seat] for seat in turned]
         assert twin["ending"] == original["ending"]
         rebuilt += 1
@@ -97,7 +97,7 @@ def test_the_state_can_be_rebuilt_and_plays_on_alike() -> None:
 
 def observe_row(games: np.ndarray) -> np.ndarray:
     row = np.zeros((1, LAYOUT.size), np.uint8)
-    playout.observe_seats(games, CITY.array, games["seat"].astype(np.int64), row)
+    kernels.observe_seats(games, CITY.array, games["seat"].astype(np.int64), row)
     return row[0]
 
 
@@ -182,7 +182,7 @@ def test_pictures_kept_over_steps_are_true_on_boards_of_any_width() -> None:
         for _ in range(120):
             for i in range(2):
                 one, row = slice(i, i + 1), np.zeros((1, games.observations.shape[1]), np.uint8)
-                playout.observe_seats(games.games[one], board.array, games.seats[one], row)
+                kernels.observe_seats(games.games[one], board.array, games.seats[one], row)
                 assert (row[0] == games.observations[i]).all()
             games.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in games.masks]))
 

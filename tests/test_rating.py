@@ -12,16 +12,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from busenv.agents import Agent, AgentError, make_agent
+from busenv.experiments import cli
+from busenv.experiments.ratings import ladder, tournament
+from busenv.experiments.ratings import plackett_luce as ratings
+from busenv.experiments.ratings.rating import file_hashes, run_rating
+from busenv.experiments.ratings.schedule import Plan, RunError
+from busenv.experiments.ratings.store import GAMES, SETTINGS, locked, parse_games
+from busenv.experiments.ratings.tables import (
+    different_games,
+    pair_table,
+    result_table,
+    seat_rows,
+    seat_table,
+)
+from busenv.experiments.ratings.tournament import play_game, play_games
 from rich.console import Console
 
-from agents import Agent, AgentError, make_agent
 from busenv import Game, Record
-from experiments import cli, ladder, ratings, tournament
-from experiments.rate import file_hashes, run_rating
-from experiments.schedule import Plan, RunError
-from experiments.store import GAMES, SETTINGS, locked, parse_games
-from experiments.tables import different_games, pair_table, result_table, seat_rows, seat_table
-from experiments.tournament import play_game, play_games
 
 SMALL = Plan(("greedy", "random", "random"), players=3, games=90)
 
@@ -63,7 +71,7 @@ def test_games_do_not_depend_on_the_workers(small_games: list[dict[str, Any]]) -
 
 def test_a_killed_run_goes_on_and_loses_nothing(tmp_path: Path) -> None:
     games = 900
-    command = [sys.executable, "-m", "experiments.cli", "rate", *SMALL.agents]
+    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *SMALL.agents]
     command += ["--players", "3", "--games", str(games), "--workers", "2", "--out", str(tmp_path)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     path = tmp_path / GAMES
@@ -100,7 +108,7 @@ def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path, sent: signal.Si
     program, out = tmp_path / "slow.py", tmp_path / "run"
     program.write_text(SLOW)
     agent = f"exec:{sys.executable} {program}"
-    command = [sys.executable, "-m", "experiments.cli", "rate", agent, f"{agent} other"]
+    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", agent, f"{agent} other"]
     command += ["--players", "3", "--games", "900", "--workers", "2", "--out", str(out)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     path, deadline = out / GAMES, time.monotonic() + 240

@@ -15,13 +15,13 @@ from pettingzoo.test import render_test
 
 from busenv import Game, Phase, bus_v0, load_board
 from busenv.board import make_board
-from busenv.render.layout import lay_out
 from busenv.render.panels import LEFT_WORDS, RESOLVED_IN, space_middle
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS
+from busenv.render.places import lay_out
 from busenv.render.raster import Window, draw_pixels
 from busenv.render.svg import draw_parts, draw_svg, last_mover
-from tests.play import played
-from tests.worlds import random_board, random_rules
+from tests.support.play import played
+from tests.support.worlds import random_board, random_rules
 
 
 def at(game: Game, ply: int) -> Game:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from busenv.experiments import cli
+from busenv.experiments.replays.pages import draw_record
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from busenv import Game
@@ -16,11 +18,9 @@ from busenv.board import make_board
 from busenv.render.chart import WIDTH
 from busenv.render.replay import Estimate, replay_page
 from busenv.render.svg import draw_parts, last_mover
-from experiments import cli
-from experiments.replay import draw_record
-from tests.play import played
+from tests.support.play import played
+from tests.support.worlds import random_board
 from tests.test_render import at
-from tests.worlds import random_board
 
 Opener = Callable[[str], Page]
 

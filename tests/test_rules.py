@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from busenv import EDITIONS, Game, Phase, Rules
-from tests.table import (
+from tests.support.table import (
     BUILDINGS,
     BUSES,
     CLOCK,

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from busenv import EDITIONS, Game, Phase, random_playouts
-from tests.table import (
+from tests.support.table import (
     BUILDINGS,
     BUSES,
     CLOCK,

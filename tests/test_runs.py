@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from busenv.agents.neural.files import save_model
+from busenv.agents.neural.networks import build_network
+from busenv.experiments import cli
+from busenv.experiments.training.curve import read_curve
+from busenv.train import trainer as run_module
+from busenv.train.checkpoint import NAME
+from busenv.train.config import PRESETS, Config, parse_settings, read_config
+from busenv.train.league import Member, Pool, update_scores
+from busenv.train.trainer import Run
 
-from agents.modelfile import save_model
-from agents.network import build_network
 from busenv import load_board
-from experiments import cli
-from experiments.curve import read_curve
-from train import run as run_module
-from train.checkpoint import NAME
-from train.config import PRESETS, Config, parse_settings, read_config
-from train.pool import Member, Pool, update_scores
-from train.run import Run
 
 SMALL = Config(
     width=8,
@@ -208,8 +208,8 @@ def command(folder: Path) -> list[str]:
 
 def test_a_killed_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "run"
-    every_step = "import experiments.training as t; t.SAVE_EVERY = 0; "
-    call = f"import sys, experiments.cli as c; c.main({command(folder)!r})"
+    every_step = "import busenv.experiments.training.runs as t; t.SAVE_EVERY = 0; "
+    call = f"import sys, busenv.experiments.cli as c; c.main({command(folder)!r})"
     process = subprocess.Popen([sys.executable, "-c", every_step + call], stdout=subprocess.DEVNULL)
     while process.poll() is None and len(list((folder / "pool").glob("*.json"))) < 2:
         time.sleep(0.01)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
-from experiments.schedule import Plan, RunError, all_play_all, circular_orders
+from busenv.experiments.ratings.schedule import Plan, RunError, all_play_all, circular_orders
 
 
 def plan(entrants: int, players: int, against: str | None = None, games: int = 1) -> Plan:

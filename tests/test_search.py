@@ -7,21 +7,21 @@ import random
 
 import numpy as np
 import pytest
+from busenv.agents import make_agent
+from busenv.agents.mcts.playout import lean_action
+from busenv.agents.mcts.search import Settings, behind, make_tree
+from busenv.agents.mcts.uct import UctAgent
+from busenv.agents.planner.outlook import COUNT, FEATURES, WEIGHTS, look, make_room
+from busenv.experiments.ratings.match import play_match
 
-from agents import make_agent
-from agents.outlook import COUNT, FEATURES, WEIGHTS, look, make_room
-from agents.playout import lean_action
-from agents.search import Settings, behind, make_tree
-from agents.uct import UctAgent
 from busenv import EDITIONS, Game, Phase, load_board
 from busenv.board import make_board
 from busenv.core.bits import GOLDEN, mix
-from busenv.core.cache import kernel
-from busenv.core.layout import OVER
-from busenv.core.legal import is_legal
-from busenv.core.step import step
-from experiments.match import play_match
-from tests.worlds import random_board, random_rules
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import is_legal
+from busenv.core.rules.step import step
+from busenv.core.state import OVER
+from tests.support.worlds import random_board, random_rules
 
 CITY = load_board("city")
 CLOCK = 4  # the id of placing a marker there
@@ -195,7 +195,7 @@ def test_forced_decisions_are_not_searched(budget: dict[str, float]) -> None:
 
 
 def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.uct.make_tree", lambda nodes, edges: make_tree(10, 90))
+    monkeypatch.setattr("busenv.agents.mcts.uct.make_tree", lambda nodes, edges: make_tree(10, 90))
     agent, game = UctAgent(200, seed=1), Game(4, seed=3)
     for _ in range(12):
         game.step(agent.act(game))

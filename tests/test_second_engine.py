@@ -10,8 +10,8 @@ from multiprocessing import get_context
 import pytest
 
 from busenv.board import make_board
-from tests.compare import compare_game, compare_many
-from tests.worlds import random_board, random_rules
+from tests.support.compare import compare_game, compare_many
+from tests.support.worlds import random_board, random_rules
 
 # Every rare situation that the second engine counts must come up in each run of the comparison.
 RARE = """

@@ -7,16 +7,16 @@ import re
 from pathlib import Path
 
 import pytest
+from busenv.experiments import cli
+from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.tournament import play_game
 
 from busenv import Game
-from experiments import cli
-from experiments.schedule import Plan
-from experiments.tournament import play_game
-from tests.golden import FOLDER, GAMES
+from tests.support.golden import FOLDER, GAMES
 
 
 def golden(name: str, players: int, rules: str, seed: int) -> Game:
-    """A golden game (tests.golden), from the action ids in its text."""
+    """A golden game (tests.support.golden), from the action ids in its text."""
     game = Game(players, rules, seed=seed)
     for action in re.findall(r"legal: +(\d+) ", (FOLDER / f"{name}.txt").read_text("utf-8")):
         game.step(int(action))

@@ -16,8 +16,8 @@ import pytest
 
 from busenv.batch import Batch
 from busenv.core import batch as core
-from busenv.vector import BusVectorEnv
-from tests.play import picks
+from busenv.envs.vector import BusVectorEnv
+from tests.support.play import picks
 
 
 def story(env: BusVectorEnv, steps: int = 300) -> list[bytes]:

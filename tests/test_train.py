@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from busenv.agents import make_agent
+from busenv.agents.neural.networks import build_network, only_legal
+from busenv.train.games import Table
+from busenv.train.league import seating
+from busenv.train.ppo import SeatPPO, imitate
+from busenv.train.rollout import Lesson, Rollout, seat_advantages
+from busenv.train.selfplay import play_games
 
-from agents import make_agent
-from agents.network import build_network, only_legal
 from busenv import load_board
-from busenv.core.layout import OVER
-from train.games import Table
-from train.learner import SeatPPO, imitate
-from train.play import play_games
-from train.pool import seating
-from train.rollout import Lesson, Rollout, seat_advantages
+from busenv.core.state import OVER
 
 
 def advantages(

@@ -9,20 +9,23 @@ import matplotlib
 import pandas as pd
 import pytest
 import torch
+from busenv.agents import Agent, make_agent
+from busenv.agents.neural.networks import Mlp
+from busenv.experiments import cli
+from busenv.experiments.bench import throughput
+from busenv.experiments.bench.throughput import Stopwatch, learning, seat_training, usual_training
+from busenv.experiments.ratings.match import Score, play_match
+from busenv.experiments.ratings.pictures import draw_intervals
+from busenv.experiments.studies import networks
+from busenv.experiments.training import runs as training
+from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
+from busenv.experiments.training.runs import against, run_training
+from busenv.train.config import Config
+from busenv.train.trainer import Run
 from rich.console import Console
 from torch.utils.tensorboard import SummaryWriter
 
-from agents import Agent, make_agent
-from agents.network import Mlp
-from experiments import cli, networks, throughput, training
-from experiments.curve import CurvePoint, draw_curve, read_curve, write_curve
-from experiments.match import Score, play_match
-from experiments.pictures import draw_intervals
-from experiments.throughput import Stopwatch, learning, seat_training, usual_training
-from experiments.training import against, run_training
 from tests.test_runs import SMALL
-from train.config import Config
-from train.run import Run
 
 
 def test_a_run_leaves_model_curve_and_scalars(

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-
-from agents.outlook import COUNT, WEIGHTS, read_weights
-from agents.playout import LEANINGS
-from experiments.tune import logit, planner_score, tune_leanings, tune_odds, weights_text
+from busenv.agents.mcts.playout import LEANINGS
+from busenv.agents.planner.outlook import COUNT, WEIGHTS, read_weights
+from busenv.experiments.studies.tune import (
+    logit,
+    planner_score,
+    tune_leanings,
+    tune_odds,
+    weights_text,
+)
 
 
 def test_weights_survive_being_written() -> None:

@@ -8,17 +8,17 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
+from busenv.agents import make_agent
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
 import busenv
-from agents import make_agent
-from busenv import bus_v0
-from busenv.core import playout
-from busenv.gym_env import BusEnv
-from busenv.sb3 import BusVecEnv
-from busenv.vector import BusVectorEnv
-from tests.play import picks, played
+from busenv.core import kernels
+from busenv.envs import pettingzoo as bus_v0
+from busenv.envs.gymnasium import BusEnv
+from busenv.envs.sb3 import BusVecEnv
+from busenv.envs.vector import BusVectorEnv
+from tests.support.play import picks, played
 
 # Batched
 
@@ -82,7 +82,7 @@ def test_opponents_play_inside_of_the_step(opponent: str, seat: int | None) -> N
         for i in np.flatnonzero(over):
             final = env.batch.finals[i]
             view = np.zeros((1, seen.shape[1]), np.uint8)  # of the end, as the learner sees it
-            playout.observe_seats(
+            kernels.observe_seats(
                 env.batch.finals[i : i + 1], env.batch.board.array, learners[i : i + 1], view
             )
             assert (seen[i] == view[0]).all()

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from agents import make_agent
-from agents.network import NETWORKS
+from busenv.agents import make_agent
+from busenv.agents.neural.networks import NETWORKS
+
 from busenv.checks import check_seed
 from busenv.rewards import REWARDS
 from busenv.rules import as_rules, player_counts
@@ -33,8 +34,8 @@ class Config:
     A run ends after so many `seconds`, or after so many `decisions` learned from: one of the two is
     given. With `decisions`, the same seed and device and one thread give the same parameters.
 
-    network, width: see `agents.network`. start: a model whose weights to begin with; "" for fresh
-        ones. players: how many play, drawn evenly for each game.
+    network, width: see `agents.neural.networks`. start: a model whose weights to begin with;
+        "" for fresh ones. players: how many play, drawn evenly for each game.
     reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
     games: whole games of a rollout. learning_rate: of PPO; falls linearly to a twentieth.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.

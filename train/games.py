@@ -8,12 +8,12 @@ import numpy as np
 
 from busenv import Board
 from busenv.checks import illegal_action
-from busenv.core import batch, playout
+from busenv.core import batch, kernels
 from busenv.core.bits import ONE, ZERO
-from busenv.core.cache import kernel
-from busenv.core.layout import GAME, MAX_PLAYERS, OVER
-from busenv.core.legal import legal_bits, random_action
-from busenv.core.step import step
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import legal_bits, random_action
+from busenv.core.rules.step import step
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.observation import look
 from busenv.rewards import reward_kind
 from busenv.rules import as_rules
@@ -89,7 +89,7 @@ class Table:
         for count in np.unique(players):
             which = np.flatnonzero(players == count)
             fresh = np.zeros(len(which), GAME)
-            playout.new_games(fresh, board.array, as_rules(rules).record(count), first[which])
+            kernels.new_games(fresh, board.array, as_rules(rules).record(count), first[which])
             self.games[which] = fresh
 
     def running(self) -> np.ndarray:
@@ -106,7 +106,7 @@ class Table:
 
     def step(self, which: np.ndarray, actions: np.ndarray) -> None:
         """Take one decision in some games, and all forced ones after it."""
-        wrong = playout.first_illegal(self.games[which], self.board.array, actions)
+        wrong = kernels.first_illegal(self.games[which], self.board.array, actions)
         if wrong >= 0:
             raise illegal_action(self.games[which], wrong, self.board, int(actions[wrong]))
         board, actions = self.board.array, actions.astype(np.int64)
@@ -115,5 +115,5 @@ class Table:
     def places(self) -> np.ndarray:
         """Place of each seat so far, 0 is the lead: int64, (N, 5)."""
         places = np.zeros((len(self.games), MAX_PLAYERS), np.int64)
-        playout.rankings(self.games, places)
+        kernels.rankings(self.games, places)
         return places

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
 
-from busenv.core.cache import kernel
+from busenv.core.jit import kernel
 
 
 @kernel

@@ -6,14 +6,14 @@ import numpy as np
 
 from busenv.core.bits import GOLDEN, below, exchange, fetch_add, mix, seeded
 from busenv.core.bots import GREEDY, greedy_action
-from busenv.core.cache import kernel
-from busenv.core.layout import MAX_PLAYERS, OVER
-from busenv.core.legal import legal_bits, random_action
+from busenv.core.jit import kernel
+from busenv.core.kernels import expand
 from busenv.core.observe import observe
-from busenv.core.playout import expand
+from busenv.core.rules.legal import legal_bits, random_action
+from busenv.core.rules.score import place, points_mark
+from busenv.core.rules.step import new_game, step
 from busenv.core.scene import paint, scene_size
-from busenv.core.score import place, points_mark
-from busenv.core.step import new_game, step
+from busenv.core.state import MAX_PLAYERS, OVER
 
 # Kinds of reward (busenv.rewards). PAY_NOTHING leaves paying to the caller.
 PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES, PAY_SHAPED, PAY_NOTHING = range(6)

@@ -15,7 +15,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from busenv.core.cache import kernel
+from busenv.core.jit import kernel
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)

@@ -8,8 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, below, lowest, mix, popcount
-from busenv.core.cache import kernel
-from busenv.core.layout import (
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import legal_bits, random_action
+from busenv.core.rules.resolve import power_of
+from busenv.core.rules.step import step
+from busenv.core.state import (
     ACT_BUILDINGS,
     ACT_BUSES,
     ACT_CLOCK,
@@ -20,9 +23,6 @@ from busenv.core.layout import (
     OVER,
     SELECT_ACTIONS,
 )
-from busenv.core.legal import legal_bits, random_action
-from busenv.core.resolve import power_of
-from busenv.core.step import step
 
 RANDOM, GREEDY = 1, 2  # kinds of bots; 0 is a seat that is not a bot's
 

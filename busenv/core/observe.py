@@ -8,8 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.core.bits import clear_bytes, copy_bytes, has, store_word, word_of
-from busenv.core.cache import kernel
-from busenv.core.layout import (
+from busenv.core.jit import kernel
+from busenv.core.rules.resolve import power_of
+from busenv.core.scene import (
+    I_LINE,
+    PER_SEAT,
+    seats_at,
+    sites_at,
+    streets_at,
+)
+from busenv.core.state import (
     ACT_BUILDINGS,
     ACT_LINES,
     ACT_PASSENGERS,
@@ -18,14 +26,6 @@ from busenv.core.layout import (
     NO_LIMIT,
     OVER,
     SELECT_ACTIONS,
-)
-from busenv.core.resolve import power_of
-from busenv.core.scene import (
-    I_LINE,
-    PER_SEAT,
-    seats_at,
-    sites_at,
-    streets_at,
 )
 
 P_SCENE = 13  # where what the picture knows of a player stands in a row, and how long that is

@@ -20,10 +20,10 @@ from busenv.core.bits import (
     store_word,
     sum_bytes,
 )
-from busenv.core.cache import kernel
-from busenv.core.layout import ALL_SPACES, MAX_PLAYERS, SPACE_AT
-from busenv.core.lines import growth
-from busenv.core.score import points_mark, standing
+from busenv.core.jit import kernel
+from busenv.core.rules.lines import growth
+from busenv.core.rules.score import points_mark, standing
+from busenv.core.state import ALL_SPACES, MAX_PLAYERS, SPACE_AT
 
 # Planes of intersections: passengers, three of buildings, ...
 # Planes of seats stand together, seat by seat, two each: line and end, line and growth.

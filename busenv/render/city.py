@@ -6,8 +6,8 @@ import math
 
 from busenv.board import Board
 from busenv.position import Position
-from busenv.render.layout import NODE, TOKEN, Point, lay_out, rim
 from busenv.render.pieces import BUILDINGS, PAWN, disc, halo, put, strand, text
+from busenv.render.places import NODE, TOKEN, Point, lay_out, rim
 
 PITCH = 7  # between the middles of two lines that share a street
 FIRST_END, NEXT_END = 10, 17  # how far from an intersection's rim the ends of lines are marked

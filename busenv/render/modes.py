@@ -6,7 +6,7 @@ import numpy as np
 
 from busenv.game import Game
 from busenv.render.raster import Window, draw_pixels, load_pygame
-from busenv.text import draw_text
+from busenv.render.text import draw_text
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
 FRAMES_A_SECOND = 4  # how fast a recording of an environment plays

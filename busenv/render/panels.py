@@ -8,7 +8,6 @@ from busenv.actions import ACTION_WORDS, Action, Building, Phase
 from busenv.game import Game
 from busenv.position import Position
 from busenv.render.city import free_site, intersection, people
-from busenv.render.layout import Point
 from busenv.render.pieces import (
     BUILDINGS,
     BUS,
@@ -21,6 +20,7 @@ from busenv.render.pieces import (
     strand,
     text,
 )
+from busenv.render.places import Point
 
 X, PANEL_WIDTH = 790, 400  # of the panels
 CLOCK_Y, ACTIONS_Y, PLAYERS_Y, LEGEND_Y = 64, 196, 452, 702

@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 
 from busenv.game import Game
-from busenv.render.layout import HEIGHT, WIDTH
+from busenv.render.places import HEIGHT, WIDTH
 from busenv.render.svg import draw_svg
 
 

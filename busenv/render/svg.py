@@ -11,8 +11,8 @@ import dataclasses
 from busenv.actions import decode, describe_action
 from busenv.game import Game
 from busenv.render import city, panels
-from busenv.render.layout import HEIGHT, WIDTH, lay_out, rim
 from busenv.render.pieces import STYLE
+from busenv.render.places import HEIGHT, WIDTH, lay_out, rim
 
 HEAD = (
     f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" class="bus" '

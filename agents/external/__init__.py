@@ -1,0 +1,1 @@
+"""Programs of any language that play by a line protocol (EXEC.md)."""

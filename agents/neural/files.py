@@ -1,0 +1,126 @@
+"""Trained networks on disk: NAME.safetensors holds the weights, NAME.json, the card, all else.
+
+The card says what the network is (`network`, `width`), what it was made for (`observation_version`,
+`board`, `num_actions`, `rules`, `players`), how it was trained (`training`), how well it plays
+(`ratings`), at which `temperature` it is meant to play (1 where the card does not say), and which
+weights it belongs to (`sha256`). Nothing in either file is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from busenv.agents.neural.networks import build_network
+from busenv.agents.neural.policy import PolicyAgent
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import nn
+
+from busenv import Board
+from busenv.board import as_board
+from busenv.files import write_whole
+from busenv.observation import VERSION
+
+WEIGHTS, CARD = ".safetensors", ".json"
+SHIPPED = Path(__file__).parent / "models"
+
+
+def shipped_models() -> list[str]:
+    """Names of the models that come with the package."""
+    return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS}"))
+
+
+def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[str, Any]) -> None:
+    """Write PATH (.safetensors) and its card beside it, each whole or not at all.
+
+    card: `network` and `width` as for `build_network`, and whatever else is to be told.
+    """
+    path = Path(path)
+    if path.suffix != WEIGHTS:
+        raise ValueError(f"model path is {str(path)!r}; allowed: one that ends in {WEIGHTS}")
+    data = save({name: value.cpu().contiguous() for name, value in network.state_dict().items()})
+    about = {
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "observation_version": VERSION,
+        "board": {"name": board.name, "fingerprint": board.fingerprint},
+        "num_actions": board.num_actions,
+    }
+    write_whole(path, data)
+    write_whole(path.with_suffix(CARD), json.dumps({**card, **about}, indent=1) + "\n")
+
+
+def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any]]:
+    """The network of a model and its card.
+
+    FileNotFoundError when either file is missing; ValueError when they are damaged, do not belong
+    together, or were made for other observations or another board.
+    """
+    path = Path(path)
+    card = _read_card(path.with_suffix(CARD))
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != card["sha256"]:
+        raise ValueError(f"{path} is not the file that its card {path.with_suffix(CARD)} tells of")
+    version = card["observation_version"]
+    if version != VERSION:
+        raise ValueError(
+            f"{path} sees observations of version {version}; this busenv has {VERSION}"
+        )
+    if card["board"]["fingerprint"] != board.fingerprint:
+        raise ValueError(f"{path} was trained on another board than {board!r}")
+    network = build_network(card["network"], board, card["width"])
+    try:
+        network.load_state_dict(load(data))
+    except (SafetensorError, RuntimeError) as error:
+        raise ValueError(f"{path} holds no {card['network']} of width {card['width']}") from error
+    return network.eval().requires_grad_(False), card
+
+
+def model_path(name: str) -> Path:
+    """Where a model is: a path that ends in .safetensors, or the name of a shipped model.
+
+    FileNotFoundError names the shipped ones.
+    """
+    path = Path(name)
+    if path.suffix == WEIGHTS:
+        return path
+    if name not in shipped_models():
+        raise FileNotFoundError(
+            f"no model {name!r}; allowed: a path that ends in {WEIGHTS}, or one of the "
+            f"package's: {', '.join(shipped_models()) or 'none'}"
+        )
+    return SHIPPED / f"{name}{WEIGHTS}"
+
+
+def load_policy_agent(
+    name: str,
+    seed: int = 0,
+    temperature: float | None = None,
+    spec: str = "",
+    board: str | Board = "city",
+) -> PolicyAgent:
+    """An agent from a model's path (ends in .safetensors) or the name of a shipped model.
+
+    temperature: by default what the card says.
+    """
+    loaded = as_board(board)
+    network, card = load_model(model_path(name), loaded)
+    if temperature is None:
+        temperature = float(card.get("temperature", 1.0))
+    return PolicyAgent(network, loaded, spec or f"ppo:{name}", seed, temperature)
+
+
+def _read_card(path: Path) -> dict[str, Any]:
+    """A card with all that loading needs."""
+    try:
+        card = json.loads(path.read_bytes())
+        needed = {"network": str, "width": int, "sha256": str, "observation_version": int}
+        for key, kind in needed.items():
+            if not isinstance(card[key], kind):
+                raise TypeError(f"{key} is {card[key]!r}")
+        card["board"]["fingerprint"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is no card of a model: {error}") from error
+    return dict(card)

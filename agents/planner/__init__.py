@@ -1,0 +1,1 @@
+"""A scripted player with a plan, and its outlook on a position."""

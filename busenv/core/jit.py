@@ -1,0 +1,148 @@
+"""Compile a kernel once, keep the machine code on disk, and never use it stale.
+
+numba keys its cache on the file that holds a function, so an edit in a module that the function
+calls into would go unseen. Here the cache lives in a folder named after the content of the whole
+core: any edit anywhere in it leads to another, empty folder. A kernel outside of the core (it may
+call the core, and its own package) is filed under the content of its package as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from numba import njit
+from numba.core import caching, config
+from numba.misc.appdirs import AppDirs
+
+CORE = Path(__file__).resolve().parent
+
+
+@cache
+def source_fingerprint(folder: Path) -> str:
+    """SHA-256 (first 16 hex digits) over every Python file of a folder, names included."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(
+            path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
+        )
+    return digest.hexdigest()[:16]
+
+
+def _package_of(source: Path) -> Path:
+    """The folder of the outermost package that a file is in, or the file's own folder."""
+    folder = source.parent
+    while (folder.parent / "__init__.py").exists():
+        folder = folder.parent
+    return folder
+
+
+FINGERPRINT = source_fingerprint(CORE)
+
+
+def _candidates() -> list[Path]:
+    """Folders that may hold the cache, best first: the user's choice, in the package, per user."""
+    place = "busenv_" + hashlib.sha256(str(CORE).encode()).hexdigest()[:16]
+    chosen = [Path(config.CACHE_DIR) / place] if config.CACHE_DIR else []
+    user = Path(AppDirs(appname="busenv", appauthor=False).user_cache_dir) / place
+    return [*chosen, CORE / "__pycache__", user]
+
+
+def _make_folder() -> Path | None:
+    """The first candidate that can be written, or None when there is none."""
+    for parent in _candidates():
+        folder = parent / f"core-{FINGERPRINT}"
+        try:
+            fresh = not folder.exists()
+            folder.mkdir(parents=True, exist_ok=True)
+            probe = folder / "writable"
+            probe.touch()
+        except OSError:
+            continue
+        if fresh:
+            for old in parent.glob("core-*"):
+                if old != folder:
+                    shutil.rmtree(old, ignore_errors=True)
+        return folder
+    return None
+
+
+class _Locator(caching._CacheLocator):
+    """Tells numba to keep a kernel in our folder."""
+
+    folder: Path | None = None
+    looked = False  # whether a folder has been looked for
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        code = py_func.__code__
+        self._py_file = code.co_filename
+        source = Path(code.co_filename).resolve()
+        self._name = f"{source.stem}-{code.co_firstlineno}"
+        if CORE in source.parents:
+            self._name = f"{source.parent.name}-{self._name}"  # a name may be there twice
+        else:
+            self._name += "-" + source_fingerprint(_package_of(source))
+
+    def get_cache_path(self) -> str:
+        return str(self.folder)
+
+    def get_source_stamp(self) -> str:
+        return FINGERPRINT
+
+    def get_disambiguator(self) -> str:
+        return self._name
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
+        return cls(py_func)
+
+
+class _Impl(caching.CompileResultCacheImpl):
+    _locator_classes: ClassVar[list[type]] = [_Locator]
+
+
+class _Cache(caching.FunctionCache):
+    """numba's cache in our folder; says so when somebody waits, and never fails a call."""
+
+    _impl_class = _Impl
+    announced = False
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            found = super().load_overload(sig, target_context)
+        except Exception:  # a damaged file is a cache miss, whatever it raises
+            found = None
+        if found is None:
+            announce()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError:  # a full or vanished disk costs a compilation next time, no more
+            self.disable()
+
+
+def announce() -> None:
+    """Say once that code is being compiled, if a person is likely to be watching."""
+    if not _Cache.announced and sys.stderr.isatty():
+        print("busenv: compiling the rules for this machine (up to a minute, once)",
+              file=sys.stderr, flush=True)  # fmt: skip
+    _Cache.announced = True
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function of the core with numba: no Python objects, no GIL, cached on disk."""
+    if not _Locator.looked:
+        _Locator.folder, _Locator.looked = _make_folder(), True
+    dispatcher = njit(nogil=True)(function)
+    if _Locator.folder is None:
+        announce()
+    else:
+        dispatcher._cache = _Cache(function)
+    return dispatcher

@@ -1,0 +1,1 @@
+"""The rules of Bus as kernels over one game and its board."""

@@ -1,0 +1,175 @@
+"""What may be decided now: as a bitset over action ids, as a test of one id, as a random pick."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv.core.bits import LOW, ONE, SIX, ZERO, below, bit, has, lowest, nth, popcount
+from busenv.core.jit import kernel
+from busenv.core.state import (
+    BUILDINGS,
+    CLOCK,
+    FIRST_BUILD,
+    LINE_EXPANSION,
+    OVER,
+    PASS,
+    PASSENGERS,
+    PICK_UP,
+    SELECT_ACTIONS,
+    SETUP_BUILDINGS,
+    SETUP_FIRST_LINE,
+    SETUP_SECOND_LINE,
+)
+
+
+@kernel
+def open_actions(g):
+    """Bits 0..6: actions with a space left; bit 7: passing (R4, R5)."""
+    return np.uint64(g.open) | (np.uint64(g.placed[g.seat] >= 2) << np.uint64(PASS))
+
+
+@kernel
+def open_sites(g, b):
+    """Free sites of the lowest zone that has one (R14); the zone is kept up to date."""
+    return g.free_sites & b.zone_sites[g.zone]
+
+
+@kernel
+def split_limit(g):
+    """How many passengers arrive: what the power and the supply allow (R13)."""
+    return min(g.power, g.supply)
+
+
+@kernel
+def pick_ups(g):
+    """Intersections on the line with a waiting passenger (R17)."""
+    return g.waiting & g.reach[g.seat]
+
+
+@kernel
+def set_downs(g):
+    """Intersections on the line with a free matching building (R17)."""
+    return g.vacant & g.reach[g.seat]
+
+
+@kernel
+def _add(out, offset, word):
+    """Set the bits of a word from bit `offset` of the bitset on."""
+    index, shift = np.uint64(offset) >> SIX, np.uint64(offset) & LOW
+    out[index] |= word << shift
+    if shift != ZERO and word >> (np.uint64(64) - shift) != ZERO:
+        out[index + ONE] |= word >> (np.uint64(64) - shift)
+
+
+@kernel
+def _add_streets(b, out, words, end):
+    """Set the ids of growing from an end along each street of a set."""
+    for part in range(2):
+        rest = words[part]
+        while rest != ZERO:
+            street = np.uint64(64 * part) + lowest(rest)
+            direction = np.uint64(b.street_ends[street, 0] != end)
+            _add(out, np.uint64(b.first_street) + street + street + direction, ONE)
+            rest &= rest - ONE
+
+
+@kernel
+def legal_bits(g, b, out):
+    """Write the legal actions as a bitset: bit i of `out` (uint64 words) is action i."""
+    out[:] = ZERO
+    phase = g.phase
+    if phase == SELECT_ACTIONS:
+        out[0] = open_actions(g)
+    elif phase == BUILDINGS or phase == SETUP_BUILDINGS:
+        rest = open_sites(g, b)
+        while rest != ZERO:
+            _add(out, np.uint64(FIRST_BUILD) + np.uint64(3) * lowest(rest), np.uint64(7))
+            rest &= rest - ONE
+    elif phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
+        _add_streets(b, out, g.grow_head, g.head[g.seat])
+        _add_streets(b, out, g.grow_tail, g.tail[g.seat])
+    elif phase == SETUP_FIRST_LINE:
+        for street in range(b.streets):
+            _add(out, np.uint64(b.first_street) + np.uint64(2 * street), ONE)
+    elif phase == PASSENGERS:
+        _add(out, b.first_split, bit(split_limit(g) + 1) - ONE)
+    elif phase == CLOCK:
+        _add(out, b.first_clock, np.uint64(3))
+    elif phase == PICK_UP:
+        _add(out, b.first_pick, pick_ups(g))
+    elif phase != OVER:
+        _add(out, b.first_set, set_downs(g))
+
+
+@kernel
+def is_legal(g, b, action):
+    """Whether an action id, any whole number, is legal now. Answers without building the mask."""
+    if action < 0 or action >= b.actions:
+        return False
+    phase = g.phase
+    if phase == SELECT_ACTIONS:
+        return action <= PASS and has(open_actions(g), action)
+    if phase == BUILDINGS or phase == SETUP_BUILDINGS:
+        inside = FIRST_BUILD <= action < b.first_street
+        return inside and has(open_sites(g, b), (action - FIRST_BUILD) // 3)
+    if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE or phase == SETUP_FIRST_LINE:
+        if action < b.first_street or action >= b.first_split:
+            return False
+        street, direction = (action - b.first_street) >> 1, (action - b.first_street) & 1
+        if phase == SETUP_FIRST_LINE:
+            return direction == 0
+        origin = b.street_ends[street, direction]
+        if g.head[g.seat] == origin:
+            return has(g.grow_head[street >> 6], street & 63)
+        return g.tail[g.seat] == origin and has(g.grow_tail[street >> 6], street & 63)
+    if phase == PASSENGERS:
+        return b.first_split <= action <= b.first_split + split_limit(g)
+    if phase == CLOCK:
+        return b.first_clock <= action < b.first_pick
+    if phase == PICK_UP:
+        return b.first_pick <= action < b.first_set and has(pick_ups(g), action - b.first_pick)
+    if phase == OVER:
+        return False
+    return action >= b.first_set and has(set_downs(g), action - b.first_set)
+
+
+@kernel
+def _nth_street(words, rank):
+    """The street of a two-word set that has `rank` of its streets below it."""
+    count = np.int64(popcount(words[0]))
+    if rank < count:
+        return np.int64(nth(words[0], rank))
+    return 64 + np.int64(nth(words[1], rank - count))
+
+
+@kernel
+def random_action(g, b, noise):
+    """A legal action, each as likely as another, out of one random word. The game is not over."""
+    phase = g.phase
+    if phase == SELECT_ACTIONS:
+        choices = open_actions(g)
+        return np.int64(nth(choices, below(noise, popcount(choices))))
+    if phase == BUILDINGS or phase == SETUP_BUILDINGS:
+        sites = open_sites(g, b)
+        rank = below(noise, np.uint64(3) * popcount(sites))
+        return FIRST_BUILD + 3 * np.int64(nth(sites, rank // 3)) + rank % 3
+    if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
+        heads = popcount(g.grow_head[0]) + popcount(g.grow_head[1])
+        tails = popcount(g.grow_tail[0]) + popcount(g.grow_tail[1])
+        rank = below(noise, heads + tails)
+        if rank < np.int64(heads):
+            street, end = _nth_street(g.grow_head, rank), g.head[g.seat]
+        else:
+            street, end = _nth_street(g.grow_tail, rank - np.int64(heads)), g.tail[g.seat]
+        return np.int64(b.first_street) + 2 * street + np.int64(b.street_ends[street, 0] != end)
+    if phase == SETUP_FIRST_LINE:
+        return np.int64(b.first_street) + 2 * below(noise, np.uint64(b.streets))
+    if phase == PASSENGERS:
+        return np.int64(b.first_split) + below(noise, np.uint64(split_limit(g) + 1))
+    if phase == CLOCK:
+        return np.int64(b.first_clock) + below(noise, np.uint64(2))
+    if phase == PICK_UP:
+        choices = pick_ups(g)
+        return np.int64(b.first_pick) + np.int64(nth(choices, below(noise, popcount(choices))))
+    choices = set_downs(g)
+    return np.int64(b.first_set) + np.int64(nth(choices, below(noise, popcount(choices))))

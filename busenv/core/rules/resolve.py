@@ -1,0 +1,213 @@
+"""Resolving the chosen actions, space by space, up to the next decision (R6, R7, R12 to R17)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv.core.bits import ONE, ZERO, bit, lowest, popcount
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import pick_ups, set_downs
+from busenv.core.rules.lines import offer_growth
+from busenv.core.state import (
+    ACT_BUILDINGS,
+    ACT_BUSES,
+    ACT_CLOCK,
+    ACT_LINES,
+    ACT_PASSENGERS,
+    ACT_VROOM,
+    BUILDINGS,
+    CLOCK,
+    LINE_EXPANSION,
+    PASSENGERS,
+    PICK_UP,
+    SET_DOWN,
+)
+
+
+@kernel
+def power_of(g, action, space):
+    """Action power of a space (R7), never below 0."""
+    bonus = 1 if action == ACT_LINES and g.players == 5 else 0
+    return max(np.int64(g.max_buses) - np.int64(space) + bonus, 0)
+
+
+@kernel
+def _next_growth(g, b):
+    """Line Expansion, last space first: whether a street is to be chosen."""
+    if g.power > 0 and offer_growth(g, b, g.seat):
+        return True
+    while g.space > 0:
+        g.space -= 1
+        g.seat = g.spaces[ACT_LINES, g.space]
+        g.power = power_of(g, ACT_LINES, g.space)
+        if g.power > 0 and offer_growth(g, b, g.seat):
+            return True
+    return False
+
+
+@kernel
+def _add_bus(g):
+    """Buses (R12)."""
+    if g.taken[ACT_BUSES] > 0:
+        seat = g.spaces[ACT_BUSES, 0]
+        if g.buses[seat] < g.bus_limit:
+            g.city_changed += 1  # what the buses may bring counts as the city's
+            g.buses[seat] += 1
+            g.max_buses = max(g.max_buses, g.buses[seat])
+
+
+@kernel
+def _next_passengers(g):
+    """Passengers, first space first: whether a split over the stations is to be chosen."""
+    while g.space < g.taken[ACT_PASSENGERS] and g.supply > 0:
+        g.seat = g.spaces[ACT_PASSENGERS, g.space]
+        g.power = power_of(g, ACT_PASSENGERS, g.space)
+        g.space += 1
+        if g.power > 0:
+            return True
+    return False
+
+
+@kernel
+def _next_building(g):
+    """Buildings, last space first: whether a site is to be chosen."""
+    if g.free_sites == ZERO:
+        return False
+    while g.power == 0 and g.space > 0:
+        g.space -= 1
+        g.seat = g.spaces[ACT_BUILDINGS, g.space]
+        g.power = power_of(g, ACT_BUILDINGS, g.space)
+    return g.power > 0
+
+
+@kernel
+def _next_passenger(g):
+    """Vrrooomm!, first space first: whether a passenger is to be picked up (R17)."""
+    if g.power > 0 and pick_ups(g) != ZERO and set_downs(g) != ZERO:
+        return True
+    while g.space < g.taken[ACT_VROOM]:
+        g.seat = g.spaces[ACT_VROOM, g.space]
+        g.power = g.buses[g.seat]
+        g.space += 1
+        if pick_ups(g) != ZERO and set_downs(g) != ZERO:
+            return True
+    return False
+
+
+@kernel
+def resolve(g, b):
+    """Go on resolving from where the game stands; false when the round is resolved.
+
+    `g.action`, `g.space` and `g.power` say where: the action, its next space, and what is left of
+    the marker in hand.
+    """
+    if g.action == ACT_LINES:
+        if _next_growth(g, b):
+            g.phase = LINE_EXPANSION
+            return True
+        _add_bus(g)
+        g.action = ACT_PASSENGERS
+        g.space = 0
+    if g.action == ACT_PASSENGERS:
+        if _next_passengers(g):
+            g.phase = PASSENGERS
+            return True
+        g.action = ACT_BUILDINGS
+        g.space = g.taken[ACT_BUILDINGS]
+        g.power = 0
+    if g.action == ACT_BUILDINGS:
+        if _next_building(g):
+            g.phase = BUILDINGS
+            return True
+        g.action = ACT_CLOCK
+        g.power = 0
+        if g.taken[ACT_CLOCK] > 0:
+            g.seat = g.spaces[ACT_CLOCK, 0]
+            g.phase = CLOCK
+            return True
+        set_time(g, b, False)
+    if _next_passenger(g):
+        g.phase = PICK_UP
+        return True
+    return False
+
+
+@kernel
+def build(g, b, site, kind):
+    """Erect a building (R14) and move on to the next zone when the lowest is full."""
+    place, intersection = bit(site), bit(b.site_intersection[site])
+    g.city_changed += 1
+    g.free_sites &= ~place
+    g.type_sites[kind] |= place
+    g.built[kind] |= intersection
+    while g.zone < b.zones and g.free_sites & b.zone_sites[g.zone] == ZERO:
+        g.zone += 1
+
+
+@kernel
+def arrive(g, b, to_first):
+    """Passengers arrive: some at the first station, the rest at the other (R13)."""
+    g.city_changed += 1
+    arriving = min(g.power, g.supply)
+    g.supply -= arriving
+    for k in range(2):
+        count = to_first if k == 0 else arriving - to_first
+        if count > 0:
+            g.passengers[b.station[k]] += count
+            g.peopled |= bit(b.station[k])
+
+
+@kernel
+def matching(g, b, intersection):
+    """Number of buildings at a intersection that the clock points to."""
+    return popcount(g.type_sites[g.clock] & b.intersection_sites[intersection])
+
+
+@kernel
+def set_time(g, b, stopped):
+    """Clock (R15), and who waits and what is free from now on (R16)."""
+    g.city_changed += 1
+    if not stopped:
+        g.clock = g.clock + 1 if g.clock < 2 else 0
+    g.action = ACT_VROOM
+    g.space = 0
+    g.power = 0
+    built = g.built[g.clock]
+    waiting, vacant = g.peopled & ~built, built & ~g.peopled
+    both = built & g.peopled
+    while both != ZERO:
+        intersection = lowest(both)
+        people, homes = np.uint64(g.passengers[intersection]), matching(g, b, intersection)
+        if people > homes:
+            waiting |= bit(intersection)
+        elif homes > people:
+            vacant |= bit(intersection)
+        both &= both - ONE
+    g.waiting = waiting
+    g.vacant = vacant
+
+
+@kernel
+def pick_up(g, b, intersection):
+    """A waiting passenger gets on a bus (R17)."""
+    g.city_changed += 1
+    g.passengers[intersection] -= 1
+    if g.passengers[intersection] == 0:
+        g.peopled &= ~bit(intersection)
+    if g.passengers[intersection] == matching(g, b, intersection):
+        g.waiting &= ~bit(intersection)
+    g.phase = SET_DOWN
+
+
+@kernel
+def set_down(g, b, intersection):
+    """The passenger gets off and into a free building: a point (R17)."""
+    g.city_changed += 1
+    g.passengers[intersection] += 1
+    g.peopled |= bit(intersection)
+    if g.passengers[intersection] == matching(g, b, intersection):
+        g.vacant &= ~bit(intersection)
+    g.power -= 1
+    g.deliveries[g.seat] += 1
+    g.delivered += 1
+    g.last_delivery[g.seat] = g.delivered

@@ -1,0 +1,1 @@
+"""Faces for the libraries: PettingZoo, Gymnasium (single and vector), Stable-Baselines3."""

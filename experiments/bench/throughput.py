@@ -1,0 +1,210 @@
+"""How fast training learns: `python -m busenv.experiments.bench.throughput` prints the tables.
+
+One is this package's training, the other the usual setup: one learner's seat, the other seats
+stepped inside of the environment by the same policy, and the library's own loop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from busenv.agents.neural.networks import build_network
+from busenv.agents.neural.policy import PolicyAgent
+from busenv.experiments.ratings.match import Score
+from busenv.experiments.training.runs import against
+from busenv.train.config import PRESETS, Config
+from busenv.train.ppo import NetworkPolicy
+from busenv.train.trainer import LOWEST_RATE, Run
+from gymnasium.wrappers import TransformReward
+from rich.console import Console
+from rich.table import Table
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import DummyVecEnv
+from torch import nn
+
+from busenv import load_board
+from busenv.envs.gymnasium import BusEnv
+
+USUAL_ENVS = 8
+BOTS = ("random", "greedy")
+EVERY_SEAT, ONE_SEAT = "every seat", "one seat, the library's loop"
+
+
+class Stopwatch:
+    """Adds up the time inside of some calls, those inside of each other counted once."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The call, timed."""
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            self._depth += 1
+            began = time.perf_counter()
+            try:
+                return call(*args, **kwargs)
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self.seconds += time.perf_counter() - began
+
+        return timed
+
+
+def seat_training(config: Config, seconds: float) -> tuple[float, float]:
+    """Decisions learned from a second by PPO, and the share of time in torch's passes and steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(config, Path(folder))
+        run.step()  # warms up
+        watch = Stopwatch()
+        kind, policy = type(run.network), run.ppo.policy  # past selves are of this kind too
+        forward, backward = kind.forward, torch.Tensor.backward
+        kind.forward = watch.around(forward)
+        policy.evaluate_actions = watch.around(policy.evaluate_actions)  # type: ignore[method-assign]
+        policy.optimizer.step = watch.around(policy.optimizer.step)  # type: ignore[method-assign]
+        torch.Tensor.backward = watch.around(backward)  # type: ignore[method-assign]
+        decisions, began = run.decisions, time.perf_counter()
+        try:
+            while time.perf_counter() - began < seconds:
+                run.step()
+        finally:
+            kind.forward = forward
+            torch.Tensor.backward = backward  # type: ignore[method-assign]
+        spent = time.perf_counter() - began
+        return (run.decisions - decisions) / spent, watch.seconds / spent
+
+
+class _Until(BaseCallback):
+    """Ends the library's loop with the first rollout after its time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self.learned, self.spent = 0, 0.0
+
+    def _on_rollout_start(self) -> None:
+        # Whatever was collected before is learned from by now.
+        if self.num_timesteps == 0:
+            self._began = time.perf_counter()
+        self.learned, self.spent = self.num_timesteps, time.perf_counter() - self._began
+
+    def _on_step(self) -> bool:
+        return self.learned == 0 or self.spent < self._seconds
+
+
+def usual_setup(config: Config) -> tuple[MaskablePPO, nn.Module]:
+    """The usual setup, with the same network, settings and updates."""
+    board = load_board("city")
+    torch.set_num_threads(config.threads)
+    network = build_network(config.network, board, config.width, config.seed)
+    others = PolicyAgent(network, board)
+
+    def make() -> gymnasium.Env:
+        env = BusEnv(opponents=others, reward=config.reward)
+        return TransformReward(env, lambda paid: float(paid) / config.reward_unit)
+
+    ppo = MaskablePPO(
+        NetworkPolicy,
+        DummyVecEnv([make] * USUAL_ENVS),
+        learning_rate=lambda left: config.learning_rate * max(left, LOWEST_RATE),
+        n_steps=4 * config.batch_size // USUAL_ENVS,
+        batch_size=config.batch_size,
+        n_epochs=config.epochs,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        clip_range=config.clip_range,
+        ent_coef=config.entropy,
+        vf_coef=config.value,
+        max_grad_norm=config.max_grad_norm,
+        seed=config.seed,
+        policy_kwargs={"network": network},
+        device="cpu",
+    )
+    return ppo, network
+
+
+def usual_training(config: Config, seconds: float) -> float:
+    """Decisions learned from a second in the usual setup."""
+    until = _Until(seconds)
+    usual_setup(config)[0].learn(10**12, until)
+    return until.learned / until.spent
+
+
+def learning(config: Config, decisions: int, games: int) -> list[tuple[str, list[Score]]]:
+    """What both are worth against three of each of BOTS, by self-play alone, after so many
+    decisions."""
+    alone = config.changed({"seconds": None, "decisions": decisions, "opponent_share": 0.0})
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(alone, Path(folder))
+        while not run.is_done:
+            run.step()
+    ppo, network = usual_setup(alone)
+    ppo.learn(decisions)
+    usual = PolicyAgent(network, run.board, seed=alone.seed, temperature=alone.temperature)
+    learned = ((EVERY_SEAT, run.agent, run.decisions), (ONE_SEAT, usual, ppo.num_timesteps))
+    return [
+        (
+            f"{name}, {count:,} decisions",
+            [against(agent, bot, games, alone.seed)[0] for bot in BOTS],
+        )
+        for name, agent, count in learned
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement (30)")
+    parser.add_argument("--repeats", type=int, default=3, help="of each (3)")
+    parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
+    parser.add_argument("--network", default="mlp", help="of busenv.agents.neural.networks (mlp)")
+    parser.add_argument("--decisions", type=int, default=150_000, help="learned from (150000)")
+    parser.add_argument("--games", type=int, default=400, help="of each rating (400)")
+    parser.add_argument("--seed", type=int, default=0, help="of what is learned (0)")
+    chosen = parser.parse_args()
+    changes = {"threads": chosen.threads, "network": chosen.network, "device": "cpu"}
+    changes |= {"seed": chosen.seed, "warm_start": "", "seconds": 1e6}
+    config = PRESETS["quick"].changed(changes)
+    seats, shares, usual = [], [], []
+    for _ in range(chosen.repeats):  # in turns: a slow minute of the machine falls on all alike
+        speed, share = seat_training(config, chosen.seconds)
+        seats.append(speed)
+        shares.append(share)
+        usual.append(usual_training(config, chosen.seconds))
+    table = Table(
+        title=f"{chosen.network}, {chosen.threads} threads, medians of {chosen.repeats} runs of "
+        f"{chosen.seconds:g} s, {os.cpu_count()} cores"
+    )
+    table.add_column("training")
+    table.add_column("decisions learned from a second", justify="right")
+    table.add_column("in torch's passes and steps", justify="right")
+    table.add_row(EVERY_SEAT, f"{np.median(seats):,.0f}", f"{np.median(shares):.0%}")
+    table.add_row(ONE_SEAT, f"{np.median(usual):,.0f}", "")
+    console = Console()
+    console.print(table)
+    console.print(f"{np.median(np.array(seats) / usual):.1f} times as many")
+    columns = ("learned from", *(f"games won against three {bot}" for bot in BOTS))
+    learned = Table(*columns, title=f"{chosen.games} games each; par is 25%")
+    for name, scores in learning(config, chosen.decisions, chosen.games):
+        learned.add_row(name, *map(_won, scores))
+    console.print(learned)
+
+
+def _won(score: Score) -> str:
+    low, high = score.interval()
+    return f"{score.wins / score.games:.1%} ({low:.1%} to {high:.1%})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Ratings of agents: balanced, parallel, resumable."""

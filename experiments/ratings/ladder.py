@@ -1,0 +1,118 @@
+"""The standing reference table: known agents, 3 to 5 players, the default edition.
+
+Every part of it is a rating in a run folder of its own, so a stopped ladder goes on where it was.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+from busenv.experiments.ratings.rating import check_agents, run_rating
+from busenv.experiments.ratings.report import (
+    Sheet,
+    decision_time,
+    interval,
+    percent,
+    rating_interval,
+)
+from busenv.experiments.ratings.schedule import Plan, RunError
+from rich.console import Console
+from rich.markup import escape
+
+from busenv.files import write_whole
+
+PLAYERS = (3, 4, 5)
+
+# The ladder's agents, weakest first, and who plays in one seat against copies of whom.
+AGENTS = ("random", "greedy", "planner", "ppo:city-2", "uct:300")
+MATCH_UPS = (
+    ("greedy", "random"),
+    ("planner", "greedy"),
+    ("ppo:city-2", "greedy"),
+    ("ppo:city-2", "planner"),
+    ("ppo:city-2", "uct:300"),
+    ("uct:300", "greedy"),
+    ("uct:300", "planner"),
+    ("uct:1500", "uct:300"),
+)
+
+TABLE = "ladder.md"
+BEGIN, END = "<!-- ladder -->", "<!-- end of ladder -->"
+
+
+def run_ladder(
+    folder: Path, games: int, seed: int, workers: int, console: Console, readme: Path | None = None
+) -> None:
+    """Play the ladder's ratings, write the table, and put it into the README if one is given.
+
+    Raises RunError, before anything is played, when the README has no place for it.
+    """
+    if readme is not None:
+        replace_block(readme.read_text(encoding="utf-8"), "")
+    check_agents(AGENTS)
+
+    def rate(plan: Plan, name: str) -> pd.DataFrame:
+        console.rule(f"{name}, {plan.players} players")
+        place = folder / f"{plan.players}-players" / re.sub(r"[^\w.-]+", "-", name)
+        return run_rating(plan, place, workers, console).results
+
+    matches = {
+        (agent, other, players): rate(
+            Plan((agent,), players, games, seed, against=other), f"{agent} against {other}"
+        )
+        for players in PLAYERS
+        for agent, other in MATCH_UPS
+    }
+    ratings = {
+        players: rate(Plan(AGENTS, players, games, seed), " and ".join(AGENTS))
+        for players in PLAYERS
+    }
+    sheets = [_match_sheet(matches), _rating_sheet(ratings)]
+    note = (
+        f"{games:,} games or a few more for each number, seed {seed}, rules capstone-2024; 95% "
+        "intervals in brackets."
+    )
+    parts = [note]
+    for sheet in sheets:
+        parts += [f"{sheet.title}:", sheet.markdown().rstrip()]
+    text = "\n\n".join(parts) + "\n"
+    for sheet in sheets:
+        sheet.show(console)
+    write_whole(folder / TABLE, text)
+    if readme is not None:
+        write_whole(readme, replace_block(readme.read_text(encoding="utf-8"), text))
+    console.print(f"Table: {escape(str(folder / TABLE))}")
+
+
+def replace_block(text: str, block: str) -> str:
+    """Text with what stands between the ladder's two markers replaced; RunError without them."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise RunError(f"the README has no lines {BEGIN} and {END} to put the table between")
+    return f"{before}{begin}\n{block}{end}{after}"
+
+
+def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> Sheet:
+    def cell(agent: str, other: str, players: int) -> str:
+        row = matches[agent, other, players].loc[agent]
+        return f"{percent(row['won'])} {interval(row)}"
+
+    header = ["agent", "against", *(f"{n} players (par {1 / n:.0%})" for n in PLAYERS)]
+    rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in MATCH_UPS]
+    return Sheet("Games won by one agent, all other seats taken by copies of another", header, rows)
+
+
+def _rating_sheet(ratings: dict[int, pd.DataFrame]) -> Sheet:
+    def cell(agent: str, players: int) -> str:
+        row = ratings[players].loc[agent]
+        return f"{row['rating']:.1f} {rating_interval(row)}"
+
+    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms/decision (4 players)"]
+    rows = [
+        [agent, *(cell(agent, n) for n in PLAYERS), decision_time(ratings[4].loc[agent])]
+        for agent in AGENTS
+    ]
+    return Sheet("Plackett-Luce ratings when all play all, random = 0", header, rows)

@@ -1,0 +1,106 @@
+"""The folder of a run: its settings, and its games, one line each, kept through every kill."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from busenv.experiments.ratings.schedule import RunError
+from filelock import FileLock, Timeout
+
+from busenv.files import write_whole
+
+SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder, made if need be, for this process; RunError when another holds it.
+
+    The system gives the lock back when the process ends, however it ends.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise RunError(
+            f"{folder} is in use by another run; wait for it or choose another"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
+    """Write the settings of a new run; RunError when the folder has a run with other settings."""
+    path = folder / SETTINGS
+    if not path.exists():
+        if (folder / GAMES).exists():
+            raise RunError(f"{folder} has games but no {SETTINGS}; choose another folder")
+        write_whole(path, json.dumps(settings, indent=1) + "\n")
+        return
+    try:
+        found = dict(json.loads(path.read_bytes()))
+    except (ValueError, TypeError) as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+    if found != settings:
+        keys = sorted(found.keys() | settings.keys())
+        names = [key for key in keys if found.get(key) != settings.get(key)]
+        differences = ", ".join(
+            f"{key} {found.get(key)!r}, not {settings.get(key)!r}" for key in names
+        )
+        raise RunError(
+            f"{folder} holds a run with {differences}; "
+            "give the same settings to go on, or another folder"
+        )
+
+
+def parse_games(data: bytes) -> tuple[list[dict[str, Any]], int]:
+    """The games of a games file, and the length of its whole lines.
+
+    A last line that was not written to its end is left out. RunError when any other is damaged or
+    a game is there twice.
+    """
+    games: list[dict[str, Any]] = []
+    numbers: set[int] = set()
+    lines = data.splitlines(keepends=True)
+    whole = 0
+    for row, line in enumerate(lines):
+        try:
+            game = json.loads(line)
+            number = game["number"]
+        except (ValueError, KeyError, TypeError) as error:
+            if row == len(lines) - 1:
+                break
+            raise RunError(f"{GAMES}, line {row + 1}, is damaged: {error}") from error
+        if not line.endswith(b"\n"):
+            break
+        if number in numbers:
+            raise RunError(f"{GAMES}, line {row + 1}: game {number} is there twice")
+        numbers.add(number)
+        games.append(game)
+        whole += len(line)
+    return games, whole
+
+
+def recover_games(folder: Path) -> tuple[list[dict[str, Any]], int]:
+    """The games of a run so far, and how many bytes of a half-written last line were cut off."""
+    path = folder / GAMES
+    data = path.read_bytes() if path.exists() else b""
+    games, whole = parse_games(data)
+    if whole < len(data):
+        os.truncate(path, whole)
+    return games, len(data) - whole
+
+
+def append_games(file: BinaryIO, games: list[dict[str, Any]]) -> None:
+    """Add lines to an open games file; on disk when this returns."""
+    file.write(b"".join(json.dumps(game).encode() + b"\n" for game in games))
+    file.flush()
+    os.fsync(file.fileno())

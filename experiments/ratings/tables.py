@@ -1,0 +1,125 @@
+"""What the games of a rating say, as pandas tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from busenv.experiments.ratings.intervals import wilson
+from busenv.experiments.ratings.plackett_luce import bootstrap, likeliest_ratings, openskill_ratings
+from busenv.experiments.ratings.schedule import Plan
+
+
+def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
+    """One row a seat of a game, in order of number and seat.
+
+    Columns: game, agent (label), seat, order (1 for the starting player), place (1 for the
+    winner), won, points, seconds, decisions, timed, forfeit.
+    """
+    rows = []
+    for game in sorted(games, key=lambda game: game["number"]):
+        first, forfeit = game["record"]["first_player"], game["forfeit"]
+        players = len(game["agents"])
+        for seat, agent in enumerate(game["agents"]):
+            rows.append(
+                {
+                    "game": game["number"],
+                    "agent": agent,
+                    "seat": seat,
+                    "order": (seat - first) % players + 1,
+                    "place": game["ranking"][seat] + 1,
+                    "won": game["ranking"][seat] == 0,
+                    "points": game["points"][seat],
+                    "seconds": game["seconds"][seat],
+                    "decisions": game["decisions"][seat],
+                    "timed": game["timed"][seat],
+                    "forfeit": forfeit is not None and forfeit["seat"] == seat,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def different_games(games: list[dict[str, Any]]) -> int:
+    """How many games differ in more than the seats: in who follows whom, or in what was done."""
+
+    def turned(game: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        first, agents = game["record"]["first_player"], game["agents"]
+        return (*agents[first:], *agents[:first]), tuple(game["record"]["actions"])
+
+    return len({turned(game) for game in games})
+
+
+def result_table(rows: pd.DataFrame, plan: Plan, workers: int = 1) -> pd.DataFrame:
+    """One row an entrant, by label.
+
+    games: in which it took part. won: share of them won by any of its seats, with low and high of
+    the 95% Wilson interval, and par, the share of their seats that were its own. place, points:
+    means over its seats. forfeits: games. rating, rating_low, rating_high: openskill, less the
+    anchor's; likeliest: the check on it (ratings.plackett_luce). ms: a decision, as measured.
+    """
+    seats = rows.groupby("agent")
+    won = rows.groupby(["agent", "game"])["won"].any().groupby("agent")
+    table = pd.DataFrame({"games": won.count(), "won": won.mean()})
+    table[["low", "high"]] = _intervals(table["won"], table["games"])
+    table["par"] = seats.size() / table["games"] / plan.players
+    table["place"], table["points"] = seats["place"].mean(), seats["points"].mean()
+    table["forfeits"] = seats["forfeit"].sum()
+    table = table.loc[[*plan.labels]]
+
+    numbers = rows["agent"].map({label: k for k, label in enumerate(plan.labels)})
+    ahead = rows.assign(number=numbers).sort_values(["game", "place"])
+    orders = ahead["number"].to_numpy().reshape(-1, plan.players)
+    anchor, entrants = plan.labels.index(anchor_of(plan)), len(plan.labels)
+    for name, ratings in (
+        ("rating", openskill_ratings(orders, entrants)),
+        ("likeliest", likeliest_ratings(orders, entrants)),
+    ):
+        table[name] = ratings - ratings[anchor]
+    table["rating_low"], table["rating_high"] = bootstrap(
+        orders, entrants, anchor, plan.seed, workers
+    )
+    table["ms"] = 1000 * seats["seconds"].sum() / seats["timed"].sum()
+    return table
+
+
+def anchor_of(plan: Plan) -> str:
+    """The entrant whose rating is 0: `random` if it plays, otherwise the first."""
+    return "random" if "random" in plan.labels else plan.labels[0]
+
+
+def pair_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """How often an agent is placed ahead of another, by (agent, other).
+
+    games: with both. ahead: share, over the pairs of their seats in a game, then over the games.
+    low, high: its Wilson interval, a game counting once.
+    """
+    both = rows.merge(rows, on="game", suffixes=("", "_other"))
+    both = both[both["agent"] != both["agent_other"]]
+    both = both.assign(ahead=both["place"] < both["place_other"])
+    games = both.groupby(["agent", "agent_other", "game"])["ahead"].mean()
+    table = games.groupby(["agent", "agent_other"]).agg(games="count", ahead="mean")
+    table[["low", "high"]] = _intervals(table["ahead"], table["games"])
+    return table.rename_axis(["agent", "other"])
+
+
+def seat_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Wins and points by turn order and by seat, of all and of each agent.
+
+    By (agent or "all", "order" or "seat", position): games (times an agent sat there), won with
+    low and high, points.
+    """
+    columns = ["agent", "by", "position"]
+    places = pd.concat([rows.assign(agent="all"), rows]).melt(
+        ["agent", "won", "points"], ["order", "seat"], var_name="by", value_name="position"
+    )
+    groups = places.groupby(columns)
+    table = groups.agg(games=("won", "count"), won=("won", "mean"), points=("points", "mean"))
+    table[["low", "high"]] = _intervals(table["won"], table["games"])
+    return table.loc[["all", *rows["agent"].unique()]]
+
+
+def _intervals(shares: Iterable[float], games: Iterable[int]) -> np.ndarray:
+    """Wilson limits of shares of games; float64, (n, 2)."""
+    return np.array([wilson(s * n, n) for s, n in zip(shares, games, strict=True)]).reshape(-1, 2)

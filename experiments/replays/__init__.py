@@ -1,0 +1,1 @@
+"""Recorded games in words, as pictures and as pages."""

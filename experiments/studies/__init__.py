@@ -1,0 +1,1 @@
+"""Studies behind what is shipped."""

@@ -1,0 +1,63 @@
+"""Which network learns more: `python -m busenv.experiments.studies.networks` trains each.
+
+Each is trained twice: for the same time, and from the same number of decisions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from busenv.agents.neural.networks import NETWORKS
+from busenv.experiments.training.runs import against
+from busenv.train.config import PRESETS, Config
+from busenv.train.trainer import Run
+from rich.console import Console
+from rich.table import Table
+
+WIDTHS = {"mlp": 256, "board": 32}
+BOTS = ("greedy", "planner")
+
+
+def study(config: Config, games: int) -> list[str]:
+    """Train, rate; decisions, seconds, and wins against three of each bot."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(config, Path(folder))
+        while not run.is_done:
+            seconds = run.step().seconds
+        cells = [f"{run.decisions:,}", f"{seconds:.0f}"]
+        for bot in BOTS:
+            score = against(run.agent, bot, games, config.seed)[0]
+            low, high = score.interval()
+            cells.append(f"{score.wins / games:.1%} ({low:.0%} to {high:.0%})")
+        return cells
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=180.0, help="equal time (180)")
+    parser.add_argument("--decisions", type=int, default=500_000, help="equal data (500000)")
+    parser.add_argument("--games", type=int, default=400, help="of each rating (400)")
+    parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    columns = ("network", "width", "limit", "decisions", "seconds", *(f"3 {b}" for b in BOTS))
+    table = Table(*columns, title=f"wins of {chosen.games} games, 4 players; par is 25%")
+    for limit in ("seconds", "decisions"):
+        for network in NETWORKS:
+            width = WIDTHS[network]
+            changes = {
+                limit: getattr(chosen, limit),
+                "network": network,
+                "width": width,
+                "threads": chosen.threads,
+                "seed": chosen.seed,
+            }
+            cells = study(PRESETS["quick"].changed(changes), chosen.games)
+            table.add_row(network, str(width), f"equal {limit}", *cells)
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Behind the planner's and the search's numbers: `python -m busenv.experiments.studies.tune STUDY`.
+
+plan: CMA-ES (Hansen 2016) on the planner's weights, one planner against three greedy.
+odds: who wins, as a conditional logit on the outlook's features, from games of mixed line-ups.
+leanings: what the search chooses by the reasons for it, for the playouts' table.
+search: one setting changed at a time, one searcher against three with the default settings.
+
+Each prints what it found; `plan` and `odds` write weights, such as agents/planner/weights.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from busenv.agents import Agent, make_agent
+from busenv.agents.mcts.playout import LEANINGS, deliverable, reason
+from busenv.agents.mcts.search import Settings
+from busenv.agents.mcts.uct import UctAgent
+from busenv.agents.planner.agent import PlannerAgent
+from busenv.agents.planner.outlook import (
+    FEATURES,
+    OTHERS_BEST,
+    PLAN,
+    STAGES,
+    WEIGHTS,
+    look,
+    make_room,
+    stage,
+)
+from busenv.experiments.ratings.match import play_match
+
+from busenv import Game, Phase, load_board
+from busenv.files import write_whole
+
+LINE_UPS = (("uct", "greedy", "greedy", "greedy"), ("uct",) * 4, ("uct", "planner") * 2)
+STRAY = 0.02  # share of random decisions, for positions that good play avoids
+SAMPLED = 0.15  # share of the positions that are kept
+CHANGES = (
+    {"exploration": 0.5},
+    {"exploration": 0.12},
+    {"prior_width": 1.5},
+    {"prior_width": 6.0},
+    {"hope_visits": 1.0},
+    {"hope_visits": 5.0},
+    {"rounds": 1},
+    {"rounds": 3},
+    {"win_share": 1.0},
+    {"win_share": 0.3},
+)
+
+
+def weights_text(weights: np.ndarray) -> str:
+    """Weights (4, COUNT) as JSON, as `busenv.agents.planner.outlook.read_weights` reads them."""
+    named = {
+        name: {f: round(float(w), 4) for f, w in zip(FEATURES, row, strict=True)}
+        for name, row in zip(STAGES, weights, strict=True)
+    }
+    return json.dumps(named, indent=1) + "\n"
+
+
+def planner_score(weights: np.ndarray, games: int, seed: int) -> float:
+    """Share of wins against three greedy, and a little for points: a smoother hill to climb."""
+    line_up: list[Agent] = [PlannerAgent(seed, weights)]
+    line_up += [make_agent("greedy", seed + k) for k in range(1, 4)]
+    score = play_match(line_up, games)[0]
+    return score.wins / games + 0.05 * score.points
+
+
+def tune_plan(seconds: float, seed: int, games: int = 400) -> np.ndarray:
+    """Weights whose plan has been improved for a time, from the present ones."""
+    import cma
+
+    scale = np.maximum(np.abs(WEIGHTS[PLAN]), 0.1)
+    search = cma.CMAEvolutionStrategy(
+        np.zeros(len(FEATURES)), 0.5, {"popsize": 20, "seed": seed + 1, "verbose": -9}
+    )
+
+    def weights(point: np.ndarray) -> np.ndarray:
+        changed = WEIGHTS.copy()
+        changed[PLAN] += point * scale
+        return changed
+
+    end, generation = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        generation += 1
+        points = search.ask()
+        search.tell(points, [-planner_score(weights(p), games, generation) for p in points])
+        print(f"generation {generation}: {planner_score(weights(search.mean), games, 0):.3f}")
+    return weights(search.mean)
+
+
+def play_mixed(seconds: float, seed: int, simulations: int = 100) -> Iterator[tuple[Game, list]]:
+    """Games of mixed line-ups, each with some of its positions: (row of weights, features)."""
+    rng, room, end = (
+        random.Random(seed),
+        make_room(load_board("city").num_actions),
+        time.monotonic(),
+    )
+    end += seconds
+    specs = {"uct": f"uct:{simulations}", "planner": "planner", "greedy": "greedy"}
+    makers = {name: [make_agent(spec) for _ in range(4)] for name, spec in specs.items()}
+    while time.monotonic() < end:
+        game = Game(seed=rng.getrandbits(32))
+        names = list(rng.choice(LINE_UPS))
+        rng.shuffle(names)
+        agents = [makers[name][seat] for seat, name in enumerate(names)]
+        for agent in agents:
+            agent.reset(rng.getrandbits(32))
+        kept = []
+        while not game.is_over:
+            if rng.random() < SAMPLED:
+                record = game.arrays()[0][0]
+                look(record, game.board.array[0], room)
+                kept.append((stage(record), room.features[:4, :OTHERS_BEST].copy()))
+            stray = rng.random() < STRAY
+            game.step(
+                rng.choice(game.legal_actions()) if stray else agents[game.current_player].act(game)
+            )
+        yield game, kept
+
+
+def logit(features: np.ndarray, winners: np.ndarray, penalty: float = 1e-4) -> np.ndarray:
+    """Weights w that make the winners likeliest when chances are softmax(features @ w).
+
+    features: (M, seats, K). winners: (M,), seats. Maximum likelihood with a small ridge.
+    """
+    import torch
+
+    scale = features.reshape(-1, features.shape[-1]).std(0) + 1e-3
+    rows, seats = torch.tensor(features / scale), torch.tensor(winners)
+    weights = torch.zeros(features.shape[-1], dtype=torch.float64, requires_grad=True)
+    climb = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        climb.zero_grad()
+        value = torch.nn.functional.cross_entropy(rows @ weights, seats)
+        value = value + penalty * (weights * weights).sum()
+        value.backward()
+        return value
+
+    climb.step(loss)
+    return weights.detach().numpy() / scale
+
+
+def tune_odds(seconds: float, seed: int) -> np.ndarray:
+    """Weights whose odds are fitted to games played for a time."""
+    kept: dict[int, list] = {row: [] for row in range(1, len(STAGES))}
+    games = 0
+    for game, positions in play_mixed(seconds, seed):
+        games += 1
+        for row, features in positions:
+            kept[row].append((features, game.ranking().index(0)))
+    found = WEIGHTS.copy()
+    for row, samples in kept.items():
+        features, winners = (np.array(part) for part in zip(*samples, strict=True))
+        found[row, :OTHERS_BEST] = logit(features, winners)
+        print(f"{STAGES[row]}: {len(samples)} positions of {games} games")
+    return found
+
+
+def tune_leanings(seconds: float, seed: int, simulations: int = 300) -> np.ndarray:
+    """How often the search takes each action, by the reason for it: shares of the times it could.
+
+    Returns float, the shape of `busenv.agents.mcts.playout.LEANINGS`; 0 where it never could.
+    """
+    could, taken = np.zeros(LEANINGS.shape), np.zeros(LEANINGS.shape)
+    agent, end = make_agent(f"uct:{simulations}"), time.monotonic() + seconds
+    while time.monotonic() < end:
+        seed += 1
+        agent.reset(seed)
+        game = Game(seed=seed)
+        while not game.is_over:
+            action = agent.act(game)
+            if game.phase == Phase.SELECT_ACTIONS:
+                record, seat = game.arrays()[0][0], game.current_player
+                coming = deliverable(record, seat, (int(record["clock"]) + 1) % 3)
+                for option in game.legal_actions():
+                    why = reason(record, seat, option, coming)
+                    could[option, why] += 1
+                    taken[option, why] += option == action
+            game.step(action)
+    return np.divide(taken, could, out=np.zeros_like(taken), where=could > 0)
+
+
+def compare_settings(games: int, seed: int, simulations: int = 300) -> None:
+    """Print how one searcher with each of CHANGES does against three with the default settings."""
+    for change in ({}, *CHANGES):
+        settings = Settings()._replace(**change)
+        line_up: list[Agent] = [UctAgent(simulations, seed=seed, settings=settings)]
+        line_up += [UctAgent(simulations, seed=seed + k) for k in range(1, 4)]
+        score = play_match(line_up, games)[0]
+        low, high = score.interval()
+        share = score.wins / games
+        print(f"{change or 'default'}: {share:.1%} ({low:.1%} to {high:.1%}), par 25%")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="busenv.experiments.studies.tune", description=__doc__)
+    parser.add_argument("study", choices=("plan", "odds", "leanings", "search"))
+    parser.add_argument("--seconds", type=float, default=240.0, help="of play (240)")
+    parser.add_argument("--games", type=int, default=100, help="for each setting (100)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("runs/weights.json"))
+    chosen = parser.parse_args()
+    if chosen.study == "search":
+        compare_settings(chosen.games, chosen.seed)
+    elif chosen.study == "leanings":
+        print(np.round(100 * tune_leanings(chosen.seconds, chosen.seed)).astype(int))
+    else:
+        tune = tune_plan if chosen.study == "plan" else tune_odds
+        chosen.out.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(chosen.out, weights_text(tune(chosen.seconds, chosen.seed)))
+        print(f"weights: {chosen.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Training runs with their curves, ratings and reports."""

@@ -1,0 +1,130 @@
+"""Opponents that are not learned from: scripted bots, and frozen past selves of the learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from busenv.agents import Agent, make_agent
+from busenv.agents.neural.files import load_model, save_model
+from busenv.agents.neural.policy import PolicyAgent
+from torch import nn
+
+from busenv import Board
+
+ALONE = 0.4  # share of games in which a learner's seat has copies of one opponent around it
+EASY = 0.05  # weight of an opponent that always loses, where one that always wins has 1
+MEMORY = 0.8  # of a score when a new one comes in
+
+
+@dataclass
+class Member:
+    """An opponent. score: how often a learner's seat is placed before it, lately."""
+
+    name: str
+    agent: Agent
+    score: float = 0.5
+
+
+class Pool:
+    """Opponents to draw from; those that the learner loses to are drawn more often.
+
+    folder: where past selves are kept, one model each. limit: how many past selves.
+    """
+
+    def __init__(self, bots: tuple[str, ...], folder: Path, board: Board, limit: int) -> None:
+        self.members = [Member(spec, make_agent(spec)) for spec in bots]
+        self._bots = len(bots)
+        self._folder, self._board, self._limit = folder, board, limit
+
+    def draw(self, rng: np.random.Generator) -> list[Member]:
+        """At most two different members, reseeded: a bot and a past self if there are both."""
+        bots, past = self.members[: self._bots], self.members[self._bots :]
+        if bots and past:
+            chosen = _hard(bots, 1, rng) + _hard(past, 1, rng)
+        else:
+            chosen = _hard(self.members, min(2, len(self.members)), rng)
+        for member in chosen:
+            member.agent.reset(int(rng.integers(2**62)))
+        return chosen
+
+    def keep(self, network: nn.Module, card: dict[str, Any], name: str) -> None:
+        """Freeze the learner as it is; when full, drop the past self that loses most."""
+        save_model(network, self._board, self._path(name), card)
+        self._add(name)
+        past = self.members[self._bots :]
+        if len(past) > self._limit:
+            self.members.remove(max(past[:-1], key=lambda member: member.score))
+
+    def state(self) -> dict[str, float]:
+        """Scores by name, in order: all that is not in the folder."""
+        return {member.name: member.score for member in self.members}
+
+    def restore(self, state: dict[str, float]) -> None:
+        """Back to a state. Raises FileNotFoundError or ValueError when a file is not as it was."""
+        for name in list(state)[self._bots :]:
+            self._add(name)
+        for member in self.members:
+            member.score = state[member.name]
+
+    def tidy(self) -> None:
+        """Delete the files of past selves that are no longer members."""
+        names = self.state()
+        for path in self._folder.glob("past-*"):
+            if path.stem not in names:
+                path.unlink()
+
+    def _add(self, name: str) -> None:
+        network, _ = load_model(self._path(name), self._board)
+        self.members.append(Member(name, PolicyAgent(network, self._board, name)))
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.safetensors"
+
+
+def _hard(members: list[Member], count: int, rng: np.random.Generator) -> list[Member]:
+    """Some different members; those that the learner loses to come up more often."""
+    weights = np.array([EASY + (1 - EASY) * (1 - m.score) ** 2 for m in members])
+    chosen = rng.choice(len(weights), count, replace=False, p=weights / weights.sum())
+    return [members[i] for i in chosen]
+
+
+def update_scores(
+    drawn: list[Member], sitting: np.ndarray, places: np.ndarray, players: np.ndarray
+) -> None:
+    """Take in the results of a rollout.
+
+    sitting: int64, (N, 5), 0 at a learner's seat, k at that of drawn[k - 1]. places: (N, 5).
+    """
+    there = np.arange(places.shape[1]) < players[:, None]
+    learner = there & (sitting == 0)
+    for k, member in enumerate(drawn, 1):
+        other = there & (sitting == k)
+        # Of all pairs of a learner's seat and one of this opponent in the same game.
+        pairs = learner[:, :, None] & other[:, None, :]
+        if pairs.any():
+            ahead = (places[:, :, None] < places[:, None, :]) & pairs
+            share = float(ahead.sum() / pairs.sum())
+            member.score = MEMORY * member.score + (1 - MEMORY) * share
+
+
+def seating(
+    players: np.ndarray, opponents: int, share: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Who sits where: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
+
+    In a share ALONE of the games all seats but one are taken by copies of one opponent, as they are
+    when it is rated: a table of them plays other games than they do among others. In the others
+    each seat is an opponent's with chance `share`. One of each game is the learner's always.
+    """
+    shape = (len(players), 5)
+    if not opponents or not share:
+        return np.zeros(shape, np.int64)
+    who = rng.integers(1, opponents + 1, shape)
+    alone = rng.random(len(players)) < ALONE
+    who[alone] = who[alone, :1]
+    sitting = np.where((rng.random(shape) < share) | alone[:, None], who, 0)
+    sitting[np.arange(len(players)), rng.integers(0, players)] = 0
+    return sitting

@@ -1,0 +1,128 @@
+"""MaskablePPO over decisions of every seat: a network as its policy, whole games as rollouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+import torch
+from busenv.agents.neural.networks import only_legal
+from busenv.train.rollout import Lesson, Rollout
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.utils import update_learning_rate
+from torch import nn
+
+from busenv import Board
+from busenv.observation import spaces_of
+
+IMITATION_RATE = 1e-3
+SHARPNESS = 2  # power of a teacher's shares: PPO, which plays at temperature 1, goes on from there
+IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
+
+
+class NetworkPolicy(MaskableActorCriticPolicy):
+    """A network (busenv.agents.neural.networks) as Stable-Baselines3 wants it."""
+
+    def __init__(self, *args: Any, network: nn.Module, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.network = network
+        self.optimizer = torch.optim.Adam(self.parameters(), eps=1e-5)
+
+    def _build(self, lr_schedule: Any) -> None:
+        """The network is given; nothing else is needed."""
+
+    def forward(
+        self, obs: torch.Tensor, deterministic: bool = False, action_masks: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Actions, int64, their values and their log-chances, float32; all (N,).
+
+        obs: uint8, (N, size). action_masks: bool, (N, num_actions).
+        """
+        logits, values = self.network(obs)
+        logits = only_legal(logits, torch.as_tensor(action_masks, device=logits.device))
+        if deterministic:
+            actions = logits.argmax(dim=1)
+        else:
+            actions = torch.multinomial(logits.softmax(dim=1), 1)[:, 0]
+        return actions, values, _of(logits.log_softmax(dim=1), actions)
+
+    def evaluate_actions(
+        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Values, log-chances of given actions, and entropy, float32, (N,)."""
+        logits, values = self.network(obs)
+        logits = only_legal(logits, action_masks.bool())
+        log_chances = logits.log_softmax(dim=1)
+        entropy = -(log_chances * logits.softmax(dim=1)).sum(dim=1)
+        return values, _of(log_chances, actions), entropy
+
+    def predict_values(self, obs: Any) -> torch.Tensor:
+        """Values, float32, (N,)."""
+        return self.network(obs)[1]
+
+
+def _of(rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+    """The entry of each row that its action names."""
+    return rows.gather(1, actions[:, None])[:, 0]
+
+
+class SeatPPO(MaskablePPO):
+    """The library's PPO; what it learns from is given to it, rollout by rollout (`update`)."""
+
+    policy: NetworkPolicy
+    batch_size: int
+
+    def __init__(self, network: nn.Module, board: Board, **settings: Any) -> None:
+        super().__init__(
+            NetworkPolicy,
+            None,  # type: ignore[arg-type]  # no environment: spaces are set below
+            policy_kwargs={"network": network},
+            n_steps=1,
+            _init_setup_model=False,
+            **settings,
+        )
+        self.observation_space, self.action_space = spaces_of(board)
+        self.n_envs = 1
+        self._setup_model()
+        self.set_logger(Logger(None, []))
+
+    def update(self, rollout: Rollout, progress: float, imitation: bool) -> dict[str, float]:
+        """Learn from a finished rollout, by imitation or by PPO; losses and more by name.
+
+        progress: how much of the run is done, 0 to 1, for schedules.
+        """
+        self._current_progress_remaining = 1 - progress
+        if imitation:
+            update_learning_rate(self.policy.optimizer, IMITATION_RATE)
+            lessons = chain.from_iterable(
+                rollout.lessons(IMITATION_BATCH) for _ in range(self.n_epochs)
+            )
+            return imitate(self.policy, lessons, self.vf_coef, self.max_grad_norm)
+        self.rollout_buffer = rollout  # type: ignore[assignment]
+        self.train()
+        return {name: float(value) for name, value in self.logger.name_to_value.items()}
+
+
+def imitate(
+    policy: NetworkPolicy, lessons: Iterable[Lesson], value_weight: float, max_grad_norm: float
+) -> dict[str, float]:
+    """Follow what a teacher thinks of actions, by cross-entropy, while values learn the returns."""
+    found = []
+    for lesson in lessons:
+        logits, values = policy.network(lesson.observations)
+        log_chances = only_legal(logits, lesson.masks).log_softmax(dim=1)
+        shares = lesson.shares**SHARPNESS
+        shares = shares / shares.sum(dim=1, keepdim=True)
+        imitation_loss = -(shares * log_chances).sum(dim=1).mean()
+        value_loss = nn.functional.mse_loss(values, lesson.returns)
+        entropy = -(log_chances.exp() * log_chances).sum(dim=1)
+        policy.optimizer.zero_grad()
+        (imitation_loss + value_weight * value_loss).backward()
+        nn.utils.clip_grad_norm_(policy.parameters(), max_grad_norm)
+        policy.optimizer.step()
+        found.append((imitation_loss.item(), value_loss.item(), -entropy.mean().item()))
+    names = ("train/imitation_loss", "train/value_loss", "train/entropy_loss")
+    return dict(zip(names, torch.tensor(found).mean(dim=0).tolist(), strict=True))
