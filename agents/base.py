@@ -34,7 +34,7 @@ class Agent(ABC):
         """An action for each of a batch of games that are not over.
 
         games: (N,) GAME records (busenv.core.state), not to be changed. Returns int64, (N,).
-        `busenv.observation.look` tells what is seen and legal there. Implementations that call
+        `busenv.observation.observe_games` tells what is seen and legal. Implementations that call
         kernels themselves go on with what `busenv.checks.check_games` returns, which raises
         ValueError for games of another board: kernels trust their input.
         """
@@ -48,7 +48,7 @@ class Agent(ABC):
             raise ValueError("the game is over: there is nothing to choose")
         return int(self.choose(game.arrays()[0], game.board)[0])
 
-    def shares(self, games: np.ndarray, board: Board) -> np.ndarray:
+    def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """How good each action looks, as a share of the whole, in games as `choose` takes them.
 
         float32, (N, num_actions), rows add up to 1. Here all of it goes to what is chosen; agents

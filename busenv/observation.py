@@ -249,7 +249,7 @@ def observe(game: Game, seat: int | None = None) -> np.ndarray:
     return row[0]
 
 
-def look(games: np.ndarray, board: Board) -> tuple[np.ndarray, np.ndarray]:
+def observe_games(games: np.ndarray, board: Board) -> tuple[np.ndarray, np.ndarray]:
     """What the seats to decide see and may do, in each of a batch of games: fresh arrays.
 
     games: (N,) GAME records, as `agents.Agent.choose` is given them. Returns observations, uint8

@@ -234,7 +234,7 @@ def test_choosing_does_not_change_the_games() -> None:
 def test_shares_add_up_to_one_over_what_is_legal(spec: str) -> None:
     game = Game(seed=2)
     many = np.repeat(game.arrays()[0], 5)
-    shares = make_agent(spec, 3).shares(many, game.board)
+    shares = make_agent(spec, 3).action_probabilities(many, game.board)
     assert shares.shape == (5, game.board.num_actions)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
     assert set(shares.nonzero()[1].tolist()) <= set(game.legal_actions())

@@ -11,7 +11,7 @@ from busenv import EDITIONS, Game, Phase, load_board
 from busenv.batch import Batch
 from busenv.board import make_board
 from busenv.core import kernels
-from busenv.observation import ObservationLayout, look, observe
+from busenv.observation import ObservationLayout, observe, observe_games
 from tests.support.play import STYLES, choose
 from tests.support.rebuild import rebuild
 from tests.support.worlds import random_board, random_rules
@@ -214,9 +214,9 @@ def test_unlimited_markers_and_five_players_fit() -> None:
 
 def test_a_batch_is_looked_at_as_its_games_are() -> None:
     games = [game.clone() for game in random_positions(2)][::9]
-    rows, masks = look(np.concatenate([game.arrays()[0] for game in games]), CITY)
+    rows, masks = observe_games(np.concatenate([game.arrays()[0] for game in games]), CITY)
     for game, row, mask in zip(games, rows, masks, strict=True):
         assert (row == observe(game)).all()
         assert (mask == game.action_mask()).all()
     with pytest.raises(ValueError, match="not begun"):
-        look(np.zeros_like(games[0].arrays()[0]), CITY)
+        observe_games(np.zeros_like(games[0].arrays()[0]), CITY)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from busenv.agents import make_agent
-from busenv.agents.neural.networks import build_network, only_legal
+from busenv.agents.neural.networks import build_network, mask_logits
 from busenv.train.games import Table
 from busenv.train.league import seating
 from busenv.train.ppo import SeatPPO, imitate
@@ -77,7 +77,7 @@ def test_only_real_choices_come_up_and_all_pay_is_counted(reward: str) -> None:
     table = new_table([3, 4, 5], reward, unit=2.0)
     agent = make_agent("random", 3)
     while (running := table.running()).size:
-        assert (table.look(running)[1].sum(axis=1) > 1).all()
+        assert (table.observe(running)[1].sum(axis=1) > 1).all()
         table.step(running, agent.choose(table.games[running], table.board))
     games, places = table.games, table.places()
     for i, players in enumerate((3, 4, 5)):
@@ -190,7 +190,7 @@ def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the
     seen, masks, actions, *_ = (torch.cat(parts) for parts in zip(*rollout._steps, strict=True))
     shares = torch.cat(rollout._shares)
     with torch.no_grad():
-        favourites = only_legal(network(seen)[0], masks).argmax(dim=1)
+        favourites = mask_logits(network(seen)[0], masks).argmax(dim=1)
     assert (actions == torch.where(games < 3, shares.argmax(dim=1), favourites)).all()
     torch.testing.assert_close(shares.sum(dim=1), torch.ones(len(shares)))
     assert not shares[~masks].any()

@@ -14,7 +14,7 @@ from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_bits, random_action
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
-from busenv.observation import look
+from busenv.observation import observe_games
 from busenv.rewards import reward_kind
 from busenv.rules import as_rules
 
@@ -100,9 +100,9 @@ class Table:
         """Who decides in some games: int64."""
         return self.games["seat"][which].astype(np.int64)
 
-    def look(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def observe_games(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the deciding seats of some games see, uint8, and what is legal, bool."""
-        return look(self.games[which], self.board)
+        return observe_games(self.games[which], self.board)
 
     def step(self, which: np.ndarray, actions: np.ndarray) -> None:
         """Take one decision in some games, and all forced ones after it."""

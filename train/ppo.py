@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 import torch
-from busenv.agents.neural.networks import only_legal
+from busenv.agents.neural.networks import mask_logits
 from busenv.train.rollout import Lesson, Rollout
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
@@ -42,7 +42,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         obs: uint8, (N, size). action_masks: bool, (N, num_actions).
         """
         logits, values = self.network(obs)
-        logits = only_legal(logits, torch.as_tensor(action_masks, device=logits.device))
+        logits = mask_logits(logits, torch.as_tensor(action_masks, device=logits.device))
         if deterministic:
             actions = logits.argmax(dim=1)
         else:
@@ -54,7 +54,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Values, log-chances of given actions, and entropy, float32, (N,)."""
         logits, values = self.network(obs)
-        logits = only_legal(logits, action_masks.bool())
+        logits = mask_logits(logits, action_masks.bool())
         log_chances = logits.log_softmax(dim=1)
         entropy = -(log_chances * logits.softmax(dim=1)).sum(dim=1)
         return values, _of(log_chances, actions), entropy
@@ -113,7 +113,7 @@ def imitate(
     found = []
     for lesson in lessons:
         logits, values = policy.network(lesson.observations)
-        log_chances = only_legal(logits, lesson.masks).log_softmax(dim=1)
+        log_chances = mask_logits(logits, lesson.masks).log_softmax(dim=1)
         shares = lesson.shares**SHARPNESS
         shares = shares / shares.sum(dim=1, keepdim=True)
         imitation_loss = -(shares * log_chances).sum(dim=1).mean()

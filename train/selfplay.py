@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from busenv.agents import Agent
-from busenv.agents.neural.networks import chances_at
+from busenv.agents.neural.networks import action_probabilities
 from busenv.train.games import Table
 from busenv.train.rollout import Rollout
 from torch import nn
@@ -45,15 +45,17 @@ def play_games(
             actions[rows] = opponents[k - 1].choose(table.games[running[rows]], table.board)
         mine = running[sits == 0]
         if mine.size:
-            seen, masks = (torch.from_numpy(array).to(device) for array in table.look(mine))
+            seen, masks = (torch.from_numpy(array).to(device) for array in table.observe(mine))
             with torch.no_grad():
                 logits, values = network(seen)
-                chances = chances_at(logits, masks, max(temperature, LOWEST))
+                chances = action_probabilities(logits, masks, max(temperature, LOWEST))
                 chosen = torch.multinomial(chances, 1, generator=generator)
                 log_probs = chances.log().gather(1, chosen)[:, 0]
             played, shares = chosen[:, 0].cpu().numpy(), None
             if teacher is not None:
-                shares = torch.from_numpy(teacher.shares(table.games[mine], table.board))
+                shares = torch.from_numpy(
+                    teacher.action_probabilities(table.games[mine], table.board)
+                )
                 taught = shares.argmax(dim=1).numpy()
                 played = np.where(mine < len(table.games) // 2, taught, played)
                 shares = shares.to(device)

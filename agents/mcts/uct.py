@@ -92,9 +92,9 @@ class UctAgent(Agent):
         return max(self._visits(), key=lambda pair: pair[1])[0]
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        return self.shares(games, board).argmax(axis=1)
+        return self.action_probabilities(games, board).argmax(axis=1)
 
-    def shares(self, games: np.ndarray, board: Board) -> np.ndarray:
+    def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Shares of the visits. Simulations are not shared here: each thread searches games of its
         own, and what is found does not depend on how many threads there are."""
         games = check_games(games, board)

@@ -191,7 +191,7 @@ def initialise(network: nn.Module) -> None:
             nn.init.orthogonal_(module[-1].weight, 0.01)
 
 
-def only_legal(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+def mask_logits(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Logits with those of illegal actions so low that a softmax makes their chances 0.
 
     logits: float32, masks: bool, both (N, num_actions).
@@ -199,12 +199,14 @@ def only_legal(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     return logits.masked_fill(~masks, NEVER)
 
 
-def chances_at(logits: torch.Tensor, masks: torch.Tensor, temperature: float) -> torch.Tensor:
+def action_probabilities(
+    logits: torch.Tensor, masks: torch.Tensor, temperature: float
+) -> torch.Tensor:
     """The chance of each action, float32 (N, num_actions), at a temperature above 0.
 
-    logits, masks: as `only_legal` takes them.
+    logits, masks: as `mask_logits` takes them.
     """
-    logits = only_legal(logits, masks)
+    logits = mask_logits(logits, masks)
     return ((logits - logits.amax(dim=1, keepdim=True)) / temperature).softmax(dim=1)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 from busenv.agents.base import Agent
-from busenv.agents.neural.networks import chances_at
+from busenv.agents.neural.networks import action_probabilities
 from torch import nn
 
 from busenv import Board, Game
 from busenv.checks import check_seed
-from busenv.observation import look
+from busenv.observation import observe_games
 
 FAVOURITES = 5  # actions that an estimate names
 
@@ -48,7 +48,7 @@ class PolicyAgent(Agent):
             return chances.argmax(dim=1).numpy()
         return torch.multinomial(chances, 1, generator=self._generator)[:, 0].numpy()
 
-    def shares(self, games: np.ndarray, board: Board) -> np.ndarray:
+    def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """The chance of each action; at temperature 0 those of temperature 1."""
         return self._chances(games, board).numpy()
 
@@ -64,9 +64,9 @@ class PolicyAgent(Agent):
         """The chance of each action in each game, float32 (N, num_actions)."""
         if board.fingerprint != self.board.fingerprint:
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
-        rows, masks = look(games, board)
+        rows, masks = observe_games(games, board)
         device = next(self.network.parameters()).device
         with torch.no_grad():
             logits, _ = self.network(torch.from_numpy(rows).to(device))
         # Greedy play needs no scaling: its favourite is the same.
-        return chances_at(logits.cpu(), torch.from_numpy(masks), self._temperature or 1.0)
+        return action_probabilities(logits.cpu(), torch.from_numpy(masks), self._temperature or 1.0)

@@ -102,6 +102,23 @@ def legal_bits(g, b, out):
 
 
 @kernel
+def legal_ids(g, b, bits, out):
+    """Write the ids of the legal actions, ascending; how many there are.
+
+    bits: uint64, (words,), room for the bitset. out: whole numbers, (num_actions,).
+    """
+    legal_bits(g, b, bits)
+    count = 0
+    for word in range(bits.shape[0]):
+        rest = bits[word]
+        while rest != ZERO:
+            out[count] = np.int64(64 * word) + np.int64(lowest(rest))
+            rest &= rest - ONE
+            count += 1
+    return count
+
+
+@kernel
 def is_legal(g, b, action):
     """Whether an action id, any whole number, is legal now. Answers without building the mask."""
     if action < 0 or action >= b.actions:
