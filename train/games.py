@@ -100,7 +100,7 @@ class Table:
         """Who decides in some games: int64."""
         return self.games["seat"][which].astype(np.int64)
 
-    def observe_games(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def observe(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the deciding seats of some games see, uint8, and what is legal, bool."""
         return observe_games(self.games[which], self.board)
 
