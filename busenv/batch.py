@@ -14,7 +14,7 @@ import numpy as np
 
 from busenv.board import Board, as_board
 from busenv.checks import check_seed, check_whole, illegal_action
-from busenv.core import batch, bots, kernels, scene
+from busenv.core import batch, bots, kernels
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
@@ -85,7 +85,7 @@ class Batch:
         self._episodes = np.zeros(num_games, np.int64)
         self._plies = np.zeros(num_games, np.int64)
         self._scenes = np.zeros((num_games, batch.scene_length(self.board.array)), np.uint8)
-        self._painted = np.zeros((num_games, scene.MARKS), np.int64)
+        self._painted = np.zeros(num_games, GAME)
         # Room for each thread: a bitset, a game to look ahead in, points and stones before a step.
         self._bits = np.zeros((threads, (actions + 63) // 64), np.uint64)
         self._ahead = np.zeros((threads, 1), GAME)

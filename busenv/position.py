@@ -112,7 +112,6 @@ def read_position(array: np.ndarray, board: Board) -> Position:
     driving = state["phase"] in (PICK_UP, SET_DOWN)
     places = np.empty((1, len(seats)), np.int64)
     kernels.rankings(array, places)
-    last = by_seat("last_delivery")
     return Position(
         num_players=len(seats),
         phase=Phase(state["phase"]),
@@ -121,7 +120,7 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         first_player=int(state["first"]),
         ending=ENDINGS[state["ending"]],
         ranking=places[0].tolist(),
-        delivery_order=[sum(0 < other <= one for other in last) for one in last],
+        delivery_order=by_seat("delivery_order"),
         action_markers=by_seat("markers"),
         line_markers=[None if left == NO_LIMIT else left for left in by_seat("line_markers")],
         buses=by_seat("buses"),

@@ -117,7 +117,7 @@ def expected(reward: str, final: np.void) -> list[float]:
     """What the seats of a finished game are paid, from its result."""
     players = int(final["players"])
     deliveries = final["deliveries"][:players].astype(int)
-    stones, last = final["stones"].astype(int), final["last_delivery"].astype(int)
+    stones, last = final["stones"].astype(int), final["delivery_order"].astype(int)
     first, points = int(final["first"]), deliveries - stones[:players]
     if reward == "deliveries":
         return deliveries.tolist()

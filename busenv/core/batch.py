@@ -11,7 +11,8 @@ from busenv.core.kernels import expand
 from busenv.core.observe import observe
 from busenv.core.rules.legal import legal_bits, random_action
 from busenv.core.rules.score import place, points_mark
-from busenv.core.rules.step import new_game, step
+from busenv.core.rules.setup import new_game
+from busenv.core.rules.step import step
 from busenv.core.scene import paint, scene_size
 from busenv.core.state import MAX_PLAYERS, OVER
 
@@ -23,7 +24,7 @@ SHAPING = 0.1  # weight of the margin in the potential of PAY_SHAPED
 
 
 @kernel
-def begin(g, b, rules, stream, episode, painted):
+def begin(g, b, rules, stream, episode):
     """Begin a game of a stream; players and first player depend on stream and episode only.
 
     `rules` holds one RULES record for each number of players that may be drawn, with that number
@@ -32,7 +33,6 @@ def begin(g, b, rules, stream, episode, painted):
     draw = mix(stream + GOLDEN * np.uint64(episode))
     chosen = rules[below(draw, rules.shape[0])]
     new_game(g, b, chosen, below(mix(draw), chosen.players))
-    painted[:] = -1
 
 
 @kernel
@@ -139,7 +139,7 @@ def begin_all(
 ):
     """Begin every game, let bots decide that are first, and look."""
     for i in range(games.shape[0]):
-        begin(games[i], board[0], rules, streams[i], episodes[i], painted[i])
+        begin(games[i], board[0], rules, streams[i], episodes[i])
         plies[i] = _run_bots(games[i], board[0], bots[i], scratch, bits, streams[i], plies[i])
         seats[i] = games[i].seat
         _look(games[i], board[0], bits, scenes[i], painted[i], seats[i], rows[i], masks[i])
@@ -211,7 +211,7 @@ def advance(
                         last[i] = g
                 if fresh or (over[i] and same_step):
                     episodes[i] += 1
-                    begin(g, board[0], rules, streams[i], episodes[i], painted[i])
+                    begin(g, board[0], rules, streams[i], episodes[i])
                     plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
                 if g.phase != OVER:  # else who decided last sees the end, not a bot after it
                     seats[i] = g.seat

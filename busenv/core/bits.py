@@ -110,6 +110,41 @@ def clear_bytes(typingctx: Any, array: Any, first: Any, count: Any) -> Any:
     return types.void(array, types.int64, types.int64), codegen
 
 
+def _record_pointer(builder: Any, record: Any, offset: Any) -> Any:
+    """Where a byte of a record lies; a record is handed around by its address."""
+    return builder.gep(builder.bitcast(record, ir.IntType(8).as_pointer()), [offset])
+
+
+@intrinsic
+def record_word(typingctx: Any, record: Any, offset: Any) -> Any:
+    """The eight bytes of a record (of an array of structures) from an offset on, as a uint64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _record_pointer(builder, args[0], args[1])
+        loaded = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        loaded.align = 1
+        return loaded
+
+    if not isinstance(record, types.Record):
+        raise TypingError(f"a record is needed, not {record}")
+    return types.uint64(record, types.int64), codegen
+
+
+@intrinsic
+def copy_record(typingctx: Any, to: Any, source: Any, count: Any) -> Any:
+    """Copy the first `count` bytes of a record into another one of the same type."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        start = ir.Constant(ir.IntType(64), 0)
+        target, origin = (_record_pointer(builder, record, start) for record in args[:2])
+        cgutils.raw_memcpy(builder, target, origin, args[2], 1)
+        return context.get_dummy_value()
+
+    if not isinstance(to, types.Record) or to != source:
+        raise TypingError(f"two records of one type are needed, not {to} and {source}")
+    return types.void(to, source, types.int64), codegen
+
+
 def _atomic(name: str) -> Any:
     """An intrinsic that changes the first number of an int64 array, undivided by other threads."""
 
@@ -152,6 +187,16 @@ def word_of(b0, b1, b2, b3, b4, b5, b6, b7):
         | np.uint64(b7) << np.uint64(24)
     )
     return low | high << np.uint64(32)
+
+
+TOPS = np.uint64(0x8080808080808080)
+
+
+@kernel
+def less_bytes(some, others):
+    """Each byte of a word less the other word's, at least 0; all bytes are below 128."""
+    borrowed = (some | TOPS) - others
+    return borrowed & ~TOPS & ((borrowed & TOPS) >> np.uint64(7)) * np.uint64(255)
 
 
 @kernel

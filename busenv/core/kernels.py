@@ -13,9 +13,10 @@ from busenv.core.jit import kernel
 from busenv.core.observe import observe, size
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import place
-from busenv.core.rules.step import new_game, step
-from busenv.core.scene import MARKS, paint, scene_size
-from busenv.core.state import MAX_PLAYERS, OVER
+from busenv.core.rules.setup import new_game
+from busenv.core.rules.step import step
+from busenv.core.scene import paint, scene_size
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
 
 
 @kernel
@@ -161,10 +162,10 @@ def observation_size(board):
 def observe_seats(games, board, seats, rows):
     """Write what one seat of each game sees into rows of bytes (uint8, one row a game)."""
     scene = np.zeros(scene_size(board[0]), np.uint8)
-    painted = np.empty(MARKS, np.int64)
+    painted = np.zeros(1, GAME)
     for i in range(games.shape[0]):
-        painted[:] = -1
-        paint(games[i], board[0], scene, painted)
+        painted[0].players = 0
+        paint(games[i], board[0], scene, painted[0])
         observe(games[i], board[0], scene, seats[i], rows[i])
 
 

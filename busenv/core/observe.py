@@ -1,4 +1,4 @@
-"""What a seat sees, as one row of bytes (the parts are named in busenv.observation).
+"""What a seat sees, as one row of bytes (core.features names its parts).
 
 Seats are told apart only by how far they sit clockwise from the viewer, who is slot 0.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import clear_bytes, copy_bytes, has, store_word, word_of
+from busenv.core.bits import ZERO, clear_bytes, copy_bytes, has, store_word
+from busenv.core.features import WIDTHS, column
 from busenv.core.jit import kernel
 from busenv.core.rules.resolve import power_of
 from busenv.core.scene import (
     I_LINE,
+    P_SUMS,
     PER_SEAT,
     seats_at,
     sites_at,
@@ -28,8 +30,28 @@ from busenv.core.state import (
     SELECT_ACTIONS,
 )
 
-P_SCENE = 13  # where what the picture knows of a player stands in a row, and how long that is
-PER_PLAYER, TABLE = P_SCENE + PER_SEAT, 44
+PER_PLAYER, TABLE = WIDTHS["players"], WIDTHS["table"]
+(
+    P_PRESENT, P_DECIDES, P_ACTION_MARKERS, P_LINE_MARKERS, P_UNLIMITED, P_BUSES, P_STONES,
+    P_DELIVERIES, P_PLACED, P_CHOOSING, P_STARTS, P_STARTED_GAME, P_CHOOSES_NEXT,
+) = (
+    column("players", name)
+    for name in (
+        "present", "decides", "action_markers", "line_markers", "line_unlimited", "buses",
+        "time_stones", "deliveries", "placed", "choosing", "starts", "started_game", "chooses_next",
+    )
+)  # fmt: skip
+(
+    T_PHASE, T_PLAYERS, T_ROUND, T_CLOCK, T_STONES, T_SUPPLY, T_ZONE, T_MAX_BUSES, T_ACTION,
+    T_SPACE, T_POWER, T_SPACE_LIMIT, T_BUS_LIMIT, T_FINAL_SEGMENT, T_TAKEN, T_NEXT_POWER,
+) = (
+    column("table", name)
+    for name in (
+        "phase", "num_players", "round", "clock", "stones_left", "supply", "zone", "max_buses",
+        "action", "space", "power", "space_limit", "bus_limit", "final_segment", "taken",
+        "next_power",
+    )
+)  # fmt: skip
 
 
 @kernel
@@ -60,36 +82,30 @@ def _chooses(g, seat):
 
 
 @kernel
-def _player(g, seat, next_chooser, out, at):
-    """What the state knows of a player, P_SCENE bytes (and three zeros behind them)."""
+def _at(first, column, value):
+    """A feature's value at its place among the eight columns from `first` on, or 0."""
+    inside = first <= column < first + 8
+    return np.uint64(value) << np.uint64(8 * (column - first)) if inside else ZERO
+
+
+@kernel
+def _player_word(g, seat, chooses_next, first):
+    """Eight columns of what the state itself tells of a player, as the bytes of a word."""
     unlimited = g.line_markers[seat] == NO_LIMIT
-    store_word(
-        out,
-        at,
-        word_of(
-            1,
-            g.phase != OVER and g.seat == seat,
-            g.markers[seat],
-            0 if unlimited else g.line_markers[seat],
-            unlimited,
-            g.buses[seat],
-            g.stones[seat],
-            _byte(g.deliveries[seat]),
-        ),
-    )
-    store_word(
-        out,
-        at + 8,
-        word_of(
-            g.placed[seat],
-            _chooses(g, seat),
-            g.start == seat,
-            g.first == seat,
-            next_chooser,
-            0,
-            0,
-            0,
-        ),
+    return (
+        _at(first, P_PRESENT, 1)
+        | _at(first, P_DECIDES, g.phase != OVER and g.seat == seat)
+        | _at(first, P_ACTION_MARKERS, g.markers[seat])
+        | _at(first, P_LINE_MARKERS, 0 if unlimited else g.line_markers[seat])
+        | _at(first, P_UNLIMITED, unlimited)
+        | _at(first, P_BUSES, g.buses[seat])
+        | _at(first, P_STONES, g.stones[seat])
+        | _at(first, P_DELIVERIES, _byte(g.deliveries[seat]))
+        | _at(first, P_PLACED, g.placed[seat])
+        | _at(first, P_CHOOSING, _chooses(g, seat))
+        | _at(first, P_STARTS, g.start == seat)
+        | _at(first, P_STARTED_GAME, g.first == seat)
+        | _at(first, P_CHOOSES_NEXT, chooses_next)
     )
 
 
@@ -103,26 +119,26 @@ def _next_power(g, action):
 def _table(g, out):
     """Phase, clock, supplies, what is being resolved."""
     clear_bytes(out, 0, TABLE)
-    out[g.phase] = 1
-    out[11 + g.players - 3] = 1
-    out[14] = _byte(g.round)
-    out[15 + g.clock] = 1
-    out[18] = g.clock_stones
-    out[19] = g.supply
-    out[20] = g.zone
-    out[21] = g.max_buses
+    out[T_PHASE + g.phase] = 1
+    out[T_PLAYERS + g.players - 3] = 1
+    out[T_ROUND] = _byte(g.round)
+    out[T_CLOCK + g.clock] = 1
+    out[T_STONES] = g.clock_stones
+    out[T_SUPPLY] = g.supply
+    out[T_ZONE] = g.zone
+    out[T_MAX_BUSES] = g.max_buses
     if g.action != NO_ACTION:
-        out[22 + g.action] = 1
-    out[29] = g.space
-    out[30] = g.power
-    out[31] = g.space_limit
-    out[32] = g.bus_limit
-    out[33] = g.final_segment
+        out[T_ACTION + g.action] = 1
+    out[T_SPACE] = g.space
+    out[T_POWER] = g.power
+    out[T_SPACE_LIMIT] = g.space_limit
+    out[T_BUS_LIMIT] = g.bus_limit
+    out[T_FINAL_SEGMENT] = g.final_segment
     for action in range(7):
-        out[34 + action] = g.taken[action]
-    out[41] = _next_power(g, ACT_LINES)
-    out[42] = _next_power(g, ACT_PASSENGERS)
-    out[43] = _next_power(g, ACT_BUILDINGS)
+        out[T_TAKEN + action] = g.taken[action]
+    out[T_NEXT_POWER] = _next_power(g, ACT_LINES)
+    out[T_NEXT_POWER + 1] = _next_power(g, ACT_PASSENGERS)
+    out[T_NEXT_POWER + 2] = _next_power(g, ACT_BUILDINGS)
 
 
 @kernel
@@ -142,10 +158,13 @@ def observe(g, b, scene, seat, out):
     for slot in range(players):
         other = view + slot if view + slot < players else view + slot - players
         at = first_player + PER_PLAYER * slot
-        next_chooser = slot > 0 and not found and _chooses(g, np.uint64(other))
-        found |= next_chooser
-        _player(g, np.uint64(other), next_chooser, out, at)
-        copy_bytes(out, at + P_SCENE, scene, first_player + PER_SEAT * other, PER_SEAT)
+        chooses_next = slot > 0 and not found and _chooses(g, np.uint64(other))
+        found |= chooses_next
+        # Two words that overlap: thirteen columns.
+        store_word(out, at, _player_word(g, np.uint64(other), chooses_next, 0))
+        last = P_SUMS - 8
+        store_word(out, at + last, _player_word(g, np.uint64(other), chooses_next, last))
+        copy_bytes(out, at + P_SUMS, scene, first_player + PER_SEAT * other, PER_SEAT)
     for slot in range(players, MAX_PLAYERS):
         clear_bytes(out, first_player + PER_PLAYER * slot, PER_PLAYER)
     _table(g, out[first_table:])

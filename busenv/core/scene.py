@@ -1,8 +1,9 @@
 """A picture of the city and the lines, seats as they are; core.observe turns it to a viewer.
 
-Most decisions choose actions and change neither city nor lines, so a picture is kept and painted
-anew only where it has changed. It is laid out in planes: all intersections' first feature, then
-all their second one, and so on (busenv.observation names them).
+Most decisions choose actions and change neither city nor lines, so a picture is kept beside the
+game, with the state that it shows, and painted anew only where the two states differ. It is laid
+out in planes: all intersections' first feature, then all their second one, and so on
+(core.features names them).
 """
 
 from __future__ import annotations
@@ -13,30 +14,47 @@ from busenv.core.bits import (
     ONE,
     ZERO,
     clear_bytes,
+    copy_record,
+    less_bytes,
     load_word,
     lowest,
     popcount,
+    record_word,
     spread,
     store_word,
     sum_bytes,
 )
+from busenv.core.features import SPACES, WIDTHS, column
 from busenv.core.jit import kernel
 from busenv.core.rules.lines import growth
-from busenv.core.rules.score import points_mark, standing
-from busenv.core.state import ALL_SPACES, MAX_PLAYERS, SPACE_AT
+from busenv.core.rules.score import place
+from busenv.core.state import GAME, MAX_PLAYERS, MAX_SPACES
 
-# Planes of intersections: passengers, three of buildings, ...
-# Planes of seats stand together, seat by seat, two each: line and end, line and growth.
-I_BUILDINGS, I_OPEN, I_WAITING, I_VACANT, I_LINE, I_END, PER_INTERSECTION = 1, 4, 5, 8, 11, 12, 21
-S_LINE, S_GROW, PER_STREET = 0, 1, 10
-PER_SITE = 4
-# Of each seat, behind the planes: reached, growth, place, order of the last delivery, three
-# waiting, three vacant, three of what a drive would deliver, and the spaces with its markers.
-M_REACHED, M_GROWTH, M_PLACE, M_ORDER = 0, 1, 2, 3
-M_WAITING, M_VACANT, M_DRIVE, M_SPACES = 4, 7, 10, 13
-PER_SEAT = M_SPACES + ALL_SPACES
-MARKS = 4  # what tells whether a picture is up to date: see paint
-TOPS = np.uint64(0x8080808080808080)
+# Planes: columns of core.features. Those of seats come in pairs, seat by seat: line and end, line
+# and growth.
+I_BUILDINGS, I_OPEN = column("intersections", "buildings"), column("intersections", "open_sites")
+I_WAITING, I_VACANT = column("intersections", "waiting"), column("intersections", "vacant")
+I_LINE, I_END = column("intersections", "on_line"), column("intersections", "line_end")
+S_LINE, S_GROW = column("streets", "line"), column("streets", "may_grow")
+B_OPEN = column("sites", "open")
+PER_INTERSECTION, PER_STREET = WIDTHS["intersections"], WIDTHS["streets"]
+PER_SITE = WIDTHS["sites"]
+# Behind the planes stand sums for each seat: the features of players from "reached" on.
+P_SUMS = column("players", "reached")
+PER_SEAT = WIDTHS["players"] - P_SUMS
+M_REACHED, M_GROWTH, M_PLACE, M_ORDER, M_WAITING, M_VACANT, M_DRIVE = (
+    column("players", name) - P_SUMS
+    for name in ("reached", "growth", "place", "delivery_order", "waiting", "vacant", "drive")
+)
+# Where the spaces of each action stand in a seat's sums. An array, since numba looks a number up
+# in a tuple by a chain of branches.
+SPACES_OF = np.array([spaces for _, spaces in SPACES])
+M_SPACES = np.array([column("players", f"spaces_{name}") - P_SUMS for name, _ in SPACES])
+
+# What pictures show of a game stands at the beginning of its record, part by part.
+LINES_FROM, CITY_FROM, MARKERS_FROM, STANDING_FROM, PAINTED_TO = (
+    GAME.fields[name][1] for name in ("line", "type_sites", "spaces", "deliveries", "marked")
+)
 
 
 @kernel
@@ -64,50 +82,45 @@ def scene_size(b):
 
 
 @kernel
-def _rest(some, others):
-    """What is left of each byte less the other word's, at least 0; all bytes are below 128."""
-    borrowed = (some | TOPS) - others
-    return borrowed & ~TOPS & ((borrowed & TOPS) >> np.uint64(7)) * np.uint64(255)
+def _paint_word(scene, people, homes, waiting, vacant):
+    """Who waits, and what is vacant, at the intersections whose bytes stand in one word (R16)."""
+    here, rooms = load_word(scene, people), load_word(scene, homes)
+    store_word(scene, waiting, less_bytes(here, rooms))
+    store_word(scene, vacant, less_bytes(rooms, here))
+
+
+@kernel
+def _paint_byte(scene, people, homes, waiting, vacant):
+    """The same at one intersection."""
+    here, rooms = np.int64(scene[people]), np.int64(scene[homes])
+    scene[waiting] = max(here - rooms, 0)
+    scene[vacant] = max(rooms - here, 0)
 
 
 @kernel
 def _paint_hours(g, width, scene):
     """Who waits and what is vacant, now and at the next two hours (R16)."""
-    now, next_hour = np.int64(g.clock), np.int64(g.clock == 0) + 2 * np.int64(g.clock == 1)
-    homes, next_homes = (I_BUILDINGS + now) * width, (I_BUILDINGS + next_hour) * width
-    last_homes = (I_BUILDINGS + 3 - now - next_hour) * width
-    waiting, vacant = I_WAITING * width, I_VACANT * width
-    behind = load_word(scene, I_LINE * width)
-    # The last words run over the ends of their planes; what they spoil there is written later.
-    for at in range((width - 1) & ~7, -1, -8):
-        people = load_word(scene, at)
-        rooms = load_word(scene, homes + at)
-        next_rooms = load_word(scene, next_homes + at)
-        last_rooms = load_word(scene, last_homes + at)
-        store_word(scene, waiting + at, _rest(people, rooms))
-        store_word(scene, waiting + width + at, _rest(people, next_rooms))
-        store_word(scene, waiting + 2 * width + at, _rest(people, last_rooms))
-        store_word(scene, vacant + at, _rest(rooms, people))
-        store_word(scene, vacant + width + at, _rest(next_rooms, people))
-        store_word(scene, vacant + 2 * width + at, _rest(last_rooms, people))
-    store_word(scene, I_LINE * width, behind)
+    kind = np.int64(g.clock)
+    for hour in range(3):
+        homes = (I_BUILDINGS + kind) * width
+        waiting, vacant = (I_WAITING + hour) * width, (I_VACANT + hour) * width
+        if width >= 8:
+            for k in range(0, width, 8):  # the last word ends with its plane, over the one before
+                at = min(k, width - 8)
+                _paint_word(scene, at, homes + at, waiting + at, vacant + at)
+        else:
+            for at in range(width):
+                _paint_byte(scene, at, homes + at, waiting + at, vacant + at)
+        kind = kind + 1 if kind < 2 else 0
 
 
 @kernel
 def _paint_standing(g, b, scene):
     """Each seat's place, and the order in which they reached their deliveries (R20)."""
-    first = seats_at(b)
-    for seat in range(g.players):  # kept for a moment where _add_up will write
-        store_word(scene, first + PER_SEAT * seat + M_WAITING, np.uint64(standing(g, seat)))
     for seat in range(g.players):
-        sums, order, better = first + PER_SEAT * seat, 0, 0
-        mine, last = np.int64(load_word(scene, sums + M_WAITING)), g.last_delivery[seat]
-        for other in range(g.players):
-            theirs = load_word(scene, first + PER_SEAT * other + M_WAITING)
-            better += np.int64(theirs) > mine
-            order += 0 < g.last_delivery[other] <= last
-        scene[sums + M_PLACE] = better
-        scene[sums + M_ORDER] = order
+        sums = seats_at(b) + PER_SEAT * seat
+        scene[sums + M_PLACE] = place(g, seat)
+        scene[sums + M_ORDER] = g.delivery_order[seat]
 
 
 @kernel
@@ -128,7 +141,7 @@ def _paint_city(g, b, scene):
     rest = g.free_sites & b.zone_sites[g.zone] if g.free_sites != ZERO else ZERO
     while rest != ZERO:
         site = np.int64(lowest(rest))
-        scene[site_planes + 3 * sites + site] = 1
+        scene[site_planes + B_OPEN * sites + site] = 1
         scene[I_OPEN * width + b.site_intersection[site]] += 1
         rest &= rest - ONE
     for i in range(width):
@@ -218,39 +231,47 @@ def _add_up(g, b, scene):
 
 
 @kernel
-def _paint_markers(g, b, scene):
-    """Whose markers lie on the action board."""
-    for seat in range(MAX_PLAYERS):
-        clear_bytes(scene, seats_at(b) + PER_SEAT * seat + M_SPACES, ALL_SPACES)
-    for action in range(7):
+def _paint_markers(g, b, action, scene):
+    """Whose markers lie on the spaces of an action: a byte a space, MAX_SPACES in one word."""
+    at = seats_at(b) + M_SPACES[action]
+    for seat in range(g.players):
+        word = ZERO
         for space in range(g.taken[action]):
-            seat = np.int64(g.spaces[action, space])
-            scene[seats_at(b) + PER_SEAT * seat + M_SPACES + SPACE_AT[action] + space] = 1
+            word |= np.uint64(g.spaces[action, space] == seat) << np.uint64(8 * space)
+        if SPACES_OF[action] == 1:
+            scene[at + PER_SEAT * seat] = word
+        else:
+            store_word(scene, at + PER_SEAT * seat, word)
+
+
+@kernel
+def _differ(g, painted, first, end):
+    """Whether two games differ in the bytes of their records from `first` to before `end`."""
+    different = ZERO
+    for at in range(first, end, 8):
+        different |= record_word(g, at) ^ record_word(painted, at)
+    return different != ZERO
 
 
 @kernel
 def paint(g, b, scene, painted):
-    """Bring a picture up to date. `painted` (int64, MARKS) tells what it shows; -1 for nothing.
-
-    Its marks are of the lines, the city, the action board and the points.
-    """
-    if painted[2] != g.markers_changed:
-        if painted[2] + 1 == g.markers_changed and painted[2] >= 0:
-            owner = seats_at(b) + PER_SEAT * np.int64(g.last_owner)
-            scene[owner + M_SPACES + np.int64(g.last_marker)] = 1
-        else:
-            _paint_markers(g, b, scene)
-        painted[2] = g.markers_changed
-    points = painted[3] != points_mark(g)
-    if points:
+    """Bring a picture up to date. `painted`: a GAME record, the state that it shows; `players` is
+    0 for none."""
+    fresh = painted.players != g.players
+    if fresh or _differ(g, painted, MARKERS_FROM, STANDING_FROM):
+        for action in range(7):
+            at = MARKERS_FROM + MAX_SPACES * action
+            taken = g.taken[action] != painted.taken[action]
+            if fresh or taken or _differ(g, painted, at, at + MAX_SPACES):
+                _paint_markers(g, b, action, scene)
+    if fresh or _differ(g, painted, STANDING_FROM, PAINTED_TO):
         _paint_standing(g, b, scene)
-        painted[3] = points_mark(g)
-    lines, city = painted[0] != g.lines_changed, painted[1] != g.city_changed
+    city = fresh or _differ(g, painted, CITY_FROM, MARKERS_FROM)
     if city:
         _paint_city(g, b, scene)
-        painted[1] = g.city_changed
+    lines = fresh or _differ(g, painted, LINES_FROM, CITY_FROM)
     if lines:
         _paint_lines(g, b, scene)
-        painted[0] = g.lines_changed
-    if lines or city or points:
+    if lines or city:
         _add_up(g, b, scene)
+    copy_record(painted, g, PAINTED_TO)

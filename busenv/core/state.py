@@ -2,7 +2,9 @@
 
 A set of intersections or sites is one uint64 (bit i: entry i), a set of streets two. Everything
 that a decision needs is in `GAME`, a few hundred bytes with no pointer in it: copying the record
-clones the game.
+clones the game. Equal positions have equal bytes: what a field no longer says is set back to 0 (the
+offers of a line decision, the markers of a round that is over), and nothing counts how often or in
+which order something happened, where that does not matter.
 """
 
 from __future__ import annotations
@@ -20,15 +22,11 @@ LINE_EXPANSION, PASSENGERS, BUILDINGS, CLOCK, PICK_UP, SET_DOWN, OVER = 4, 5, 6,
 
 # The seven actions, in the order in which they are resolved (R6).
 ACT_LINES, ACT_BUSES, ACT_PASSENGERS, ACT_BUILDINGS, ACT_CLOCK, ACT_VROOM, ACT_START = range(7)
+ALL_ACTIONS = 127  # a bit each
 PASS = 7
 FIRST_BUILD = 8  # 8 + 3 * site + type
 MAX_SPLIT = 12  # passengers to the first station: 0..11
 NO_ACTION = 255
-
-# Where the spaces of each action stand among all; Buses, Clock and Starting Player have one. An
-# array, since numba looks a number up in a tuple by a chain of branches.
-SPACE_AT = np.array([0, 8, 9, 17, 25, 26, 34])
-ALL_SPACES = 35
 
 # How a game ended.
 END_NOT, END_TIME, END_SITES, END_MARKERS = 0, 1, 2, 3
@@ -63,62 +61,61 @@ BOARD = np.dtype(
 
 GAME = np.dtype(
     [
+        # Lines, and what stays as it is for a whole game.
         ("line", _W, (MAX_PLAYERS, 2)),  # streets that bear a seat's markers
-        ("marked", _W, 2),  # streets that bear anybody's marker
-        ("grow_head", _W, 2),  # line decisions: where the end that moved last may go
-        ("grow_tail", _W, 2),  # ... and where the other end may go
-        ("reach", _W, MAX_PLAYERS),  # intersections on a seat's line
-        ("free_sites", _W),
-        ("type_sites", _W, 3),  # sites built on, by type
-        ("built", _W, 3),  # intersections with a building of the type
-        ("peopled", _W),  # intersections with a passenger
-        ("waiting", _W),  # after the clock: intersections with a waiting passenger (R16)
-        ("vacant", _W),  # ... and with a free matching building
-        ("deliveries", _H, MAX_PLAYERS),
-        ("last_delivery", _H, MAX_PLAYERS),  # its number among all deliveries of the game
-        ("delivered", _H),  # all deliveries so far
-        ("lines_changed", _H),  # counts what changes lines, and what changes the city around them,
-        ("city_changed", _H),  # and the action board, so that a picture of them need not be
-        ("markers_changed", _H),  # painted anew (core.scene)
-        ("unused", _H),  # keeps what follows in step with its size
-        ("round", _H),
-        ("board_tag", np.uint32),  # of the board that the game is played on
-        ("passengers", _B, MAX_INTERSECTIONS),
-        ("spaces", _B, (7, MAX_SPACES)),  # whose marker lies on each space
-        ("taken", _B, 7),  # spaces taken of each action
-        ("markers", _B, MAX_PLAYERS),  # action markers in hand
         ("line_markers", _B, MAX_PLAYERS),
-        ("buses", _B, MAX_PLAYERS),
-        ("stones", _B, MAX_PLAYERS),
-        ("placed", _B, MAX_PLAYERS),  # markers placed this round
         ("head", _B, MAX_PLAYERS),  # intersection of the end that moved last
         ("tail", _B, MAX_PLAYERS),
         ("head_street", _B, MAX_PLAYERS),  # street by which that end arrived
         ("tail_street", _B, MAX_PLAYERS),
         ("players", _B),
-        ("phase", _B),
-        ("seat", _B),  # who decides
         ("first", _B),  # starting player of the game
-        ("start", _B),  # ... of the round
-        ("choosing", _B),  # bit per seat: has a marker and has not passed
-        ("open", _B),  # bit per action: has a space left
-        ("clock", _B),  # 0 house, 1 office, 2 pub
-        ("clock_stones", _B),  # left on the clock
-        ("supply", _B),  # passengers not yet in the city
-        ("zone", _B),  # lowest zone with a free site; number of zones when there is none
+        ("final_segment", _B),
+        ("space_limit", _B),
+        ("bus_limit", _B),
+        ("action_markers", _B),  # that each seat began with
+        ("filler", _B),  # of a word, so that the next field stands at its place
+        # The city, and the buses in it.
+        ("type_sites", _W, 3),  # sites built on, by type
+        ("passengers", _B, MAX_INTERSECTIONS),
+        ("buses", _B, MAX_PLAYERS),
         ("max_buses", _B),
+        ("supply", _B),  # passengers not yet in the city
+        ("clock", _B),  # 0 house, 1 office, 2 pub
+        # The action board.
+        ("spaces", _B, (7, MAX_SPACES)),  # whose marker lies on each space
+        ("taken", _B, 7),  # spaces taken of each action
+        ("open", _B),  # bit per action: has a space left
+        # The standing.
+        ("deliveries", _H, MAX_PLAYERS),
+        ("delivered", _H),  # all deliveries so far
+        ("stones", _B, MAX_PLAYERS),
+        ("delivery_order", _B, MAX_PLAYERS),  # rank of a seat's last delivery, 1 the earliest
+        ("clock_stones", _B),  # left on the clock
+        ("ending", _B),
+        # What can be worked out from the above.
+        ("marked", _W, 2),  # streets that bear anybody's marker
+        ("reach", _W, MAX_PLAYERS),  # intersections on a seat's line
+        ("free_sites", _W),
+        ("built", _W, 3),  # intersections with a building of the type
+        ("peopled", _W),  # intersections with a passenger
+        ("grow_head", _W, 2),  # line decisions: where the end that moved last may go (else 0)
+        ("grow_tail", _W, 2),  # ... and where the other end may go
+        ("waiting", _W),  # Vrrooomm!: intersections with a waiting passenger (R16; else 0)
+        ("vacant", _W),  # ... and with a free matching building
+        # Whose turn it is, and to do what.
+        ("board_tag", np.uint32),  # of the board that the game is played on
+        ("round", _H),
+        ("markers", _B, MAX_PLAYERS),  # action markers in hand
+        ("placed", _B, MAX_PLAYERS),  # markers placed this round
+        ("phase", _B),
+        ("seat", _B),  # who decides; 0 when the game is over
+        ("start", _B),  # starting player of the round
+        ("choosing", _B),  # selection: bit per seat, has a marker and has not passed
+        ("zone", _B),  # lowest zone with a free site; number of zones when there is none
         ("action", _B),  # being resolved; NO_ACTION outside of that
         ("space", _B),  # the next of its spaces (the last-resolved one's index when descending)
         ("power", _B),  # what is left of the current marker, or of the two first buildings
-        ("ending", _B),
-        # Rules.
-        ("space_limit", _B),
-        ("bus_limit", _B),
-        ("final_segment", _B),
-        ("last_marker", _B),  # place of the marker laid last among all spaces (SPACE_AT), and whose
-        ("last_owner", _B),
-        ("action_markers", _B),  # that each seat began with, for those who judge what is left
-        ("spare", _B, 2),  # fills the last word, so that equal games have equal bytes
     ],
     align=True,
 )

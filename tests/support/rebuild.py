@@ -71,7 +71,7 @@ def _players(g, part, players: int) -> None:  # type: ignore[no-untyped-def]
     g["buses"][:players] = column["buses"]
     g["stones"][:players] = column["time_stones"]
     g["deliveries"][:players] = column["deliveries"]
-    g["last_delivery"][:players] = column["delivery_order"]
+    g["delivery_order"][:players] = column["delivery_order"]
     g["delivered"] = column["deliveries"].sum()
     g["placed"][:players] = column["placed"]
     if g["phase"] == SELECT_ACTIONS:

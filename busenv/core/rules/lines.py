@@ -70,7 +70,6 @@ def _mark(g, seat, street):
     word, low = street >> 6, bit(street & 63)
     g.line[seat, word] |= low
     g.marked[word] |= low
-    g.lines_changed += 1
     if g.line_markers[seat] != NO_LIMIT:
         g.line_markers[seat] -= 1
 

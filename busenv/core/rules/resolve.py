@@ -1,12 +1,13 @@
-"""Resolving the chosen actions, space by space, up to the next decision (R6, R7, R12 to R17)."""
+"""Resolving the chosen actions, space by space, up to the next decision (R6, R7, R12 to R14)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import ONE, ZERO, bit, lowest, popcount
+from busenv.core.bits import ZERO, bit
 from busenv.core.jit import kernel
-from busenv.core.rules.legal import pick_ups, set_downs
+from busenv.core.rules.clock import set_time
+from busenv.core.rules.drive import next_passenger
 from busenv.core.rules.lines import offer_growth
 from busenv.core.state import (
     ACT_BUILDINGS,
@@ -14,13 +15,11 @@ from busenv.core.state import (
     ACT_CLOCK,
     ACT_LINES,
     ACT_PASSENGERS,
-    ACT_VROOM,
     BUILDINGS,
     CLOCK,
     LINE_EXPANSION,
     PASSENGERS,
     PICK_UP,
-    SET_DOWN,
 )
 
 
@@ -51,7 +50,6 @@ def _add_bus(g):
     if g.taken[ACT_BUSES] > 0:
         seat = g.spaces[ACT_BUSES, 0]
         if g.buses[seat] < g.bus_limit:
-            g.city_changed += 1  # what the buses may bring counts as the city's
             g.buses[seat] += 1
             g.max_buses = max(g.max_buses, g.buses[seat])
 
@@ -81,17 +79,11 @@ def _next_building(g):
 
 
 @kernel
-def _next_passenger(g):
-    """Vrrooomm!, first space first: whether a passenger is to be picked up (R17)."""
-    if g.power > 0 and pick_ups(g) != ZERO and set_downs(g) != ZERO:
-        return True
-    while g.space < g.taken[ACT_VROOM]:
-        g.seat = g.spaces[ACT_VROOM, g.space]
-        g.power = g.buses[g.seat]
-        g.space += 1
-        if pick_ups(g) != ZERO and set_downs(g) != ZERO:
-            return True
-    return False
+def begin_resolving(g):
+    """All actions are chosen: Line Expansion comes first (R6)."""
+    g.action = ACT_LINES
+    g.space = g.taken[ACT_LINES]
+    g.power = 0
 
 
 @kernel
@@ -105,6 +97,8 @@ def resolve(g, b):
         if _next_growth(g, b):
             g.phase = LINE_EXPANSION
             return True
+        g.grow_head[:] = ZERO
+        g.grow_tail[:] = ZERO
         _add_bus(g)
         g.action = ACT_PASSENGERS
         g.space = 0
@@ -120,13 +114,14 @@ def resolve(g, b):
             g.phase = BUILDINGS
             return True
         g.action = ACT_CLOCK
+        g.space = 0
         g.power = 0
         if g.taken[ACT_CLOCK] > 0:
             g.seat = g.spaces[ACT_CLOCK, 0]
             g.phase = CLOCK
             return True
         set_time(g, b, False)
-    if _next_passenger(g):
+    if next_passenger(g):
         g.phase = PICK_UP
         return True
     return False
@@ -136,7 +131,6 @@ def resolve(g, b):
 def build(g, b, site, kind):
     """Erect a building (R14) and move on to the next zone when the lowest is full."""
     place, intersection = bit(site), bit(b.site_intersection[site])
-    g.city_changed += 1
     g.free_sites &= ~place
     g.type_sites[kind] |= place
     g.built[kind] |= intersection
@@ -147,7 +141,6 @@ def build(g, b, site, kind):
 @kernel
 def arrive(g, b, to_first):
     """Passengers arrive: some at the first station, the rest at the other (R13)."""
-    g.city_changed += 1
     arriving = min(g.power, g.supply)
     g.supply -= arriving
     for k in range(2):
@@ -155,59 +148,3 @@ def arrive(g, b, to_first):
         if count > 0:
             g.passengers[b.station[k]] += count
             g.peopled |= bit(b.station[k])
-
-
-@kernel
-def matching(g, b, intersection):
-    """Number of buildings at a intersection that the clock points to."""
-    return popcount(g.type_sites[g.clock] & b.intersection_sites[intersection])
-
-
-@kernel
-def set_time(g, b, stopped):
-    """Clock (R15), and who waits and what is free from now on (R16)."""
-    g.city_changed += 1
-    if not stopped:
-        g.clock = g.clock + 1 if g.clock < 2 else 0
-    g.action = ACT_VROOM
-    g.space = 0
-    g.power = 0
-    built = g.built[g.clock]
-    waiting, vacant = g.peopled & ~built, built & ~g.peopled
-    both = built & g.peopled
-    while both != ZERO:
-        intersection = lowest(both)
-        people, homes = np.uint64(g.passengers[intersection]), matching(g, b, intersection)
-        if people > homes:
-            waiting |= bit(intersection)
-        elif homes > people:
-            vacant |= bit(intersection)
-        both &= both - ONE
-    g.waiting = waiting
-    g.vacant = vacant
-
-
-@kernel
-def pick_up(g, b, intersection):
-    """A waiting passenger gets on a bus (R17)."""
-    g.city_changed += 1
-    g.passengers[intersection] -= 1
-    if g.passengers[intersection] == 0:
-        g.peopled &= ~bit(intersection)
-    if g.passengers[intersection] == matching(g, b, intersection):
-        g.waiting &= ~bit(intersection)
-    g.phase = SET_DOWN
-
-
-@kernel
-def set_down(g, b, intersection):
-    """The passenger gets off and into a free building: a point (R17)."""
-    g.city_changed += 1
-    g.passengers[intersection] += 1
-    g.peopled |= bit(intersection)
-    if g.passengers[intersection] == matching(g, b, intersection):
-        g.vacant &= ~bit(intersection)
-    g.power -= 1
-    g.deliveries[g.seat] += 1
-    g.delivered += 1
-    g.last_delivery[g.seat] = g.delivered

@@ -16,7 +16,7 @@ def standing(g, seat):
     """
     points = np.int64(g.deliveries[seat]) - np.int64(g.stones[seat])
     if g.deliveries[seat] > 0:
-        last = 0xFFFF - np.int64(g.last_delivery[seat])
+        last = 0xFF - np.int64(g.delivery_order[seat])
     else:
         last = np.int64(g.first) - np.int64(seat) + (0 if seat < g.first else np.int64(g.players))
     return (points << 32) + (np.int64(g.stones[seat]) << 16) + last

@@ -1,0 +1,154 @@
+"""What an observation is made of: every feature's name, width, usual range, meaning and place.
+
+This is the one table of it. `ObservationLayout` (busenv.observation) makes named views of it for
+users, and the kernels that paint and observe (core.scene, core.observe) take the places of what
+they write from `COLUMNS`.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import NamedTuple
+
+from busenv.core.state import MAX_SPACES
+
+VERSION = 1  # of this table; a trained network fits one version only
+
+
+class Feature(NamedTuple):
+    """A feature of each entry of a block.
+
+    usual: its highest usual value; None where that is the number of intersections of the board.
+    """
+
+    name: str
+    width: int
+    usual: int | None
+    meaning: str
+
+
+_HOURS = "now, at the next hour, at the one after"
+_ENDS = "0 not an end, 1 the end that did not move last, 2 the end that did, 3 both"
+
+SPACES = (
+    ("line_expansion", MAX_SPACES),
+    ("buses", 1),
+    ("passengers", MAX_SPACES),
+    ("buildings", MAX_SPACES),
+    ("clock", 1),
+    ("vrrooomm", MAX_SPACES),
+    ("starting_player", 1),
+)
+
+# Features in parentheses of their own alternate: the first one's first column, the second one's
+# first, the first one's second, and so on.
+INTERSECTION = (
+    Feature("passengers", 1, 15, "passengers at the intersection, waiting or indoors"),
+    Feature("buildings", 3, 4, "houses, offices, pubs"),
+    Feature("open_sites", 1, 4, "sites that may be built on now (R14)"),
+    Feature("waiting", 3, 15, f"passengers that find no matching building {_HOURS} (R16)"),
+    Feature("vacant", 3, 4, f"matching buildings without a passenger {_HOURS} (R16)"),
+    (
+        Feature("on_line", 5, 1, "whether the line of player 0..4 reaches it"),
+        Feature("line_end", 5, 3, f"end of the line of player 0..4: {_ENDS}"),
+    ),
+)
+STREET = (
+    (
+        Feature(
+            "line",
+            5,
+            4,
+            "marker of player 0..4: 0 none, 1 yes, 2 yes and by it the end that did not move last "
+            "arrived, 3 the end that did, 4 both",
+        ),
+        Feature(
+            "may_grow",
+            5,
+            3,
+            "whether the line of player 0..4 may grow along it (R9): 0 no, 1 from the end that did "
+            "not move last, 2 from the end that did, 3 from either",
+        ),
+    ),
+)
+SITE = (
+    Feature("building", 3, 1, "house, office or pub stands on it"),
+    Feature("open", 1, 1, "whether it may be built on now (R14)"),
+)
+PLAYER = (
+    Feature("present", 1, 1, "whether there is such a player"),
+    Feature("decides", 1, 1, "whether they are to decide"),
+    Feature("action_markers", 1, 20, "action markers in hand"),
+    Feature("line_markers", 1, 25, "line markers left; 0 when there is no limit"),
+    Feature("line_unlimited", 1, 1, "whether line markers have no limit"),
+    Feature("buses", 1, 5, "buses (R12)"),
+    Feature("time_stones", 1, 5, "time stones taken (R15)"),
+    Feature("deliveries", 1, 30, "passengers delivered; 255 for more (R17)"),
+    Feature("placed", 1, 20, "markers placed this round (R4)"),
+    Feature("choosing", 1, 1, "whether they still choose actions this round (R4)"),
+    Feature("starts", 1, 1, "whether they are the starting player (R18)"),
+    Feature("started_game", 1, 1, "whether they were the game's first starting player (R20)"),
+    Feature("chooses_next", 1, 1, "whether they are next to choose an action"),
+    Feature("reached", 1, None, "intersections on the line"),
+    Feature("growth", 1, 12, "streets onto which the line may grow"),
+    Feature("place", 1, 4, "place on the standing so far, 0 is the lead (R20)"),
+    Feature("delivery_order", 1, 5, "rank of their last delivery among all last ones, 0: none"),
+    Feature("waiting", 3, 15, f"passengers on the line that wait {_HOURS}"),
+    Feature("vacant", 3, 10, f"free matching buildings on the line {_HOURS}"),
+    Feature("drive", 3, 5, f"deliveries of one Vrrooomm! {_HOURS}"),
+    *(
+        Feature(f"spaces_{name}", spaces, 1, f"spaces of {name} with the player's markers, A first")
+        for name, spaces in SPACES
+    ),
+)
+TABLE = (
+    Feature("phase", 11, 1, "what is being decided (busenv.Phase), one-hot"),
+    Feature("num_players", 3, 1, "3, 4 or 5 players, one-hot"),
+    Feature("round", 1, 10, "round; 0 during the setup"),
+    Feature("clock", 3, 1, "house, office, pub, one-hot"),
+    Feature("stones_left", 1, 5, "time stones on the clock"),
+    Feature("supply", 1, 11, "passengers not yet in the city"),
+    Feature("zone", 1, 4, "lowest zone with a free site, counted from 0"),
+    Feature("max_buses", 1, 5, "M, the most buses of any player (R7)"),
+    Feature("action", 7, 1, "the action being resolved, one-hot"),
+    Feature("space", 1, 6, "how far its spaces are resolved"),
+    Feature("power", 1, 6, "what is left of the marker being resolved, or of the first buildings"),
+    Feature("space_limit", 1, 6, "spaces of a multi-use action"),
+    Feature("bus_limit", 1, 20, "the most buses a player may have"),
+    Feature("final_segment", 1, 1, "whether only the street of arrival is shared (R9)"),
+    Feature("taken", 7, 6, "markers on each action"),
+    Feature("next_power", 3, 6, "power of the next Line Expansion, Passengers, Buildings; 0: none"),
+)
+
+BLOCKS: dict[str, tuple[Feature | tuple[Feature, ...], ...]] = {
+    "intersections": INTERSECTION,
+    "streets": STREET,
+    "sites": SITE,
+    "players": PLAYER,
+    "table": TABLE,
+}
+
+
+def _groups(block: str) -> list[tuple[Feature, ...]]:
+    """The features of a block, those that alternate together."""
+    return [(one,) if isinstance(one, Feature) else one for one in BLOCKS[block]]
+
+
+def _columns(block: str) -> dict[str, slice]:
+    found, start = {}, 0
+    for group in _groups(block):
+        width = sum(feature.width for feature in group)
+        for number, feature in enumerate(group):
+            found[feature.name] = slice(start + number, start + width, len(group))
+        start += width
+    return found
+
+
+FEATURES = {block: list(chain(*_groups(block))) for block in BLOCKS}
+COLUMNS = {block: _columns(block) for block in BLOCKS}  # of each feature, by name
+WIDTHS = {block: sum(feature.width for feature in FEATURES[block]) for block in BLOCKS}
+
+
+def column(block: str, name: str) -> int:
+    """The first column of a feature."""
+    return COLUMNS[block][name].start

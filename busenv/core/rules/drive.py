@@ -1,0 +1,59 @@
+"""Vrrooomm!: passengers get on a bus and off at a free building (R17)."""
+
+from __future__ import annotations
+
+from busenv.core.bits import ZERO, bit
+from busenv.core.jit import kernel
+from busenv.core.rules.clock import matching
+from busenv.core.rules.legal import pick_ups, set_downs
+from busenv.core.state import ACT_VROOM, SET_DOWN
+
+
+@kernel
+def next_passenger(g):
+    """Vrrooomm!, first space first: whether a passenger is to be picked up (R17)."""
+    if g.power > 0 and pick_ups(g) != ZERO and set_downs(g) != ZERO:
+        return True
+    while g.space < g.taken[ACT_VROOM]:
+        g.seat = g.spaces[ACT_VROOM, g.space]
+        g.power = g.buses[g.seat]
+        g.space += 1
+        if pick_ups(g) != ZERO and set_downs(g) != ZERO:
+            return True
+    return False
+
+
+@kernel
+def pick_up(g, b, intersection):
+    """A waiting passenger gets on a bus (R17)."""
+    g.passengers[intersection] -= 1
+    if g.passengers[intersection] == 0:
+        g.peopled &= ~bit(intersection)
+    if g.passengers[intersection] == matching(g, b, intersection):
+        g.waiting &= ~bit(intersection)
+    g.phase = SET_DOWN
+
+
+@kernel
+def set_down(g, b, intersection):
+    """The passenger gets off and into a free building: a point (R17)."""
+    g.passengers[intersection] += 1
+    g.peopled |= bit(intersection)
+    if g.passengers[intersection] == matching(g, b, intersection):
+        g.vacant &= ~bit(intersection)
+    g.power -= 1
+    g.deliveries[g.seat] += 1
+    g.delivered += 1
+    _deliver_last(g, g.seat)
+
+
+@kernel
+def _deliver_last(g, seat):
+    """Rank a seat's last delivery behind all other seats' last ones (R20)."""
+    before, latest = g.delivery_order[seat], 0
+    for other in range(g.players):
+        if other != seat:
+            if before > 0 and g.delivery_order[other] > before:
+                g.delivery_order[other] -= 1
+            latest = max(latest, g.delivery_order[other])
+    g.delivery_order[seat] = latest + 1
