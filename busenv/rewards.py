@@ -24,26 +24,35 @@ rewards, float32 of shape (N, 5), by seat. What it writes for games that begin a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from busenv.core import batch
+from busenv.core import rewards as core
 
 Reward = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 REWARDS: dict[str, int] = {
-    "win": batch.PAY_WIN,
-    "place": batch.PAY_PLACE,
-    "margin": batch.PAY_MARGIN,
-    "deliveries": batch.PAY_DELIVERIES,
-    "shaped": batch.PAY_SHAPED,
+    "win": core.PAY_WIN,
+    "place": core.PAY_PLACE,
+    "margin": core.PAY_MARGIN,
+    "deliveries": core.PAY_DELIVERIES,
+    "shaped": core.PAY_SHAPED,
 }
 
 
 def reward_kind(reward: str | Reward) -> int:
     """The core's number for a reward; ValueError names the rewards that there are."""
     if callable(reward):
-        return batch.PAY_NOTHING
+        return core.PAY_NOTHING
     if not isinstance(reward, str) or reward not in REWARDS:
         raise ValueError(f"unknown reward {reward!r}; allowed: a function or one of {[*REWARDS]}")
     return REWARDS[reward]
+
+
+def as_reward(reward: str | Reward) -> Reward:
+    """A reward given by name, as a function; or the function itself.
+
+    ValueError names the rewards that there are.
+    """
+    return reward if callable(reward) else partial(core.pay_games, reward_kind(reward))

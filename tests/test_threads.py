@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from busenv.batch import Batch
-from busenv.core import batch as core
+from busenv.core import threads as core
 from busenv.envs.vector import BusVectorEnv
 from tests.support.play import picks
 
@@ -62,7 +62,8 @@ def test_an_interrupted_step_does_not_reach_into_the_next(helper_waits: bool) ->
     story(env, 3)
     if not helper_waits:
         time.sleep(0.1)  # it has left, so nobody claims what is open
-    core.open_step(env.batch._claimed, env.batch._finished, env.batch._turn)  # then Ctrl-C came
+    helpers = env.batch._helpers
+    core.open_step(helpers._claimed, helpers._finished, env.batch._arrays.turn)  # then Ctrl-C came
     assert story(env, 20) == expected
 
 
@@ -116,7 +117,7 @@ def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
             env.reset(seed=8)  # which may be interrupted too
         monkeypatch.undo()
         assert story(env, 20) == expected
-        assert len(env.batch._wakes) == 1
+        assert len(env.batch._helpers._wakes) == 1
 
 
 def test_threads_end_with_their_batch() -> None:

@@ -8,9 +8,10 @@ import numpy as np
 
 from busenv import Board
 from busenv.checks import illegal_action
-from busenv.core import batch, kernels
+from busenv.core import kernels
 from busenv.core.bits import ONE, ZERO
 from busenv.core.jit import kernel
+from busenv.core.rewards import keep_points, pay
 from busenv.core.rules.legal import legal_bits, random_action
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -47,18 +48,16 @@ def advance(
     games: GAME, (N,). which, actions: int64, (n,). totals: float64, (N, 5), in units.
     """
     b = board[0]
-    before = np.zeros((2, MAX_PLAYERS))
+    before = np.zeros(1, GAME)
     paid = np.zeros(MAX_PLAYERS)
     bits = np.zeros((b.actions + 63) // 64, np.uint64)
     for k, i in enumerate(which):
         g = games[i]
-        for seat in range(MAX_PLAYERS):
-            before[0, seat] = g.deliveries[seat]
-            before[1, seat] = g.stones[seat]
+        keep_points(g, before[0])
         step(g, b, actions[k])
         while g.phase != OVER and _forced(g, b, bits):
             step(g, b, random_action(g, b, ZERO))
-        batch.pay(g, kind, before[0], before[1], paid)
+        pay(kind, before[0], g, paid)
         for seat in range(MAX_PLAYERS):
             totals[i, seat] += paid[seat] / unit
 

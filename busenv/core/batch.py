@@ -2,91 +2,98 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from busenv.core.bits import GOLDEN, below, exchange, fetch_add, mix, seeded
+from busenv.core.bits import GOLDEN, below, mix, seeded
 from busenv.core.bots import GREEDY, greedy_action
 from busenv.core.jit import kernel
 from busenv.core.kernels import expand
 from busenv.core.observe import observe
+from busenv.core.rewards import keep_points, pay
 from busenv.core.rules.legal import legal_bits, random_action
-from busenv.core.rules.score import place, points_mark
+from busenv.core.rules.score import points_mark
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.scene import paint, scene_size
-from busenv.core.state import MAX_PLAYERS, OVER
+from busenv.core.state import GAME, OVER
 
-# Kinds of reward (busenv.rewards). PAY_NOTHING leaves paying to the caller.
-PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES, PAY_SHAPED, PAY_NOTHING = range(6)
-SHARE = 32  # games that a thread claims at once
-PATIENCE = 60_000  # looks for the next step before a helping thread leaves, a fraction of a ms
-SHAPING = 0.1  # weight of the margin in the potential of PAY_SHAPED
+
+class Arrays(NamedTuple):
+    """What a batch of N games is made of; one row a game unless said otherwise.
+
+    games: GAME, (N,). board: BOARD, (1,), of all games.
+    rules: RULES, (K,), one for each number of players that may be drawn.
+    streams: uint64, (N,), random stream of each game. episodes: int64, (N,), games begun in it.
+    plies: int64, (N,), decisions of bots so far. bots: uint8, (N, 5), kind of bot by seat, 0: none.
+    scenes: uint8, (N, scene_size), pictures. painted: GAME, (N,), the states that they show.
+    kind: of reward (core.rewards). same_step: begin a new game in the step that ends one.
+    actions: int64, (N,), of this step. seats: int64, (N,), who decides next.
+    rewards: float32, (N, 5), by seat. over: bool, (N,), whether this step ended the game.
+    rows: uint8, (2, N, size), observations, in two buffers that take turns.
+    turn: int64, (1,), which of them is written to. masks: bool, (N, num_actions).
+    finals: GAME, (N,), the final state of the last game that ended in each place.
+    """
+
+    games: np.ndarray
+    board: np.ndarray
+    rules: np.ndarray
+    streams: np.ndarray
+    episodes: np.ndarray
+    plies: np.ndarray
+    bots: np.ndarray
+    scenes: np.ndarray
+    painted: np.ndarray
+    kind: int
+    same_step: bool
+    actions: np.ndarray
+    seats: np.ndarray
+    rewards: np.ndarray
+    over: np.ndarray
+    rows: np.ndarray
+    turn: np.ndarray
+    masks: np.ndarray
+    finals: np.ndarray
+
+
+class Workspace(NamedTuple):
+    """Where one thread works, so that nothing is allocated on the way.
+
+    bits: uint64, (words,), legal actions. ahead: GAME, (1,), for bots that look ahead.
+    before: GAME, (1,), points before a decision.
+    """
+
+    bits: np.ndarray
+    ahead: np.ndarray
+    before: np.ndarray
+
+
+def make_workspace(actions: int) -> Workspace:
+    """A workspace for boards with a number of action ids."""
+    words = (actions + 63) // 64
+    return Workspace(np.zeros(words, np.uint64), np.zeros(1, GAME), np.zeros(1, GAME))
+
+
+# Per game, kernels are handed what they need, and arrays are taken out of their tuple once: numba
+# hands a tuple on by its content, and counts references each time that an array is taken out.
 
 
 @kernel
-def begin(g, b, rules, stream, episode):
-    """Begin a game of a stream; players and first player depend on stream and episode only.
-
-    `rules` holds one RULES record for each number of players that may be drawn, with that number
-    in its field `players`.
-    """
+def _begin(g, b, rules, stream, episode):
+    """Begin a game; players and first player depend on its stream and episode only."""
     draw = mix(stream + GOLDEN * np.uint64(episode))
     chosen = rules[below(draw, rules.shape[0])]
     new_game(g, b, chosen, below(mix(draw), chosen.players))
 
 
 @kernel
-def _pay_end(g, kind, out):
-    """Add what the end of a game pays for the places."""
-    last = g.players - 1.0
-    for seat in range(g.players):
-        rank = place(g, seat)
-        if kind == PAY_PLACE:
-            out[seat] += 1.0 - 2.0 * rank / last
-        else:
-            out[seat] += 1.0 if rank == 0 else -1.0 / last
-
-
-@kernel
-def _margin(points, seat, players):
-    """Points of a seat less the mean of the others'."""
-    others = 0.0
-    for other in range(players):
-        others += points[other]
-    return points[seat] - (others - points[seat]) / (players - 1.0)
-
-
-@kernel
-def pay(g, kind, deliveries, stones, out):
-    """Write the rewards by seat for what happened since `deliveries` and `stones` (float64)."""
-    out[:] = 0.0
-    if kind == PAY_NOTHING:
-        return
-    if kind == PAY_DELIVERIES:
-        for seat in range(g.players):
-            out[seat] = g.deliveries[seat] - deliveries[seat]
-        return
-    over = g.phase == OVER
-    if over and kind != PAY_MARGIN:
-        _pay_end(g, kind, out)
-    if kind == PAY_MARGIN or kind == PAY_SHAPED:
-        weight = 1.0 if kind == PAY_MARGIN else SHAPING
-        for seat in range(g.players):
-            stones[seat] = deliveries[seat] - stones[seat]
-            deliveries[seat] = np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
-        for seat in range(g.players):
-            # The potential of a finished game is 0, or shaping would change what is best.
-            after = 0.0 if over and kind == PAY_SHAPED else _margin(deliveries, seat, g.players)
-            out[seat] += weight * (after - _margin(stones, seat, g.players))
-
-
-@kernel
-def _run_bots(g, b, bots, scratch, bits, stream, ply):
+def _run_bots(g, b, bots, work, stream, ply):
     """Let bots decide until a seat without one is to; returns the number of their decisions."""
     while g.phase != OVER and bots[g.seat] != 0:
         noise = mix(stream ^ mix(np.uint64(ply) + GOLDEN))
         if bots[g.seat] == GREEDY:
-            action = greedy_action(g, b, scratch, bits, noise)
+            action = greedy_action(g, b, work.ahead, work.bits, noise)
         else:
             action = random_action(g, b, noise)
         step(g, b, action)
@@ -95,7 +102,19 @@ def _run_bots(g, b, bots, scratch, bits, stream, ply):
 
 
 @kernel
-def _look(g, b, bits, scene, painted, seat, row, mask):
+def _decide(g, b, action, bots, work, stream, ply, kind, rewards):
+    """Take a decision and the bots' after it, and pay; returns the number of bots' decisions."""
+    points = points_mark(g)
+    keep_points(g, work.before[0])
+    step(g, b, action)
+    ply = _run_bots(g, b, bots, work, stream, ply)
+    if g.phase == OVER or points_mark(g) != points:
+        pay(kind, work.before[0], g, rewards)
+    return ply
+
+
+@kernel
+def _show(g, b, bits, scene, painted, seat, row, mask):
     """Write what a seat sees, and its mask if it is to decide: all ones when the game is over."""
     paint(g, b, scene, painted)
     observe(g, b, scene, seat, row)
@@ -107,168 +126,48 @@ def _look(g, b, bits, scene, painted, seat, row, mask):
 
 
 @kernel
-def _decide(g, b, action, bots, stream, ply, kind, rewards, bits, scratch, before):
-    """Take a decision and the bots' after it, and pay; returns the number of bots' decisions."""
-    points = points_mark(g)
-    for seat in range(MAX_PLAYERS):
-        before[0, seat] = g.deliveries[seat]
-        before[1, seat] = g.stones[seat]
-    step(g, b, action)
-    ply = _run_bots(g, b, bots, scratch, bits, stream, ply)
-    if g.phase == OVER or points_mark(g) != points:
-        pay(g, kind, before[0], before[1], rewards)
-    return ply
+def begin_all(a, work):
+    """Begin every game, let bots decide that are first, and show it."""
+    b, rows = a.board[0], a.rows[a.turn[0]]
+    for i in range(a.games.shape[0]):
+        g = a.games[i]
+        _begin(g, b, a.rules, a.streams[i], a.episodes[i])
+        a.plies[i] = _run_bots(g, b, a.bots[i], work, a.streams[i], a.plies[i])
+        a.seats[i] = g.seat
+        _show(g, b, work.bits, a.scenes[i], a.painted[i], a.seats[i], rows[i], a.masks[i])
 
 
 @kernel
-def begin_all(
-    games,
-    board,
-    rules,
-    streams,
-    episodes,
-    plies,
-    bots,
-    scenes,
-    painted,
-    seats,
-    rows,
-    masks,
-    bits,
-    scratch,
-):
-    """Begin every game, let bots decide that are first, and look."""
-    for i in range(games.shape[0]):
-        begin(games[i], board[0], rules, streams[i], episodes[i])
-        plies[i] = _run_bots(games[i], board[0], bots[i], scratch, bits, streams[i], plies[i])
-        seats[i] = games[i].seat
-        _look(games[i], board[0], bits, scenes[i], painted[i], seats[i], rows[i], masks[i])
+def step_some(a, work, first, end):
+    """Take one decision in the games from `first` to before `end`; the actions must be legal.
 
-
-@kernel
-def advance(
-    games,
-    board,
-    rules,
-    streams,
-    episodes,
-    plies,
-    bots,
-    scenes,
-    painted,
-    kind,
-    same_step,
-    actions,
-    seats,
-    rewards,
-    over,
-    rows,
-    turn,
-    masks,
-    last,
-    claimed,
-    finished,
-    thread,
-    bits,
-    scratch,
-    before,
-):
-    """Take one decision in every game; the actions must be legal.
-
-    Seats with a bot (`bots`, uint8, one row a game, by seat; 0 for none) decide by themselves
-    until one without is to. A game that was over begins anew instead (its action is ignored, its
-    rewards are 0); with `same_step` it does so at once after its last decision. `rewards` (float32,
-    one row a game, by seat) and `over` tell of this decision and those of bots after it, `seats`,
-    `rows[turn[0]]` and `masks` of the next one. `last` keeps the final state of each game that
-    ended.
-
-    Several threads, numbered from 0, may call this for the same step. Each claims SHARE games after
-    another: those of its own part first, which are in its core's cache from the step before, then
-    what is left of the others'. `claimed` (int64, a row a thread) counts claims by part, `finished`
-    (int64, one) the games done; `bits`, `scratch` (GAME, one) and `before` (float64, 2 by 5) are a
-    thread's own room to work in. All that a step is about must be in place before `open_step`: a
-    thread that looks for the last games of one step may find the first of the next.
+    Seats with a bot decide by themselves until one without is to. A game that was over begins anew
+    instead: its action is ignored, its rewards are 0.
     """
-    parts = claimed.shape[0]
-    for later in range(parts):
-        part = (thread + later) % parts
-        first, end = _part(games.shape[0], parts, part)
-        begun = first + fetch_add(claimed[part], SHARE)
-        while begun < end:
-            seen, until = rows[turn[0]], min(begun + SHARE, end)
-            for i in range(begun, until):
-                g = games[i]
-                fresh = g.phase == OVER
-                rewards[i, :] = 0.0
-                over[i] = False
-                if not fresh:
-                    plies[i] = _decide(
-                        g, board[0], actions[i], bots[i], streams[i], plies[i], kind, rewards[i],
-                        bits, scratch, before,
-                    )  # fmt: skip
-                    over[i] = g.phase == OVER
-                    if over[i]:
-                        last[i] = g
-                if fresh or (over[i] and same_step):
-                    episodes[i] += 1
-                    begin(g, board[0], rules, streams[i], episodes[i])
-                    plies[i] = _run_bots(g, board[0], bots[i], scratch, bits, streams[i], plies[i])
-                if g.phase != OVER:  # else who decided last sees the end, not a bot after it
-                    seats[i] = g.seat
-                _look(g, board[0], bits, scenes[i], painted[i], seats[i], seen[i], masks[i])
-            fetch_add(finished, until - begun)
-            begun = first + fetch_add(claimed[part], SHARE)
-
-
-@kernel
-def _part(games, parts, part):
-    """First game of a thread's part, and the one after its last."""
-    return np.int64(games * part // parts), np.int64(games * (part + 1) // parts)
-
-
-@kernel
-def open_step(claimed, finished, turn):
-    """Let threads claim the games of a step, which goes into the other of the two buffers."""
-    turn[0] = 1 - turn[0]
-    exchange(finished, 0)
-    for part in range(claimed.shape[0]):
-        exchange(claimed[part], 0)
-
-
-@kernel
-def close_step(claimed, finished, games):
-    """Let no thread claim any more; what nobody has claimed counts as finished."""
-    for part in range(claimed.shape[0]):
-        first, end = _part(games, claimed.shape[0], part)
-        begun = min(exchange(claimed[part], end - first), end - first)
-        fetch_add(finished, end - first - begun)
-
-
-@kernel
-def help_on(shared, own):
-    """Help with one step after another, until none has come for a while.
-
-    shared, own: what `advance` takes, `own` from `thread` on. To be woken takes a thread a good
-    part of the time of a step, hence the wait. Nobody relies on a helper: the others do all of a
-    step that begins as this ends.
-    """
-    games, claimed, thread = shared[0].shape[0], shared[-2], own[0]
-    first, end = _part(games, claimed.shape[0], thread)
-    looks = 0
-    while looks < PATIENCE:
-        looks += 1
-        if fetch_add(claimed[thread], 0) < end - first:
-            advance(*shared, *own)
-            looks = 0
-
-
-@kernel
-def wait_for(finished, number):
-    """Wait until so many games are finished, for a while; whether they are."""
-    looks = 0
-    while looks < PATIENCE and fetch_add(finished, 0) < number:
-        looks += 1
-    return looks < PATIENCE
+    games, rules, bots, bits = a.games, a.rules, a.bots, work.bits
+    streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
+    scenes, painted, seats, masks = a.scenes, a.painted, a.seats, a.masks
+    rewards, over, finals = a.rewards, a.over, a.finals
+    b, rows = a.board[0], a.rows[a.turn[0]]
+    for i in range(first, end):
+        g = games[i]
+        fresh = g.phase == OVER
+        rewards[i, :] = 0.0
+        over[i] = False
+        if not fresh:
+            plies[i] = _decide(
+                g, b, actions[i], bots[i], work, streams[i], plies[i], a.kind, rewards[i]
+            )
+            over[i] = g.phase == OVER
+            if over[i]:
+                finals[i] = g
+        if fresh or (over[i] and a.same_step):
+            episodes[i] += 1
+            _begin(g, b, rules, streams[i], episodes[i])
+            plies[i] = _run_bots(g, b, bots[i], work, streams[i], plies[i])
+        if g.phase != OVER:  # else who decided last sees the end, not a bot after it
+            seats[i] = g.seat
+        _show(g, b, bits, scenes[i], painted[i], seats[i], rows[i], masks[i])
 
 
 @kernel
@@ -282,9 +181,3 @@ def streams_of(seed, first, out):
 def scene_length(board):
     """Length of a picture of a game (core.scene)."""
     return np.int64(scene_size(board[0]))
-
-
-@kernel
-def pay_one(game, kind, deliveries, stones, out):
-    """`pay` for one game (an array of length one)."""
-    pay(game[0], kind, deliveries, stones, out)

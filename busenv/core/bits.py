@@ -131,18 +131,17 @@ def record_word(typingctx: Any, record: Any, offset: Any) -> Any:
 
 
 @intrinsic
-def copy_record(typingctx: Any, to: Any, source: Any, count: Any) -> Any:
-    """Copy the first `count` bytes of a record into another one of the same type."""
+def copy_record(typingctx: Any, to: Any, source: Any, first: Any, count: Any) -> Any:
+    """Copy `count` bytes from an offset on into the same place of another record of that type."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        start = ir.Constant(ir.IntType(64), 0)
-        target, origin = (_record_pointer(builder, record, start) for record in args[:2])
-        cgutils.raw_memcpy(builder, target, origin, args[2], 1)
+        target, origin = (_record_pointer(builder, record, args[2]) for record in args[:2])
+        cgutils.raw_memcpy(builder, target, origin, args[3], 1)
         return context.get_dummy_value()
 
     if not isinstance(to, types.Record) or to != source:
         raise TypingError(f"two records of one type are needed, not {to} and {source}")
-    return types.void(to, source, types.int64), codegen
+    return types.void(to, source, types.int64, types.int64), codegen
 
 
 def _atomic(name: str) -> Any:

@@ -274,4 +274,4 @@ def paint(g, b, scene, painted):
         _paint_lines(g, b, scene)
     if lines or city:
         _add_up(g, b, scene)
-    copy_record(painted, g, PAINTED_TO)
+    copy_record(painted, g, 0, PAINTED_TO)

@@ -61,7 +61,7 @@ BOARD = np.dtype(
 
 GAME = np.dtype(
     [
-        # Lines, and what stays as it is for a whole game.
+        # Lines, and what changes at the beginning and the end only.
         ("line", _W, (MAX_PLAYERS, 2)),  # streets that bear a seat's markers
         ("line_markers", _B, MAX_PLAYERS),
         ("head", _B, MAX_PLAYERS),  # intersection of the end that moved last
@@ -69,7 +69,7 @@ GAME = np.dtype(
         ("head_street", _B, MAX_PLAYERS),  # street by which that end arrived
         ("tail_street", _B, MAX_PLAYERS),
         ("players", _B),
-        ("first", _B),  # starting player of the game
+        ("ending", _B),
         ("final_segment", _B),
         ("space_limit", _B),
         ("bus_limit", _B),
@@ -92,7 +92,7 @@ GAME = np.dtype(
         ("stones", _B, MAX_PLAYERS),
         ("delivery_order", _B, MAX_PLAYERS),  # rank of a seat's last delivery, 1 the earliest
         ("clock_stones", _B),  # left on the clock
-        ("ending", _B),
+        ("first", _B),  # starting player of the game
         # What can be worked out from the above.
         ("marked", _W, 2),  # streets that bear anybody's marker
         ("reach", _W, MAX_PLAYERS),  # intersections on a seat's line

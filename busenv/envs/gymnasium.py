@@ -14,13 +14,12 @@ import numpy as np
 
 from busenv.board import Board, as_board
 from busenv.checks import IllegalActionError, check_whole
-from busenv.core import batch
 from busenv.core.state import MAX_PLAYERS
 from busenv.game import Game
 from busenv.observation import observe, spaces_of
 from busenv.opponents import Player, as_player
 from busenv.render.modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
-from busenv.rewards import Reward, reward_kind
+from busenv.rewards import Reward, as_reward
 from busenv.rules import Rules, as_rules, player_counts
 
 
@@ -77,7 +76,7 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
             as_player(spec, 0)
         self._seat, self._illegal, self.render_mode = seat, illegal, render_mode
         self._rules, self._board = as_rules(rules), as_board(board)
-        self._kind, self._reward = reward_kind(reward), reward if callable(reward) else None
+        self._pay = as_reward(reward)
         self.observation_space, self.action_space = spaces_of(self._board)
         self._payment = np.zeros((1, MAX_PLAYERS), np.float32)
         self.game: Game | None = None
@@ -125,13 +124,8 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
             info = {**self._info(game), "illegal_action": True}
             return observe(game, self.seat), -1.0, True, False, info
         _play_on(game, self._players)
-        after = game.arrays()[0]
-        if self._reward is None:
-            counts = [before[name][0].astype(np.float64) for name in ("deliveries", "stones")]
-            batch.pay_one(after, self._kind, *counts, self._payment[0])
-        else:
-            self._payment[:] = 0
-            self._reward(before, after.copy(), self._payment)
+        self._payment[:] = 0
+        self._pay(before, game.arrays()[0].copy(), self._payment)
         reward = float(self._payment[0, self.seat])
         self.game = game
         if self.render_mode == "human":

@@ -43,12 +43,12 @@ from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
 from busenv.board import Board, as_board
-from busenv.core import batch, kernels
+from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
 from busenv.game import Game
 from busenv.observation import ObservationLayout
 from busenv.render.modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
-from busenv.rewards import Reward, reward_kind
+from busenv.rewards import Reward, as_reward
 from busenv.rules import Rules, as_rules, check_players
 
 
@@ -87,7 +87,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         self.render_mode = render_mode
         self._players = check_players(num_players)
         self._rules, self._board = as_rules(rules), as_board(board)
-        self._kind, self._reward = reward_kind(reward), reward if callable(reward) else None
+        self._pay, self._pays_always = as_reward(reward), callable(reward)
         self.possible_agents = [f"player_{seat}" for seat in range(self._players)]
         actions, size = self._board.num_actions, ObservationLayout(self._board).size
         self._actions, self._size = actions, size
@@ -101,7 +101,6 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         self.action_spaces = {agent: spaces.Discrete(actions) for agent in self.possible_agents}
         self._bits = np.zeros((actions + 63) // 64, np.uint64)
         self._payment = np.zeros((1, MAX_PLAYERS), np.float32)
-        self._counts = np.zeros((2, MAX_PLAYERS))
         self._seeds = np.random.default_rng()
 
     def observation_space(self, agent: str) -> spaces.Space:
@@ -134,7 +133,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         rules = chosen.get("rules", self._rules)
         self.game = Game(players, rules, board, chosen.get("first_player"), number)
         state = self.game.arrays()[0][0]
-        self._counts[:] = 0
+        self._last_paid = self.game.arrays()[0].copy()
         self._score = int(state["delivered"]), int(state["clock_stones"])
         self._paid = False
         self.agents = self.possible_agents[:players]
@@ -170,7 +169,6 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
             self._was_dead_step(action)
             return
         games, _ = self.game.arrays()
-        before = games.copy() if self._reward else None
         self.game.step(action)  # type: ignore[arg-type]
         state, over = games[0], self.game.is_over
         if over:
@@ -180,23 +178,20 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         self._cumulative_rewards[agent] = 0.0
         # Points change seldom, and only then, or at the end, a named reward is paid.
         score = int(state["delivered"]), int(state["clock_stones"])
-        if before is not None:
-            self._payment[:] = 0
-            self._reward(before, games.copy(), self._payment)  # type: ignore[misc]
-            self._credit()
-        elif over or score != self._score:
-            batch.pay_one(games, self._kind, *self._counts, self._payment[0])
-            self._counts[0], self._counts[1] = state["deliveries"], state["stones"]
+        if self._pays_always or over or score != self._score:
             self._score = score
-            self._credit()
+            self._credit(games.copy())
         elif self._paid:
             self.rewards = dict.fromkeys(self.agents, 0.0)
             self._paid = False
         if self.render_mode == "human":
             self.render()
 
-    def _credit(self) -> None:
-        """Hand out what was paid."""
+    def _credit(self, after: np.ndarray) -> None:
+        """Hand out what is paid for what happened since it was paid last."""
+        self._payment[:] = 0
+        self._pay(self._last_paid, after, self._payment)
+        self._last_paid = after
         paid = self._payment[0].tolist()
         self.rewards = {name: paid[seat] for seat, name in enumerate(self.agents)}
         self._accumulate_rewards()
