@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+import re
 import threading
 
 import numpy as np
+import pytest
 
-from busenv import EDITIONS, Game, load_board
+from busenv import EDITIONS, Game, Phase, core, load_board
 from busenv.core import kernels, state
 from busenv.core.bits import lowest, popcount
 from busenv.core.jit import kernel
@@ -137,3 +140,64 @@ def test_the_interpreter_runs_on_while_games_are_played() -> None:
         ticks += 1
         worker.join(0.001)
     assert ticks > 3  # with the GIL held there would be one
+
+
+def test_the_table_of_rules_names_functions_that_exist() -> None:
+    rows = re.findall(r"^ +(R\d+) +((?:\w+\.\w+)(?:, \w+\.\w+)*) ", core.__doc__ or "", re.M)
+    assert [rule for rule, _ in rows] == [f"R{n}" for n in range(1, 21)]
+    for _, names in rows:
+        for name in names.split(", "):
+            module, function = name.split(".")
+            rules = importlib.import_module(f"busenv.core.rules.{module}")
+            assert callable(getattr(rules, function)), name
+
+
+def test_equal_positions_have_equal_bytes() -> None:
+    # Two seats place the same markers in another order; nothing tells which came first.
+    def begun(orders: list[list[int]]) -> Game:
+        game = Game(3, first_player=0, seed=0)
+        while game.phase != Phase.SELECT_ACTIONS:
+            game.step(game.legal_actions()[0])
+        for actions in zip(*orders, strict=True):
+            for action in actions:
+                game.step(action)
+        return game
+
+    one = begun([[4, 6], [5, 3], [0, 2]])
+    other = begun([[6, 4], [3, 5], [2, 0]])
+    assert one.history != other.history
+    assert one.position() == other.position()
+    assert one.arrays()[0].tobytes() == other.arrays()[0].tobytes()
+
+
+def test_a_record_has_no_undefined_bytes() -> None:
+    fields = state.GAME.fields
+    assert state.GAME.itemsize == sum(fields[name][0].itemsize for name in fields)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_says_nothing_any_more_is_zero(seed: int) -> None:
+    """So that bytes depend on the position alone, not on how it came about."""
+    rng = random.Random(seed)
+    game = Game(3 + seed % 3, [*EDITIONS][seed % 4], seed=seed)
+    while True:
+        g, phase = game.arrays()[0][0], game.phase
+        if phase not in (Phase.LINE_EXPANSION, Phase.SETUP_SECOND_LINE):
+            assert not g["grow_head"].any()
+            assert not g["grow_tail"].any()
+        if phase not in (Phase.PICK_UP, Phase.SET_DOWN):
+            assert not g["waiting"]
+            assert not g["vacant"]
+        if phase != Phase.SELECT_ACTIONS:
+            assert not g["choosing"]
+        if phase in (Phase.SELECT_ACTIONS, Phase.CLOCK, Phase.OVER):
+            assert not g["space"]
+            assert not g["power"]
+        for action in range(7):
+            assert not g["spaces"][action, g["taken"][action] :].any()
+        order = sorted(rank for rank in g["delivery_order"].tolist() if rank)
+        assert order == list(range(1, len(order) + 1))
+        if game.is_over:
+            break
+        visited: set[int] = set()
+        game.step(choose(rng, game.board, game.legal_actions(), STYLES[seed % 9], visited))

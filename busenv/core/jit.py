@@ -4,6 +4,9 @@ numba keys its cache on the file that holds a function, so an edit in a module t
 calls into would go unseen. Here the cache lives in a folder named after the content of the whole
 core: any edit anywhere in it leads to another, empty folder. A kernel outside of the core (it may
 call the core, and its own package) is filed under the content of its package as well.
+
+numba has a setting for the folder, but no more: with it a damaged index file fails every call, a
+full disk fails the first, and nobody is told what takes so long. Hence the three classes below.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def _next_growth(g, b):
 
 
 @kernel
-def _add_bus(g):
+def add_bus(g):
     """Buses (R12)."""
     if g.taken[ACT_BUSES] > 0:
         seat = g.spaces[ACT_BUSES, 0]
@@ -99,7 +99,7 @@ def resolve(g, b):
             return True
         g.grow_head[:] = ZERO
         g.grow_tail[:] = ZERO
-        _add_bus(g)
+        add_bus(g)
         g.action = ACT_PASSENGERS
         g.space = 0
     if g.action == ACT_PASSENGERS:

@@ -31,10 +31,8 @@ from busenv.core.state import (
 
 
 @kernel
-def _run_on(g, b):
-    """Resolve actions up to the next decision, or through the end of the round (R18, R19)."""
-    if resolve(g, b):
-        return
+def end_round(g):
+    """Name the next starting player (R18), and end the game or begin a round (R19)."""
     if g.taken[ACT_START] > 0:
         g.start = g.spaces[ACT_START, 0]
     else:
@@ -101,4 +99,5 @@ def step(g, b, action):
         return
     else:
         set_down(g, b, action - b.first_set)
-    _run_on(g, b)
+    if not resolve(g, b):
+        end_round(g)
