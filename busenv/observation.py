@@ -14,7 +14,7 @@ is complete: the whole state of the game can be rebuilt from it, up to the names
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -23,7 +23,9 @@ from busenv.board import Board
 from busenv.checks import check_games
 from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS, MAX_SPACES
-from busenv.game import Game
+
+if TYPE_CHECKING:
+    from busenv.game import Game
 
 PLANES = ("intersections", "streets", "sites")
 PAIRS = {"on_line": "line_end", "line": "may_grow"}
