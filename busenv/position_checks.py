@@ -158,14 +158,14 @@ def _check_common_pieces(position: Position, rules: Rules) -> None:
             "supply",
             position.supply,
             f"with {in_city} passengers in the city and {in_bus} in a bus; "
-            f"there are {rules.passengers} in all",
+            f"{rules.passengers} in all",
         )
     taken, all_stones = sum(position.time_stones), rules.stones_for(position.num_players)
     if taken + position.time_stones_left != all_stones:
         refuse(
             "time_stones_left",
             position.time_stones_left,
-            f"and {taken} are taken; there are {all_stones} in all",
+            f"and {taken} are taken; {all_stones} in all",
         )
     for field, count in (
         ("buses", sum(position.buses) - position.num_players),

@@ -120,7 +120,7 @@ def test_numpy_actions_are_actions_and_others_are_not() -> None:
         ({"first_player": 1.0}, "first_player is 1.0"),
         ({"rules": "capstone"}, "unknown rules 'capstone'; allowed.*capstone-2024"),
         ({"rules": None}, "unknown rules None"),
-        ({"first_player": 4}, "first_player is 4; allowed: a seat 0 to 3"),
+        ({"first_player": 4}, "first_player is 4; allowed: 0 to 3"),
         ({"first_player": -1}, "first_player"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 1.5}, "seed is 1.5"),
