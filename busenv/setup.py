@@ -104,10 +104,9 @@ def _write_turn(state: np.void, position: Position, rules: Rules) -> None:
         state["spaces"][action][: len(seats)] = seats
         state["taken"][action] = len(seats)
     state["choosing"] = _word(position.choosing)
-    if position.round:
-        state["open"] = _word(
-            action for action in Action if len(position.spaces[action]) < rules.spaces_of(action)
-        )
+    state["open"] = _word(
+        action for action in Action if len(position.spaces[action]) < rules.spaces_of(action)
+    )
     if position.phase in RESOLVED_IN:
         state["action"] = RESOLVED_IN[position.phase]
         state["space"] = position.resolving + (position.phase in ASCENDING)
