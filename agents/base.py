@@ -7,10 +7,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from busenv import Board, Game
+from busenv.errors import AgentError
 
-
-class AgentError(RuntimeError):
-    """An agent that failed: it crashed, fell silent or chose what is illegal."""
+__all__ = ["Agent", "AgentError"]
 
 
 class Agent(ABC):

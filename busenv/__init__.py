@@ -7,20 +7,24 @@
     >>> game.ranking()
     [0, 1, 2, 3]
 
-`Game` is one game, `random_playouts` many at full speed; `EDITIONS` and `Rules` say by which rules,
-`load_board` on which map, `describe_action` what an action id means. The rules page is RULES.md
-in this package.
+`Game` is one game, `Batch` many side by side, `random_playouts` many at full speed; `EDITIONS` and
+`Rules` say by which rules, `load_board` on which map, `describe_action`, `decode` and `encode` what
+an action id means, `ObservationLayout` what a seat sees, `REWARDS` what it is paid. `make_agent`
+builds somebody to play against. The rules page is RULES.md in this package.
 """
 
-from busenv.actions import Action, Building, Phase, decode, describe_action
-from busenv.board import Board, BoardError, load_board
-from busenv.checks import IllegalActionError
+from busenv.actions import Action, Building, Move, Phase, decode, describe_action, encode
+from busenv.batch import Batch
+from busenv.board import Board, load_board
 from busenv.envs.vector import register as _register
-from busenv.game import Game
+from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
+from busenv.game import Game, Record
+from busenv.observation import ObservationLayout, observe
+from busenv.opponents import make_agent
 from busenv.playouts import Playouts, random_playouts
 from busenv.position import Position
-from busenv.record import Record, RecordError
-from busenv.rules import EDITIONS, Rules
+from busenv.rewards import REWARDS
+from busenv.rules import EDITIONS, Rules, load_rules
 
 __version__ = "0.1.0"
 
@@ -28,20 +32,30 @@ _register()
 
 __all__ = [
     "EDITIONS",
+    "REWARDS",
     "Action",
+    "AgentError",
+    "Batch",
     "Board",
     "BoardError",
     "Building",
     "Game",
     "IllegalActionError",
+    "Move",
+    "ObservationLayout",
     "Phase",
     "Playouts",
     "Position",
+    "PositionError",
     "Record",
     "RecordError",
     "Rules",
     "decode",
     "describe_action",
+    "encode",
     "load_board",
+    "load_rules",
+    "make_agent",
+    "observe",
     "random_playouts",
 ]

@@ -16,12 +16,14 @@ One flat discrete space. With S streets, B sites and V intersections (city: 70, 
 
 from __future__ import annotations
 
+import functools
 import operator
 from enum import IntEnum
 from typing import NamedTuple
 
 from busenv.board import Board
-from busenv.core.state import FIRST_BUILD, PASS
+from busenv.core.state import FIRST_BUILD, MAX_SPLIT, PASS
+from busenv.errors import did_you_mean
 
 
 class Phase(IntEnum):
@@ -60,6 +62,15 @@ class Building(IntEnum):
     PUB = 2
 
 
+RESOLVED_IN = {
+    Phase.LINE_EXPANSION: Action.LINE_EXPANSION,
+    Phase.PASSENGERS: Action.PASSENGERS,
+    Phase.BUILDINGS: Action.BUILDINGS,
+    Phase.CLOCK: Action.CLOCK,
+    Phase.PICK_UP: Action.VRROOOMM,
+    Phase.SET_DOWN: Action.VRROOOMM,
+}  # whose marker is being resolved; Buses and Starting Player ask nothing
+
 ACTION_WORDS = (
     "Line Expansion",
     "Buses",
@@ -72,11 +83,42 @@ ACTION_WORDS = (
 
 
 class Move(NamedTuple):
-    """An action id taken apart: a kind and what it is about (see `decode`)."""
+    """An action id taken apart: a kind of `KINDS` and what it is about (see `decode`)."""
 
     kind: str
-    subject: int
-    detail: int
+    subject: int = 0
+    detail: int = 0
+
+
+class _Segment(NamedTuple):
+    """Where the ids of one kind of action begin, and what its subject and detail run over."""
+
+    first: int
+    subject: str
+    subjects: int
+    detail: str = ""
+    details: int = 1
+
+
+KINDS = ("place", "pass", "build", "grow", "split", "clock", "pick_up", "set_down")
+
+
+@functools.lru_cache(maxsize=16)
+def _segments(board: Board) -> dict[str, _Segment]:
+    """The segments of the action ids on a board by kind, in order of their ids."""
+    record = board.array[0]
+    places = len(board.intersections)
+    segments = (
+        _Segment(0, "action", PASS),
+        _Segment(PASS, "subject", 1),
+        _Segment(FIRST_BUILD, "site", len(board.sites), "type of building", len(Building)),
+        _Segment(int(record["first_street"]), "street", len(board.streets), "direction", 2),
+        _Segment(int(record["first_split"]), "number of passengers", MAX_SPLIT),
+        _Segment(int(record["first_clock"]), "choice", 2),
+        _Segment(int(record["first_pick"]), "intersection", places),
+        _Segment(int(record["first_set"]), "intersection", places),
+    )
+    return dict(zip(KINDS, segments, strict=True))
 
 
 def decode(board: Board, action: int) -> Move:
@@ -87,29 +129,48 @@ def decode(board: Board, action: int) -> Move:
     ("clock", 0 advance or 1 stop, 0), ("pick_up", intersection, 0), ("set_down", intersection, 0).
 
     Raises ValueError when the board has no such id.
+
+    >>> import busenv
+    >>> decode(busenv.load_board("city"), 216)
+    Move(kind='grow', subject=33, detail=1)
     """
     action = operator.index(action)
     if not 0 <= action < board.num_actions:
         raise ValueError(f"no action {action}; ids run from 0 to {board.num_actions - 1}")
-    record = board.array[0]
-    if action < PASS:
-        return Move("place", Action(action), 0)
-    if action == PASS:
-        return Move("pass", 0, 0)
-    if action < record["first_street"]:
-        site, building = divmod(action - FIRST_BUILD, 3)
-        return Move("build", site, Building(building))
-    if action < record["first_split"]:
-        offset = action - int(record["first_street"])
-        return Move("grow", offset // 2, offset % 2)
-    for kind, first, end in (
-        ("split", "first_split", "first_clock"),
-        ("clock", "first_clock", "first_pick"),
-        ("pick_up", "first_pick", "first_set"),
+    kind, segment = next(
+        entry for entry in reversed(_segments(board).items()) if action >= entry[1].first
+    )
+    subject, detail = divmod(action - segment.first, segment.details)
+    if kind == "place":
+        subject = Action(subject)
+    if kind == "build":
+        detail = Building(detail)
+    return Move(kind, subject, detail)
+
+
+def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) -> int:
+    """The action id of a move, or of its kind, subject and detail: the inverse of `decode`.
+
+    Raises ValueError, which names what is allowed, when the board has no such action. Whether it is
+    legal now is the game's to say.
+
+    >>> import busenv
+    >>> city = busenv.load_board("city")
+    >>> encode(city, "build", 5, Building.PUB), encode(city, "pass"), encode(city, decode(city, 99))
+    (25, 7, 99)
+    """
+    kind, subject, detail = move if isinstance(move, Move) else (move, subject, detail)
+    if kind not in KINDS:
+        raise ValueError(f"no kind of action {kind!r}; allowed: {KINDS}{did_you_mean(kind, KINDS)}")
+    segment = _segments(board)[kind]
+    for name, value, count in (
+        (segment.subject, subject, segment.subjects),
+        (segment.detail or "detail", detail, segment.details),
     ):
-        if action < record[end]:
-            return Move(kind, action - int(record[first]), 0)
-    return Move("set_down", action - int(record["first_set"]), 0)
+        if value not in range(count):
+            allowed = f"0 to {count - 1}" if count > 1 else "0"
+            raise ValueError(f"{kind}: no {name} {value!r}; allowed: {allowed}")
+    return segment.first + operator.index(subject) * segment.details + operator.index(detail)
 
 
 def describe_action(board: Board, action: int) -> str:
@@ -135,16 +196,9 @@ def describe_action(board: Board, action: int) -> str:
     return f"{verb} at intersection {subject}"
 
 
-def build(board: Board, site: int, building: Building) -> int:
-    """Id of erecting a building on a site; ValueError when there is no such site or type."""
-    if not 0 <= site < len(board.sites):
-        raise ValueError(f"no site {site}; allowed: 0 to {len(board.sites) - 1}")
-    return FIRST_BUILD + 3 * site + Building(building)
-
-
 def grow(board: Board, origin: int, goal: int) -> int:
     """Id of growing a line from an intersection to another; ValueError if no street joins them."""
     for street, ends in enumerate(board.streets):
-        if {origin, goal} == set(ends):
-            return int(board.array["first_street"][0]) + 2 * street + (ends[0] != origin)
+        if {origin, goal} == {*ends}:
+            return encode(board, "grow", street, int(ends[0] != origin))
     raise ValueError(f"no street joins intersections {origin} and {goal}")

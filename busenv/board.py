@@ -24,12 +24,9 @@ from busenv.core.state import (
     MAX_SPLIT,
     MAX_STREETS,
 )
+from busenv.errors import BoardError, did_you_mean
 
 BOARDS = Path(__file__).parent / "boards"
-
-
-class BoardError(ValueError):
-    """A board that cannot be used; the message names the entry that is wrong."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +96,7 @@ def load_board(name_or_path: str | Path) -> Board:
     if not path.is_file():
         raise FileNotFoundError(
             f"no board {str(name_or_path)!r}: neither a file nor one of {board_names()}"
+            + did_you_mean(name_or_path, board_names())
         )
     return _load(path)
 

@@ -1,4 +1,4 @@
-"""Errors and checks that the games' faces share."""
+"""Checks that the games' faces share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from busenv.actions import Phase, describe_action
 from busenv.board import Board
 from busenv.core import kernels
 from busenv.core.state import GAME
-
-
-class IllegalActionError(ValueError):
-    """An action that is not legal now; nothing has changed."""
+from busenv.errors import IllegalActionError
 
 
 def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> IllegalActionError:

@@ -1,29 +1,39 @@
-"""One game of Bus."""
+"""One game of Bus, and its record.
+
+A game knows how to record itself, and a record how to play its game again, so both stand here;
+`busenv.play` is the playing of it, `busenv.formats` how a record is written down.
+"""
 
 from __future__ import annotations
 
-import operator
-import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from busenv.actions import Phase, describe_action
+from busenv import formats
 from busenv.board import Board, as_board
-from busenv.checks import check_seed, illegal_action
+from busenv.checks import illegal_action
 from busenv.core import kernels
-from busenv.core.state import GAME, OVER
+from busenv.errors import IllegalActionError, PositionError, RecordError
 from busenv.files import write_whole
-from busenv.position import ENDINGS, Position, read_position
-from busenv.record import Record, RecordError
-from busenv.rules import Rules, as_rules, check_players
+from busenv.observation import observe
+from busenv.play import Play
+from busenv.position import Position, read_position
+from busenv.render.raster import svg_to_png
+from busenv.render.svg import draw_svg
+from busenv.render.text import draw_text
+from busenv.rules import Rules, check_players
 
 
-class Game:
+class Game(Play):
     """One game of Bus: whose turn it is, what is legal, and what has happened.
 
     num_players: 3, 4 or 5 (R1).
-    rules: the name of an edition in `busenv.EDITIONS`, or a `busenv.Rules` value.
+    rules: the name of an edition in `busenv.EDITIONS`, the path of a file of rules, or a
+        `busenv.Rules` value.
     board: "city", the path of a board file, or a `busenv.Board`.
     first_player: seat of the first starting player; by default drawn from the seed.
     seed: 0 to 2**64 - 1, by default from the operating system. It decides the first player and
@@ -33,163 +43,35 @@ class Game:
     there is no such board.
     """
 
-    __slots__ = ("_array", "_bits", "_history", "_rules", "_seed", "_state", "board")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        num_players: int = 4,
-        rules: str | Rules = "capstone-2024",
-        board: str | Path | Board = "city",
-        first_player: int | None = None,
-        seed: int | None = None,
-    ) -> None:
-        players = check_players(num_players)
-        self._rules = as_rules(rules)
-        self.board = as_board(board)
-        self._seed = secrets.randbits(63) if seed is None else check_seed(seed)
-        first = np.zeros(1, np.int64)
-        kernels.first_players(np.uint64(self._seed), players, first)
-        if first_player is not None:
-            if not isinstance(first_player, (int, np.integer)) or first_player not in range(
-                players
-            ):
-                raise ValueError(
-                    f"first_player is {first_player!r}; allowed: a seat 0 to {players - 1}"
-                )
-            first[0] = first_player
-        self._array = np.zeros(1, GAME)
-        self._state = self._array[0]
-        self._bits = np.zeros((self.board.num_actions + 63) // 64, np.uint64)
-        self._history: list[int] = []
-        kernels.new_games(self._array, self.board.array, self._rules.record(players), first)
+    def observe(self, seat: int | None = None) -> np.ndarray:
+        """What a seat sees, by default the one to decide: uint8, shape (layout.size,).
 
-    @property
-    def num_players(self) -> int:
-        """3, 4 or 5 (R1)."""
-        return int(self._state["players"])
-
-    @property
-    def rules(self) -> Rules:
-        """The rules played by."""
-        return self._rules
-
-    @property
-    def seed(self) -> int:
-        """The seed that the first player was drawn from, given or not."""
-        return self._seed
-
-    @property
-    def first_player(self) -> int:
-        """Seat of the starting player of the first round (R1)."""
-        return int(self._state["first"])
-
-    @property
-    def current_player(self) -> int:
-        """Seat that decides now; -1 when the game is over."""
-        return -1 if self.is_over else int(self._state["seat"])
-
-    @property
-    def phase(self) -> Phase:
-        """What is being decided; `busenv.Phase` tells by which rule."""
-        return Phase(self._state["phase"])
-
-    @property
-    def round(self) -> int:
-        """Round being played (R4): 0 during the setup, 1 in the first; the last one when over."""
-        return int(self._state["round"])
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the game has ended (R15, R19)."""
-        return int(self._state["phase"]) == OVER
-
-    @property
-    def ending(self) -> str:
-        """How the game ended: "time_stones", "sites" or "markers"; "running" before (R15, R19)."""
-        return ENDINGS[self._state["ending"]]
-
-    @property
-    def deliveries(self) -> list[int]:
-        """Passengers delivered, by seat (R17)."""
-        return self._state["deliveries"][: self.num_players].tolist()
-
-    @property
-    def time_stones(self) -> list[int]:
-        """Time stones taken, by seat (R15)."""
-        return self._state["stones"][: self.num_players].tolist()
-
-    @property
-    def points(self) -> list[int]:
-        """Deliveries minus time stones, by seat (R20)."""
-        return [d - s for d, s in zip(self.deliveries, self.time_stones, strict=True)]
-
-    def ranking(self) -> list[int]:
-        """Place by seat on the standing so far: 0 is the winner, no two are equal (R20)."""
-        places = np.empty((1, self.num_players), np.int64)
-        kernels.rankings(self._array, places)
-        return places[0].tolist()
-
-    @property
-    def history(self) -> list[int]:
-        """The action ids so far (a copy)."""
-        return self._history.copy()
-
-    def action_mask(self) -> np.ndarray:
-        """Which actions are legal: bool, shape (num_actions,), a fresh array; none when over."""
-        mask = np.empty((1, self.board.num_actions), np.bool_)
-        kernels.legal_bytes(self._array, self.board.array, self._bits, mask)
-        return mask[0]
-
-    def legal_actions(self) -> list[int]:
-        """Ids of the legal actions, ascending; empty when the game is over."""
-        return np.flatnonzero(self.action_mask()).tolist()
-
-    def step(self, action: int) -> None:
-        """Take an action for the current player and run on to the next decision.
-
-        Raises IllegalActionError, the game unchanged, when the action is not legal now, TypeError
-        when it is no whole number. A game that is over takes no action.
+        `busenv.ObservationLayout` names its parts. ValueError when there is no such seat.
         """
-        action = operator.index(action)
-        if not 0 <= action < self.board.num_actions or self.is_over:
-            raise illegal_action(self._array, 0, self.board, action)
-        if not kernels.try_step(self._array, self.board.array, action):
-            raise illegal_action(self._array, 0, self.board, action)
-        self._history.append(action)
+        return observe(self, seat)
 
-    def describe(self, action: int) -> str:
-        """An action id in the game's words, such as "grow line 14→20"; legal now or not.
+    def text(self) -> str:
+        """The position in words."""
+        return draw_text(self.board, self.position(), self._rules)
 
-        Raises ValueError when the board has no such id.
+    def svg(self) -> str:
+        """The drawing of the position as SVG text, with the last decision lit up."""
+        return draw_svg(self.board, self.position(), self._rules, self.last_decision)
+
+    _repr_svg_ = svg  # which notebooks show
+
+    def png(self, path: str | Path | None = None) -> bytes:
+        """The drawing as a PNG file of 1200 x 800 pixels, which is also written to a path.
+
+        Needs the extra `render`; ModuleNotFoundError says what to install. OSError when the file
+        cannot be written.
         """
-        return describe_action(self.board, operator.index(action))
-
-    def position(self) -> Position:
-        """Everything on the table as plain Python values, for people, drawings and tests."""
-        return read_position(self._array, self.board)
-
-    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """The live state (shape (1,), GAME) and the board (shape (1,), BOARD), for kernels.
-
-        Kernels trust their input: writing anything but a legal step through them breaks the game.
-        """
-        return self._array, self.board.array
-
-    def clone(self) -> Game:
-        """An independent copy."""
-        copy = object.__new__(Game)
-        copy._rules, copy._seed, copy.board = self._rules, self._seed, self.board
-        # Copying bytes is far quicker than copying a record field by field.
-        copy._array = self._array.view(np.uint8).copy().view(GAME)
-        copy._state = copy._array[0]
-        copy._bits = self._bits.copy()
-        copy._history = self._history.copy()
-        return copy
-
-    __copy__ = clone
-
-    def __deepcopy__(self, memo: object) -> Game:
-        return self.clone()
+        data = svg_to_png(self.svg())
+        if path is not None:
+            write_whole(path, data)
+        return data
 
     def __reduce__(self) -> tuple[object, ...]:
         return Game.from_record, (self.record(), self.board)
@@ -215,34 +97,28 @@ class Game:
             self._seed,
             tuple(self._history),
             result,
+            read_position(self._start, self.board) if self._placed else None,
         )
 
     @classmethod
     def from_record(cls, record: Record, board: str | Path | Board = "city") -> Game:
         """Play a record through the rules again.
 
-        Raises RecordError when the board is another one, naming the ply at which an action is
-        illegal, or when the result is not the one that the actions lead to.
+        Raises RecordError when the board is another one, when the position that it begins in cannot
+        be, naming the ply at which an action is illegal, or when the result is not the one that the
+        actions lead to.
         """
-        board = as_board(board)
-        record.check_board(board)
-        game = cls(record.players, record.rules, board, record.first_player, record.seed)
-        actions = np.array(record.actions, np.int64)
-        ply = int(kernels.replay(game._array, board.array, actions))
+        game = record.begin(board)
+        ply = int(kernels.replay(game._array, game.board.array, np.array(record.actions, np.int64)))
         game._history = list(record.actions[: ply if ply >= 0 else None])
         if ply >= 0:
-            wrong = illegal_action(game._array, 0, board, record.actions[ply])
+            wrong = illegal_action(game._array, 0, game.board, record.actions[ply])
             raise RecordError(f"record: ply {ply}: {wrong}")
-        result = game.record().result
-        if record.result != result:
-            raise RecordError(
-                f"record: after ply {len(record.actions)} the result is {result}, "
-                f"but the record says {record.result}"
-            )
+        record.check_result(game)
         return game
 
     def save(self, path: str | Path) -> None:
-        """Write the game as a JSON record (`busenv.record`), whole or not at all; else OSError."""
+        """Write the game as a JSON record (`busenv.formats`), whole or not at all; else OSError."""
         write_whole(path, self.record().to_json())
 
     @classmethod
@@ -263,18 +139,151 @@ class Game:
         """A game from `to_bytes`; RecordError says what is off: version, rules, board, damage."""
         return cls.from_record(Record.from_bytes(bytes(data)), board)
 
-    def _repr_svg_(self) -> str:
-        """The drawing of the position, which notebooks show."""
-        from busenv.render.svg import draw_svg  # which itself needs this module
 
-        return draw_svg(self)
+@dataclass(frozen=True)
+class Record:
+    """A game's setup, its actions so far, and its result once it is over.
 
-    def __repr__(self) -> str:
-        if self.is_over:
-            turn = f"over ({self.ending}), winner seat {self.ranking().index(0)}"
-        else:
-            turn = f"seat {self.current_player} to decide {self.phase.name}"
-        return (
-            f"<Bus, {self.num_players} players, {self.rules.name}, {self.board.name}: "
-            f"round {self.round}, ply {len(self._history)}, points {self.points}, {turn}>"
-        )
+    board: {"name": ..., "fingerprint": ...}, as in `busenv.Board`.
+    result: None while the game runs, else {"ending", "rounds", "deliveries", "time_stones",
+        "points", "ranking"}, the last four by seat.
+    position: what the game began in, if not in the usual set-up (`Game.from_position`).
+
+    A record holds no other position: loading one plays its actions through the rules, so it can
+    never describe what play cannot reach.
+    """
+
+    rules: Rules
+    board: dict[str, str]
+    players: int
+    first_player: int
+    seed: int
+    actions: tuple[int, ...]
+    result: dict[str, Any] | None
+    position: Position | None = None
+
+    def __post_init__(self) -> None:
+        check_players(self.players)
+        _whole("first_player", self.first_player, self.players - 1)
+        _whole("seed", self.seed, 2**64 - 1)
+        for ply, action in enumerate(self.actions):
+            _whole(f"actions[{ply}]", action, 0xFFFF)
+        begun = self.position
+        if begun and (begun.num_players, begun.first_player) != (self.players, self.first_player):
+            raise RecordError("record: players or first_player is not as in its position")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain JSON values."""
+        fields = {
+            "format": formats.FORMAT,
+            "version": formats.VERSION,
+            "rules": self.rules.to_dict(),
+            "board": self.board,
+            "players": self.players,
+            "first_player": self.first_player,
+            "seed": self.seed,
+            "actions": list(self.actions),
+            "result": self.result,
+        }
+        return fields | ({"position": self.position.to_dict()} if self.position else {})
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Record:
+        """A record from `to_dict`'s value; RecordError names what is missing or wrong."""
+        formats.check_format(data)
+        board, begun = data["board"], data.get("position")
+        if not isinstance(board, dict) or set(board) != {"name", "fingerprint"}:
+            raise RecordError(f"record: board is {board!r}; it must have a name and a fingerprint")
+        if not isinstance(data["actions"], list):
+            raise RecordError("record: 'actions' must be a list of action ids")
+        try:
+            return cls(
+                Rules.from_dict(data["rules"]),
+                board,
+                check_players(data["players"]),
+                data["first_player"],
+                data["seed"],
+                tuple(data["actions"]),
+                data["result"],
+                None if begun is None else Position.from_dict(begun),
+            )
+        except RecordError:
+            raise
+        except ValueError as error:
+            raise RecordError(f"record: {error}") from error
+
+    def to_json(self) -> str:
+        """The record as JSON text, one key a line."""
+        return formats.to_json(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Record:
+        """A record from JSON text; RecordError says what is wrong."""
+        return cls.from_dict(formats.parse_json(text))
+
+    def to_bytes(self) -> bytes:
+        """The record in compact form."""
+        return formats.to_bytes(self.to_dict())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Record:
+        """A record from `to_bytes`'s value; RecordError says what is off."""
+        return cls.from_dict(formats.parse_bytes(data))
+
+    def begin(self, board: str | Path | Board = "city") -> Game:
+        """The game before its first action; RecordError when it is of another board."""
+        board = as_board(board)
+        if self.board["fingerprint"] != board.fingerprint:
+            raise RecordError(
+                f"the game was played on board {self.board['name']!r} "
+                f"(fingerprint {self.board['fingerprint']}), not on {board.name!r} "
+                f"({board.fingerprint}); pass the board it was played on"
+            )
+        if self.position is None:
+            return Game(self.players, self.rules, board, self.first_player, self.seed)
+        try:
+            return Game.from_position(self.position, self.rules, board)
+        except PositionError as error:
+            raise RecordError(f"record: {error}") from error
+
+    def replay(self, board: str | Path | Board = "city") -> Iterator[tuple[Game, int]]:
+        """Play the game again: before each decision the live game, and the action to be taken.
+
+        >>> import busenv
+        >>> played = busenv.Game(3, seed=1)
+        >>> played.step(8)
+        >>> played.step(14)
+        >>> for game, action in played.record().replay():
+        ...     print(f"seat {game.current_player}: {game.describe(action)}")
+        seat 2: erect house at intersection 9, zone 1
+        seat 2: erect house at intersection 14, zone 1
+        >>> game.current_player
+        0
+
+        It is one and the same game, which goes on by the action when the next pair is asked for
+        (clone it to keep it; do not change it). After the loop it stands at the end. A record
+        without actions yields nothing; `begin` makes its game. Raises RecordError as
+        `Game.from_record`, an illegal action's when it is reached.
+        """
+        game = self.begin(board)
+        for ply, action in enumerate(self.actions):
+            yield game, action
+            try:
+                game.step(action)
+            except IllegalActionError as error:
+                raise RecordError(f"record: ply {ply}: {error}") from error
+        self.check_result(game)
+
+    def check_result(self, game: Game) -> None:
+        """RecordError unless the record has the result of its game, played through."""
+        result = game.record().result
+        if self.result != result:
+            raise RecordError(
+                f"record: after ply {len(self.actions)} the result is {result}, "
+                f"but the record says {self.result}"
+            )
+
+
+def _whole(name: str, value: object, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= high:
+        raise RecordError(f"record: {name} is {value!r}; allowed: a whole number 0 to {high}")

@@ -14,7 +14,7 @@ is complete: the whole state of the game can be rebuilt from it, up to the names
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -24,7 +24,9 @@ from busenv.checks import check_games
 from busenv.core import features, kernels
 from busenv.core.features import VERSION
 from busenv.core.state import MAX_PLAYERS
-from busenv.game import Game
+
+if TYPE_CHECKING:
+    from busenv.game import Game
 
 PLANES = ("intersections", "streets", "sites")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from busenv.actions import Phase
 from busenv.board import Board
-from busenv.core import kernels
 from busenv.core.state import (
     BUILDINGS,
     CLOCK,
@@ -22,6 +23,7 @@ from busenv.core.state import (
     SET_DOWN,
     SETUP_BUILDINGS,
 )
+from busenv.errors import PositionError
 
 ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
 POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_DOWN)
@@ -31,17 +33,18 @@ POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_
 class Position:
     """What lies where, and whose turn it is. Lists "by seat" have one entry a player.
 
+    `dataclasses.replace` makes another one of it, and `Game.from_position` plays on from there.
+
     num_players: 3, 4 or 5 (R1).
     phase: what is being decided. round: 0 during the setup. current_player: -1 when it is over.
     first_player: starting player of the first round (R1), whom ties may fall to (R20).
     ending: one of `ENDINGS`: how the game ended (R15, R19), or that it has not.
-    ranking: place by seat on the standing so far, 0 is the lead (R20).
     delivery_order: by seat, place of its last delivery among all seats' last ones; 1 is the
         earliest, 0 where there is none (R20).
     action_markers: markers in hand, by seat.
     line_markers: line markers left, by seat; None where they have no limit.
     buses: by seat (R12).
-    deliveries, time_stones, points: by seat (R20).
+    deliveries, time_stones: by seat (R15, R17).
     streets: street ids under each seat's line, ascending.
     line_ends: by seat, the intersections of the end that moved last and of the other end; empty
         before the first marker (R8, R11).
@@ -68,14 +71,12 @@ class Position:
     current_player: int
     first_player: int
     ending: str
-    ranking: list[int]
     delivery_order: list[int]
     action_markers: list[int]
     line_markers: list[int | None]
     buses: list[int]
     deliveries: list[int]
     time_stones: list[int]
-    points: list[int]
     streets: list[list[int]]
     line_ends: list[list[int]]
     arrivals: list[list[int]]
@@ -92,6 +93,49 @@ class Position:
     waiting: list[int]
     vacant: list[int]
 
+    @property
+    def points(self) -> list[int]:
+        """Deliveries minus time stones, by seat (R20)."""
+        return [d - s for d, s in zip(self.deliveries, self.time_stones, strict=True)]
+
+    @property
+    def ranking(self) -> list[int]:
+        """Place by seat on the standing so far, 0 is the lead (R20)."""
+
+        def standing(seat: int) -> tuple[int, int, int, int]:
+            after_first = (seat - self.first_player) % self.num_players
+            order = self.delivery_order[seat]
+            return -self.points[seat], -self.time_stones[seat], order, after_first
+
+        best_first = sorted(range(self.num_players), key=standing)
+        return [best_first.index(seat) for seat in range(self.num_players)]
+
+    @property
+    def placed(self) -> list[int]:
+        """Action markers on the spaces, by seat."""
+        return [
+            sum(owners.count(seat) for owners in self.spaces) for seat in range(self.num_players)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain JSON values, the phase by its name."""
+        return dataclasses.asdict(self) | {"phase": self.phase.name}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Position:
+        """A position from `to_dict`'s value, whose fields are not checked but for the phase.
+
+        PositionError names what is missing, unknown, or no phase.
+        """
+        names = {field.name for field in dataclasses.fields(cls)}
+        if not isinstance(fields, dict) or set(fields) != names:
+            wrong = sorted(names ^ set(fields)) if isinstance(fields, dict) else fields
+            raise PositionError(f"position with missing or unknown fields: {wrong}")
+        phase = fields["phase"]
+        if not isinstance(phase, str) or phase not in Phase.__members__:
+            raise PositionError(f"position: phase is {phase!r}; allowed: {[*Phase.__members__]}")
+        return cls(**{**fields, "phase": Phase[phase]})
+
 
 def read_position(array: np.ndarray, board: Board) -> Position:
     """The position in a GAME record (shape (1,))."""
@@ -101,7 +145,6 @@ def read_position(array: np.ndarray, board: Board) -> Position:
     def by_seat(field: str) -> list[int]:
         return state[field][: len(seats)].tolist()
 
-    deliveries, stones = by_seat("deliveries"), by_seat("stones")
     begun = [head != NOWHERE for head in by_seat("head")]
     ends = list(zip(by_seat("head"), by_seat("tail"), strict=True))
     arrivals = list(zip(by_seat("head_street"), by_seat("tail_street"), strict=True))
@@ -110,8 +153,6 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         for site in _members(state["type_sites"][kind]):
             buildings[site] = kind
     driving = state["phase"] in (PICK_UP, SET_DOWN)
-    places = np.empty((1, len(seats)), np.int64)
-    kernels.rankings(array, places)
     return Position(
         num_players=len(seats),
         phase=Phase(state["phase"]),
@@ -119,14 +160,12 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         current_player=-1 if state["phase"] == OVER else int(state["seat"]),
         first_player=int(state["first"]),
         ending=ENDINGS[state["ending"]],
-        ranking=places[0].tolist(),
         delivery_order=by_seat("delivery_order"),
         action_markers=by_seat("markers"),
         line_markers=[None if left == NO_LIMIT else left for left in by_seat("line_markers")],
         buses=by_seat("buses"),
-        deliveries=deliveries,
-        time_stones=stones,
-        points=[d - s for d, s in zip(deliveries, stones, strict=True)],
+        deliveries=by_seat("deliveries"),
+        time_stones=by_seat("stones"),
         streets=[_members(state["line"][s][0]) + _members(state["line"][s][1], 64) for s in seats],
         line_ends=[list(ends[s]) if begun[s] else [] for s in seats],
         arrivals=[list(arrivals[s]) if begun[s] else [] for s in seats],

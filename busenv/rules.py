@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from busenv.core.state import MAX_PLAYERS, MAX_SPACES, MAX_SPLIT, NO_LIMIT, RULES
+from busenv.core.state import (
+    ACT_BUSES,
+    ACT_CLOCK,
+    ACT_START,
+    MAX_PLAYERS,
+    MAX_SPACES,
+    MAX_SPLIT,
+    NO_LIMIT,
+    RULES,
+)
+from busenv.errors import did_you_mean
 
 SHARING = ("final_segment", "line_end")
 
@@ -63,6 +75,14 @@ class Rules:
         """The edition that these rules are, or "custom"."""
         return next((name for name, rules in EDITIONS.items() if rules == self), "custom")
 
+    def stones_for(self, num_players: int) -> int:
+        """How many time stones lie on the clock at the start (R1)."""
+        return self.time_stones[0 if num_players == 3 else 1]
+
+    def spaces_of(self, action: int) -> int:
+        """How many spaces an action (`busenv.actions.Action`) has (R5)."""
+        return 1 if action in (ACT_BUSES, ACT_CLOCK, ACT_START) else self.spaces
+
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain JSON values."""
         return {
@@ -77,10 +97,7 @@ class Rules:
         if not isinstance(fields, dict) or set(fields) != names:
             wrong = sorted(names ^ set(fields)) if isinstance(fields, dict) else fields
             raise ValueError(f"rules with missing or unknown fields: {wrong}")
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
-        }
-        return cls(**values)
+        return cls(**_plain(fields))
 
     def record(self, num_players: int) -> np.ndarray:
         """The rules for a number of players as the core wants them: shape (1,), dtype RULES."""
@@ -89,12 +106,19 @@ class Rules:
         record["action_markers"] = self.action_markers
         record["bus_limit"] = self.bus_limit
         record["spaces"] = self.spaces
-        record["time_stones"] = self.time_stones[0 if num_players == 3 else 1]
+        record["time_stones"] = self.stones_for(num_players)
         record["passengers"] = self.passengers
         record["start_passengers"] = self.start_passengers
         record["final_segment"] = self.line_sharing == "final_segment"
         record["players"] = num_players
         return record
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields as JSON has them with tuples for lists."""
+    return {
+        key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
+    }
 
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:
@@ -119,13 +143,56 @@ EDITIONS: dict[str, Rules] = {
 }
 
 
-def as_rules(rules: str | Rules) -> Rules:
-    """The rules of an edition given by name, or the rules themselves."""
+def as_rules(rules: str | Path | Rules) -> Rules:
+    """The rules of an edition given by name, or of a JSON file by path, or the rules themselves.
+
+    ValueError names what is allowed, or what is wrong in the file (`load_rules`).
+    """
     if isinstance(rules, Rules):
         return rules
-    if not isinstance(rules, str) or rules not in EDITIONS:
-        raise ValueError(f"unknown rules {rules!r}; allowed: a Rules value or one of {[*EDITIONS]}")
-    return EDITIONS[rules]
+    if isinstance(rules, str) and rules in EDITIONS:
+        return EDITIONS[rules]
+    if isinstance(rules, (str, Path)) and Path(rules).is_file():
+        return load_rules(rules)
+    raise ValueError(
+        f"unknown rules {rules!r}; allowed: a Rules "
+        f"value, the path of a JSON file, or one of {[*EDITIONS]}{did_you_mean(rules, EDITIONS)}"
+    )
+
+
+def load_rules(path: str | Path) -> Rules:
+    """Rules from a JSON file: an object with the fields of `Rules` that are to be changed.
+
+    What it leaves out is as in the edition that its key "edition" names, capstone-2024 by default:
+
+        {"edition": "splotter-1999", "bus_limit": 5, "time_stones": [3, 4]}
+
+    Raises ValueError, naming the file and the field that is wrong; OSError when there is no such
+    file.
+    """
+    try:
+        changes = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not JSON text: {error}") from error
+    if not isinstance(changes, dict):
+        raise ValueError(f"{path}: rules are a JSON object, not {type(changes).__name__}")
+    edition = changes.pop("edition", "capstone-2024")
+    if not isinstance(edition, str) or edition not in EDITIONS:
+        raise ValueError(
+            f"{path}: edition is {edition!r}; allowed: {[*EDITIONS]}"
+            f"{did_you_mean(edition, EDITIONS)}"
+        )
+    names = [field.name for field in dataclasses.fields(Rules)]
+    for key in changes:
+        if key not in names:
+            raise ValueError(
+                f"{path}: rules have no field {key!r}; allowed: edition, {', '.join(names)}"
+                f"{did_you_mean(key, names)}"
+            )
+    try:
+        return dataclasses.replace(EDITIONS[edition], **_plain(changes))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def check_players(num_players: int) -> int:

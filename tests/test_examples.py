@@ -6,8 +6,7 @@ import dataclasses
 
 import pytest
 
-from busenv import EDITIONS, Phase
-from busenv.actions import build
+from busenv import EDITIONS, Phase, encode
 from busenv.board import make_board
 from tests.support.table import (
     BUILDINGS,
@@ -151,7 +150,7 @@ def example_table(blue_buses: int) -> Table:
     for to_a in (2, 0, 0):
         table.take(to_a)
     for site in (6, 7, 8):
-        table.game.step(build(table.board, site, OFFICE))
+        table.game.step(encode(table.board, "build", site, OFFICE))
     return table
 
 

@@ -1,28 +1,18 @@
-"""The face of a game: names, errors, copies, bytes, records."""
+"""The face of a game: names, errors, copies, taking back, looking and drawing."""
 
 from __future__ import annotations
 
 import copy
-import dataclasses
-import json
 import pickle
 import random
-from pathlib import Path
+import sys
 
 import numpy as np
 import pytest
 
 import busenv
-from busenv import EDITIONS, Game, IllegalActionError, Phase, RecordError, Rules
-from busenv.files import write_whole
-
-
-def played(seed: int = 5, plies: int = 10_000, **setup: object) -> Game:
-    rng = random.Random(seed)
-    game = Game(seed=seed, **setup)  # type: ignore[arg-type]
-    while not game.is_over and len(game.history) < plies:
-        game.step(rng.choice(game.legal_actions()))
-    return game
+from busenv import EDITIONS, Game, IllegalActionError, ObservationLayout, Phase, observe
+from tests.support.play import played
 
 
 def test_names_of_the_contract() -> None:
@@ -51,35 +41,6 @@ def test_results_are_plain_lists_of_ints() -> None:
     assert type(game.current_player) is int
     assert type(game.round) is int
     assert type(game.is_over) is bool
-
-
-@pytest.mark.parametrize(
-    ("action", "words"),
-    [
-        (0, "place marker on Line Expansion"),
-        (5, "place marker on Vrrooomm!"),
-        (7, "pass"),
-        (8 + 3 * 0 + 2, "erect pub at intersection 9, zone 1"),
-        (8 + 3 * 46 + 1, "erect office at intersection 35, zone 4"),
-        (149 + 2 * 33 + 0, "grow line 14→20"),
-        (149 + 2 * 33 + 1, "grow line 20→14"),
-        (289 + 3, "passengers: 3 to the station at 10, the rest to 25"),
-        (301, "let time advance"),
-        (302, "stop time"),
-        (303 + 35, "pick up a passenger at intersection 35"),
-        (339, "set the passenger down at intersection 0"),
-        (374, "set the passenger down at intersection 35"),
-    ],
-)
-def test_describe(action: int, words: str) -> None:
-    assert Game().describe(action) == words
-
-
-def test_every_action_has_its_own_words() -> None:
-    game = Game()
-    words = [game.describe(action) for action in range(375)]
-    # Sites of one intersection and zone read alike: 14, 15, 20 and 21 have two each in zone 1.
-    assert len(set(words)) == 375 - 3 * 4
 
 
 @pytest.mark.parametrize("action", [375, -1, 10**30, -(10**30), 7, 289, 374])
@@ -120,7 +81,7 @@ def test_numpy_actions_are_actions_and_others_are_not() -> None:
         ({"first_player": 1.0}, "first_player is 1.0"),
         ({"rules": "capstone"}, "unknown rules 'capstone'; allowed.*capstone-2024"),
         ({"rules": None}, "unknown rules None"),
-        ({"first_player": 4}, "first_player is 4; allowed: a seat 0 to 3"),
+        ({"first_player": 4}, "first_player is 4; allowed: 0 to 3"),
         ({"first_player": -1}, "first_player"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 1.5}, "seed is 1.5"),
@@ -135,38 +96,6 @@ def test_wrong_setup_is_refused(wrong: dict, message: str) -> None:
 def test_unknown_board_is_refused() -> None:
     with pytest.raises(FileNotFoundError, match=r"no board 'town'.*city"):
         Game(board="town")
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("action_markers", 0),
-        ("action_markers", 256),
-        ("action_markers", 2.0),
-        ("line_markers", (25,) * 4),
-        ("line_markers", (1,) * 5),
-        ("line_markers", 25),
-        ("bus_limit", 0),
-        ("spaces", 9),
-        ("time_stones", (4,)),
-        ("time_stones", (0, 5)),
-        ("passengers", 16),
-        ("passengers", True),
-        ("start_passengers", 16),
-        ("line_sharing", "never"),
-    ],
-)
-def test_wrong_rules_are_refused(field: str, value: object) -> None:
-    with pytest.raises(ValueError, match=rf"Rules\.{field}.*allowed"):
-        dataclasses.replace(EDITIONS["capstone-2024"], **{field: value})  # type: ignore[arg-type]
-
-
-def test_rules_are_frozen_and_named() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Rules().spaces = 7  # type: ignore[misc]
-    assert Rules().name == "capstone-2024"
-    assert Rules(spaces=7).name == "custom"
-    assert Rules.from_dict(Rules(line_markers=None).to_dict()) == Rules(line_markers=None)
 
 
 def test_clone_is_independent() -> None:
@@ -202,109 +131,6 @@ def test_repr_reads_well() -> None:
     assert "over (markers), winner seat" in repr(played())
 
 
-@pytest.mark.parametrize("plies", [0, 1, 33, 10_000])
-@pytest.mark.parametrize("rules", [*EDITIONS, Rules(spaces=3, line_markers=None, bus_limit=9)])
-def test_bytes_and_records_round_trip(plies: int, rules: str | Rules, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    game = played(seed=plies, plies=plies, rules=rules, num_players=3)
-    game.save(tmp_path / "game.json")
-    for twin in (Game.from_bytes(game.to_bytes()), Game.load(tmp_path / "game.json")):
-        assert twin.position() == game.position()
-        assert twin.history == game.history
-        assert (twin.rules, twin.seed, twin.first_player) == (
-            game.rules,
-            game.seed,
-            game.first_player,
-        )
-        assert twin.to_bytes() == game.to_bytes()
-        assert twin.legal_actions() == game.legal_actions()
-
-
-def test_bytes_that_are_off_are_refused() -> None:
-    data = played(plies=50).to_bytes()
-    for position in range(len(data)):
-        damaged = data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
-        with pytest.raises(RecordError):
-            Game.from_bytes(damaged)
-    for length in range(len(data)):
-        with pytest.raises(RecordError):
-            Game.from_bytes(data[:length])
-    with pytest.raises(RecordError, match="version 2; this busenv reads 1"):
-        Game.from_bytes(data.replace(b"BUSENV\0\1", b"BUSENV\0\2", 1))
-
-
-def other_board(tmp_path) -> str:  # type: ignore[no-untyped-def]
-    data = json.loads((busenv.board.BOARDS / "city.json").read_text())
-    data["streets"].pop()
-    data["name"] = "smaller city"
-    path = tmp_path / "smaller.json"
-    path.write_text(json.dumps(data))
-    return str(path)
-
-
-def test_another_board_is_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    path = other_board(tmp_path)
-    game = played(board=path)
-    with pytest.raises(RecordError, match=r"played on board 'smaller city'.*not on 'city'"):
-        Game.from_bytes(game.to_bytes())
-    with pytest.raises(RecordError, match="not on 'smaller city'"):
-        Game.from_bytes(played().to_bytes(), board=path)
-    assert Game.from_bytes(game.to_bytes(), board=path).points == game.points
-
-
-def test_records_are_small_readable_json(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    game = played()
-    game.save(tmp_path / "game.json")
-    data = json.loads((tmp_path / "game.json").read_text())
-    assert data["format"] == "busenv-game"
-    assert data["version"] == 1
-    assert data["actions"] == game.history
-    assert data["result"]["ranking"] == game.ranking()
-    assert data["result"]["points"] == game.points
-    assert (tmp_path / "game.json").stat().st_size < 4000
-    assert played(plies=9).record().result is None
-    assert [path.name for path in tmp_path.iterdir()] == ["game.json"]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda d: d["actions"].__setitem__(21, 374), r"ply 21: action 374.*illegal.*phase"),
-        (lambda d: d["actions"].append(0), r"ply \d+: action 0.*OVER"),
-        (lambda d: d["actions"].__setitem__(3, "8"), r"actions\[3\]"),
-        (lambda d: d["actions"].__setitem__(3, 70_000), r"actions\[3\]"),
-        (lambda d: d["result"].__setitem__("points", [9, 9, 9, 9]), "the result is"),
-        (lambda d: d.__setitem__("result", None), "the result is"),
-        (lambda d: d.__setitem__("version", 2), "version 2"),
-        (lambda d: d.__setitem__("format", "chess"), "not a game record"),
-        (lambda d: d.__setitem__("players", 6), "num_players is 6"),
-        (lambda d: d.__setitem__("first_player", 4), "first_player is 4"),
-        (lambda d: d.__setitem__("seed", -4), "seed is -4"),
-        (lambda d: d.__setitem__("actions", {}), "must be a list"),
-        (lambda d: d.__setitem__("board", "city"), "board is 'city'"),
-        (lambda d: d["rules"].pop("spaces"), "spaces"),
-        (lambda d: d["rules"].__setitem__("spaces", 99), "spaces is 99"),
-        (lambda d: d.pop("seed"), "seed"),
-        (lambda d: d.__setitem__("note", 1), "note"),
-    ],
-)
-def test_a_wrong_record_is_refused(change, message: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    data = played().record().to_dict()
-    data = json.loads(json.dumps(data))
-    change(data)
-    path = tmp_path / "game.json"
-    path.write_text(json.dumps(data))
-    with pytest.raises(RecordError, match=message):
-        Game.load(path)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", "null", "3", "[" * 100_000])
-def test_text_that_is_no_record_is_refused(text: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    path = tmp_path / "game.json"
-    path.write_text(text)
-    with pytest.raises(RecordError, match="not a game record"):
-        Game.load(path)
-
-
 @pytest.mark.parametrize("wrong", [{"games": -1}, {"num_players": 6}, {"rules": "x"}, {"seed": -1}])
 def test_wrong_playouts_are_refused(wrong: dict) -> None:
     with pytest.raises(ValueError, match="allowed"):
@@ -316,13 +142,87 @@ def test_no_playouts() -> None:
     assert (result.games, result.decisions, result.rounds) == (0, 0, 0)
 
 
-def test_files_keep_their_mode_and_their_link(tmp_path: Path) -> None:
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("old")
-    target.chmod(0o600)
-    link.symlink_to(target)
-    write_whole(link, "new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
-    assert target.stat().st_mode & 0o777 == 0o600
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
+def test_undo_takes_back_every_decision_to_the_byte() -> None:
+    for players, rules in ((3, "capstone-2024"), (5, "condensed")):
+        game = Game(players, rules, seed=3)
+        rng, seen = random.Random(3), []
+        while not game.is_over:
+            action = rng.choice(game.legal_actions())
+            seen.append((game.arrays()[0].tobytes(), game.history, game.last_decision, action))
+            game.step(action)
+        for state, history, decision, action in reversed(seen):
+            assert game.undo() == action
+            assert game.arrays()[0].tobytes() == state
+            assert (game.history, game.last_decision) == (history, decision)
+        with pytest.raises(ValueError, match="nothing to undo"):
+            game.undo()
+        assert game.history == []
+
+
+def test_undo_gives_the_action_back_and_leaves_clones_alone() -> None:
+    game = played(plies=40)
+    state, twin = game.arrays()[0], game.clone()
+    action = game.undo()
+    assert (action, game.history) == (twin.history[-1], twin.history[:-1])
+    assert game.arrays()[0] is state
+    assert len(twin.history) == 40
+    game.step(action)
+    assert game.position() == twin.position()
+
+
+def test_last_decision_is_of_the_seat_that_took_it() -> None:
+    game, rng = Game(5, seed=2), random.Random(2)
+    assert game.last_decision is None
+    while not game.is_over:
+        decision = game.current_player, rng.choice(game.legal_actions())
+        game.step(decision[1])
+        assert game.last_decision == decision
+
+
+def test_a_game_is_looked_at_from_each_seat() -> None:
+    game = played(plies=50)
+    layout = ObservationLayout(game.board)
+    for seat in (None, *range(4)):
+        row = game.observe(seat)
+        assert row.shape == (layout.size,)
+        assert np.array_equal(row, observe(game, seat))
+    assert layout.part(game.observe(2), "players.buses")[0, 0] == game.position().buses[2]
+    with pytest.raises(ValueError, match="seat is 4; allowed: 0 to 3"):
+        game.observe(4)
+
+
+def test_a_game_draws_itself(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    game = played(plies=50)
+    seat, action = game.last_decision or (-1, -1)
+    assert game.svg().startswith("<svg")
+    assert f"Last: seat {seat}, {game.describe(action)}"[:20] in game.svg()
+    assert game._repr_svg_() == game.svg()
+    assert game.text().startswith("Bus, 4 players, capstone-2024, city: Round")
+    png = game.png(tmp_path / "game.png")
+    assert png.startswith(b"\x89PNG")
+    assert (tmp_path / "game.png").read_bytes() == png == game.png()
+
+
+def test_a_picture_without_the_extra_says_what_to_install(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "busenv\[render\]"'):
+        Game(3).png(tmp_path / "game.png")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_agents_are_made_by_their_specs() -> None:
+    game = Game(3, seed=1)
+    agent = busenv.make_agent("greedy", seed=4)
+    assert agent.act(game) in game.legal_actions()
+    assert busenv.make_agent("random").act(game) == busenv.make_agent("random", 0).act(game)
+    with pytest.raises(ValueError, match="nobody"):
+        busenv.make_agent("nobody")
+
+
+def test_what_people_need_is_exported() -> None:
+    names = "Batch Move ObservationLayout PositionError RecordError encode make_agent observe"
+    assert {*names.split()} <= {*busenv.__all__}
+    assert all(hasattr(busenv, name) for name in busenv.__all__)
+    assert busenv.errors.AgentError is busenv.AgentError
+    assert issubclass(busenv.RecordError, ValueError)
+    assert "win" in busenv.REWARDS

@@ -19,7 +19,7 @@ from busenv.render.panels import LEFT_WORDS, RESOLVED_IN, space_middle
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS
 from busenv.render.places import lay_out
 from busenv.render.raster import Window, draw_pixels
-from busenv.render.svg import draw_parts, draw_svg, last_mover
+from busenv.render.svg import draw_parts
 from tests.support.play import played
 from tests.support.worlds import random_board, random_rules
 
@@ -32,9 +32,13 @@ def at(game: Game, ply: int) -> Game:
     return now
 
 
+def parts_of(game: Game) -> dict[str, str]:
+    return draw_parts(game.board, game.position(), game.rules, game.last_decision)
+
+
 def check_map(game: Game) -> None:
     """Lines, ends, buildings and passengers are drawn as they lie."""
-    table, parts = game.position(), draw_parts(game, last_mover(game))
+    table, parts = game.position(), parts_of(game)
     for street in range(len(game.board.streets)):
         drawn = parts[f"street-{street}"]
         for seat, colour in enumerate(SEAT_COLOURS[: game.num_players]):
@@ -60,8 +64,8 @@ def test_the_drawing_shows_what_lies_on_the_table(players: int) -> None:
     for ply in range(0, len(game.history) + 1, 7):
         now = at(game, ply)
         check_map(now)
-        ElementTree.fromstring(draw_svg(now))
-    table, parts = game.position(), draw_parts(game, 0)
+        ElementTree.fromstring(now.svg())
+    table, parts = game.position(), parts_of(game)
     for seat in range(players):
         words = re.findall(r">([^<]*)</text>", parts[f"player-{seat}"])
         for value in (table.points[seat], table.buses[seat], table.action_markers[seat]):
@@ -79,7 +83,7 @@ def test_any_board_and_rules_can_be_drawn() -> None:
         while not game.is_over:
             game.step(rng.choice(game.legal_actions()))
         check_map(game)
-        ElementTree.fromstring(draw_svg(game))
+        ElementTree.fromstring(game.svg())
 
 
 def test_nothing_on_the_city_stands_on_something_else() -> None:
@@ -100,28 +104,28 @@ def test_intersections_on_one_spot_are_drawn_apart() -> None:
 
 def test_the_headline_tells_turn_and_last_action() -> None:
     game = Game(3, seed=1)
-    assert draw_parts(game, last_mover(game))["last"] == ""
+    assert parts_of(game)["last"] == ""
     mover = game.current_player
     game.step(game.legal_actions()[0])
-    parts = draw_parts(game, last_mover(game))
+    parts = parts_of(game)
     assert f"Last: seat {mover}, erect house" in parts["headline"]
     assert f"seat {game.current_player} to move" in parts["headline"]
     assert "glow" in parts["last"]
     over = played(3, seed=2)
-    assert f"seat {over.ranking().index(0)} wins" in draw_svg(over)
-    assert over._repr_svg_() == draw_svg(over)
+    assert f"seat {over.ranking().index(0)} wins" in over.svg()
+    assert over._repr_svg_() == over.svg()
 
 
 def test_the_marker_being_resolved_is_ringed_and_what_is_left_is_told() -> None:
     game, seen = played(5, seed=3), set()
     now = at(game, 0)
     for action in game.history:
-        table, parts = now.position(), draw_parts(now, -1)
+        table, parts = now.position(), parts_of(now)
         rings = [name for name, part in parts.items() if 'class="acting"' in part]
         if table.resolving >= 0:
             row = RESOLVED_IN[now.phase]
             assert table.spaces[row][table.resolving] == now.current_player
-            x, y = space_middle(now, row, table.resolving)
+            x, y = space_middle(now.rules, row, table.resolving)
             assert rings == [f"action-{row}"]
             assert f'<circle cx="{x}" cy="{y}" r="13.5" class="acting"/>' in parts[rings[0]]
         else:
@@ -138,26 +142,26 @@ def test_every_kind_of_last_action_is_lit_up() -> None:
     game = played(4, seed=5)
     now = at(game, 0)
     for action in game.history:
-        seat, phase = now.current_player, now.phase
+        phase = now.phase
         now.step(action)
-        assert "glow" in draw_parts(now, seat)["last"]
+        assert "glow" in parts_of(now)["last"]
         kinds.add(phase)
     assert kinds == set(Phase) - {Phase.OVER}
 
 
 def test_pixels_have_one_size_and_change_with_the_game() -> None:
     game = played(3, seed=1)
-    end, start = draw_pixels(game), draw_pixels(at(game, 0))
+    end, start = draw_pixels(game.svg()), draw_pixels(at(game, 0).svg())
     assert end.shape == start.shape == (800, 1200, 3)
     assert end.dtype == np.uint8
     assert (end != start).any()
-    assert (end == draw_pixels(game)).all()
+    assert (end == draw_pixels(game.svg())).all()
 
 
 def test_the_window_shows_the_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    window, pixels = Window(), draw_pixels(Game(3, seed=1))
+    window, pixels = Window(), draw_pixels(Game(3, seed=1).svg())
     window.show(pixels)
     shown = pygame.surfarray.array3d(pygame.display.get_surface())
     assert (shown.transpose(1, 0, 2) == pixels).all()

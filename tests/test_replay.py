@@ -17,7 +17,7 @@ from busenv import Game
 from busenv.board import make_board
 from busenv.render.chart import WIDTH
 from busenv.render.replay import Estimate, replay_page
-from busenv.render.svg import draw_parts, last_mover
+from busenv.render.svg import draw_parts
 from tests.support.play import played
 from tests.support.worlds import random_board
 from tests.test_render import at
@@ -78,6 +78,10 @@ def reached(page: Page, ply: int) -> None:
     page.locator(f"#moves [aria-current][data-ply='{ply}']").wait_for(state="attached")
 
 
+def parts_of(game: Game) -> dict[str, str]:
+    return draw_parts(game.board, game.position(), game.rules, game.last_decision)
+
+
 def check_board(page: Page, game: Game) -> None:
     """The page's drawing is the drawing of the game."""
     script = """expected => Object.entries(expected).filter(([name, text]) => {
@@ -85,7 +89,7 @@ def check_board(page: Page, game: Game) -> None:
       group.innerHTML = text;
       return group.innerHTML !== document.querySelector(`[data-part="${name}"]`).innerHTML;
     }).map(([name]) => name)"""
-    assert page.evaluate(script, draw_parts(game, last_mover(game))) == []
+    assert page.evaluate(script, parts_of(game)) == []
 
 
 def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> None:

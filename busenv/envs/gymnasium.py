@@ -13,8 +13,9 @@ import gymnasium
 import numpy as np
 
 from busenv.board import Board, as_board
-from busenv.checks import IllegalActionError, check_whole
+from busenv.checks import check_whole
 from busenv.core.state import MAX_PLAYERS
+from busenv.errors import IllegalActionError
 from busenv.game import Game
 from busenv.observation import observe, spaces_of
 from busenv.opponents import Player, as_player

@@ -6,7 +6,6 @@ import numpy as np
 
 from busenv.game import Game
 from busenv.render.raster import Window, draw_pixels, load_pygame
-from busenv.render.text import draw_text
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
 FRAMES_A_SECOND = 4  # how fast a recording of an environment plays
@@ -31,12 +30,12 @@ class Renderer:
     def render(self, game: Game) -> str | np.ndarray | None:
         """What `render()` of an environment returns; "human" shows the window instead."""
         if self.mode == "ansi":
-            return draw_text(game)
+            return game.text()
         if self.mode == "rgb_array":
-            return draw_pixels(game)
+            return draw_pixels(game.svg())
         if self.mode == "human":
             self._window = self._window or Window()
-            self._window.show(draw_pixels(game))
+            self._window.show(draw_pixels(game.svg()))
         return None
 
     def close(self) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from busenv.actions import ACTION_WORDS, Action, Building, Phase
-from busenv.game import Game
+from busenv.actions import ACTION_WORDS, RESOLVED_IN, Action, Building, Phase
 from busenv.position import Position
 from busenv.render.city import free_site, intersection, people
 from busenv.render.pieces import (
@@ -21,6 +20,7 @@ from busenv.render.pieces import (
     text,
 )
 from busenv.render.places import Point
+from busenv.rules import Rules
 
 X, PANEL_WIDTH = 790, 400  # of the panels
 CLOCK_Y, ACTIONS_Y, PLAYERS_Y, LEGEND_Y = 64, 196, 452, 702
@@ -31,14 +31,6 @@ RIGHT_TO_LEFT = (
     Action.LINE_EXPANSION,
     Action.BUILDINGS,
 )  # actions whose space A is resolved last stand in that order
-RESOLVED_IN = {
-    Phase.LINE_EXPANSION: Action.LINE_EXPANSION,
-    Phase.PASSENGERS: Action.PASSENGERS,
-    Phase.BUILDINGS: Action.BUILDINGS,
-    Phase.CLOCK: Action.CLOCK,
-    Phase.PICK_UP: Action.VRROOOMM,
-    Phase.SET_DOWN: Action.VRROOOMM,
-}
 PHASE_WORDS = {
     Phase.SETUP_BUILDINGS: "Setup: first buildings",
     Phase.SETUP_FIRST_LINE: "Setup: first line markers",
@@ -70,23 +62,23 @@ COLUMNS = (
 )
 
 
-def headline(game: Game) -> str:
+def headline(table: Position) -> str:
     """Where the game stands and whose turn it is, in words."""
-    if game.is_over:
-        winner = game.ranking().index(0)
-        points, end = game.points[winner], ENDINGS[game.ending]
+    if table.phase == Phase.OVER:
+        winner = table.ranking.index(0)
+        points, end = table.points[winner], ENDINGS[table.ending]
         number = f"{points} point{'' if points == 1 else 's'}"
-        return f"Game over in round {game.round}, {end}: seat {winner} wins with {number}"
-    words = PHASE_WORDS.get(game.phase) or ACTION_WORDS[RESOLVED_IN[game.phase]]
-    if game.round:
-        words = f"Round {game.round}: {words}"
-    return f"{words}, seat {game.current_player} to move"
+        return f"Game over in round {table.round}, {end}: seat {winner} wins with {number}"
+    words = PHASE_WORDS.get(table.phase) or ACTION_WORDS[RESOLVED_IN[table.phase]]
+    if table.round:
+        words = f"Round {table.round}: {words}"
+    return f"{words}, seat {table.current_player} to move"
 
 
-def draw_headline(game: Game, last: str) -> str:
+def draw_headline(table: Position, last: str) -> str:
     """Title of the drawing: the headline, and the last action in words."""
-    seat = game.ranking().index(0) if game.is_over else game.current_player
-    return disc(seat, 30, 28, 14) + text(54, 29, headline(game), 20) + text(54, 50, last, 14)
+    seat = table.ranking.index(0) if table.phase == Phase.OVER else table.current_player
+    return disc(seat, 30, 28, 14) + text(54, 29, headline(table), 20) + text(54, 50, last, 14)
 
 
 def _panel(y: float, height: float) -> str:
@@ -142,48 +134,48 @@ def draw_most(table: Position) -> str:
     return text(X + 388, ACTIONS_Y + 20, f"most buses M = {max(table.buses)}", 13, "ink", "e")
 
 
-def draw_actions(game: Game, table: Position) -> list[str]:
+def draw_actions(table: Position, rules: Rules) -> list[str]:
     """By action, its spaces in the order in which they are resolved, with markers in them."""
-    return [_spaces(game, table, action) for action in range(len(ACTION_WORDS))]
+    return [_spaces(table, rules, action) for action in range(len(ACTION_WORDS))]
 
 
-def _spaces(game: Game, table: Position, action: int) -> str:
-    y, count = ACTIONS_Y + 28 + ROW * action, _count(game, action)
-    drawn = [_bar(y, ROW)] if action == RESOLVED_IN.get(game.phase) else []
+def _spaces(table: Position, rules: Rules, action: int) -> str:
+    y, count = ACTIONS_Y + 28 + ROW * action, _count(rules, action)
+    drawn = [_bar(y, ROW)] if action == RESOLVED_IN.get(table.phase) else []
     drawn.append(text(X + 12, y + 20, ACTION_WORDS[action]))
     for space in range(count):
-        x, middle = space_middle(game, action, space)
+        x, middle = space_middle(rules, action, space)
         if space < len(table.spaces[action]):
             drawn.append(disc(table.spaces[action][space], x, middle, 12))
         else:
             letter = "ABCDEFGH"[space] if count > 1 else ""
             drawn.append(f'<circle cx="{x}" cy="{middle}" r="12" class="space"/>')
             drawn.append(text(x, middle + 4.5, letter, 12, "faint", "m"))
-    if action == RESOLVED_IN.get(game.phase):
-        x, middle = space_middle(game, action, table.resolving)
+    if action == RESOLVED_IN.get(table.phase):
+        x, middle = space_middle(rules, action, table.resolving)
         drawn.append(f'<circle cx="{x}" cy="{middle}" r="13.5" class="acting"/>')
     return "".join(drawn)
 
 
-def _count(game: Game, action: int) -> int:
+def _count(rules: Rules, action: int) -> int:
     """Number of an action's spaces."""
-    return 1 if action in ONE_SPACE else game.rules.spaces
+    return 1 if action in ONE_SPACE else rules.spaces
 
 
-def space_middle(game: Game, action: int, space: int) -> Point:
+def space_middle(rules: Rules, action: int, space: int) -> Point:
     """Middle of a space on the action board."""
-    place = _count(game, action) - 1 - space if action in RIGHT_TO_LEFT else space
+    place = _count(rules, action) - 1 - space if action in RIGHT_TO_LEFT else space
     return X + 152 + SPACE * place, ACTIONS_Y + 28 + ROW * (action + 0.5)
 
 
-def draw_players(game: Game, table: Position) -> list[str]:
+def draw_players(table: Position) -> list[str]:
     """By seat a row with points, deliveries, stones, buses and markers."""
-    return [_player(game, table, seat) for seat in range(game.num_players)]
+    return [_player(table, seat) for seat in range(table.num_players)]
 
 
-def _player(game: Game, table: Position, seat: int) -> str:
+def _player(table: Position, seat: int) -> str:
     y = PLAYERS_Y + 28 + PLAYER_ROW * seat
-    drawn = [_bar(y, PLAYER_ROW)] if seat == game.current_player else []
+    drawn = [_bar(y, PLAYER_ROW)] if seat == table.current_player else []
     drawn.append(disc(seat, X + 22, y + 16, 12))
     drawn.append(strand(seat, f"M{X + 10} {y + 35}h70"))
     if seat == table.starting_player:
@@ -199,25 +191,25 @@ def _player(game: Game, table: Position, seat: int) -> str:
     )
     for (words, x), value in zip(COLUMNS, values, strict=True):
         drawn.append(text(X + x, y + 23, value, 20 if words == "points" else 16, "ink", "m"))
-    drawn.append(text(X + 90, y + 37, _note(game, table, seat), 11))
-    if game.phase == Phase.SET_DOWN and seat == game.current_player:
+    drawn.append(text(X + 90, y + 37, _note(table, seat), 11))
+    if table.phase == Phase.SET_DOWN and seat == table.current_player:
         drawn.append(put(PAWN, X + 286, y + 17, 0.9))
     return "".join(drawn)
 
 
-def _note(game: Game, table: Position, seat: int) -> str:
+def _note(table: Position, seat: int) -> str:
     """What else is to be said of a player, in a few words."""
-    if game.is_over:
-        place = game.ranking()[seat]
+    if table.phase == Phase.OVER:
+        place = table.ranking[seat]
         return "the winner" if place == 0 else f"place {place + 1}"
-    if seat != game.current_player:
-        done = game.phase == Phase.SELECT_ACTIONS and seat not in table.choosing
+    if seat != table.current_player:
+        done = table.phase == Phase.SELECT_ACTIONS and seat not in table.choosing
         return "done choosing this round" if done else ""
-    if game.phase not in LEFT_WORDS:
+    if table.phase not in LEFT_WORDS:
         return "to move"
-    left = min(table.power, table.supply) if game.phase == Phase.PASSENGERS else table.power
-    words = f"to move: {left} {LEFT_WORDS[game.phase][left != 1]} to go"
-    return words + (", a passenger on board" if game.phase == Phase.SET_DOWN else "")
+    left = min(table.power, table.supply) if table.phase == Phase.PASSENGERS else table.power
+    words = f"to move: {left} {LEFT_WORDS[table.phase][left != 1]} to go"
+    return words + (", a passenger on board" if table.phase == Phase.SET_DOWN else "")
 
 
 def ring_player(seat: int) -> str:

@@ -96,9 +96,9 @@ def _view(game: Game, seat: int, words: str) -> dict[str, Any]:
         "seat": seat,
         "words": words,
         "round": game.round,
-        "headline": headline(game),
+        "headline": headline(game.position()),
         "points": game.points,
-        "parts": draw_parts(game, seat),
+        "parts": draw_parts(game.board, game.position(), game.rules, game.last_decision),
     }
 
 
@@ -143,7 +143,7 @@ def _seat_styles() -> str:
 def _result(game: Game) -> str:
     """The final table, best place first; or a word that the game goes on."""
     if not game.is_over:
-        return f"<p>The game is not over: {escape(headline(game))}.</p>"
+        return f"<p>The game is not over: {escape(headline(game.position()))}.</p>"
     places = game.ranking()
     rows = "".join(
         f"<tr><td>{places[seat] + 1}</td><td>{_seat(seat)}</td><td>{game.points[seat]}</td>"

@@ -6,13 +6,13 @@ each state of a part only once.
 
 from __future__ import annotations
 
-import dataclasses
-
 from busenv.actions import decode, describe_action
-from busenv.game import Game
+from busenv.board import Board
+from busenv.position import Position
 from busenv.render import city, panels
 from busenv.render.pieces import STYLE
 from busenv.render.places import HEIGHT, WIDTH, lay_out, rim
+from busenv.rules import Rules
 
 HEAD = (
     f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" class="bus" '
@@ -20,9 +20,14 @@ HEAD = (
 )
 
 
-def draw_svg(game: Game) -> str:
-    """A game's position as SVG text, 1200 x 800 units, with its last action lit up."""
-    return join_parts(draw_parts(game, last_mover(game)))
+def draw_svg(
+    board: Board, position: Position, rules: Rules, last: tuple[int, int] | None = None
+) -> str:
+    """A position as SVG text, 1200 x 800 units, with the last decision lit up.
+
+    last: the seat that took it, and the action id; None when there is none.
+    """
+    return join_parts(draw_parts(board, position, rules, last))
 
 
 def join_parts(parts: dict[str, str]) -> str:
@@ -31,20 +36,11 @@ def join_parts(parts: dict[str, str]) -> str:
     return f"{HEAD}<style>{STYLE}</style>{groups}</svg>"
 
 
-def last_mover(game: Game) -> int:
-    """Seat that took the last action; -1 before the first."""
-    if not game.history:
-        return -1
-    earlier = dataclasses.replace(game.record(), actions=tuple(game.history[:-1]), result=None)
-    return Game.from_record(earlier, game.board).current_player
-
-
-def draw_parts(game: Game, mover: int) -> dict[str, str]:
-    """The parts of the drawing by name, in the order in which they are painted.
-
-    mover: the seat that took the last action, -1 when there is none.
-    """
-    board, table = game.board, game.position()
+def draw_parts(
+    board: Board, position: Position, rules: Rules, last: tuple[int, int] | None
+) -> dict[str, str]:
+    """The parts of the drawing by name, in the order in which they are painted; else as above."""
+    table = position
     parts = {"ground": f'<rect width="{WIDTH}" height="{HEIGHT}" class="paper"/>'}
     parts["ground"] += city.draw_ground(board)
     parts |= _numbered("street", city.draw_streets(board, table))
@@ -54,10 +50,10 @@ def draw_parts(game: Game, mover: int) -> dict[str, str]:
     parts["frames"] = panels.draw_frames()
     parts["clock"] = panels.draw_clock(table)
     parts["most"] = panels.draw_most(table)
-    parts |= _numbered("action", panels.draw_actions(game, table))
-    parts |= _numbered("player", panels.draw_players(game, table))
-    parts["headline"] = panels.draw_headline(game, _last_words(game, mover))
-    parts["last"] = _ring(game, mover) if mover >= 0 else ""
+    parts |= _numbered("action", panels.draw_actions(table, rules))
+    parts |= _numbered("player", panels.draw_players(table))
+    parts["headline"] = panels.draw_headline(table, _last_words(board, last))
+    parts["last"] = _ring(board, position, rules, last) if last else ""
     return parts
 
 
@@ -65,20 +61,20 @@ def _numbered(name: str, drawn: list[str]) -> dict[str, str]:
     return {f"{name}-{i}": part for i, part in enumerate(drawn)}
 
 
-def _last_words(game: Game, mover: int) -> str:
-    if mover < 0:
+def _last_words(board: Board, last: tuple[int, int] | None) -> str:
+    if last is None:
         return "Nobody has moved yet"
-    words = describe_action(game.board, game.history[-1])
-    return f"Last: seat {mover}, {words.replace('→', ' to ')}"  # not every font has arrows
+    words = describe_action(board, last[1])
+    return f"Last: seat {last[0]}, {words.replace('→', ' to ')}"  # not every font has arrows
 
 
-def _ring(game: Game, mover: int) -> str:
+def _ring(board: Board, position: Position, rules: Rules, last: tuple[int, int]) -> str:
     """Light up what the last action was about."""
-    board = game.board
-    kind, subject, _ = decode(board, game.history[-1])
+    mover = last[0]
+    kind, subject, _ = decode(board, last[1])
     where = lay_out(board)
-    if kind == "place" and (seats := game.position().spaces[subject]):
-        return city.ring_point(panels.space_middle(game, subject, len(seats) - 1), 14)
+    if kind == "place" and (seats := position.spaces[subject]):
+        return city.ring_point(panels.space_middle(rules, subject, len(seats) - 1), 14)
     if kind in ("pass", "place"):  # a marker may be off the board again: the round is over
         return panels.ring_player(mover)
     if kind == "build":

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from busenv.actions import ACTION_WORDS, Building
-from busenv.game import Game
+from busenv.board import Board
+from busenv.position import Position
+from busenv.render.panels import headline
+from busenv.rules import Rules
 
 
-def draw_text(game: Game) -> str:
+def draw_text(board: Board, position: Position, rules: Rules) -> str:
     """The table in words: where the game stands, each player, each intersection in use."""
-    table, board = game.position(), game.board
+    table = position
     clock = Building(table.clock).name.lower()
     lines = [
-        repr(game),
+        f"Bus, {table.num_players} players, {rules.name}, {board.name}: {headline(table)}",
         f"clock {clock}, {table.time_stones_left} stones on it, supply {table.supply} passengers",
     ]
-    for seat in range(game.num_players):
+    for seat in range(table.num_players):
         line_markers = "unlimited" if table.line_markers[seat] is None else table.line_markers[seat]
         streets = " ".join("{}-{}".format(*board.streets[s]) for s in table.streets[seat])
         lines.append(

@@ -10,7 +10,6 @@ from busenv.experiments.replays.words import load_played
 from busenv import Board, Game
 from busenv.files import write_whole
 from busenv.render.replay import Estimate, replay_page
-from busenv.render.svg import draw_svg
 
 
 def draw_record(path: str | Path, ply: int | None, out: Path, board: str | Board = "city") -> None:
@@ -19,7 +18,7 @@ def draw_record(path: str | Path, ply: int | None, out: Path, board: str | Board
     plies = len(game.history)
     if ply is not None and not 0 <= ply <= plies:
         raise ValueError(f"ply is {ply}; allowed: 0 to {plies}, the length of the game")
-    write_whole(out, draw_svg(_begin(game, game.history[:ply])))
+    write_whole(out, _begin(game, game.history[:ply]).svg())
 
 
 def write_replay(

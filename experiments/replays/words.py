@@ -11,7 +11,6 @@ from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import parse_games
 
 from busenv import Building, Game, Phase, Position, Record
-from busenv.render.text import draw_text
 
 STEPS = {
     Phase.SETUP_BUILDINGS: "First buildings",
@@ -101,7 +100,7 @@ def _plies(record: Record) -> Iterator[Ply]:
         words = [f"seat {game.current_player}: {game.describe(action)}"]
         game.step(action)
         words += [f"→ {event}" for event in _events(before, game.position())]
-        yield Ply(number, step, words, draw_text(game))
+        yield Ply(number, step, words, game.text())
 
 
 def _events(before: Position, after: Position) -> Iterator[str]:

@@ -1,12 +1,16 @@
 """Golden playthroughs: whole games as readable text, so that a change of rules shows as a diff.
 
+Each line ends with the ids of the legal actions and a digest of what the seat to decide sees.
 `python -m tests.support.golden` writes them anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 from pathlib import Path
+
+import numpy as np
 
 from busenv import Building, Game
 from tests.support.play import STYLES, choose
@@ -44,6 +48,18 @@ def state_lines(game: Game) -> list[str]:
     return lines
 
 
+def ranges(ids: list[int]) -> str:
+    """Ascending ids, those in a row as first-last."""
+    begins = [i for i in ids if i - 1 not in ids]
+    ends = [i for i in ids if i + 1 not in ids]
+    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(begins, ends, strict=True))
+
+
+def digest(observation: np.ndarray) -> str:
+    """Eight hex digits that tell observations apart."""
+    return hashlib.blake2b(observation, digest_size=4).hexdigest()
+
+
 def playthrough(players: int, rules: str, seed: int, style: int) -> str:
     """One game in words."""
     rng = random.Random(seed)
@@ -60,7 +76,7 @@ def playthrough(players: int, rules: str, seed: int, style: int) -> str:
         action = choose(rng, game.board, legal, STYLES[style], visited)
         lines.append(
             f"{len(game.history):4} seat {seat} {phase:17} {len(legal):3} legal: "
-            f"{action:3} {game.describe(action)}"
+            f"{action:3} {game.describe(action)}; {ranges(legal)}; {digest(game.observe())}"
         )
         game.step(action)
     lines += ["", f"Over: {game.ending}", *state_lines(game), f"  ranking {game.ranking()}", ""]

@@ -7,10 +7,11 @@ own: a weight for each kind of action.
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 
-from busenv import Board, Game, decode
+from busenv import Board, Game, Rules, decode
 from busenv.actions import Action
 
 # Weights by kind of action; 1 for what is not named. "join" weighs a street that leads back to an
@@ -55,9 +56,16 @@ def picks(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.where(masks, rng.random(masks.shape), -1).argmax(axis=1)
 
 
-def played(players: int, seed: int, rules: str = "capstone-2024") -> Game:
+def played(
+    num_players: int = 4,
+    seed: int = 5,
+    rules: str | Rules = "capstone-2024",
+    plies: int = 10_000,
+    **setup: Any,
+) -> Game:
+    """A game of uniformly random play, to its end or so far."""
     rng = random.Random(seed)
-    game = Game(players, rules, seed=seed)
-    while not game.is_over:
+    game = Game(num_players, rules, seed=seed, **setup)
+    while not game.is_over and len(game.history) < plies:
         game.step(rng.choice(game.legal_actions()))
     return game

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from busenv import Board, Game, Phase, Rules, decode, load_board
-from busenv.actions import Action, Building, build, grow
+from busenv import Board, Game, Phase, Rules, decode, encode, load_board
+from busenv.actions import Action, Building, grow
 
 LINES, BUSES, PASSENGERS, BUILDINGS, CLOCK, VROOM, START = Action
 HOUSE, OFFICE, PUB = Building
@@ -49,7 +49,7 @@ class Table:
         """Play the first buildings; offices on the lowest sites when none are given."""
         chosen = list(buildings or [(site, OFFICE) for site in range(2 * self.game.num_players)])
         for site, kind in chosen:
-            self.game.step(build(self.board, site, kind))
+            self.game.step(encode(self.board, "build", site, kind))
         return self
 
     def grow(self, origin: int, goal: int, first: bool = False) -> None:

@@ -1,0 +1,88 @@
+"""Action ids: their words, and there and back."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from busenv import Action, Building, Game, Move, decode, encode, load_board
+from busenv.actions import grow
+from busenv.board import make_board
+from tests.support.worlds import random_board
+
+CITY = load_board("city")
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (0, "place marker on Line Expansion"),
+        (5, "place marker on Vrrooomm!"),
+        (7, "pass"),
+        (8 + 3 * 0 + 2, "erect pub at intersection 9, zone 1"),
+        (8 + 3 * 46 + 1, "erect office at intersection 35, zone 4"),
+        (149 + 2 * 33 + 0, "grow line 14→20"),
+        (149 + 2 * 33 + 1, "grow line 20→14"),
+        (289 + 3, "passengers: 3 to the station at 10, the rest to 25"),
+        (301, "let time advance"),
+        (302, "stop time"),
+        (303 + 35, "pick up a passenger at intersection 35"),
+        (339, "set the passenger down at intersection 0"),
+        (374, "set the passenger down at intersection 35"),
+    ],
+)
+def test_describe(action: int, words: str) -> None:
+    assert Game().describe(action) == words
+
+
+def test_every_action_has_its_own_words() -> None:
+    game = Game()
+    words = [game.describe(action) for action in range(375)]
+    # Sites of one intersection and zone read alike: 14, 15, 20 and 21 have two each in zone 1.
+    assert len(set(words)) == 375 - 3 * 4
+
+
+def test_encode_is_the_inverse_of_decode() -> None:
+    for board in (CITY, *(make_board(random_board(random.Random(seed))) for seed in range(20))):
+        moves = [decode(board, action) for action in range(board.num_actions)]
+        assert [encode(board, move) for move in moves] == [*range(board.num_actions)]
+        assert [encode(board, *move) for move in moves] == [*range(board.num_actions)]
+        assert len({*moves}) == len(moves)
+
+
+def test_encode_takes_words_and_numbers() -> None:
+    assert encode(CITY, "place", Action.VRROOOMM) == 5
+    assert encode(CITY, "pass") == encode(CITY, Move("pass")) == 7
+    assert encode(CITY, "build", np.int64(2), Building.PUB) == 16
+    assert encode(CITY, "grow", 33, 1) == grow(CITY, 20, 14) == 216
+    assert type(encode(CITY, "clock", np.int64(1))) is int
+    with pytest.raises(ValueError, match="no street joins intersections 0 and 35"):
+        grow(CITY, 0, 35)
+
+
+@pytest.mark.parametrize(
+    ("move", "message"),
+    [
+        (("stop",), r"no kind of action 'stop'; allowed: \('place', 'pass'"),
+        (("pickup", 3), "did you mean 'pick_up'"),
+        (("place", 7), "place: no action 7; allowed: 0 to 6"),
+        (("pass", 1), "pass: no subject 1; allowed: 0"),
+        (("build", 47, 0), "build: no site 47; allowed: 0 to 46"),
+        (("build", -1, 0), "build: no site -1"),
+        (("build", 3, 3), "build: no type of building 3; allowed: 0 to 2"),
+        (("grow", 70, 0), "grow: no street 70; allowed: 0 to 69"),
+        (("grow", 3, 2), "grow: no direction 2; allowed: 0 to 1"),
+        (("split", 12), "split: no number of passengers 12; allowed: 0 to 11"),
+        (("clock", 2), "clock: no choice 2; allowed: 0 to 1"),
+        (("pick_up", 36), "pick_up: no intersection 36; allowed: 0 to 35"),
+        (("set_down", 3, 1), "set_down: no detail 1; allowed: 0"),
+        (("set_down", "3"), "set_down: no intersection '3'"),
+        ((Move("build", 99, 0),), "no site 99"),
+    ],
+)
+def test_what_the_board_does_not_have_is_refused(move: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        encode(CITY, *move)

@@ -1,0 +1,98 @@
+"""Rules as values, by name, and from files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from busenv import EDITIONS, Game, Rules, load_rules
+from busenv.actions import Action
+from busenv.rules import as_rules
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("action_markers", 0),
+        ("action_markers", 256),
+        ("action_markers", 2.0),
+        ("line_markers", (25,) * 4),
+        ("line_markers", (1,) * 5),
+        ("line_markers", 25),
+        ("bus_limit", 0),
+        ("spaces", 9),
+        ("time_stones", (4,)),
+        ("time_stones", (0, 5)),
+        ("passengers", 16),
+        ("passengers", True),
+        ("start_passengers", 16),
+        ("line_sharing", "never"),
+    ],
+)
+def test_wrong_rules_are_refused(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"Rules\.{field}.*allowed"):
+        dataclasses.replace(EDITIONS["capstone-2024"], **{field: value})  # type: ignore[arg-type]
+
+
+def test_rules_are_frozen_and_named() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Rules().spaces = 7  # type: ignore[misc]
+    assert Rules().name == "capstone-2024"
+    assert Rules(spaces=7).name == "custom"
+    assert Rules.from_dict(Rules(line_markers=None).to_dict()) == Rules(line_markers=None)
+
+
+def write(folder: Path, content: Any) -> Path:
+    path = folder / "rules.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_rules_from_a_file_change_an_edition(tmp_path: Path) -> None:
+    path = write(tmp_path, {"edition": "splotter-1999", "bus_limit": 3, "time_stones": [2, 3]})
+    rules = dataclasses.replace(EDITIONS["splotter-1999"], bus_limit=3, time_stones=(2, 3))
+    assert load_rules(path) == as_rules(path) == as_rules(str(path)) == rules
+    assert Game(3, rules=path).rules == rules
+    assert load_rules(write(tmp_path, {})) == EDITIONS["capstone-2024"]
+    assert load_rules(write(tmp_path, {"line_markers": None})).line_markers is None
+    for rules in (*EDITIONS.values(), Rules(spaces=3, passengers=9)):
+        assert load_rules(write(tmp_path, rules.to_dict())) == rules
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "rules.json is not JSON text"),
+        ("[" * 100_000, "rules.json is not JSON text"),
+        ([], "rules.json: rules are a JSON object, not list"),
+        ({"edition": "capstone"}, "edition is 'capstone'.*did you mean 'capstone-2024'"),
+        ({"edition": 3}, "edition is 3; allowed"),
+        ({"bus_limits": 3}, "no field 'bus_limits'; allowed: edition,.*mean 'bus_limit'"),
+        ({"bus_limit": 0}, r"rules.json: Rules\.bus_limit is 0; allowed: a whole number 1 to 100"),
+        ({"bus_limit": "5"}, r"Rules\.bus_limit is '5'"),
+        ({"time_stones": [1]}, r"Rules\.time_stones is \(1,\)"),
+        ({"passengers": 30}, r"Rules\.passengers - Rules\.start_passengers is 26"),
+    ],
+)
+def test_a_file_of_wrong_rules_is_refused(content: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_rules(write(tmp_path, content))
+
+
+def test_a_name_that_is_nearly_right_is_hinted_at() -> None:
+    with pytest.raises(ValueError, match="did you mean 'condensed'"):
+        as_rules("condenced")
+    with pytest.raises(ValueError, match=r"unknown rules 'chess'.*'condensed'\]$"):
+        as_rules("chess")
+    with pytest.raises(FileNotFoundError):
+        load_rules("no-such-file.json")
+
+
+def test_spaces_and_stones_of_an_edition() -> None:
+    rules = Rules(spaces=4, time_stones=(2, 7))
+    assert [rules.spaces_of(action) for action in Action] == [4, 1, 4, 4, 1, 4, 1]
+    assert [rules.stones_for(players) for players in (3, 4, 5)] == [2, 7, 7]

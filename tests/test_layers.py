@@ -1,0 +1,79 @@
+"""Who imports whom, by the syntax trees, with imports inside of functions: only lower layers, and
+never in a circle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")  # lowest first
+
+
+def find_modules() -> dict[str, Path]:
+    """Every module of the package by its name, with its file."""
+    found = {}
+    for layer in LAYERS:
+        folder = ROOT / layer.rpartition(".")[2]
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            name = ".".join((layer, *parts))
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = find_modules()
+
+
+def imports_of(source: str, module: str = "") -> set[str]:
+    """The modules of the package that a source imports; not what only a type checker reads."""
+    found = set()
+    for node in _walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module}: a relative import"
+            # A name may be a module's, or one in the package's __init__.
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else str(node.module) for name in inside}
+    return found & {*MODULES}
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node, but for those in the body of an `if TYPE_CHECKING:`."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield from _walk(child)
+
+
+IMPORTS = {name: imports_of(path.read_text(), name) for name, path in MODULES.items()}
+
+
+def layer_of(module: str) -> int:
+    return LAYERS.index(".".join(module.split(".")[:2])) if module.startswith(LAYERS[1:]) else 0
+
+
+def test_imports_go_to_the_same_or_a_lower_layer() -> None:
+    pairs = [(name, other) for name, others in IMPORTS.items() for other in others]
+    assert [pair for pair in pairs if layer_of(pair[1]) > layer_of(pair[0])] == []
+
+
+def test_nothing_is_imported_in_a_circle() -> None:
+    try:
+        TopologicalSorter(IMPORTS).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
+
+
+def test_the_tree_of_imports_is_read_as_a_whole() -> None:
+    assert {layer_of(name) for name in MODULES} == {0, 1, 2, 3}
+    assert layer_of("busenv.agents.mcts.uct") == 1
+    assert "busenv.agents" in IMPORTS["busenv.experiments.ratings.rating"]
+    assert imports_of("def f():\n    from busenv.core import kernels\n") == {"busenv.core.kernels"}
+    assert imports_of("from busenv import Game\nimport numpy\n") == {"busenv"}
+    assert imports_of("if TYPE_CHECKING:\n    from busenv.game import Game\n") == set()

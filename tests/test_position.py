@@ -1,0 +1,356 @@
+"""Games that begin in a position: how they play on, and which positions cannot be."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from busenv import (
+    EDITIONS,
+    Building,
+    Game,
+    Phase,
+    Position,
+    PositionError,
+    Record,
+    RecordError,
+    Rules,
+)
+from busenv.board import make_board
+from tests.support.play import STYLES, choose
+from tests.support.worlds import random_board, random_rules
+
+CASES = [(players, rules) for rules in EDITIONS for players in (3, 4, 5)]
+
+
+def step(game: Game, rng: random.Random, style: int) -> None:
+    """A decision of random play in a style (`tests.support.play`)."""
+    streets = game.position().streets[game.current_player]
+    visited = {i for street in streets for i in game.board.streets[street]}
+    game.step(choose(rng, game.board, game.legal_actions(), STYLES[style % len(STYLES)], visited))
+
+
+def at_phase(phase: Phase, players: int = 4, rules: str = "capstone-2024", skip: int = 0) -> Game:
+    """A game that is deciding in a phase, for the first time or after some more."""
+    for seed in range(99):
+        rng, game = random.Random(seed), Game(players, rules, seed=seed)
+        while not game.is_over:
+            step(game, rng, seed)
+            skip -= game.phase == phase
+            if skip < 0:
+                return game
+    raise AssertionError(f"no game comes to {phase.name}")
+
+
+def begun(game: Game) -> Game:
+    return Game.from_position(game.position(), game.rules, game.board)
+
+
+def same(one: Game, other: Game) -> bool:
+    return one.position() == other.position() and one.legal_actions() == other.legal_actions()
+
+
+@pytest.mark.parametrize(("players", "rules"), CASES)
+def test_a_game_from_a_position_plays_on_like_the_one_it_is_of(players: int, rules: str) -> None:
+    for seed in range(3):
+        rng, game = random.Random(seed), Game(players, rules, seed=seed)
+        starts = []
+        while not game.is_over:
+            twin = begun(game)
+            assert same(twin, game)
+            assert twin.position().ranking == twin.ranking() == game.ranking()
+            if rng.random() < 0.1:
+                starts.append((twin, len(game.history)))
+            step(game, rng, seed + 3 * CASES.index((players, rules)))
+        assert same(begun(game), game)
+        for twin, ply in starts:
+            for action in game.history[ply:]:
+                twin.step(action)
+            assert same(twin, game)
+            assert twin.history == game.history[ply:]
+
+
+def test_any_board_and_rules_have_positions_to_begin_in() -> None:
+    for seed in range(40):
+        rng = random.Random(seed)
+        game = Game(
+            rng.choice([3, 4, 5]), random_rules(rng), make_board(random_board(rng)), seed=seed
+        )
+        while not game.is_over:
+            assert same(begun(game), game)
+            step(game, rng, seed)
+        assert same(begun(game), game)
+
+
+def test_a_changed_position_is_played_by_its_changes() -> None:
+    game = at_phase(Phase.CLOCK)
+    changed = dataclasses.replace(game.position(), clock=Building.PUB)
+    later = Game.from_position(changed)
+    later.step(301)  # let time advance
+    assert later.position().clock == Building.HOUSE
+    assert game.position().clock == Building.HOUSE  # left as it was
+
+
+def test_rules_and_board_are_as_given() -> None:
+    rules, board = Rules(passengers=12, spaces=4), make_board(random_board(random.Random(3)))
+    game = Game(3, rules, board, first_player=2)
+    twin = begun(game)
+    assert (twin.rules, twin.board, twin.first_player, twin.seed) == (rules, board, 2, 0)
+    with pytest.raises(PositionError, match="passengers"):
+        Game.from_position(game.position(), rules)  # on the city
+
+
+SELECTION, SETUP = Phase.SELECT_ACTIONS, Phase.SETUP_BUILDINGS
+WRONG: list[tuple[Phase, dict[str, Any], str]] = [
+    (SETUP, {"num_players": 6}, "num_players is 6; allowed: 3, 4 or 5"),
+    (SETUP, {"phase": 0}, "phase is 0; allowed: a busenv.Phase"),
+    (SETUP, {"round": 1}, "round is 1.*phase SETUP_BUILDINGS"),
+    (SETUP, {"round": 2.0}, "round is 2.0; allowed: a whole number 0 to 20"),
+    (SETUP, {"current_player": -1}, "current_player is -1"),
+    (SETUP, {"clock": 3}, "clock is 3; allowed: a whole number 0 to 2"),
+    (SETUP, {"clock": True}, "clock is True"),
+    (SETUP, {"buses": [1, 1, 1]}, r"buses is \[1, 1, 1\]; allowed: a list of 4 entries"),
+    (SETUP, {"buses": (1, 1, 1, 1)}, "buses is .*allowed: a list"),
+    (SETUP, {"buses": [1, 2, 1, 1]}, "buses is .*1 were taken, one a round at most.*round is 0"),
+    (SETUP, {"buses": [6, 1, 1, 1]}, r"buses\[0\] is 6; allowed: a whole number 1 to 5"),
+    (SETUP, {"power": 0}, "power is 0"),
+    (SETUP, {"deliveries": [1, 0, 0, 0]}, r"deliveries\[0\] is 1; more than 0 markers and 1 buses"),
+    (SETUP, {"spaces": [[0], [], [], [], [], [], []]}, r"action_markers\[0\] is 20; and 1 on"),
+    (SETUP, {"streets": [[3], [], [], []]}, r"line_markers\[0\] is 25; but 1 of 25 lie on streets"),
+    (SETUP, {"starting_player": 9}, "starting_player is 9"),
+    (SETUP, {"resolving": 0}, "resolving is 0"),
+    (SELECTION, {"supply": 3}, "supply is 3; with 4 passengers in the city"),
+    (SELECTION, {"time_stones_left": 4}, "time_stones_left is 4; and 0 are taken; 5 in all"),
+    (SELECTION, {"choosing": [0, 0, 1, 2]}, "choosing is .*each entry once, ascending"),
+    (SELECTION, {"choosing": []}, r"choosing is \[\]; but current_player is"),
+    (SELECTION, {"spaces": [[], [0, 1], [], [], [], [], []]}, r"spaces\[1\] is .*0 or 1 entries"),
+    (SELECTION, {"spaces": [[]] * 6}, "spaces is .*a list of 7 entries"),
+    (SELECTION, {"power": 1}, "power is 1; but phase is SELECT_ACTIONS"),
+    (SELECTION, {"ending": "sites"}, "ending is 'sites'.*'running'"),
+    (SELECTION, {"ending": "never"}, "ending is 'never'; allowed"),
+    (SELECTION, {"waiting": [14]}, r"waiting is \[14\]; but by phase"),
+    (SELECTION, {"delivery_order": [1, 0, 0, 0]}, "delivery_order is"),
+    (SELECTION, {"round": 2}, r"action_markers\[0\] is 20; and 0 on spaces.*round 2"),
+    (SELECTION, {"round": 21}, "round is 21; allowed: a whole number 0 to 20"),
+    (SELECTION, {"line_markers": [None, 23, 23, 23]}, r"line_markers\[0\] is None"),
+    (SELECTION, {"line_markers": [23.0, 23, 23, 23]}, r"line_markers\[0\] is 23.0"),
+    (Phase.PASSENGERS, {"supply": 0, "passengers": [15] + [0] * 35}, "supply is 0; nobody is left"),
+    (Phase.PASSENGERS, {"power": 0}, "power is 0; in phase PASSENGERS"),
+    (Phase.PASSENGERS, {"resolving": 5}, r"resolving is 5; but spaces\[2\] is"),
+    (Phase.PASSENGERS, {"choosing": [0]}, r"choosing is \[0\]; but phase is PASSENGERS"),
+    (Phase.CLOCK, {"power": 1}, "power is 1; in phase CLOCK.*0 to 0"),
+    (Phase.CLOCK, {"time_stones_left": 0, "time_stones": [0, 0, 0, 5]}, "time_stones is"),
+    (Phase.SET_DOWN, {"vacant": []}, r"vacant is \[\]; but by phase"),
+    (Phase.SET_DOWN, {"phase": Phase.PICK_UP}, "supply"),
+    (Phase.OVER, {"current_player": 1}, "current_player is 1; but phase is OVER"),
+    (Phase.OVER, {"ending": "running"}, "ending is 'running'"),
+]
+
+
+@pytest.mark.parametrize(("phase", "changes", "message"), WRONG)
+def test_what_cannot_be_is_named(phase: Phase, changes: dict[str, Any], message: str) -> None:
+    game = Game(4, first_player=0) if phase == SETUP else at_phase(phase)
+    with pytest.raises(PositionError, match=f"position: {message}"):
+        Game.from_position(dataclasses.replace(game.position(), **changes), game.rules)
+
+
+def swapped(values: list[Any], i: int, j: int) -> list[Any]:
+    values = list(values)
+    values[i], values[j] = values[j], values[i]
+    return values
+
+
+@pytest.mark.parametrize(
+    ("phase", "change", "message"),
+    [
+        # Whose turn it is follows from the markers on the spaces, or from whose marker is resolved.
+        (
+            Phase.SELECT_ACTIONS,
+            lambda p: {"current_player": (p.current_player + 1) % 4},
+            "action_markers|choosing",
+        ),
+        (Phase.BUILDINGS, lambda p: {"current_player": (p.current_player + 1) % 4}, "current_play"),
+        (Phase.SETUP_FIRST_LINE, lambda p: {"current_player": p.current_player ^ 1}, "current_pl"),
+        (Phase.SETUP_SECOND_LINE, lambda p: {"current_player": p.current_player ^ 1}, "current_p"),
+        (Phase.BUILDINGS, lambda p: {"power": max(p.buses) + 1}, "power is"),
+        (Phase.LINE_EXPANSION, lambda p: {"power": 0}, "power is 0"),
+        # Lines are trails between their ends.
+        (Phase.LINE_EXPANSION, lambda p: {"line_ends": swapped(p.line_ends, 0, 1)}, "arrivals"),
+        (Phase.LINE_EXPANSION, lambda p: {"line_ends": [e[::-1] for e in p.line_ends]}, "arrivals"),
+        (Phase.LINE_EXPANSION, lambda p: {"arrivals": [[]] * 4}, r"arrivals\[0\] is \[\]"),
+        (Phase.LINE_EXPANSION, lambda p: {"arrivals": [a[:1] * 2 for a in p.arrivals]}, "arrival"),
+        (
+            Phase.LINE_EXPANSION,
+            lambda p: {
+                "streets": [sorted({*p.streets[0], 0, 69}), *p.streets[1:]],
+                "line_markers": [
+                    25 - len({*p.streets[0], 0, 69}),
+                    *p.line_markers[1:],
+                ],
+            },
+            r"streets\[0\] is .*no trail",
+        ),
+        # Zones are built on one after another.
+        (
+            Phase.BUILDINGS,
+            lambda p: {"buildings": swapped(p.buildings, p.buildings.index(2), -1)},
+            r"buildings\[\d+\] is -1; free, in zone 1, but zone 4",
+        ),
+        (Phase.CLOCK, lambda p: {"buildings": [-1] * 47}, "buildings is .*8 were erected"),
+        # Stones and sites end the game.
+        (Phase.OVER, lambda p: {"action_markers": [1, 1, 0, 0], "round": 1}, "phase|action_mark"),
+        (Phase.PICK_UP, lambda p: {"power": p.buses[p.current_player] + 1}, "power"),
+        (Phase.PICK_UP, lambda p: {"clock": (p.clock + 1) % 3}, "waiting|vacant"),
+    ],
+)
+def test_what_does_not_fit_together_is_named(
+    phase: Phase, change: Callable[[Position], dict[str, Any]], message: str
+) -> None:
+    game = at_phase(phase, skip=3)
+    position = game.position()
+    with pytest.raises(PositionError, match=f"position: ({message})"):
+        Game.from_position(dataclasses.replace(position, **change(position)), game.rules)
+
+
+def test_a_line_that_must_grow_can_grow() -> None:
+    game = at_phase(Phase.LINE_EXPANSION)
+    seat, rules = game.current_player, Rules(line_markers=(2,) * 5)
+    position = game.position()
+    used = dataclasses.replace(
+        position, line_markers=[2 - len(streets) for streets in position.streets]
+    )
+    with pytest.raises(PositionError, match=f"LINE_EXPANSION, but the line of seat {seat} cannot"):
+        Game.from_position(used, rules)
+
+
+def mutated(position: Position, rng: random.Random) -> Position:
+    """A position with a field, or a number in one, changed at random."""
+    field = rng.choice(dataclasses.fields(position)).name
+    value = getattr(position, field)
+    return dataclasses.replace(position, **{field: other(value, rng)})
+
+
+def other(value: Any, rng: random.Random) -> Any:
+    if isinstance(value, Phase):
+        return rng.choice([*Phase])
+    if isinstance(value, int):
+        return value + rng.choice([-1, 1, 1, 2, 40])
+    if isinstance(value, str):
+        return rng.choice(["running", "time_stones", "sites", "markers"])
+    if not isinstance(value, list):
+        return rng.choice([0, 5])
+    value, kind = list(value), rng.randrange(4)
+    if not value or kind == 0:
+        value.insert(rng.randint(0, len(value)), rng.choice([[], 0, 1, 4, 30]))
+    elif kind == 1:
+        del value[rng.randrange(len(value))]
+    elif kind == 2:
+        rng.shuffle(value)
+    else:
+        i = rng.randrange(len(value))
+        value[i] = other(value[i], rng)
+    return value
+
+
+def test_mutated_positions_are_refused_or_can_be_played() -> None:
+    rng = random.Random(0)
+    positions = []
+    for seed, (players, rules) in enumerate(CASES):
+        game = Game(players, rules, seed=seed)
+        while not game.is_over:
+            positions.append((game.rules, game.position()))
+            step(game, rng, seed)
+    refused = played = 0
+    for _ in range(1500):
+        rules, position = rng.choice(positions)
+        changed = position
+        for _ in range(rng.randint(1, 3)):
+            changed = mutated(changed, rng)
+        if changed == position:
+            continue
+        try:
+            game = Game.from_position(changed, rules)
+        except PositionError:
+            refused += 1
+            continue
+        assert game.position() == changed
+        played += 1
+        while not game.is_over:
+            assert len(game.history) < 2000
+            game.step(rng.choice(game.legal_actions()))
+            if rng.random() < 0.05:
+                assert same(begun(game), game)  # what it plays to can be, too
+        assert sorted(game.ranking()) == list(range(game.num_players))
+    assert refused > 500
+    assert played > 50
+
+
+def test_it_is_recorded_copied_and_taken_back_like_any_game(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    game = begun(at_phase(Phase.PICK_UP, 3, "splotter-1999"))
+    start = game.position()
+    with pytest.raises(ValueError, match="nothing to undo"):
+        game.undo()
+    rng = random.Random(0)
+    for _ in range(30):
+        game.step(rng.choice(game.legal_actions()))
+    game.save(tmp_path / "game.json")
+    for twin in (
+        Game.load(tmp_path / "game.json"),
+        Game.from_bytes(game.to_bytes()),
+        pickle.loads(pickle.dumps(game)),
+        game.clone(),
+    ):
+        assert same(twin, game)
+        assert twin.history == game.history
+        assert twin.to_bytes() == game.to_bytes()
+        assert twin.last_decision == game.last_decision
+        while twin.history:
+            twin.undo()
+        assert twin.position() == start
+    replayed = [(now.position(), action) for now, action in game.record().replay()]
+    assert replayed[0] == (start, game.history[0])
+    assert len(replayed) == 30
+
+
+def test_a_record_of_another_game_has_no_position() -> None:
+    assert Game(3).record().position is None
+    assert "position" not in Game(3).record().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p.pop("clock"), r"position with missing or unknown fields: \['clock'\]"),
+        (lambda p: p.update(extra=1), r"unknown fields: \['extra'\]"),
+        (lambda p: p.update(phase="LUNCH"), "phase is 'LUNCH'; allowed"),
+        (lambda p: p.update(phase=[]), r"phase is \[\]; allowed"),
+        (lambda p: p.update(supply=3), "record: position: supply is 3"),
+        (lambda p: p.update(supply="3"), "record: position: supply is '3'"),
+        (lambda p: p.update(first_player=2), "players or first_player is not as in its position"),
+    ],
+)
+def test_a_record_whose_position_cannot_be_is_refused(change, message: str) -> None:  # type: ignore[no-untyped-def]
+    data = json.loads(begun(Game(3, first_player=0)).record().to_json())
+    change(data["position"])
+    with pytest.raises(RecordError, match=message):
+        Game.from_record(Record.from_dict(data))
+
+
+def test_a_position_that_is_no_object_is_refused() -> None:
+    data = begun(Game(3)).record().to_dict() | {"position": 3}
+    with pytest.raises(RecordError, match="position with missing or unknown fields: 3"):
+        Record.from_dict(data)
+
+
+def test_a_game_that_is_over_is_a_position_too() -> None:
+    game = at_phase(Phase.OVER)
+    twin = begun(game)
+    assert twin.is_over
+    assert (twin.ending, twin.points, twin.ranking()) == (game.ending, game.points, game.ranking())
+    assert not twin.action_mask().any()
