@@ -16,6 +16,8 @@ from busenv.core.state import GAME, OVER
 from busenv.files import write_whole
 from busenv.position import ENDINGS, Position, read_position
 from busenv.record import Record, RecordError
+from busenv.render.svg import draw_svg
+from busenv.render.text import draw_text
 from busenv.rules import Rules, as_rules, check_players
 
 
@@ -263,11 +265,24 @@ class Game:
         """A game from `to_bytes`; RecordError says what is off: version, rules, board, damage."""
         return cls.from_record(Record.from_bytes(bytes(data)), board)
 
-    def _repr_svg_(self) -> str:
-        """The drawing of the position, which notebooks show."""
-        from busenv.render.svg import draw_svg  # which itself needs this module
+    def text(self) -> str:
+        """The position in words."""
+        return draw_text(self.board, self.position(), self._rules)
 
-        return draw_svg(self)
+    def svg(self) -> str:
+        """The drawing of the position, with the last action lit up."""
+        return draw_svg(self.board, self.position(), self._rules, self._last())
+
+    def _last(self) -> tuple[int, int] | None:
+        """The seat that took the last action, and the action; None before the first."""
+        if not self._history:
+            return None
+        earlier = Game(self.num_players, self._rules, self.board, self.first_player, self._seed)
+        for action in self._history[:-1]:
+            earlier.step(action)
+        return earlier.current_player, self._history[-1]
+
+    _repr_svg_ = svg  # which notebooks show
 
     def __repr__(self) -> str:
         if self.is_over:

@@ -10,13 +10,11 @@ from types import ModuleType
 
 import numpy as np
 
-from busenv.game import Game
 from busenv.render.places import HEIGHT, WIDTH
-from busenv.render.svg import draw_svg
 
 
-def draw_pixels(game: Game) -> np.ndarray:
-    """A game's position as pixels: uint8, shape (800, 1200, 3), red, green, blue.
+def svg_to_png(svg_text: str) -> bytes:
+    """A drawing (`busenv.render.svg.draw_svg`) as a PNG file of 1200 x 800 pixels.
 
     The one font is pygame's own, so the picture is the same on every machine. Raises as
     `load_pygame`.
@@ -25,15 +23,22 @@ def draw_pixels(game: Game) -> np.ndarray:
     import resvg_py
 
     font = Path(str(pygame.__file__)).parent / pygame.font.get_default_font()
-    png = resvg_py.svg_to_bytes(
-        svg_string=draw_svg(game),
-        width=WIDTH,
-        height=HEIGHT,
-        skip_system_fonts=True,
-        font_files=[str(font)],
-        sans_serif_family="FreeSans",
+    return bytes(
+        resvg_py.svg_to_bytes(
+            svg_string=svg_text,
+            width=WIDTH,
+            height=HEIGHT,
+            skip_system_fonts=True,
+            font_files=[str(font)],
+            sans_serif_family="FreeSans",
+        )
     )
-    surface = pygame.image.load(io.BytesIO(png), "drawing.png")
+
+
+def draw_pixels(svg_text: str) -> np.ndarray:
+    """A drawing as pixels: uint8, shape (800, 1200, 3), red, green, blue; else as `svg_to_png`."""
+    pygame = load_pygame()
+    surface = pygame.image.load(io.BytesIO(svg_to_png(svg_text)), "drawing.png")
     return np.ascontiguousarray(pygame.surfarray.array3d(surface).transpose(1, 0, 2))
 
 
