@@ -202,7 +202,7 @@ def test_numbers_of_things() -> None:
         "0 points",
         "1 point",
         "2 points",
-        "-1 points",
+        "-1 point",
     ]
     assert [count(2, word) for word in ("bus", "delivery")] == ["2 buses", "2 deliveries"]
     position = dataclasses.replace(played(3, seed=2).position(), points=[1, 1, 1])

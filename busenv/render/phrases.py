@@ -38,8 +38,8 @@ ENDING_WORDS = {
 
 def count(number: int, word: str) -> str:
     """A number of things: "1 point", "2 points", "3 buses", "4 deliveries"."""
-    if number == 1:
-        return f"1 {word}"
+    if abs(number) == 1:
+        return f"{number} {word}"
     if word.endswith("y"):
         return f"{number} {word[:-1]}ies"
     return f"{number} {word}{'es' if word.endswith('s') else 's'}"
