@@ -206,7 +206,7 @@ def test_estimates_are_shown_at_their_ply(show: Opener) -> None:
     values = [meter.evaluate("bar => bar.value") for meter in page.locator("#chances meter").all()]
     assert values == pytest.approx(estimates[10][0], abs=1e-4)
     favourites = page.inner_text("#favourites").split("\n")
-    assert favourites == [f"{game.describe(game.history[10])} (played)", "75%", "pass", "25%"]
+    assert favourites == [f"{game.describe(game.history[10])} ✓", "75%", "pass", "25%"]
     assert page.locator("#charts svg").count() == 2
     page.keyboard.press("End")
     assert page.is_hidden("#estimate")

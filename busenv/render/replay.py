@@ -208,7 +208,8 @@ def _result(position: Position, names: Sequence[str], note: str) -> str:
     caption = "Final score" if ending else "Standing"
     words = note or (f"The game is over: {ending}." if ending else "The game is not over.")
     return (
-        f'<table id="result"><caption>{caption}</caption><tr><th>place</th><th class="player">player</th>'
+        f'<table id="result"><caption>{caption}</caption>'
+        '<tr><th>place</th><th class="player">player</th>'
         f"<th>points</th><th>deliv.</th><th>stones</th></tr>{rows}</table>"
         f'<p class="help">{escape(words)}</p>'
     )

@@ -11,11 +11,12 @@ from busenv.rules import Rules
 
 def draw_text(board: Board, position: Position, rules: Rules) -> str:
     """The position in words: where the game stands, each player, each intersection in use."""
-    clock = Building(position.clock).name.lower()
+    clock, where = Building(position.clock).name.lower(), headline(position)
     lines = [
-        f"Bus, {position.num_players} players, {rules.name}, {board.name}: {headline(position)}",
-        f"clock {clock}, {count(position.time_stones_left, 'time stone')} on it, "
-        f"{count(position.supply, 'passenger')} in supply",
+        f"Bus, {position.num_players} players, {rules.name}, {board.name}: "
+        f"{where[0].lower()}{where[1:]}",
+        f"clock {clock}, time stones on it {position.time_stones_left}, "
+        f"passengers in supply {position.supply}",
     ]
     for seat in range(position.num_players):
         lines += _player(board, position, seat)
@@ -39,12 +40,10 @@ def _player(board: Board, position: Position, seat: int) -> list[str]:
     left = position.line_markers[seat]
     lines = [
         f"seat {seat}{'*' if seat == position.starting_player else ' '} "
-        f"{count(position.points[seat], 'point')} "
-        f"({count(position.deliveries[seat], 'delivery')}, "
-        f"{count(position.time_stones[seat], 'time stone')}), "
-        f"{count(position.buses[seat], 'bus')}, "
-        f"{count(position.action_markers[seat], 'action marker')}, "
-        + ("line markers without limit" if left is None else count(left, "line marker"))
+        f"points {position.points[seat]} (deliveries {position.deliveries[seat]}, "
+        f"stones {position.time_stones[seat]}), buses {position.buses[seat]}, "
+        f"markers {position.action_markers[seat]}, "
+        f"line markers {'unlimited' if left is None else left}"
     ]
     if position.streets[seat]:
         ends = " and ".join(map(str, position.line_ends[seat]))
