@@ -249,9 +249,19 @@ def test_on_a_phone_the_city_fills_the_width_and_the_panels_stand_below(
     assert panels["y"] == pytest.approx(city["y"], abs=1)
 
 
+def test_a_page_may_begin_in_the_middle_of_a_game() -> None:
+    game = played(4, seed=1)
+    now = at(game, 0)
+    while now.round < 2:
+        now.step(game.history[len(now.history)])
+    page = replay_page(now.board, now.rules, [now.position()], [])
+    assert re.findall(r"<h3>(.*?)</h3>", page.split('id="moves"')[1]) == ["Round 2"]
+    assert 'title="Round 2"' in page
+
+
 def test_curves_of_equal_value_share_their_true_height() -> None:
     curves = [[0, 0, 1, 2], [0, 0, 0, 2], [0, 1, 1, 1]]
-    chart = draw_chart("x", curves, 0, 2, [], ranking=[1, 0, 2])
+    chart = draw_chart("x", curves, 0, 2, {}, ranking=[1, 0, 2])
     paths = re.findall(r'<path d="([^"]+)" class="line" stroke="(#\w+)"([^>]*)', chart)
     middle = (TOP + BOTTOM) / 2
     runs = [float(y) for way, *_ in paths for y in re.findall(r"M[\d.]+ ([\d.]+)H", way)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from busenv.render.pieces import SEAT_COLOURS, disc, text
@@ -22,14 +22,14 @@ def draw_chart(
     curves: Sequence[Curve],
     low: float,
     high: float,
-    rounds: Sequence[int],
+    rounds: Mapping[int, int],
     ranking: Sequence[int],
     percent: bool = False,
 ) -> str:
     """One curve a seat, in steps; what is None is left out.
 
     Seats of equal value share a line in stripes of their colours. low, high: what the axis spans.
-    rounds: the plies at which rounds begin. ranking: place by seat, the order of equal curves'
+    rounds: by round, the ply at which it begins. ranking: place by seat, the order of equal curves'
     labels. The line of class "cursor" stands at ply 0; `data-left` and `data-right` tell where the
     plies begin and end.
     """
@@ -45,7 +45,7 @@ def draw_chart(
         words = f"{value:.0%}" if percent else f"{value:g}"
         drawn.append(f'<path d="M{LEFT} {y:.1f}H{RIGHT}" class="grid"/>')
         drawn.append(text(LEFT - 6, round(y + 5, 1), words, WORDS, "faint", "e"))
-    for number, ply in enumerate(rounds, start=1):
+    for number, ply in rounds.items():
         x = _x(ply, plies)
         drawn.append(f'<path d="M{x:.1f} {TOP}V{BOTTOM}" class="grid"/>')
         drawn.append(text(round(x, 1), BOTTOM + 20, number, WORDS, "faint", "m"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -163,12 +163,12 @@ def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
     return changes
 
 
-def _rounds(positions: Sequence[Position]) -> list[int]:
-    """The ply at which each round begins, the first at index 0."""
+def _rounds(positions: Sequence[Position]) -> dict[int, int]:
+    """By round, the ply at which it begins."""
     seen: dict[int, int] = {}
     for ply, position in enumerate(positions):
         seen.setdefault(position.round, ply)
-    return [ply for number, ply in sorted(seen.items()) if number]
+    return {number: ply for number, ply in seen.items() if number}
 
 
 def _worded(board: Board, estimate: Estimate, played: int) -> dict[str, Any]:
@@ -223,24 +223,22 @@ def _name(names: Sequence[str], seat: int) -> str:
     return f' <span title="{name}">{name}</span>'
 
 
-def _moves(views: list[View], rounds: list[int]) -> str:
+def _moves(views: list[View], rounds: Mapping[int, int]) -> str:
     """The list of moves: a button each, with a heading before each round."""
-    titles = {ply: f"Round {number}" for number, ply in enumerate(rounds, start=1)}
-    rows = ['<h3>Setup</h3><button data-ply="0">start</button>']
+    titles = {ply: f"<h3>Round {number}</h3>" for number, ply in rounds.items()}
+    rows = [titles.get(0, "<h3>Setup</h3>") + '<button data-ply="0">start</button>']
     for ply, view in enumerate(views[1:], start=1):
         words = f"{ply}. {_seat(view.seat)} {escape(view.words)}"
-        rows.append(f'<button data-ply="{ply}">{words}</button>')
-        if ply in titles:
-            rows.append(f"<h3>{titles[ply]}</h3>")
+        rows.append(f'<button data-ply="{ply}">{words}</button>' + titles.get(ply, ""))
     return "".join(rows)
 
 
-def _marks(rounds: list[int], plies: int) -> str:
+def _marks(rounds: Mapping[int, int], plies: int) -> str:
     """Buttons along the slider, one where each round begins."""
     return "".join(
-        f'<button data-ply="{ply}" style="--at:{ply / plies:.4f}" title="Round {number}" '
+        f'<button data-ply="{ply}" style="--at:{ply / max(plies, 1):.4f}" title="Round {number}" '
         f'aria-label="Go to round {number}">{number}</button>'
-        for number, ply in enumerate(rounds, start=1)
+        for number, ply in rounds.items()
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -35,9 +36,9 @@ class Played:
 
     def replay(self) -> Iterator[tuple[Game, int]]:
         """The live game before each decision, with the action about to be taken."""
-        record = self.record
-        game = Game(record.players, record.rules, self.board, record.first_player, record.seed)
-        for action in record.actions:
+        start = dataclasses.replace(self.record, actions=(), result=None)
+        game = Game.from_record(start, self.board)
+        for action in self.record.actions:
             yield game, action
             game.step(action)
 
