@@ -205,9 +205,9 @@ def test_numbers_of_things() -> None:
         "-1 point",
     ]
     assert [count(2, word) for word in ("bus", "delivery")] == ["2 buses", "2 deliveries"]
-    position = dataclasses.replace(played(3, seed=2).position(), points=[1, 1, 1])
-    assert headline(position).endswith(" wins with 1 point")
-    assert "1 points" not in draw_text(load_board("city"), position, Game(3).rules)
+    games = (played(3, seed) for seed in range(100))
+    poor = next(game for game in games if max(game.points) == 1)
+    assert headline(poor.position()).endswith(" wins with 1 point")
 
 
 def test_the_marker_being_resolved_is_ringed_and_what_is_left_is_told() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.tournament import play_game
+from busenv.experiments.replays.words import load_played
 
 from busenv import Game
 from busenv.render.phrases import count
@@ -60,16 +61,22 @@ def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr().out
     assert "\nseat 0: greedy\nseat 1: random\n" in told
     assert "\nOver: " in told
-    with pytest.raises(SystemExit):
-        cli.main(["show", str(path)])
-    told = capsys.readouterr().err
-    assert f"holds 2 games, numbered 7 to 8; name one, such as {path}:7" in told
-    path.write_text(f"{json.dumps(played)}\n")
-    cli.main(["show", str(path)])
-    assert "\nseat 0: greedy\nseat 1: random\n" in capsys.readouterr().out
-    path.write_text(f"{json.dumps(played)}\n{json.dumps(cut)}\n")
     cli.main(["show", f"{path}:8"])
     assert "\nForfeited by seat 1 at ply 30: no answer\nRanking: " in capsys.readouterr().out
+
+
+def test_a_games_file_stands_for_its_only_game(tmp_path: Path) -> None:
+    games = [play_game(Plan(("greedy", "random"), players=3, games=18), k) for k in (7, 8)]
+    path = tmp_path / "games.jsonl"
+    path.write_text("".join(f"{json.dumps(game)}\n" for game in games))
+    with pytest.raises(RunError, match=r"holds 2 games, numbered 7 to 8; name one, such as .*:7$"):
+        load_played(path)
+    path.write_text(f"{json.dumps(games[1])}\n")
+    assert load_played(path) == load_played(f"{path}:8")
+    assert load_played(path).agents == tuple(games[1]["agents"])
+    path.write_text("")
+    with pytest.raises(RunError, match="is not one game; it holds no games"):
+        load_played(path)
 
 
 def test_games_that_run_are_told_so_far(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -85,7 +92,6 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
         ("nowhere.json", "nowhere.json"),
         ("nowhere.jsonl:3", "nowhere.jsonl"),
         (f"{tmp_path / 'games.jsonl'}:3", "has no game 3; it holds no games"),
-        (str(tmp_path / "games.jsonl"), "is not one game; it holds no games"),
         (str(tmp_path / "words.json"), "not a game record"),
     ):
         with pytest.raises(SystemExit) as stopped:
@@ -95,7 +101,7 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     Game(seed=1).save(tmp_path / "new.json")
     with pytest.raises(SystemExit):
         cli.main(["show", str(tmp_path / "new.json"), "--ply", "5"])
-    assert "--ply goes with --svg" in capsys.readouterr().err
+    assert "--ply goes with --" in capsys.readouterr().err
 
 
 def test_games_are_read_and_drawn_without_extras(tmp_path: Path) -> None:

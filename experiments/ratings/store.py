@@ -22,7 +22,7 @@ def locked(folder: Path) -> Iterator[None]:
 
     The system gives the lock back when the process ends, however it ends.
     """
-    from filelock import FileLock, Timeout  # an extra, which reading games does not need
+    from filelock import FileLock, Timeout  # games are read without it
 
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
