@@ -14,13 +14,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import render_test
 
-from busenv import Game, Phase, bus_v0, load_board
+from busenv import EDITIONS, Game, Phase, bus_v0, load_board
 from busenv.board import make_board
 from busenv.render.city import ROAD
 from busenv.render.panels import PANEL_WIDTH, PLAYER_ROWS, space_middle
 from busenv.render.panels import X as PANELS_X
 from busenv.render.phrases import POWER_WORDS, RESOLVED_IN, count, headline
-from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS, SMALL
+from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS, SMALL, STONE
 from busenv.render.places import HEIGHT, WIDTH, lay_out
 from busenv.render.raster import Window, draw_pixels, svg_to_png
 from busenv.render.svg import Decision, draw_city, draw_panels, draw_svg, last_words
@@ -122,6 +122,14 @@ def test_the_legend_names_what_is_still_there() -> None:
     assert words([-1] * sites)[-2:] == ["open zone", "later zone"]
     assert words([0 if site.zone < 4 else -1 for site in game.board.sites])[-1] == "open zone"
     assert words([0] * sites)[-1] == "indoors"
+
+
+def test_time_stones_are_drawn_while_there_is_room() -> None:
+    rules = dataclasses.replace(EDITIONS["condensed"], time_stones=(12, 5))
+    for players, drawn in ((3, 0), (4, 5)):
+        clock = drawn_parts(Game(players, rules, seed=1))["clock"]
+        assert clock.count(STONE) == drawn
+        assert f"Time stones: {rules.time_stones[players > 3]}<" in clock
 
 
 def test_five_lines_share_a_street_side_by_side() -> None:

@@ -31,6 +31,7 @@ TITLE = 28  # height of a panel's first row
 ROW = 29  # height of an action's row
 SPACES_X, SPACES_WIDTH = X + 174, 220  # where an action's spaces stand
 PLAYER_ROWS = 202  # height of all players' rows together
+MOST_STONES = 6  # that there is room to draw; more are only counted
 ONE_SPACE = (Action.BUSES, Action.CLOCK, Action.STARTING_PLAYER)
 RIGHT_TO_LEFT = (
     Action.LINE_EXPANSION,
@@ -84,12 +85,11 @@ def draw_clock(position: Position) -> str:
     )
     words = X + 122
     face.append(text(words, y - 25, f"Clock: {Building(position.clock).name.lower()}"))
-    stones = position.time_stones_left + sum(position.time_stones)
-    pitch = min(21, 112 / stones)
     face.append(text(words, y + 7, f"Time stones: {position.time_stones_left}"))
-    for k in range(stones):
+    stones = position.time_stones_left + sum(position.time_stones)
+    for k in range(stones if stones <= MOST_STONES else 0):
         piece = STONE if k < position.time_stones_left else NO_STONE
-        face.append(put(piece, words + 166 + k * pitch, y + 1))
+        face.append(put(piece, words + 166 + 21 * k, y + 1))
     face.append(text(words, y + 39, f"Passengers in supply: {position.supply}"))
     return "".join(face)
 

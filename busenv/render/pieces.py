@@ -8,14 +8,30 @@ a page that shows the drawing 830 pixels wide still has letters of 12.
 from __future__ import annotations
 
 from html import escape
+from typing import NamedTuple
 
 SMALL = 18
 
 SEAT_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00")
 SEAT_INKS = ("#fff", "#000", "#000", "#000", "#000")  # what is readable on them
-PATTERNS = ("", "2 9", "7 6", "0.1 5", "10 4 0.1 4")  # the dashes along a seat's strand
-PATTERN_WIDTHS = (0, 0.75, 0.33, 0.45, 0.33)  # as a share of the strand's
-PATTERN_INKS = ("", "#000", "#fff", "#fff", "#fff")
+
+
+class Pattern(NamedTuple):
+    """Dashes along a seat's strand. width: as a share of the strand's; cap: how a dash ends."""
+
+    dashes: str
+    width: float
+    ink: str
+    cap: str
+
+
+PATTERNS = (
+    None,
+    Pattern("2 9", 0.75, "#000", "butt"),
+    Pattern("7 6", 0.33, "#fff", "round"),
+    Pattern("0.1 5", 0.45, "#fff", "round"),
+    Pattern("10 4 0.1 4", 0.33, "#fff", "round"),
+)
 
 HOUSE = (
     '<path d="M-9 9V-2L0-10.5 9-2V9Z" fill="#f0e442" class="edge"/>'
@@ -98,12 +114,11 @@ def strand(seat: int, way: str, width: float = 8) -> str:
         f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" '
         f'stroke-width="{width - 1.6:g}"/>'
     )
-    if PATTERNS[seat]:
-        caps = "" if seat == 1 else ' stroke-linecap="round"'
+    if pattern := PATTERNS[seat]:
         drawn += (
-            f'<path d="{way}" class="dash" stroke="{PATTERN_INKS[seat]}" '
-            f'stroke-width="{PATTERN_WIDTHS[seat] * width:.2g}" '
-            f'stroke-dasharray="{PATTERNS[seat]}"{caps}/>'
+            f'<path d="{way}" class="dash" stroke="{pattern.ink}" '
+            f'stroke-width="{pattern.width * width:.2g}" stroke-dasharray="{pattern.dashes}" '
+            f'stroke-linecap="{pattern.cap}"/>'
         )
     return drawn
 
