@@ -1,7 +1,8 @@
-"""The drawing shows what is on the table, on any board; the environments' render modes."""
+"""The drawing shows what lies where, on any board; the environments' render modes."""
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import re
 import sys
@@ -13,13 +14,17 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import render_test
 
-from busenv import Game, Phase, bus_v0, load_board
+from busenv import EDITIONS, Game, Phase, bus_v0, load_board
 from busenv.board import make_board
-from busenv.render.panels import LEFT_WORDS, RESOLVED_IN, space_middle
-from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS
-from busenv.render.places import lay_out
-from busenv.render.raster import Window, draw_pixels
-from busenv.render.svg import draw_parts
+from busenv.render.city import ROAD
+from busenv.render.panels import PANEL_WIDTH, PLAYER_ROWS, space_middle
+from busenv.render.panels import X as PANELS_X
+from busenv.render.phrases import POWER_WORDS, RESOLVED_IN, count, headline
+from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS, SMALL, STONE
+from busenv.render.places import HEIGHT, WIDTH, lay_out
+from busenv.render.raster import Window, draw_pixels, svg_to_png
+from busenv.render.svg import Decision, draw_city, draw_panels, draw_svg, last_words
+from busenv.render.text import draw_text
 from tests.support.play import played
 from tests.support.worlds import random_board, random_rules
 
@@ -32,21 +37,24 @@ def at(game: Game, ply: int) -> Game:
     return now
 
 
-def parts_of(game: Game) -> dict[str, str]:
-    return draw_parts(game.board, game.position(), game.rules, game.last_decision)
+def drawn_parts(game: Game, last: Decision | None = None) -> dict[str, str]:
+    """The parts of a game's drawing, but for the headline."""
+    position = game.position()
+    city = draw_city(game.board, position, last)
+    return city | draw_panels(game.board, position, game.rules, last)
 
 
 def check_map(game: Game) -> None:
     """Lines, ends, buildings and passengers are drawn as they lie."""
-    table, parts = game.position(), parts_of(game)
+    position, parts = game.position(), drawn_parts(game)
     for street in range(len(game.board.streets)):
         drawn = parts[f"street-{street}"]
         for seat, colour in enumerate(SEAT_COLOURS[: game.num_players]):
-            on = street in table.streets[seat]
+            on = street in position.streets[seat]
             assert (f'stroke="{colour}"' in drawn) == on
-            assert drawn.count(f'fill="{colour}"') == table.arrivals[seat].count(street)
+            assert drawn.count(f'fill="{colour}"') == position.arrivals[seat].count(street)
     people = 0
-    for site, kind in enumerate(table.buildings):
+    for site, kind in enumerate(position.buildings):
         drawn = parts[f"site-{site}"]
         assert [shape in drawn for shape in BUILDINGS] == [kind == k for k in range(3)]
         assert kind >= 0 or f">{game.board.sites[site].zone}<" in drawn
@@ -55,7 +63,18 @@ def check_map(game: Game) -> None:
         drawn = parts[f"people-{place}"]
         several = re.search(r"×(\d+)<", drawn)
         people += int(several[1]) if several else drawn.count(PAWN)
-    assert people == sum(table.passengers)
+    assert people == sum(position.passengers)
+
+
+def check_text(drawing: str) -> None:
+    """All letters are large enough to be read where the drawing is shown 830 pixels wide."""
+    sizes = [
+        float(element.attrib["font-size"])
+        for element in ElementTree.fromstring(drawing).iter()
+        if element.tag.endswith("text")
+    ]
+    assert min(sizes) >= SMALL
+    assert SMALL * 830 / WIDTH >= 12
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
@@ -64,15 +83,72 @@ def test_the_drawing_shows_what_lies_on_the_table(players: int) -> None:
     for ply in range(0, len(game.history) + 1, 7):
         now = at(game, ply)
         check_map(now)
-        ElementTree.fromstring(now.svg())
-    table, parts = game.position(), parts_of(game)
+        check_text(now.svg())
+    position, parts = game.position(), drawn_parts(game)
+    assert [name for name in parts if name.startswith("player-")] == [
+        f"player-{seat}" for seat in range(players)
+    ]
     for seat in range(players):
         words = re.findall(r">([^<]*)</text>", parts[f"player-{seat}"])
-        for value in (table.points[seat], table.buses[seat], table.action_markers[seat]):
+        for value in (position.points[seat], position.buses[seat], position.action_markers[seat]):
             assert str(value) in words
-    for action, seats in enumerate(table.spaces):
-        colours = re.findall(r'r="12" fill="(#\w+)"', parts[f"action-{action}"])
+    for action, seats in enumerate(position.spaces):
+        colours = re.findall(r'r="13" fill="(#\w+)"', parts[f"action-{action}"])
         assert colours == [SEAT_COLOURS[seat] for seat in seats]
+
+
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_players_fill_their_panel(players: int) -> None:
+    parts = drawn_parts(Game(players, seed=1))
+    rows = [
+        float(re.search(r'y="([\d.]+)" font-size="24"', parts[f"player-{seat}"])[1])
+        for seat in range(players)
+    ]
+    gaps = np.diff(rows)
+    assert gaps == pytest.approx([gaps[0]] * (players - 1), abs=0.2)
+    assert gaps[0] * players == pytest.approx(PLAYER_ROWS, abs=1)
+
+
+def test_the_legend_names_what_is_still_there() -> None:
+    game = Game(4, "condensed", seed=1)
+    position = game.position()
+
+    def words(buildings: list[int]) -> list[str]:
+        changed = dataclasses.replace(position, buildings=buildings)
+        legend = draw_panels(game.board, changed, game.rules, None)["legend"]
+        return re.findall(r'class="faint">([^<]+)<', legend)
+
+    sites = len(game.board.sites)
+    assert words([-1] * sites)[-2:] == ["open zone", "later zone"]
+    assert words([0 if site.zone < 4 else -1 for site in game.board.sites])[-1] == "open zone"
+    assert words([0] * sites)[-1] == "indoors"
+
+
+def test_time_stones_are_drawn_while_there_is_room() -> None:
+    rules = dataclasses.replace(EDITIONS["condensed"], time_stones=(12, 5))
+    for players, drawn in ((3, 0), (4, 5)):
+        clock = drawn_parts(Game(players, rules, seed=1))["clock"]
+        assert clock.count(STONE) == drawn
+        assert f"Time stones: {rules.time_stones[players > 3]}<" in clock
+
+
+def test_five_lines_share_a_street_side_by_side() -> None:
+    game = Game(5, seed=1)
+    position = dataclasses.replace(
+        game.position(), streets=[[0]] * 5, line_ends=[[0, 1]] * 5, arrivals=[[0, 0]] * 5
+    )
+    drawn = draw_city(game.board, position, None)["street-0"]
+    ways = re.findall(r'd="M([\d.]+) ([\d.]+)L[^"]*" class="line"', drawn)
+    starts = np.array(ways, float)
+    across = np.hypot(*(starts - starts[0]).T)
+    assert len(starts) == 5
+    assert np.diff(across).min() > 4
+    assert across.max() < ROAD
+    ends = np.array(re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', drawn), float)
+    gaps = np.hypot(*(ends[:, None] - ends).transpose(2, 0, 1))
+    np.fill_diagonal(gaps, np.inf)
+    assert len(ends) == 10
+    assert gaps.min() > 8
 
 
 def test_any_board_and_rules_can_be_drawn() -> None:
@@ -83,7 +159,10 @@ def test_any_board_and_rules_can_be_drawn() -> None:
         while not game.is_over:
             game.step(rng.choice(game.legal_actions()))
         check_map(game)
-        ElementTree.fromstring(game.svg())
+        check_text(game.svg())
+        last = game.rules.spaces - 1
+        x, _ = space_middle(game.rules, 2, last)
+        assert x < PANELS_X + PANEL_WIDTH - 13
 
 
 def test_nothing_on_the_city_stands_on_something_else() -> None:
@@ -104,37 +183,60 @@ def test_intersections_on_one_spot_are_drawn_apart() -> None:
 
 def test_the_headline_tells_turn_and_last_action() -> None:
     game = Game(3, seed=1)
-    assert parts_of(game)["last"] == ""
+    parts = drawn_parts(game)
+    assert parts["lit-city"] == parts["lit-panels"] == ""
+    assert "Nobody has moved yet" in game.svg()
     mover = game.current_player
     game.step(game.legal_actions()[0])
-    parts = parts_of(game)
-    assert f"Last: seat {mover}, erect house" in parts["headline"]
-    assert f"seat {game.current_player} to move" in parts["headline"]
-    assert "glow" in parts["last"]
+    drawing = game.svg()
+    assert f"Last: seat {mover}, erect house" in drawing
+    assert f"seat {game.current_player} to move, 1 building to go" in drawing
+    assert "glow" in drawn_parts(game, (mover, game.history[-1]))["lit-city"]
     over = played(3, seed=2)
-    assert f"seat {over.ranking().index(0)} wins" in over.svg()
+    assert f"seat {over.ranking().index(0)} wins with " in over.svg()
+    assert "The last time stone is taken. Last: seat" in last_words(
+        over.board, dataclasses.replace(over.position(), ending="time_stones"), (0, 302)
+    )
+    position = over.position()
     assert over._repr_svg_() == over.svg()
+    assert draw_svg(over.board, position, over.rules) != over.svg()
+    told = draw_text(over.board, position, over.rules)
+    assert headline(position).lower() in told.lower()
+    assert told == over.text()
+
+
+def test_numbers_of_things() -> None:
+    assert [count(n, "point") for n in (0, 1, 2, -1)] == [
+        "0 points",
+        "1 point",
+        "2 points",
+        "-1 point",
+    ]
+    assert [count(2, word) for word in ("bus", "delivery")] == ["2 buses", "2 deliveries"]
+    games = (played(3, seed) for seed in range(100))
+    poor = next(game for game in games if max(game.points) == 1)
+    assert headline(poor.position()).endswith(" wins with 1 point")
 
 
 def test_the_marker_being_resolved_is_ringed_and_what_is_left_is_told() -> None:
     game, seen = played(5, seed=3), set()
     now = at(game, 0)
     for action in game.history:
-        table, parts = now.position(), parts_of(now)
+        position, parts = now.position(), drawn_parts(now)
         rings = [name for name, part in parts.items() if 'class="acting"' in part]
-        if table.resolving >= 0:
+        if position.resolving >= 0:
             row = RESOLVED_IN[now.phase]
-            assert table.spaces[row][table.resolving] == now.current_player
-            x, y = space_middle(now.rules, row, table.resolving)
+            assert position.spaces[row][position.resolving] == now.current_player
+            x, y = space_middle(now.rules, row, position.resolving)
             assert rings == [f"action-{row}"]
-            assert f'<circle cx="{x}" cy="{y}" r="13.5" class="acting"/>' in parts[rings[0]]
+            assert f'<circle cx="{x:g}" cy="{y:g}" r="13" class="acting"/>' in parts[rings[0]]
         else:
             assert rings == []
-        note = re.search(r">to move: (\d+) \w+ to go", parts[f"player-{now.current_player}"])
-        assert bool(note) == (table.power > 0)
-        seen |= {now.phase} if note else set()
+        told = re.search(r", (\d+) \w+ to go$", headline(position))
+        assert bool(told) == (position.power > 0)
+        seen |= {now.phase} if told else set()
         now.step(action)
-    assert seen == set(LEFT_WORDS)
+    assert seen == set(POWER_WORDS)
 
 
 def test_every_kind_of_last_action_is_lit_up() -> None:
@@ -142,9 +244,10 @@ def test_every_kind_of_last_action_is_lit_up() -> None:
     game = played(4, seed=5)
     now = at(game, 0)
     for action in game.history:
-        phase = now.phase
+        seat, phase = now.current_player, now.phase
         now.step(action)
-        assert "glow" in parts_of(now)["last"]
+        parts = drawn_parts(now, (seat, action))
+        assert ("glow" in parts["lit-city"]) != ("glow" in parts["lit-panels"])
         kinds.add(phase)
     assert kinds == set(Phase) - {Phase.OVER}
 
@@ -156,6 +259,9 @@ def test_pixels_have_one_size_and_change_with_the_game() -> None:
     assert end.dtype == np.uint8
     assert (end != start).any()
     assert (end == draw_pixels(game.svg())).all()
+    png = svg_to_png(game.svg())
+    assert png.startswith(b"\x89PNG")
+    assert png[16:24] == WIDTH.to_bytes(4, "big") + HEIGHT.to_bytes(4, "big")
 
 
 def test_the_window_shows_the_pixels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from busenv.experiments import cli
-from busenv.experiments.replays.pages import draw_record
+from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.tournament import play_game
+from busenv.experiments.replays.pages import draw_record, write_replay
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from busenv import Game
 from busenv.board import make_board
-from busenv.render.chart import WIDTH
+from busenv.render.chart import BOTTOM, TOP, WIDTH, draw_chart
+from busenv.render.pieces import SEAT_COLOURS
 from busenv.render.replay import Estimate, replay_page
-from busenv.render.svg import draw_parts
 from tests.support.play import played
 from tests.support.worlds import random_board
-from tests.test_render import at
+from tests.test_render import at, drawn_parts
 
 Opener = Callable[[str], Page]
 
@@ -28,6 +33,16 @@ SWITCHES = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
+
+
+def page_of(game: Game, **extras: Any) -> str:
+    """A game's replay page."""
+    now, positions = at(game, 0), []
+    for action in game.history:
+        positions.append(now.position())
+        now.step(action)
+    positions.append(now.position())
+    return replay_page(game.board, game.rules, positions, game.history, **extras)
 
 
 @pytest.fixture(scope="module")
@@ -78,29 +93,27 @@ def reached(page: Page, ply: int) -> None:
     page.locator(f"#moves [aria-current][data-ply='{ply}']").wait_for(state="attached")
 
 
-def parts_of(game: Game) -> dict[str, str]:
-    return draw_parts(game.board, game.position(), game.rules, game.last_decision)
-
-
-def check_board(page: Page, game: Game) -> None:
-    """The page's drawing is the drawing of the game."""
+def check_board(page: Page, game: Game, ply: int) -> None:
+    """The page's drawing is the drawing of the game after some plies."""
     script = """expected => Object.entries(expected).filter(([name, text]) => {
       const group = document.createElementNS("http://www.w3.org/2000/svg", "g");
       group.innerHTML = text;
       return group.innerHTML !== document.querySelector(`[data-part="${name}"]`).innerHTML;
     }).map(([name]) => name)"""
-    assert page.evaluate(script, parts_of(game)) == []
+    mover = at(game, ply - 1).current_player if ply else -1
+    last = (mover, game.history[ply - 1]) if ply else None
+    assert page.evaluate(script, drawn_parts(at(game, ply), last)) == []
 
 
 def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> None:
     game = played(5, seed=3)
-    plies, page = len(game.history), show(replay_page(game))
+    plies, page = len(game.history), show(page_of(game))
     assert where(page) == 0
-    check_board(page, at(game, 0))
+    check_board(page, game, 0)
     for key, ply in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", plies)):
         page.keyboard.press(key)
         assert where(page) == ply
-    check_board(page, game)
+    check_board(page, game, plies)
     page.keyboard.press("ArrowRight")
     assert where(page) == plies
     page.focus("#slider")
@@ -110,16 +123,16 @@ def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> Non
     assert where(page) == 0
     page.locator("#slider").fill("40")
     assert where(page) == 40
-    check_board(page, at(game, 40))
+    check_board(page, game, 40)
     page.click("#moves [data-ply='61']")
     assert where(page) == 61
-    check_board(page, at(game, 61))
+    check_board(page, game, 61)
     assert game.describe(game.history[60]) in page.inner_text("#moves [aria-current]")
     page.click(".marks button >> nth=0")
     assert at(game, where(page)).round == 1
     assert at(game, where(page) - 1).round == 0
     start = where(page)
-    for name, ply in (("back", start - 1), ("forward", start), ("first", 0), ("last", plies)):
+    for name, ply in (("back", start - 1), ("forward", start), ("first", 0), ("end", plies)):
         page.click(f"#{name}")
         assert where(page) == ply
     chart = page.locator("#charts svg").first
@@ -132,7 +145,7 @@ def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> Non
 
 
 def test_play_runs_on_until_it_is_paused(show: Opener) -> None:
-    page = show(replay_page(played(3, seed=1)))
+    page = show(page_of(played(3, seed=1)))
     page.keyboard.press(" ")
     reached(page, 2)
     assert page.inner_text("#play") == "Pause"
@@ -148,7 +161,7 @@ def test_play_runs_on_until_it_is_paused(show: Opener) -> None:
 @pytest.mark.parametrize("players", [3, 5])
 def test_the_final_score_is_the_games(show: Opener, players: int) -> None:
     game = played(players, seed=4)
-    page = show(replay_page(game))
+    page = show(page_of(game))
     shown = [
         [int(cell) for cell in row.locator("td").all_inner_texts()]
         for row in page.locator("#result tr").all()[1:]
@@ -159,10 +172,25 @@ def test_the_final_score_is_the_games(show: Opener, players: int) -> None:
         for place, seat in enumerate(sorted(range(players), key=places.__getitem__))
     ]
     page.keyboard.press("End")
-    assert f"seat {places.index(0)} wins" in page.text_content("[data-part=headline]")
+    assert f"seat {places.index(0)} wins" in page.inner_text("#headline")
+    assert page.inner_text("#turn") == str(places.index(0))
+    assert page.inner_text("#named") == ""
     for seat in range(players):
         words = page.locator(f"[data-part=player-{seat}] text").all_text_contents()
         assert str(points[seat]) in words
+
+
+def test_players_are_named(show: Opener) -> None:
+    game = played(3, seed=4)
+    names = ["anna", "<b>bob</b>", "uct:" + "9" * 80]
+    page = show(page_of(game, names=names, note="Forfeited by seat 1 at ply 3: silent"))
+    seats = sorted(range(3), key=game.ranking().__getitem__)
+    assert [
+        page.locator("#result .player span[title]").nth(k).get_attribute("title") for k in range(3)
+    ] == [names[seat] for seat in seats]
+    assert page.inner_text("#named") == f"({names[game.first_player]})"
+    assert "silent" in page.inner_text("aside")
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
 
 
 def test_estimates_are_shown_at_their_ply(show: Opener) -> None:
@@ -170,25 +198,96 @@ def test_estimates_are_shown_at_their_ply(show: Opener) -> None:
     estimates: list[Estimate] = []
     for ply, action in enumerate(game.history):
         chance = ply / len(game.history)
-        estimates.append(([chance, 1 - chance, 0.0], [(action, 0.75), (7, 0.25)]))
-    page = show(replay_page(game, estimates, "tester <1>"))
+        shares = [(action, 0.75), (7, 0.246), (0, 0.004)]
+        estimates.append(([chance, 1 - chance, 0.0], shares))
+    page = show(page_of(game, estimates=estimates, agent="tester <1>"))
     page.locator("#slider").fill("10")
     assert "Estimate of tester <1>" in page.inner_text("#estimate")
     values = [meter.evaluate("bar => bar.value") for meter in page.locator("#chances meter").all()]
     assert values == pytest.approx(estimates[10][0], abs=1e-4)
     favourites = page.inner_text("#favourites").split("\n")
-    assert favourites == [f"{game.describe(game.history[10])} (played)", "75%", "pass", "25%"]
+    assert favourites == [f"{game.describe(game.history[10])} ✓", "75%", "pass", "25%"]
     assert page.locator("#charts svg").count() == 2
     page.keyboard.press("End")
     assert page.is_hidden("#estimate")
 
 
+@pytest.mark.parametrize("height", [720, 1000])
+def test_favourites_leave_room_for_the_moves(browser: Browser, tmp_path: Path, height: int) -> None:
+    game = played(5, seed=3)
+    favourites = [(action, 0.05) for action in range(300, 320)]
+    estimates = [([0.2] * 5, favourites) for _ in game.history]
+    page = browser.new_page(viewport={"width": 1280, "height": height})
+    file = tmp_path / "game.html"
+    file.write_text(page_of(game, estimates=estimates), encoding="utf-8")
+    page.goto(file.as_uri())
+    page.locator("#slider").fill("10")
+    moves = page.locator("#moves").bounding_box()
+    assert moves["height"] >= 100
+    assert moves["y"] + moves["height"] <= page.locator(".controls").bounding_box()["y"] + 200
+    page.close()
+
+
+def test_on_a_phone_the_city_fills_the_width_and_the_panels_stand_below(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "game.html"
+    file.write_text(page_of(played(4, seed=1)), encoding="utf-8")
+    boxes = {}
+    for width in (390, 1280):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto(file.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        boxes[width] = [page.locator(f"#{name} svg").bounding_box() for name in ("city", "panels")]
+        page.close()
+    city, panels = boxes[390]
+    assert city["width"] > 370
+    assert panels["width"] > 370
+    assert panels["y"] >= city["y"] + city["height"]
+    city, panels = boxes[1280]
+    assert panels["x"] >= city["x"] + city["width"]
+    assert panels["y"] == pytest.approx(city["y"], abs=1)
+
+
+def test_a_page_may_begin_in_the_middle_of_a_game() -> None:
+    game = played(4, seed=1)
+    now = at(game, 0)
+    while now.round < 2:
+        now.step(game.history[len(now.history)])
+    page = replay_page(now.board, now.rules, [now.position()], [])
+    assert re.findall(r"<h3>(.*?)</h3>", page.split('id="moves"')[1]) == ["Round 2"]
+    assert 'title="Round 2"' in page
+
+
+def test_curves_of_equal_value_share_their_true_height() -> None:
+    curves = [[0, 0, 1, 2], [0, 0, 0, 2], [0, 1, 1, 1]]
+    chart = draw_chart("x", curves, 0, 2, {}, ranking=[1, 0, 2])
+    paths = re.findall(r'<path d="([^"]+)" class="line" stroke="(#\w+)"([^>]*)', chart)
+    middle = (TOP + BOTTOM) / 2
+    runs = [float(y) for way, *_ in paths for y in re.findall(r"M[\d.]+ ([\d.]+)H", way)]
+    assert set(runs) == {TOP, middle, BOTTOM}
+    striped = r'stroke-dasharray="(\d+) (\d+)" stroke-dashoffset="(-?\d+)"'
+    shares = {}  # by colour, the number of those it shares a line with and its turn among them
+    for _, colour, dashes in paths:
+        for stripe, rest, start in re.findall(striped, dashes):
+            turn = (int(rest) // int(stripe), -int(start) // int(stripe))
+            shares.setdefault(colour, set()).add(turn)
+    blue, orange, green = SEAT_COLOURS[:3]
+    assert shares == {
+        blue: {(2, 0), (1, 0)},
+        orange: {(2, 1), (1, 1)},
+        green: {(2, 2), (1, 1)},
+    }
+    labels = re.findall(r'r="9" fill="(#\w+)"', chart)
+    assert labels == [orange, blue, green]
+
+
 def test_a_game_that_goes_on_and_one_not_begun(show: Opener) -> None:
-    page = show(replay_page(at(played(4, seed=1), 30)))
+    page = show(page_of(at(played(4, seed=1), 30)))
     page.keyboard.press("End")
     assert where(page) == 30
     assert "The game is not over" in page.inner_text("aside")
-    page = show(replay_page(Game(3, seed=1)))
+    page = show(page_of(Game(3, seed=1)))
     page.keyboard.press("ArrowRight")
     assert where(page) == 0
 
@@ -198,21 +297,25 @@ def test_what_a_board_is_called_cannot_harm(show: Opener) -> None:
     board = make_board(random_board(random.Random(3)) | {"name": name})
     game = Game(3, board=board, seed=1)
     game.step(game.legal_actions()[0])
-    page = show(replay_page(game))
+    page = show(page_of(game))
     assert name in page.title()
 
 
 def test_the_page_of_a_long_game_is_small() -> None:
     longest = max((played(5, seed) for seed in range(20)), key=lambda game: len(game.history))
-    assert len(replay_page(longest).encode()) < 2_000_000
+    assert len(page_of(longest).encode()) < 2_000_000
 
 
-def test_estimates_must_fit_the_game() -> None:
+def test_what_is_given_must_fit_the_game() -> None:
     game = at(played(3, seed=1), 2)
     with pytest.raises(ValueError, match="1 estimates; allowed: none, or one for each of the 2"):
-        replay_page(game, [([], [])])
+        page_of(game, estimates=[([], [])])
     with pytest.raises(ValueError, match="at ply 1 has 2 chances for 3 seats"):
-        replay_page(game, [([], []), ([0.5, 0.5], [])])
+        page_of(game, estimates=[([], []), ([0.5, 0.5], [])])
+    with pytest.raises(ValueError, match="1 names; allowed: none, or one for each of 3 seats"):
+        page_of(game, names=["anna"])
+    with pytest.raises(ValueError, match="1 positions; allowed: 3, one more than actions"):
+        replay_page(game.board, game.rules, [game.position()], game.history)
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,7 +323,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     game = played(3, seed=1)
     game.save(record)
     cli.main(["replay", str(record), "-o", str(out)])
-    assert out.read_text(encoding="utf-8") == replay_page(game)
+    assert out.read_text(encoding="utf-8") == page_of(game)
     for wrong, words in (
         (["--agent", "random"], "gives no estimates"),
         (["--board", "x"], "no bo"),
@@ -231,13 +334,43 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (tmp_path / "other").exists()
 
 
+def test_pages_of_a_ratings_game_name_its_agents(tmp_path: Path) -> None:
+    game = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
+    games, out = tmp_path / "games.jsonl", tmp_path / "game.html"
+    games.write_text(f"{json.dumps(game)}\n")
+    write_replay(games, out)
+    names = re.findall(r'<span title="(\w+)">', out.read_text(encoding="utf-8"))
+    assert sorted(names) == sorted(game["agents"])
+    write_replay(f"{games}:7", out, names=["anna", "bob", "cy"])
+    assert '<span title="anna">' in out.read_text(encoding="utf-8")
+
+
 def test_a_records_position_as_a_file(tmp_path: Path) -> None:
     record, out = tmp_path / "game.json", tmp_path / "game.svg"
     game = played(3, seed=1)
     game.save(record)
     draw_record(record, 20, out)
-    assert out.read_text(encoding="utf-8") == at(game, 20)._repr_svg_()
+    assert out.read_text(encoding="utf-8") == at(game, 20).svg()
     draw_record(record, None, out)
-    assert out.read_text(encoding="utf-8") == game._repr_svg_()
+    assert out.read_text(encoding="utf-8") == game.svg()
+    draw_record(record, 20, tmp_path / "game.png")
+    assert (tmp_path / "game.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="ply is -1; allowed: 0 to"):
         draw_record(record, -1, out)
+    with pytest.raises(ValueError, match=r"game\.jpg; allowed: a name that ends in \.svg or \.png"):
+        draw_record(record, None, tmp_path / "game.jpg")
+
+
+def test_games_on_a_board_of_ones_own(tmp_path: Path) -> None:
+    data = random_board(random.Random(3))
+    file = tmp_path / "map.json"
+    file.write_text(json.dumps(data))
+    game = Game(3, board=file, seed=1)
+    game.step(game.legal_actions()[0])
+    game.save(tmp_path / "game.json")
+    draw_record(tmp_path / "game.json", None, tmp_path / "game.svg", file)
+    assert (tmp_path / "game.svg").read_text(encoding="utf-8") == game.svg()
+    write_replay(tmp_path / "game.json", tmp_path / "game.html", board=str(file))
+    assert (tmp_path / "game.html").read_text(encoding="utf-8") == page_of(game)
+    with pytest.raises(ValueError, match="pass the board it was played on"):
+        write_replay(tmp_path / "game.json", tmp_path / "other.html")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.tournament import play_game
+from busenv.experiments.replays.words import load_played
 
 from busenv import Game
+from busenv.render.phrases import count
 from tests.support.golden import FOLDER, GAMES
 
 
@@ -37,9 +41,13 @@ def test_golden_games_in_words(setup: list, tmp_path: Path, capsys: pytest.Captu
     assert [line for line in lines if line.startswith("Round ")] == [
         f"Round {number + 1}" for number in range(game.round)
     ]
-    assert sum(line.endswith(" buses") for line in lines) == sum(game.position().buses) - setup[1]
+    assert (
+        sum(bool(re.search(r"→ seat \d has \d+ bus", line)) for line in lines)
+        == sum(game.position().buses) - setup[1]
+    )
     winner = game.ranking().index(0)
-    assert lines[-1].startswith(f"Ranking: seat {winner} ({game.points[winner]} points), ")
+    assert lines[-1].startswith(f"Ranking: seat {winner} ({count(game.points[winner], 'point')}), ")
+    assert not re.search(r"\b1 (points|buses|passengers|deliveries)", told)
 
 
 def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -57,10 +65,24 @@ def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "\nForfeited by seat 1 at ply 30: no answer\nRanking: " in capsys.readouterr().out
 
 
+def test_a_games_file_stands_for_its_only_game(tmp_path: Path) -> None:
+    games = [play_game(Plan(("greedy", "random"), players=3, games=18), k) for k in (7, 8)]
+    path = tmp_path / "games.jsonl"
+    path.write_text("".join(f"{json.dumps(game)}\n" for game in games))
+    with pytest.raises(RunError, match=r"holds 2 games, numbered 7 to 8; name one, such as .*:7$"):
+        load_played(path)
+    path.write_text(f"{json.dumps(games[1])}\n")
+    assert load_played(path) == load_played(f"{path}:8")
+    assert load_played(path).agents == tuple(games[1]["agents"])
+    path.write_text("")
+    with pytest.raises(RunError, match="is not one game; it holds no games"):
+        load_played(path)
+
+
 def test_games_that_run_are_told_so_far(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     Game(first_player=3, seed=1).save(tmp_path / "new.json")
     cli.main(["show", str(tmp_path / "new.json")])
-    assert "Not over: seat 3 to decide SETUP_BUILDINGS" in capsys.readouterr().out
+    assert "Not over: Setup, first buildings: seat 3 to move" in capsys.readouterr().out
 
 
 def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -69,7 +91,7 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     for source, message in (
         ("nowhere.json", "nowhere.json"),
         ("nowhere.jsonl:3", "nowhere.jsonl"),
-        (f"{tmp_path / 'games.jsonl'}:3", "has no game 3; games it has: none"),
+        (f"{tmp_path / 'games.jsonl'}:3", "has no game 3; it holds no games"),
         (str(tmp_path / "words.json"), "not a game record"),
     ):
         with pytest.raises(SystemExit) as stopped:
@@ -79,4 +101,31 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     Game(seed=1).save(tmp_path / "new.json")
     with pytest.raises(SystemExit):
         cli.main(["show", str(tmp_path / "new.json"), "--ply", "5"])
-    assert "--ply goes with --svg" in capsys.readouterr().err
+    assert "--ply goes with --" in capsys.readouterr().err
+
+
+def test_games_are_read_and_drawn_without_extras(tmp_path: Path) -> None:
+    games = tmp_path / "games.jsonl"
+    played = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
+    games.write_text(f"{json.dumps(played)}\n")
+    script = """
+import sys
+for name in ("filelock", "rich", "matplotlib", "pandas", "torch", "pygame", "resvg_py"):
+    sys.modules[name] = None
+from busenv.experiments.replays.pages import draw_record, write_replay
+from busenv.experiments.replays.words import load_played, tell
+games, out = sys.argv[1:]
+print(tell(load_played(games)))
+draw_record(games, 5, f"{out}.svg")
+write_replay(games, f"{out}.html")
+try:
+    draw_record(games, 5, f"{out}.png")
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", script, str(games), str(tmp_path / "game")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "Ranking: seat" in done.stdout
+    assert 'pip install "busenv[render]"' in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"games.jsonl", "game.svg", "game.html"}

@@ -1,5 +1,6 @@
-"""Pictures of games: one drawing as SVG, in pixels, in a window, and as a page to replay.
+"""Pictures of positions: as text, as SVG, in pixels, in a window; and a page to replay a game.
 
-`svg` draws a position, `raster` turns the drawing into pixels, `modes` serves the environments,
-and `replay` puts a whole game on one page.
+`svg` draws a position, `text` tells it, `raster` turns the drawing into pixels, `modes` serves the
+environments, and `replay` puts a whole game on one page. All of them know boards, rules and
+positions (`busenv.Position`), none of them games: a game draws itself by them.
 """

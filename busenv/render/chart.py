@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 
-from busenv.render.pieces import disc, strand, text
+from busenv.render.pieces import SEAT_COLOURS, disc, text
 
-WIDTH, HEIGHT = 640, 190
-LEFT, RIGHT, TOP, BOTTOM = 40, 600, 14, 164  # of the frame in which the curves lie
-APART = 14  # least distance of the labels at the curves' ends
+WIDTH, HEIGHT = 460, 200
+LEFT, RIGHT, TOP, BOTTOM = 44, 426, 16, 170  # of the frame in which the curves lie
+APART = 18  # least distance of the labels at the curves' ends
+STRIPE = 7  # length of a curve's stripes where it shares its way with others
+WORDS = 12  # size of letters
+
+Curve = Sequence[float | None]
 
 
 def draw_chart(
     title: str,
-    curves: Sequence[Sequence[float | None]],
+    curves: Sequence[Curve],
     low: float,
     high: float,
-    rounds: Sequence[int],
+    rounds: Mapping[int, int],
+    ranking: Sequence[int],
     percent: bool = False,
 ) -> str:
     """One curve a seat, in steps; what is None is left out.
 
-    low, high: what the axis spans. rounds: the plies at which rounds begin. The line of class
-    "cursor" stands at ply 0; `data-left` and `data-right` tell where the plies begin and end.
+    Seats of equal value share a line in stripes of their colours. low, high: what the axis spans.
+    rounds: by round, the ply at which it begins. ranking: place by seat, the order of equal curves'
+    labels. The line of class "cursor" stands at ply 0; `data-left` and `data-right` tell where the
+    plies begin and end.
     """
     plies = max(len(curves[0]) - 1, 1)
     drawn = [
@@ -35,17 +44,14 @@ def draw_chart(
         y = _y(value, low, high)
         words = f"{value:.0%}" if percent else f"{value:g}"
         drawn.append(f'<path d="M{LEFT} {y:.1f}H{RIGHT}" class="grid"/>')
-        drawn.append(text(LEFT - 6, round(y + 4, 1), words, 11, "faint", "e"))
-    for number, ply in enumerate(rounds, start=1):
+        drawn.append(text(LEFT - 6, round(y + 5, 1), words, WORDS, "faint", "e"))
+    for number, ply in rounds.items():
         x = _x(ply, plies)
         drawn.append(f'<path d="M{x:.1f} {TOP}V{BOTTOM}" class="grid"/>')
-        drawn.append(text(round(x, 1), BOTTOM + 15, number, 11, "faint", "m"))
-    drawn.append(text(4, BOTTOM + 15, "round", 11, "faint"))
-    drawn += [
-        strand(seat, _steps(curve, seat - (len(curves) - 1) / 2, low, high), 3)
-        for seat, curve in enumerate(curves)
-    ]
-    drawn += _labels(curves, low, high)
+        drawn.append(text(round(x, 1), BOTTOM + 20, number, WORDS, "faint", "m"))
+    drawn.append(text(4, BOTTOM + 20, "round", WORDS, "faint"))
+    drawn += _ways(curves, low, high)
+    drawn += _labels(curves, low, high, ranking)
     drawn.append(f'<path d="M{LEFT} {TOP}V{BOTTOM}" class="cursor"/></svg>')
     return "".join(drawn)
 
@@ -55,38 +61,65 @@ def _x(ply: int, plies: int) -> float:
 
 
 def _y(value: float, low: float, high: float) -> float:
-    return BOTTOM - (BOTTOM - TOP) * (value - low) / max(high - low, 1e-9)
+    return round(BOTTOM - (BOTTOM - TOP) * (value - low) / max(high - low, 1e-9), 1)
 
 
-def _steps(curve: Sequence[float | None], lift: float, low: float, high: float) -> str:
-    """A path in steps; lifted by its seat's share, so that equal curves run side by side."""
-    way, plies, shown = [], max(len(curve) - 1, 1), None
-    for ply, value in enumerate(curve):
-        if value == shown:
-            continue
-        x = _x(ply, plies)
-        if shown is not None:
-            way.append(f"H{x:.1f}")
-        if value is not None:
-            y = _y(value, low, high) + 3 * lift
-            way.append(f"V{y:.1f}" if shown is not None else f"M{x:.1f} {y:.1f}")
-        shown = value
-    if shown is not None:
-        way.append(f"H{RIGHT}")
-    return "".join(way)
+def _ways(curves: Sequence[Curve], low: float, high: float) -> list[str]:
+    """The curves: whole where a seat is alone, in stripes where several have the same value."""
+    heights = [[None if v is None else _y(v, low, high) for v in curve] for curve in curves]
+    drawn = []
+    for seat, own in enumerate(heights):
+        shared = [
+            tuple(k for k, other in enumerate(heights) if other[ply] == y)
+            for ply, y in enumerate(own)
+        ]
+        for (place, count), way in _paths(seat, own, shared).items():
+            dashes = ' stroke-linecap="square"'
+            if count > 1:
+                dashes = (
+                    f' stroke-dasharray="{STRIPE} {STRIPE * (count - 1)}" '
+                    f'stroke-dashoffset="{-STRIPE * place}"'
+                )
+            drawn.append(
+                f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" '
+                f'stroke-width="3"{dashes}/>'
+            )
+    return drawn
 
 
-def _labels(curves: Sequence[Sequence[float | None]], low: float, high: float) -> list[str]:
+def _paths(
+    seat: int, heights: Sequence[float | None], shared: Sequence[tuple[int, ...]]
+) -> dict[tuple[int, int], str]:
+    """A seat's curve as paths, by its place among those of equal value and by their number.
+
+    heights: by ply. shared: by ply, the seats of that height. Rises and falls are the seat's own.
+    """
+    plies, paths = max(len(heights) - 1, 1), defaultdict[tuple[int, int], str](str)
+    before: float | None = None
+    for (y, seats), run in groupby(
+        range(len(heights)), key=lambda ply: (heights[ply], shared[ply])
+    ):
+        if y is not None:
+            held = list(run)
+            start, stop = _x(held[0], plies), _x(min(held[-1] + 1, plies), plies)
+            if before not in (None, y):
+                paths[0, 1] += f"M{start:.1f} {before:g}V{y:g}"
+            paths[seats.index(seat), len(seats)] += f"M{start:.1f} {y:g}H{stop:.1f}"
+        before = y
+    return paths
+
+
+def _labels(curves: Sequence[Curve], low: float, high: float, ranking: Sequence[int]) -> list[str]:
     """Each seat's marker where its curve ends, moved apart where they would overlap."""
     ends = []
     for seat, curve in enumerate(curves):
         last = next((value for value in reversed(curve) if value is not None), low)
-        ends.append((_y(last, low, high), seat))
+        ends.append((_y(last, low, high), ranking[seat], seat))
     ends.sort()
     drawn, free = [], TOP - 6.0
-    for k, (y, seat) in enumerate(ends):
-        lowest = BOTTOM + 10 - APART * (len(ends) - 1 - k)
+    for k, (y, _, seat) in enumerate(ends):
+        lowest = BOTTOM + 6 - APART * (len(ends) - 1 - k)
         free = min(max(y, free), lowest)
-        drawn.append(disc(seat, RIGHT + 14, free, 7))
+        drawn.append(disc(seat, RIGHT + 17, free, 9, WORDS))
         free += APART
     return drawn

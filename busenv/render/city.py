@@ -9,8 +9,9 @@ from busenv.position import Position
 from busenv.render.pieces import BUILDINGS, PAWN, disc, halo, put, strand, text
 from busenv.render.places import NODE, TOKEN, Point, lay_out, rim
 
-PITCH = 7  # between the middles of two lines that share a street
-FIRST_END, NEXT_END = 10, 17  # how far from an intersection's rim the ends of lines are marked
+ROAD = 20  # width of a street
+WIDEST = 8  # of a line; lines that share a street are narrower, to stay on it
+FIRST_END, NEXT_END = 12, 22  # how far from an intersection's rim the ends of lines are marked
 
 
 def draw_ground(board: Board) -> str:
@@ -26,8 +27,8 @@ def draw_ground(board: Board) -> str:
         for i, site in enumerate(board.sites)
     )
     return (
-        f'<path d="{roads}" class="kerb" stroke-width="18"/>'
-        f'<path d="{roads}" class="road" stroke-width="15"/>{ties}'
+        f'<path d="{roads}" class="kerb" stroke-width="{ROAD}"/>'
+        f'<path d="{roads}" class="road" stroke-width="{ROAD - 3}"/>{ties}'
     )
 
 
@@ -37,7 +38,7 @@ def draw_intersections(board: Board) -> str:
     for i, (x, y) in enumerate(lay_out(board).intersections):
         entry = board.intersections[i]
         drawn.append(intersection(x, y, entry.roundabout, entry.train_station))
-        drawn.append(text(x, y + 4.5, i, 12, "ink", "m"))
+        drawn.append(text(x, y + 6.5, i, anchor="m"))
     return "".join(drawn)
 
 
@@ -45,7 +46,7 @@ def intersection(x: float, y: float, roundabout: bool, station: bool) -> str:
     """The sign of an intersection."""
     drawn = ""
     if station:
-        size = NODE + 5
+        size = NODE + 4
         drawn += (
             f'<rect x="{x - size:.1f}" y="{y - size:.1f}" width="{2 * size}" height="{2 * size}" '
             f'rx="3" class="track"/><path d="M{x - size:.1f} {y - size + 2.5:.1f}h{2 * size}'
@@ -53,47 +54,60 @@ def intersection(x: float, y: float, roundabout: bool, station: bool) -> str:
             'stroke-dasharray="3 3"/>'
         )
     if roundabout:
-        drawn += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{NODE + 5}" class="node"/>'
+        drawn += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{NODE + 4}" class="node"/>'
     return drawn + f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{NODE}" class="node"/>'
 
 
-def draw_streets(board: Board, table: Position) -> list[str]:
+def draw_streets(board: Board, position: Position) -> list[str]:
     """By street, the lines along it side by side, in order of seat, and their ends."""
     users: list[list[int]] = [[] for _ in board.streets]
-    for seat, streets in enumerate(table.streets):
+    for seat, streets in enumerate(position.streets):
         for street in streets:
             users[street].append(seat)
-    return [_lines(board, table, street, seats) for street, seats in enumerate(users)]
+    return [_lines(board, position, street, seats) for street, seats in enumerate(users)]
 
 
-def _lines(board: Board, table: Position, street: int, seats: list[int]) -> str:
+def _lines(board: Board, position: Position, street: int, seats: list[int]) -> str:
     """The lines along one street."""
     a, b = board.streets[street]
     nodes = lay_out(board).intersections
     along, across = _axes(nodes[a], nodes[b])
+    pitch = min(WIDEST + 1, (ROAD + 2) / max(len(seats), 1))
     strands, ends = [], []
     marked = {a: 0, b: 0}
+    step = _between_ends(board, position, street, seats)
     for k, seat in enumerate(seats):
-        side = PITCH * (k - (len(seats) - 1) / 2)
+        side = pitch * (k - (len(seats) - 1) / 2)
         x1, y1 = nodes[a][0] + side * across[0], nodes[a][1] + side * across[1]
         x2, y2 = nodes[b][0] + side * across[0], nodes[b][1] + side * across[1]
-        strands.append(strand(seat, f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"))
-        for end, arrival in zip(table.line_ends[seat], table.arrivals[seat], strict=True):
+        strands.append(strand(seat, f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}", min(WIDEST, pitch)))
+        for end, arrival in zip(position.line_ends[seat], position.arrivals[seat], strict=True):
             if arrival == street:
-                away = rim(board, end) + FIRST_END + NEXT_END * marked[end]
+                away = rim(board, end) + FIRST_END + step * marked[end]
                 marked[end] += 1
                 x, y, sign = (x1, y1, 1) if end == a else (x2, y2, -1)
-                ends.append(disc(seat, x + sign * away * along[0], y + sign * away * along[1], 8))
+                ends.append(disc(seat, x + sign * away * along[0], y + sign * away * along[1]))
     return "".join(strands + ends)
 
 
-def draw_sites(board: Board, table: Position) -> list[str]:
+def _between_ends(board: Board, position: Position, street: int, seats: list[int]) -> float:
+    """From one line's end on a street to the next one's: closer where there are many."""
+    count = sum(position.arrivals[seat].count(street) for seat in seats)
+    a, b = board.streets[street]
+    nodes = lay_out(board).intersections
+    room = math.dist(nodes[a], nodes[b]) - rim(board, a) - rim(board, b) - 2 * FIRST_END
+    return min(NEXT_END, max(room, 0) / max(count - 1, 1))
+
+
+def draw_sites(board: Board, position: Position) -> list[str]:
     """By site its building, with a passenger indoors, or its zone; paler while the zone waits."""
-    free = [site.zone for site, kind in zip(board.sites, table.buildings, strict=True) if kind < 0]
+    free = [
+        site.zone for site, kind in zip(board.sites, position.buildings, strict=True) if kind < 0
+    ]
     open_zone = min(free, default=0)
-    indoors = _indoors(board, table)
+    indoors = _indoors(board, position)
     return [
-        _site(lay_out(board).sites[i], site.zone, table.buildings[i], i in indoors, open_zone)
+        _site(lay_out(board).sites[i], site.zone, position.buildings[i], i in indoors, open_zone)
         for i, site in enumerate(board.sites)
     ]
 
@@ -102,33 +116,33 @@ def _site(where: Point, zone: int, building: int, indoors: bool, open_zone: int)
     x, y = where
     if building < 0:
         return free_site(x, y, zone, zone == open_zone)
-    person = put(PAWN, x + 7, y + 5, 0.8) if indoors else ""
-    return put(BUILDINGS[building], x, y) + person
+    person = put(PAWN, x + 8, y + 6, 0.95) if indoors else ""
+    return put(BUILDINGS[building], x, y, 1.15) + person
 
 
 def free_site(x: float, y: float, zone: int, is_open: bool) -> str:
     """A site without a building."""
     kind = "site" if is_open else "site later"
     return (
-        f'<rect x="{x - 9:.1f}" y="{y - 9:.1f}" width="18" height="18" rx="3" class="{kind}"/>'
-        + text(round(x, 1), round(y + 4.5, 1), zone, 12, "ink" if is_open else "faint", "m")
+        f'<rect x="{x - 11:.1f}" y="{y - 11:.1f}" width="22" height="22" rx="3" class="{kind}"/>'
+        + text(round(x, 1), round(y + 6.5, 1), zone, kind="ink" if is_open else "faint", anchor="m")
     )
 
 
-def _indoors(board: Board, table: Position) -> set[int]:
+def _indoors(board: Board, position: Position) -> set[int]:
     """Sites with a passenger indoors: whom R16 lets in as the clock points now."""
-    left, inside = table.passengers.copy(), set()
+    left, inside = position.passengers.copy(), set()
     for i, site in enumerate(board.sites):
-        if table.buildings[i] == table.clock and left[site.intersection]:
+        if position.buildings[i] == position.clock and left[site.intersection]:
             left[site.intersection] -= 1
             inside.add(i)
     return inside
 
 
-def draw_people(board: Board, table: Position) -> list[str]:
+def draw_people(board: Board, position: Position) -> list[str]:
     """By intersection, the passengers who wait there."""
-    waiting = table.passengers.copy()
-    for site in _indoors(board, table):
+    waiting = position.passengers.copy()
+    for site in _indoors(board, position):
         waiting[board.sites[site].intersection] -= 1
     where = lay_out(board)
     return [
@@ -143,13 +157,14 @@ def draw_people(board: Board, table: Position) -> list[str]:
 def people(x: float, y: float, count: int) -> str:
     """Waiting passengers in a bubble: one figure, with their number when there are several."""
     if count == 1:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="12" class="bubble"/>' + put(PAWN, x, y + 0.5)
-    width = 40 if count < 10 else 48
+        circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="14" class="bubble"/>'
+        return circle + put(PAWN, x, y + 0.5, 1.2)
+    width = 52 if count < 10 else 64
     return (
-        f'<rect x="{x - width / 2:.1f}" y="{y - 12:.1f}" width="{width}" height="24" rx="12" '
+        f'<rect x="{x - width / 2:.1f}" y="{y - 14:.1f}" width="{width}" height="28" rx="14" '
         'class="bubble"/>'
-        + put(PAWN, x - width / 2 + 10, y + 0.5)
-        + text(round(x - width / 2 + 18, 1), round(y + 4.5, 1), f"×{count}", 13)
+        + put(PAWN, x - width / 2 + 13, y + 0.5, 1.2)
+        + text(round(x - width / 2 + 22, 1), round(y + 6.5, 1), f"×{count}")
     )
 
 
@@ -159,7 +174,7 @@ def ring_street(board: Board, street: int) -> str:
     length, angle = math.hypot(x2 - x1, y2 - y1), math.degrees(math.atan2(y2 - y1, x2 - x1))
     start, stop = (rim(board, i) + 1 for i in board.streets[street])
     return halo(
-        f'<rect x="{start}" y="-12" width="{max(length - start - stop, 1):.1f}" height="24" '
+        f'<rect x="{start}" y="-14" width="{max(length - start - stop, 1):.1f}" height="28" '
         f'rx="9" transform="translate({x1:.1f} {y1:.1f}) rotate({angle:.1f})" class="{{}}"/>'
     )
 

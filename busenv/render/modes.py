@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
-from busenv.game import Game
 from busenv.render.raster import Window, draw_pixels, load_pygame
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
 FRAMES_A_SECOND = 4  # how fast a recording of an environment plays
 
 
+class Drawable(Protocol):
+    """What draws itself, as `busenv.Game` does."""
+
+    def text(self) -> str: ...
+
+    def svg(self) -> str: ...
+
+
 class Renderer:
     """Shows games in one render mode; None shows nothing.
 
-    "ansi": the table in words. "rgb_array": pixels, uint8 (800, 1200, 3). "human": a window, shown
-    anew after every step; nothing is seen on a machine without a screen. The last two need the
-    extra `render`.
+    "ansi": the position in words. "rgb_array": pixels, uint8 (800, 1200, 3). "human": a window,
+    shown anew after every step; nothing is seen on a machine without a screen. The last two need
+    the extra `render`.
     """
 
     def __init__(self, mode: str | None) -> None:
@@ -27,7 +36,7 @@ class Renderer:
             load_pygame()  # says at once when the extra is missing
         self._window: Window | None = None
 
-    def render(self, game: Game) -> str | np.ndarray | None:
+    def render(self, game: Drawable) -> str | np.ndarray | None:
         """What `render()` of an environment returns; "human" shows the window instead."""
         if self.mode == "ansi":
             return game.text()

@@ -1,17 +1,37 @@
 """The pieces of the game as small bits of SVG, and the colours.
 
 Seats have colours that the colour-blind can tell apart (Okabe and Ito 2008), and besides each a
-number and a pattern of its own. Buildings differ by shape as well.
+number and a pattern of its own. Buildings differ by shape as well. No text is smaller than `SMALL`:
+a page that shows the drawing 830 pixels wide still has letters of 12.
 """
 
 from __future__ import annotations
 
 from html import escape
+from typing import NamedTuple
+
+SMALL = 18
 
 SEAT_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00")
 SEAT_INKS = ("#fff", "#000", "#000", "#000", "#000")  # what is readable on them
-PATTERNS = ("", "100 0", "7 6", "0.1 5", "10 4 0.1 4")  # the light dashes along a seat's strand
-PATTERN_WIDTHS = (0, 1.6, 2.0, 2.8, 2.0)
+
+
+class Pattern(NamedTuple):
+    """Dashes along a seat's strand. width: as a share of the strand's; cap: how a dash ends."""
+
+    dashes: str
+    width: float
+    ink: str
+    cap: str
+
+
+PATTERNS = (
+    None,
+    Pattern("2 9", 0.75, "#000", "butt"),
+    Pattern("7 6", 0.33, "#fff", "round"),
+    Pattern("0.1 5", 0.45, "#fff", "round"),
+    Pattern("10 4 0.1 4", 0.33, "#fff", "round"),
+)
 
 HOUSE = (
     '<path d="M-9 9V-2L0-10.5 9-2V9Z" fill="#f0e442" class="edge"/>'
@@ -42,6 +62,7 @@ BUS = (
 
 STYLE = (
     ".bus{font-family:Helvetica,Arial,sans-serif;font-weight:bold}"
+    ".bus .faint{font-weight:normal}"
     ".bus .paper{fill:#f4f1ea}.bus .panel{fill:#fff;stroke:#cfc8ba}"
     ".bus .kerb{stroke:#c9c2b4}.bus .road{stroke:#fff}"
     ".bus .ink{fill:#1d1d1d}.bus .faint{fill:#5f5b53}"
@@ -54,7 +75,8 @@ STYLE = (
     ".bus .pawn{fill:#111;stroke:#fff;stroke-width:1.2;paint-order:stroke}"
     ".bus .stone{fill:#6a4c93;stroke:#222}.bus .gone{fill:none;stroke:#8d8778;"
     "stroke-dasharray:2 2}.bus .bus-body{fill:#444}"
-    ".bus .line{fill:none}.bus .dash{fill:none;stroke:#fff;stroke-linecap:round}"
+    ".bus .line{fill:none}.bus .casing{fill:none;stroke:#333}"
+    ".bus .dash{fill:none}"
     ".bus .halo{fill:none;stroke:#111;stroke-width:5}"
     ".bus .acting{fill:none;stroke:#111;stroke-width:2.5}"
     ".bus .glow{fill:none;stroke:#ffd400;stroke-width:2.5}"
@@ -62,7 +84,7 @@ STYLE = (
 
 
 def text(
-    x: float, y: float, words: object, size: int = 13, kind: str = "ink", anchor: str = ""
+    x: float, y: float, words: object, size: int = SMALL, kind: str = "ink", anchor: str = ""
 ) -> str:
     """A line of text; anchor "m" for middle, "e" for end."""
     where = {"": "", "m": ' text-anchor="middle"', "e": ' text-anchor="end"'}[anchor]
@@ -76,9 +98,8 @@ def put(piece: str, x: float, y: float, scale: float = 1) -> str:
     return f'<g transform="translate({x:.1f} {y:.1f}){size}">{piece}</g>'
 
 
-def disc(seat: int, x: float, y: float, radius: float = 9) -> str:
+def disc(seat: int, x: float, y: float, radius: float = 11, size: int = SMALL) -> str:
     """A seat's marker: its colour and number."""
-    size = round(radius * 1.35)
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{SEAT_COLOURS[seat]}" '
         f'stroke="#fff" stroke-width="1.5"/><text x="{x:.1f}" y="{y + size * 0.36:.1f}" '
@@ -86,14 +107,18 @@ def disc(seat: int, x: float, y: float, radius: float = 9) -> str:
     )
 
 
-def strand(seat: int, way: str, width: float = 6) -> str:
-    """A piece of a seat's line along a path: its colour with its pattern on top."""
-    drawn = f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" stroke-width="{width:g}"/>'
-    if PATTERNS[seat]:
-        thin = PATTERN_WIDTHS[seat] * width / 6
+def strand(seat: int, way: str, width: float = 8) -> str:
+    """A piece of a seat's line along a path: its colour between dark edges, its pattern on top."""
+    drawn = (
+        f'<path d="{way}" class="casing" stroke-width="{width:g}"/>'
+        f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" '
+        f'stroke-width="{width - 1.6:g}"/>'
+    )
+    if pattern := PATTERNS[seat]:
         drawn += (
-            f'<path d="{way}" class="dash" stroke-width="{thin:g}" '
-            f'stroke-dasharray="{PATTERNS[seat]}"/>'
+            f'<path d="{way}" class="dash" stroke="{pattern.ink}" '
+            f'stroke-width="{pattern.width * width:.2g}" stroke-dasharray="{pattern.dashes}" '
+            f'stroke-linecap="{pattern.cap}"/>'
         )
     return drawn
 

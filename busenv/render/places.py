@@ -16,11 +16,12 @@ import numpy as np
 from busenv.board import Board
 
 WIDTH, HEIGHT = 1200, 800
-LEFT, TOP, RIGHT, BOTTOM = 62, 122, 728, 742  # the frame in which the intersections stand
-NODE = 13  # radius of an intersection's disc
-TOKEN, BUBBLE = 13, 18  # radius of a site, and of waiting passengers
-STREET = 11  # half the width of a street with two lines
-NEAR, STEP = 18, 13  # first distance of a token from its intersection's rim, and how it grows
+LEFT, TOP, RIGHT, BOTTOM = 52, 112, 736, 750  # the frame in which the intersections stand
+EDGE = 48  # around that frame, the room for what stands beside them
+NODE = 16  # radius of an intersection's disc
+TOKEN, BUBBLE = 14, 20  # radius of a site, and of waiting passengers
+STREET = 12  # half the width of a street with its lines
+NEAR, STEP = 19, 13  # first distance of a token from its intersection's rim, and how it grows
 ANGLES = np.arange(0, 2 * math.pi, math.pi / 36)
 AROUND = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
 
@@ -85,7 +86,7 @@ def _ellipse(count: int) -> np.ndarray:
 def rim(board: Board, intersection: int) -> int:
     """Radius of an intersection as it is drawn: discs, wider as roundabout or station."""
     entry = board.intersections[intersection]
-    return NODE + (9 if entry.train_station else 5 if entry.roundabout else 0)
+    return NODE + (8 if entry.train_station else 4 if entry.roundabout else 0)
 
 
 def _roomiest(owner: int, size: int, nodes: np.ndarray, board: Board, taken: list[Point]) -> Point:
@@ -116,9 +117,8 @@ def _between(spots: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 def _inside(spots: np.ndarray) -> np.ndarray:
     """How far each spot is from the edge of the map, (n,)."""
-    edge = 48.0
-    low = spots - (LEFT - edge, TOP - edge)
-    high = (RIGHT + edge, BOTTOM + edge) - spots
+    low = spots - (LEFT - EDGE, TOP - EDGE)
+    high = (RIGHT + EDGE, BOTTOM + EDGE) - spots
     return np.minimum(low, high).min(axis=1)
 
 

@@ -14,7 +14,7 @@ from busenv.render.places import HEIGHT, WIDTH
 
 
 def svg_to_png(svg_text: str) -> bytes:
-    """A drawing as a PNG file of 1200 x 800 pixels.
+    """A drawing (`busenv.render.svg.draw_svg`) as a PNG file of 1200 x 800 pixels.
 
     The one font is pygame's own, so the picture is the same on every machine. Raises as
     `load_pygame`.

@@ -1,7 +1,7 @@
 """A whole game on one page: a single HTML file that needs no network.
 
-The page holds the drawing at the start, and for each part of it (`svg.draw_parts`) the plies at
-which it changes and what to.
+The page holds the drawing at the start, and for each part of it (`svg.draw_city`,
+`svg.draw_panels`) the plies at which it changes and what to.
 """
 
 from __future__ import annotations
@@ -9,51 +9,87 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from busenv.game import Game
+from busenv.actions import Phase, describe_action
+from busenv.board import Board
+from busenv.position import Position
 from busenv.render.chart import draw_chart
-from busenv.render.panels import headline
-from busenv.render.pieces import SEAT_COLOURS, SEAT_INKS
-from busenv.render.svg import draw_parts, join_parts
+from busenv.render.phrases import ENDING_WORDS, headline
+from busenv.render.pieces import SEAT_COLOURS, SEAT_INKS, STYLE
+from busenv.render.svg import CITY, PANELS, draw_city, draw_panels, join_parts, last_words
+from busenv.rules import Rules
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
 """Each seat's chance to win, and favourite actions with their shares; either may be empty."""
 
 TEMPLATE = Path(__file__).with_name("replay.html")
+FAVOURITES = 3  # shown at most
+LEAST_SHARE = 0.005  # of a favourite that is shown: a per cent, rounded
 
 
-def replay_page(game: Game, estimates: Sequence[Estimate] = (), agent: str = "") -> str:
+@dataclass(frozen=True)
+class View:
+    """What the page shows after some plies. seat: who took the last action, -1 before the first."""
+
+    position: Position
+    seat: int
+    words: str
+    last: str
+    parts: dict[str, str]
+
+
+def replay_page(
+    board: Board,
+    rules: Rules,
+    positions: Sequence[Position],
+    actions: Sequence[int],
+    estimates: Sequence[Estimate] = (),
+    agent: str = "",
+    names: Sequence[str] = (),
+    note: str = "",
+) -> str:
     """The page of a game, finished or not, as HTML.
 
+    positions: before the first action and after each. actions: the action ids.
     estimates: none, or one for each position that was decided, in order. agent: whose they are.
-    Raises ValueError when their number or the number of chances is another.
+    names: none, or the players', by seat. note: a word on how the game was cut off.
+    Raises ValueError when the number of any of them, or of an estimate's chances, is another.
     """
-    _check_estimates(game, estimates)
-    views = _play(game)
-    first = views[0]["parts"]
+    _check_sizes(positions, actions, estimates, names)
+    views = _views(board, rules, positions, actions)
+    rounds, last = _rounds(positions), positions[-1]
     data = {
-        "headlines": [view["headline"] for view in views],
-        "changes": _changes([view["parts"] for view in views]),
-        "moves": [f"Seat {view['seat']}: {view['words']}" for view in views[1:]],
-        "estimates": [_worded(game, estimate) for estimate in estimates],
+        "headlines": [headline(position) for position in positions],
+        "lasts": [view.last for view in views],
+        "seats": [_whose(position) for position in positions],
+        "names": list(names),
+        "changes": _changes([view.parts for view in views]),
+        "moves": [f"Seat {view.seat}: {view.words}" for view in views[1:]],
+        "estimates": [
+            _worded(board, estimate, action)
+            for estimate, action in zip(estimates, actions, strict=False)
+        ],
     }
-    rounds = _rounds(views)
     fills = {
-        "title": f"Bus: {game.num_players} players, {game.rules.name}, board {game.board.name}",
+        "title": f"Bus: {last.num_players} players, {rules.name}, board {board.name}",
         "agent": agent or "the agent",
-        "plies": str(len(game.history)),
+        "plies": str(len(actions)),
     }
     raw = {
-        "board": join_parts(first),
-        "result": _result(game),
+        "city": join_parts(draw_city(board, positions[0], None), CITY, "The city"),
+        "panels": join_parts(
+            draw_panels(board, positions[0], rules, None), PANELS, "Clock, actions, players"
+        ),
+        "result": _result(last, names, note),
         "moves": _moves(views, rounds),
-        "marks": _marks(rounds, len(game.history)),
-        "charts": _charts(game, views, estimates, rounds),
-        "seats": _seat_styles(),
+        "marks": _marks(rounds, len(actions)),
+        "charts": _charts(positions, estimates, rounds),
+        "style": STYLE + _seat_styles(),
         "data": _json_in_html(data),
     }
     contents = {name: escape(value) for name, value in fills.items()} | raw
@@ -67,39 +103,53 @@ def _json_in_html(data: dict[str, Any]) -> str:
     return words.replace("</", "<\\/").replace("<!", "\\u003c!")
 
 
-def _check_estimates(game: Game, estimates: Sequence[Estimate]) -> None:
-    if estimates and len(estimates) != len(game.history):
+def _check_sizes(
+    positions: Sequence[Position],
+    actions: Sequence[int],
+    estimates: Sequence[Estimate],
+    names: Sequence[str],
+) -> None:
+    players = positions[0].num_players
+    if len(positions) != len(actions) + 1:
+        raise ValueError(
+            f"{len(positions)} positions; allowed: {len(actions) + 1}, one more than actions"
+        )
+    if estimates and len(estimates) != len(actions):
         raise ValueError(
             f"{len(estimates)} estimates; allowed: none, or one for each of the "
-            f"{len(game.history)} positions that were decided"
+            f"{len(actions)} positions that were decided"
         )
     for ply, (chances, _) in enumerate(estimates):
-        if chances and len(chances) != game.num_players:
+        if chances and len(chances) != players:
             raise ValueError(
-                f"the estimate at ply {ply} has {len(chances)} chances for {game.num_players} seats"
+                f"the estimate at ply {ply} has {len(chances)} chances for {players} seats"
             )
+    if names and len(names) != players:
+        raise ValueError(f"{len(names)} names; allowed: none, or one for each of {players} seats")
 
 
-def _play(game: Game) -> list[dict[str, Any]]:
+def _views(
+    board: Board, rules: Rules, positions: Sequence[Position], actions: Sequence[int]
+) -> list[View]:
     """What is to be shown after each number of plies, from 0 on."""
-    now = Game(game.num_players, game.rules, game.board, game.first_player, game.seed)
-    views = [_view(now, -1, "start")]
-    for action in game.history:
-        seat = now.current_player
-        now.step(action)
-        views.append(_view(now, seat, now.describe(action)))
-    return views
+    movers = [position.current_player for position in positions[:-1]]
+    decisions = [None, *zip(movers, actions, strict=True)]
+    return [
+        View(
+            position,
+            seat=last[0] if last else -1,
+            words=describe_action(board, last[1]) if last else "start",
+            last=last_words(board, position, last),
+            parts=draw_city(board, position, last) | draw_panels(board, position, rules, last),
+        )
+        for position, last in zip(positions, decisions, strict=True)
+    ]
 
 
-def _view(game: Game, seat: int, words: str) -> dict[str, Any]:
-    return {
-        "seat": seat,
-        "words": words,
-        "round": game.round,
-        "headline": headline(game.position()),
-        "points": game.points,
-        "parts": draw_parts(game.board, game.position(), game.rules, game.last_decision),
-    }
+def _whose(position: Position) -> int:
+    """The seat that the headline is about: to move, or the winner."""
+    over = position.phase == Phase.OVER
+    return position.ranking.index(0) if over else position.current_player
 
 
 def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
@@ -113,19 +163,24 @@ def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
     return changes
 
 
-def _rounds(views: list[dict[str, Any]]) -> list[int]:
-    """The ply at which each round begins, the first at index 0."""
+def _rounds(positions: Sequence[Position]) -> dict[int, int]:
+    """By round, the ply at which it begins."""
     seen: dict[int, int] = {}
-    for ply, view in enumerate(views):
-        seen.setdefault(view["round"], ply)
-    return [ply for number, ply in sorted(seen.items()) if number]
+    for ply, position in enumerate(positions):
+        seen.setdefault(position.round, ply)
+    return {number: ply for number, ply in seen.items() if number}
 
 
-def _worded(game: Game, estimate: Estimate) -> dict[str, Any]:
+def _worded(board: Board, estimate: Estimate, played: int) -> dict[str, Any]:
+    """An estimate for the page: chances, and favourites as words, share, whether it was played."""
     chances, favourites = estimate
+    shown = [(action, share) for action, share in favourites if share >= LEAST_SHARE]
     return {
         "chances": [round(chance, 4) for chance in chances],
-        "favourites": [[game.describe(action), round(share, 4)] for action, share in favourites],
+        "favourites": [
+            [describe_action(board, action), round(share, 4), action == played]
+            for action, share in shown[:FAVOURITES]
+        ],
     }
 
 
@@ -140,57 +195,67 @@ def _seat_styles() -> str:
     )
 
 
-def _result(game: Game) -> str:
-    """The final table, best place first; or a word that the game goes on."""
-    if not game.is_over:
-        return f"<p>The game is not over: {escape(headline(game.position()))}.</p>"
-    places = game.ranking()
+def _result(position: Position, names: Sequence[str], note: str) -> str:
+    """The table of results, best place first, with why the game is over or that it goes on."""
     rows = "".join(
-        f"<tr><td>{places[seat] + 1}</td><td>{_seat(seat)}</td><td>{game.points[seat]}</td>"
-        f"<td>{game.deliveries[seat]}</td><td>{game.time_stones[seat]}</td></tr>"
-        for seat in sorted(range(game.num_players), key=places.__getitem__)
+        f"<tr><td>{position.ranking[seat] + 1}</td>"
+        f'<td class="player">{_seat(seat)}{_name(names, seat)}</td>'
+        f"<td>{position.points[seat]}</td><td>{position.deliveries[seat]}</td>"
+        f"<td>{position.time_stones[seat]}</td></tr>"
+        for seat in sorted(range(position.num_players), key=position.ranking.__getitem__)
     )
+    ending = ENDING_WORDS.get(position.ending)
+    caption = "Final score" if ending else "Standing"
+    words = note or (f"The game is over: {ending}." if ending else "The game is not over.")
     return (
-        '<table id="result"><caption>Final score</caption><tr><th>place</th><th>seat</th>'
-        f"<th>points</th><th>deliveries</th><th>time stones</th></tr>{rows}</table>"
+        f'<table id="result"><caption>{caption}</caption>'
+        '<tr><th>place</th><th class="player">player</th>'
+        f"<th>points</th><th>deliv.</th><th>stones</th></tr>{rows}</table>"
+        f'<p class="help">{escape(words)}</p>'
     )
 
 
-def _moves(views: list[dict[str, Any]], rounds: list[int]) -> str:
+def _name(names: Sequence[str], seat: int) -> str:
+    """A player's name; cut off where there is no room, but whole when pointed at."""
+    if not names:
+        return ""
+    name = escape(names[seat])
+    return f' <span title="{name}">{name}</span>'
+
+
+def _moves(views: list[View], rounds: Mapping[int, int]) -> str:
     """The list of moves: a button each, with a heading before each round."""
-    titles = {ply: f"Round {number}" for number, ply in enumerate(rounds, start=1)}
-    rows = ['<h3>Setup</h3><button data-ply="0">start</button>']
+    titles = {ply: f"<h3>Round {number}</h3>" for number, ply in rounds.items()}
+    rows = [titles.get(0, "<h3>Setup</h3>") + '<button data-ply="0">start</button>']
     for ply, view in enumerate(views[1:], start=1):
-        words = f"{ply}. {_seat(view['seat'])} {escape(view['words'])}"
-        rows.append(f'<button data-ply="{ply}">{words}</button>')
-        if ply in titles:
-            rows.append(f"<h3>{titles[ply]}</h3>")
+        words = f"{ply}. {_seat(view.seat)} {escape(view.words)}"
+        rows.append(f'<button data-ply="{ply}">{words}</button>' + titles.get(ply, ""))
     return "".join(rows)
 
 
-def _marks(rounds: list[int], plies: int) -> str:
+def _marks(rounds: Mapping[int, int], plies: int) -> str:
     """Buttons along the slider, one where each round begins."""
     return "".join(
-        f'<button data-ply="{ply}" style="--at:{ply / plies:.4f}" title="Round {number}" '
+        f'<button data-ply="{ply}" style="--at:{ply / max(plies, 1):.4f}" title="Round {number}" '
         f'aria-label="Go to round {number}">{number}</button>'
-        for number, ply in enumerate(rounds, start=1)
+        for number, ply in rounds.items()
     )
 
 
-def _charts(
-    game: Game, views: list[dict[str, Any]], estimates: Sequence[Estimate], rounds: list[int]
-) -> str:
+def _charts(positions: Sequence[Position], estimates: Sequence[Estimate], rounds: list[int]) -> str:
     """Points over time, and the chances to win where they are estimated."""
-    seats = range(game.num_players)
-    points = [[view["points"][seat] for view in views] for seat in seats]
+    seats, ranking = range(positions[0].num_players), positions[-1].ranking
+    points = [[position.points[seat] for position in positions] for seat in seats]
     low, high = min(map(min, points)), max(map(max, points))
     drawn = "<figure><figcaption>Points</figcaption>"
-    drawn += draw_chart("Points over time", points, low, max(high, 1), rounds) + "</figure>"
+    drawn += draw_chart("Points over time", points, low, max(high, 1), rounds, ranking)
+    drawn += "</figure>"
     if any(chances for chances, _ in estimates):
         curves = [
             [chances[seat] if chances else None for chances, _ in estimates] + [None]
             for seat in seats
         ]
         drawn += "<figure><figcaption>Estimated chance to win</figcaption>"
-        drawn += draw_chart("Chance to win over time", curves, 0, 1, rounds, True) + "</figure>"
+        drawn += draw_chart("Chance to win over time", curves, 0, 1, rounds, ranking, True)
+        drawn += "</figure>"
     return drawn

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from busenv.experiments.ratings.schedule import RunError
-from filelock import FileLock, Timeout
 
 from busenv.files import write_whole
 
@@ -23,6 +22,8 @@ def locked(folder: Path) -> Iterator[None]:
 
     The system gives the lock back when the process ends, however it ends.
     """
+    from filelock import FileLock, Timeout  # games are read without it
+
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
     try:

@@ -13,9 +13,10 @@ from pathlib import Path
 from busenv.agents import make_agent
 from busenv.experiments.replays.pages import draw_record
 
+import busenv
 from busenv import Game
 
-FOLDER = Path(__file__).parents[2] / "busenv/pictures"
+FOLDER = Path(busenv.__file__).parent / "pictures"
 RECORD = "game.json"
 PLAYERS, AGENT, SEED = 4, "uct:300", 24
 MOMENTS = {  # name of the picture: decisions made by then

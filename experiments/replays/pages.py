@@ -2,49 +2,76 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 from busenv.agents import make_agent
-from busenv.experiments.replays.words import load_played
+from busenv.experiments.replays.words import Played, load_played
 
-from busenv import Board, Game
+from busenv import Board
 from busenv.files import write_whole
+from busenv.render.raster import svg_to_png
 from busenv.render.replay import Estimate, replay_page
 
 
-def draw_record(path: str | Path, ply: int | None, out: Path, board: str | Board = "city") -> None:
-    """Draw a record's position after some plies, by default after the last one, as an SVG file."""
-    game = Game.from_record(load_played(str(path)).record, board)
-    plies = len(game.history)
+def draw_record(
+    source: str | Path, ply: int | None, out: str | Path, board: str | Path | Board = "city"
+) -> None:
+    """Draw a record's position after some plies, by default after the last one, as a picture.
+
+    source, board: as `load_played` takes them. out: FILE.svg, or FILE.png, which needs the extra
+    `render` (ModuleNotFoundError names what is missing). ValueError says which endings or plies are
+    allowed.
+    """
+    out = Path(out)
+    if out.suffix not in (".svg", ".png"):
+        raise ValueError(f"cannot draw {out}; allowed: a name that ends in .svg or .png")
+    played = load_played(source, board)
+    plies = len(played.record.actions)
     if ply is not None and not 0 <= ply <= plies:
         raise ValueError(f"ply is {ply}; allowed: 0 to {plies}, the length of the game")
-    write_whole(out, _begin(game, game.history[:ply]).svg())
+    if ply is not None and ply < plies:
+        record = dataclasses.replace(
+            played.record, actions=played.record.actions[:ply], result=None
+        )
+        played = dataclasses.replace(played, record=record)
+    drawing = played.end().svg()
+    write_whole(out, drawing if out.suffix == ".svg" else svg_to_png(drawing))
 
 
 def write_replay(
-    path: str | Path, out: Path, spec: str | None = None, board: str | Board = "city"
+    source: str | Path,
+    out: str | Path,
+    spec: str | None = None,
+    board: str | Path | Board = "city",
+    names: Sequence[str] | None = None,
 ) -> None:
-    """Write a record's replay page; with an agent's spec, with what it makes of each position."""
-    game = Game.from_record(load_played(str(path)).record, board)
-    estimates = [] if spec is None else _estimates(game, spec)
-    write_whole(out, replay_page(game, estimates, spec or ""))
+    """Write a record's replay page.
+
+    source, board: as `load_played` takes them. spec: an agent, whose estimate of each position is
+    shown. names: the players', by seat; by default the agents' where the record is of a rating.
+    """
+    played = load_played(source, board)
+    end = played.end()
+    positions = [game.position() for game, _ in played.replay()] + [end.position()]
+    page = replay_page(
+        played.board,
+        played.record.rules,
+        positions,
+        played.record.actions,
+        [] if spec is None else _estimates(played, spec),
+        spec or "",
+        played.agents if names is None else names,
+        played.forfeit,
+    )
+    write_whole(out, page)
 
 
-def _estimates(game: Game, spec: str) -> list[Estimate]:
+def _estimates(played: Played, spec: str) -> list[Estimate]:
     """What an agent makes of every position of a game that was decided."""
-    agent, now, estimates = make_agent(spec), _begin(game, []), []
+    agent = make_agent(spec)
     try:
-        for action in game.history:
-            estimates.append(agent.estimate(now))
-            now.step(action)
+        return [agent.estimate(game) for game, _ in played.replay()]
     finally:
         agent.close()
-    return estimates
-
-
-def _begin(game: Game, actions: list[int]) -> Game:
-    """The same game after some actions."""
-    begun = Game(game.num_players, game.rules, game.board, game.first_player, game.seed)
-    for action in actions:
-        begun.step(action)
-    return begun
