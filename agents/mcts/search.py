@@ -98,13 +98,12 @@ def make_tree(nodes: int, edges: int) -> Tree:
 
 
 class Search(NamedTuple):
-    """What the kernels of a search take: its tree, what it is tuned by, arrays to work in.
+    """What kernels that grow a tree take besides it: what they are tuned by, arrays to work in.
 
     weights: float64, (4, COUNT), of `busenv.agents.planner.evaluation`.
     returns, chances: float64, (5,), what `_find_returns` finds for each seat.
     """
 
-    tree: Tree
     settings: Settings
     weights: np.ndarray
     work: Workspace
@@ -112,10 +111,10 @@ class Search(NamedTuple):
     chances: np.ndarray
 
 
-def make_search(tree: Tree, settings: Settings, weights: np.ndarray, num_actions: int) -> Search:
-    """A search in a tree, on boards with a number of action ids."""
+def make_search(settings: Settings, weights: np.ndarray, num_actions: int) -> Search:
+    """A search on boards with a number of action ids."""
     work = make_workspace(num_actions)
-    return Search(tree, settings, weights, work, np.zeros(MAX_PLAYERS), np.zeros(MAX_PLAYERS))
+    return Search(settings, weights, work, np.zeros(MAX_PLAYERS), np.zeros(MAX_PLAYERS))
 
 
 @kernel
@@ -137,12 +136,12 @@ def _find_returns(g, settings, win_logits, returns, chances):
 
 
 @kernel
-def _expand(search, at, b):
+def _expand(tree, search, at, b):
     """Try every action of a node: an edge each, with its prior and its prior value.
 
     Nothing is done when the tree is full.
     """
-    tree, settings, work = search.tree, search.settings, search.work
+    settings, work = search.settings, search.work
     g, actions, ahead = tree.nodes[at].game, work.actions[0], work.ahead[0]
     count = legal_ids(g, b, work.bits, actions)
     first, best = tree.used[1], -1e9
@@ -207,14 +206,14 @@ def _add_node(tree, g):
 
 
 @kernel
-def _descend(search, b):
+def _descend(tree, search, b):
     """Walk from the root to where the tree ends, into `work.ahead[0]`; the length of the path."""
-    tree, work = search.tree, search.work
+    work = search.work
     at, ahead = np.int64(0), work.ahead[0]
     for depth in range(MAX_DEPTH):
         node = tree.nodes[at]
         if node.edges == 0 and node.game.phase != OVER:
-            _expand(search, at, b)
+            _expand(tree, search, at, b)
         if node.edges == 0:
             work.ahead[0] = node.game
             return depth
@@ -233,12 +232,12 @@ def _descend(search, b):
 
 
 @kernel
-def simulate(search, board, simulations):
+def simulate(tree, search, board, simulations):
     """Run simulations from the root, a game that is not over."""
-    tree, settings, work = search.tree, search.settings, search.work
+    settings, work = search.settings, search.work
     b, ahead, returns, chances = board[0], work.ahead[0], search.returns, search.chances
     for _ in range(simulations):
-        depth = _descend(search, b)
+        depth = _descend(tree, search, b)
         tree.noise[0] += GOLDEN
         playout(ahead, b, settings.rounds, mix(tree.noise[0]))
         evaluate(ahead, b, search.weights, work.evaluation)
@@ -262,20 +261,19 @@ def set_root(tree, game):
 
 
 @kernel
-def search_games(search, games, board, simulations, seeds, visits):
+def search_games(tree, search, games, board, simulations, seeds, visits):
     """Search many games, one after the other; how often each action was taken into `visits`.
 
     seeds: uint64, (N,), of the random streams. visits: float32, (N, num_actions), zeros at first.
     A single legal action is taken without a search.
     """
-    tree = search.tree
     for i in range(len(games)):
         set_root(tree, games[i : i + 1])
         tree.noise[0] = seeds[i]
-        simulate(search, board, 1)
+        simulate(tree, search, board, 1)
         root = tree.nodes[0]
         if root.edges > 1:
-            simulate(search, board, simulations - 1)
+            simulate(tree, search, board, simulations - 1)
         for k in range(root.first, root.first + root.edges):
             visits[i, tree.edges[k].action] = tree.edges[k].visits
 

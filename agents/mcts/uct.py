@@ -121,10 +121,16 @@ class UctAgent(Agent):
     ) -> None:
         """Search a thread's share of the games, and put how often it took what into `visits`."""
         share = slice(thread, None, self._threads)
-        search = make_search(self._trees[thread], self._settings, self._weights, board.num_actions)
+        search = make_search(self._settings, self._weights, board.num_actions)
         found = visits[share].copy()
         search_games(
-            search, games[share].copy(), board.array, self._simulations, seeds[share].copy(), found
+            self._trees[thread],
+            search,
+            games[share].copy(),
+            board.array,
+            self._simulations,
+            seeds[share].copy(),
+            found,
         )
         visits[share] = found
 
@@ -188,16 +194,16 @@ class UctAgent(Agent):
             set_root(self._trees[thread], games)
             self._trees[thread].noise[0] = self._stream(self._decisions, thread)
         tree = self._trees[thread]
-        search = make_search(tree, self._settings, self._weights, board.num_actions)
+        search = make_search(self._settings, self._weights, board.num_actions)
         if self._simulations is not None:
             share, more = divmod(self._simulations, self._threads)
-            simulate(search, board.array, share + (thread < more))
+            simulate(tree, search, board.array, share + (thread < more))
         else:
             assert self._seconds is not None
             end = time.monotonic() + self._seconds
-            simulate(search, board.array, 1)
+            simulate(tree, search, board.array, 1)
             while time.monotonic() < end and tree.nodes[0]["edges"] > 1:
-                simulate(search, board.array, BETWEEN_CHECKS)
+                simulate(tree, search, board.array, BETWEEN_CHECKS)
 
     def _follow(self, thread: int, games: np.ndarray, moves: list[int]) -> bool:
         """Move a root along the moves; whether the tree has the position that they led to."""
