@@ -141,24 +141,25 @@ def _expand(tree, search, at, b):
 
     Nothing is done when the tree is full.
     """
-    settings, work = search.settings, search.work
-    g, actions, ahead = tree.nodes[at].game, work.actions[0], work.ahead[0]
+    settings, weights, work, returns, chances = search
+    positions, evaluation = work.ahead, work.evaluation
+    g, actions, ahead = tree.nodes[at].game, work.actions[0], positions[0]
     count = legal_ids(g, b, work.bits, actions)
     first, best = tree.used[1], -1e9
     if first + count > tree.edges.shape[0]:
         return
     for k in range(count):
-        work.ahead[0] = g
+        positions[0] = g
         step(ahead, b, actions[k])
-        evaluate(ahead, b, search.weights, work.evaluation)
-        _find_returns(ahead, settings, work.evaluation.win_logits, search.returns, search.chances)
+        evaluate(ahead, b, weights, evaluation)
+        _find_returns(ahead, settings, evaluation.win_logits, returns, chances)
         tree.noise[0] += GOLDEN
         noise = settings.noise * 1e-6 * np.float64(below(mix(tree.noise[0]), 1000000))
         edge = tree.edges[first + k]
         edge.action = actions[k]
-        edge.prior = relative_value(ahead, search.weights, work.evaluation.values, g.seat) + noise
+        edge.prior = relative_value(ahead, weights, evaluation.values, g.seat) + noise
         best = max(best, edge.prior)
-        edge.prior_value = search.returns[g.seat]
+        edge.prior_value = returns[g.seat]
         edge.node = -1
         edge.visits = 0
         edge.total = 0.0
@@ -234,14 +235,14 @@ def _descend(tree, search, b):
 @kernel
 def simulate(tree, search, board, simulations):
     """Run simulations from the root, a game that is not over."""
-    settings, work = search.settings, search.work
-    b, ahead, returns, chances = board[0], work.ahead[0], search.returns, search.chances
+    settings, weights, work, returns, chances = search
+    b, ahead, evaluation = board[0], work.ahead[0], work.evaluation
     for _ in range(simulations):
         depth = _descend(tree, search, b)
         tree.noise[0] += GOLDEN
         playout(ahead, b, settings.rounds, mix(tree.noise[0]))
-        evaluate(ahead, b, search.weights, work.evaluation)
-        _find_returns(ahead, settings, work.evaluation.win_logits, returns, chances)
+        evaluate(ahead, b, weights, evaluation)
+        _find_returns(ahead, settings, evaluation.win_logits, returns, chances)
         for k in range(depth):
             node, edge = tree.nodes[tree.path[k, 0]], tree.edges[tree.path[k, 1]]
             node.visits += 1

@@ -20,29 +20,30 @@ NOISE = 0.05  # points: among actions this close it draws, so that games differ
 @kernel
 def _best_set_down(b, weights, work):
     """Value of the best way to set down the passenger picked up in `work.ahead[0]`."""
-    driving, arrived = work.ahead[0], work.ahead[1]
-    seat, best, actions = driving.seat, -1e9, work.actions[1]
+    positions, actions, evaluation = work.ahead, work.actions[1], work.evaluation
+    driving, arrived = positions[0], positions[1]
+    seat, best = driving.seat, -1e9
     for k in range(legal_ids(driving, b, work.bits, actions)):
-        work.ahead[1] = driving
+        positions[1] = driving
         step(arrived, b, actions[k])
-        evaluate(arrived, b, weights, work.evaluation)
-        best = max(best, relative_value(arrived, weights, work.evaluation.values, seat))
+        evaluate(arrived, b, weights, evaluation)
+        best = max(best, relative_value(arrived, weights, evaluation.values, seat))
     return best
 
 
 @kernel
 def _planned_action(g, b, weights, noise, work):
     """The action that leads to the best position; picking up and setting down count as one."""
-    seat, best, found = g.seat, -1e9, np.int64(0)
-    ahead, actions = work.ahead[0], work.actions[0]
+    positions, actions, evaluation = work.ahead, work.actions[0], work.evaluation
+    seat, best, found, ahead = g.seat, -1e9, np.int64(0), positions[0]
     for k in range(legal_ids(g, b, work.bits, actions)):
-        work.ahead[0] = g
+        positions[0] = g
         step(ahead, b, actions[k])
         if ahead.phase == SET_DOWN:
             value = _best_set_down(b, weights, work)
         else:
-            evaluate(ahead, b, weights, work.evaluation)
-            value = relative_value(ahead, weights, work.evaluation.values, seat)
+            evaluate(ahead, b, weights, evaluation)
+            value = relative_value(ahead, weights, evaluation.values, seat)
         noise += GOLDEN
         value += NOISE * 1e-6 * np.float64(below(mix(noise), 1000000))
         if value > best:
