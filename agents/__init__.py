@@ -1,11 +1,20 @@
-"""Who plays: agents, from random to trained.
+"""Who plays: agents, from random to trained. `make_agent` builds one from a spec.
 
-An agent chooses for a whole batch of games at once (`choose`), or for one (`act`). `make_agent`
-builds one from a spec string: "random"; "greedy", one step ahead; "planner", one step ahead with a
-plan; "uct:1000" or "uct:0.5s", a search by simulations or seconds, "uct@2:1000" on two threads;
-"ppo:NAME" or "ppo:PATH" for a trained network of the package or of yours, "ppo@0.5:PATH" at
-temperature 0.5, "ppo@0:PATH" for its favourites only; "exec:COMMAND" for a program of yours
-(EXEC.md).
+| spec | agent |
+|---|---|
+| `random` | each legal action with the same chance |
+| `greedy` | what leaves it best off at once |
+| `planner` | one decision ahead, by a tuned evaluation of the position |
+| `uct:1000` | tree search, 1000 simulations a decision |
+| `uct:0.5s` | tree search, half a second a decision |
+| `uct@2:1000` | ... on two threads |
+| `net:city-2` | the policy of a trained network of the package; `ppo:city-2` is the same |
+| `net:runs/demo/model.safetensors` | ... of one of yours: a path stands wherever a name may |
+| `net@0.5:city-2` | ... at temperature 0.5; at 0 its likeliest action only |
+| `exec:python3 player.py` | a program of yours, in any language (external/EXEC.md) |
+| `exec@0.5:python3 player.py` | ... with half a second for a decision |
+
+An agent chooses for one game (`act`) or for a whole batch of games at once (`choose`).
 """
 
 from busenv.agents.base import Agent, AgentError

@@ -13,55 +13,65 @@ __all__ = ["Agent", "AgentError"]
 
 
 class Agent(ABC):
-    """Chooses legal actions. Two agents of one spec and seed choose alike.
+    """Chooses legal actions. Without a limit in seconds, two agents of one spec and seed that are
+    shown the same games choose alike.
 
     name: how it is called in tables; its spec.
+
+    A new agent defines `reset` and `choose`; the rest follows from these, and may be bettered.
     """
 
     name: str
 
     @abstractmethod
     def reset(self, seed: int) -> None:
-        """Begin a new game: what the agent chooses from now on depends on the seed and the games
-        that it is shown, not on what it has played before."""
+        """Forget all games. What is chosen from now on depends on the seed and the games shown.
+
+        seed: 0 to 2**64 - 1, else ValueError.
+        """
 
     def close(self) -> None:  # noqa: B027 - most agents hold nothing
-        """Give back what the agent holds, such as a running program."""
+        """Give back what the agent holds, such as threads or a running program."""
 
     @abstractmethod
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """An action for each of a batch of games that are not over.
+        """A legal action for each of a batch of games that are not over: int64, (N,).
 
-        games: (N,) GAME records (busenv.core.state), not to be changed. Returns int64, (N,).
-        `busenv.observation.observe_games` tells what is seen and legal. Implementations that call
-        kernels themselves go on with what `busenv.checks.check_games` returns, which raises
-        ValueError for games of another board: kernels trust their input.
+        games: GAME records (busenv.core.state), (N,), which may be of different games and numbers
+            of players, and are left as they are.
+        board: the board that all of them are played on.
+
+        ValueError when games have another shape or dtype, are played on another board, or cannot be
+        played by this agent. Implementations may see what is observed and legal by
+        `busenv.observation.observe_games`; those that call kernels go on with what
+        `busenv.checks.check_games` returns, since kernels trust their input.
         """
 
     def act(self, game: Game) -> int:
-        """An action for one game, which is left as it is. ValueError when the game is over.
+        """A legal action for the seat to decide in one game, which is left as it is.
 
-        AgentError when the agent fails.
+        ValueError when the game is over or on a board that the agent cannot play on; AgentError
+        when the agent fails.
         """
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
         return int(self.choose(game.arrays()[0], game.board)[0])
 
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """How good each action looks, as a share of the whole, in games as `choose` takes them.
+        """How the agent weighs the actions of each game: float32, (N, num_actions).
 
-        float32, (N, num_actions), rows add up to 1. Here all of it goes to what is chosen; agents
-        that weigh actions against each other say more.
+        Rows add up to 1; illegal actions have 0. Here an agent gives 1 to what it chooses; those
+        that weigh actions against each other say more. Arguments and errors are those of `choose`.
         """
-        found = np.zeros((len(games), board.num_actions), np.float32)
-        found[np.arange(len(games)), self.choose(games, board)] = 1
-        return found
+        probabilities = np.zeros((len(games), board.num_actions), np.float32)
+        probabilities[np.arange(len(games)), self.choose(games, board)] = 1
+        return probabilities
 
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
         """What the agent makes of a game that is not over.
 
-        Returns chances to win by seat, and favourite actions as (id, share), best first; chances
-        and shares 0 to 1. Either list is empty where the agent has no view; ValueError when it has
-        none at all.
+        Returns chances to win by seat, num_players of them, and its favourite actions as (id,
+        probability), best first. Either list is empty where the agent has no view; ValueError when
+        it has none at all.
         """
         raise ValueError(f"agent {self.name!r} gives no estimates")

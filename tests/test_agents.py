@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +46,30 @@ def test_agents_play_whole_games_repeatably(spec: str, players: int) -> None:
 @pytest.mark.parametrize("spec", ["", "randm", "greedy:3", "ppo", "ppo:"])
 def test_unknown_agents_are_refused(spec: str) -> None:
     with pytest.raises(
-        ValueError, match=r"unknown agent.*allowed: random, greedy, planner.*, ppo:NAME"
+        ValueError, match=r"unknown agent.*allowed: random, greedy, planner.*, net:NAME"
     ):
         make_agent(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "meant"),
+    [("gredy", "greedy"), ("planer", "planner"), ("utc:100", "uct"), ("ned:city-2", "net")],
+)
+def test_close_names_are_told(spec: str, meant: str) -> None:
+    with pytest.raises(
+        ValueError, match=f"unknown agent '{spec}'; did you mean '{meant}'\\?; allowed"
+    ):
+        make_agent(spec)
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("busenv.agents.neural.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    message = r"agent 'net:city-2' needs torch, .*pip install \"busenv\[train\]\""
+    with pytest.raises(ModuleNotFoundError, match=message) as caught:
+        make_agent("net:city-2")
+    assert caught.value.name == "torch"
 
 
 def test_greedy_beats_random() -> None:
@@ -66,18 +88,22 @@ def test_models_save_and_load(tmp_path: Path) -> None:
     save_model(agent.network, board, path, {**CARD, "training": {"decisions": 5}})
     scores = [
         play_match([player, make_agent("random", 1), make_agent("random", 2)], 12)
-        for player in (agent, make_agent(f"ppo:{path}", seed=7))
+        for player in (agent, make_agent(f"net:{path}", seed=7), make_agent(f"ppo:{path}", seed=7))
     ]
-    assert [vars(s) | {"name": ""} for s in scores[0]] == [
-        vars(s) | {"name": ""} for s in scores[1]
-    ]
+    first, second, third = ([vars(s) | {"name": ""} for s in found] for found in scores)
+    assert first == second == third
     card = load_model(path, board)[1]
     assert card["training"] == {"decisions": 5}
     assert card["observation_version"] == VERSION
-    with pytest.raises(FileNotFoundError):
-        make_agent("ppo:nowhere.safetensors")
+    with pytest.raises(FileNotFoundError, match=r"there is no file nowhere\.safetensors"):
+        make_agent("net:nowhere.safetensors")
     with pytest.raises(FileNotFoundError, match="no model 'nobody'; allowed: a path that ends"):
-        make_agent("ppo:nobody")
+        make_agent("net:nobody")
+    with pytest.raises(FileNotFoundError, match="no model 'city2'; did you mean 'city-2'"):
+        make_agent("net:city2")
+    path.with_suffix(".json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*small\.json"):
+        make_agent(f"net:{path}")
     with pytest.raises(ValueError, match="one that ends in"):
         save_model(agent.network, board, tmp_path / "policy.pt", CARD)
 
@@ -86,9 +112,12 @@ def test_models_save_and_load(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"observation_version": 0}, f"version 0; this busenv has {VERSION}"),
-        ({"board": {"name": "x", "fingerprint": "y"}}, "another board"),
+        ({"board": {"name": "x", "fingerprint": "y"}}, "a board 'x' that neither comes with"),
+        ({"board": "city"}, "no card of a model"),
         ({"width": 17}, "holds no mlp of width 17"),
         ({"width": "16"}, "no card of a model: width is '16'"),
+        ({"width": -1}, "no card of a model: width is -1"),
+        ({"temperature": "hot"}, "no card of a model: temperature is 'hot'"),
         ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, board"),
         ({"sha256": "0"}, "not the file that its card .* tells of"),
     ],
@@ -101,7 +130,27 @@ def test_models_that_do_not_fit_are_refused(
     card = path.with_suffix(".json")
     card.write_text(json.dumps({**json.loads(card.read_text()), **change}))
     with pytest.raises(ValueError, match=message):
-        make_agent(f"ppo:{path}")
+        make_agent(f"net:{path}")
+
+
+@pytest.mark.parametrize("kind", ["mlp", "board"])
+def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None:
+    """The card of a model for a board of one's own holds the board."""
+    board = make_board(largest())
+    path = tmp_path / "large.safetensors"
+    save_model(build_network(kind, board, 8, seed=1), board, path, {"network": kind, "width": 8})
+    agent, game = make_agent(f"net:{path}", seed=1), Game(board=board, seed=3)
+    for _ in range(40):
+        game.step(agent.act(game))
+    with pytest.raises(ValueError, match=r"was trained on .*, not on Board\('city'"):
+        agent.act(Game(seed=3))
+    with pytest.raises(ValueError, match="was trained on another board than"):
+        load_model(path, load_board("city"))
+    card = json.loads(path.with_suffix(".json").read_text())
+    card["board"]["content"]["sites"].pop()
+    path.with_suffix(".json").write_text(json.dumps(card))
+    with pytest.raises(ValueError, match="a board 'ring' that neither comes with busenv"):
+        make_agent(f"net:{path}")
 
 
 @pytest.mark.parametrize("kind", ["mlp", "board"])

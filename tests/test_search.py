@@ -1,4 +1,4 @@
-"""The planner's outlook is true, playouts are legal, and the search finds what it should."""
+"""The planner sees what is there, playouts are legal, and the search finds what it should."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ import random
 import numpy as np
 import pytest
 from busenv.agents import make_agent
-from busenv.agents.mcts.playout import lean_action
-from busenv.agents.mcts.search import Settings, behind, make_tree
+from busenv.agents.mcts.playout import playout_action
+from busenv.agents.mcts.search import Settings, child_of, make_tree
 from busenv.agents.mcts.uct import UctAgent
-from busenv.agents.planner.outlook import COUNT, FEATURES, WEIGHTS, look, make_room
+from busenv.agents.planner.evaluation import (
+    COUNT,
+    FEATURES,
+    WEIGHTS,
+    compute_features,
+    make_evaluation,
+)
 from busenv.experiments.ratings.match import play_match
 
 from busenv import EDITIONS, Game, Phase, load_board
@@ -27,43 +33,43 @@ CITY = load_board("city")
 CLOCK = 4  # the id of placing a marker there
 
 
-def test_outlook_sees_what_is_on_the_table() -> None:
-    rng, room = random.Random(3), make_room(CITY.num_actions)
+def test_features_are_those_of_the_position() -> None:
+    rng, evaluation = random.Random(3), make_evaluation()
     for number in range(12):
         game = Game(3 + number % 3, [*EDITIONS][number % 4], CITY, seed=number)
         while not game.is_over:
             if rng.random() < 0.2:
-                look(game.arrays()[0][0], CITY.array[0], room)
-                check_features(game, room.features)
+                compute_features(game.arrays()[0][0], CITY.array[0], evaluation)
+                check_features(game, evaluation.features)
             game.step(rng.choice(game.legal_actions()))
 
 
 def check_features(game: Game, features: np.ndarray) -> None:
     """Work out the features again from the position, in plain Python."""
-    table, players, board = game.position(), game.num_players, game.board
+    position, players, board = game.position(), game.num_players, game.board
     homes = [[0] * len(board.intersections) for _ in range(3)]
     free = []
-    for built, site in zip(table.buildings, board.sites, strict=True):
+    for built, site in zip(position.buildings, board.sites, strict=True):
         if built < 0:
             free.append(site)
         else:
             homes[built][site.intersection] += 1
     lowest = min((site.zone for site in free), default=None)
     driving = game.phase in (Phase.PICK_UP, Phase.SET_DOWN)
-    reach = [{i for s in table.streets[p] for i in board.streets[s]} for p in range(players)]
+    reach = [{i for s in position.streets[p] for i in board.streets[s]} for p in range(players)]
     for seat in range(players):
         seen = dict(zip(FEATURES, features[seat], strict=False))
-        most = max(m for other, m in enumerate(table.action_markers) if other != seat)
-        usable = min(table.action_markers[seat], most + 3)
+        most = max(m for other, m in enumerate(position.action_markers) if other != seat)
+        usable = min(position.action_markers[seat], most + 3)
         left = usable / 20
         assert seen["points"] == game.points[seat]
         assert seen["markers"] == usable
         assert seen["reach"] == len(reach[seat])
         for later, name in enumerate(("drive_now", "drive_next", "drive_last")):
-            kind = (table.clock + later + (not driving)) % 3
-            waiting = sum(max(table.passengers[i] - homes[kind][i], 0) for i in reach[seat])
-            vacant = sum(max(homes[kind][i] - table.passengers[i], 0) for i in reach[seat])
-            assert seen[name] == min(waiting, vacant, table.buses[seat])
+            kind = (position.clock + later + (not driving)) % 3
+            waiting = sum(max(position.passengers[i] - homes[kind][i], 0) for i in reach[seat])
+            vacant = sum(max(homes[kind][i] - position.passengers[i], 0) for i in reach[seat])
+            assert seen[name] == min(waiting, vacant, position.buses[seat])
             assert seen[name + "_left"] == pytest.approx(seen[name] * left)
         others = set().union(*(reach[p] for p in range(players) if p != seat))
         assert seen["shared_left"] == pytest.approx(len(reach[seat] & others) * left)
@@ -72,7 +78,7 @@ def check_features(game: Game, features: np.ndarray) -> None:
                 reach[seat]
                 & {i for i, place in enumerate(board.intersections) if place.train_station}
             )
-            if table.supply
+            if position.supply
             else 0
         )
         assert seen["stations_left"] == pytest.approx(stations * left)
@@ -80,18 +86,18 @@ def check_features(game: Game, features: np.ndarray) -> None:
         now = sum(site.zone == lowest for site in on_line)
         assert seen["open_sites_left"] == pytest.approx(now * left)
         assert seen["later_sites_left"] == pytest.approx((len(on_line) - now) * left)
-        people = sum(table.passengers[i] for i in reach[seat])
+        people = sum(position.passengers[i] for i in reach[seat])
         assert seen["people_left"] == pytest.approx(people * left)
         if game.phase == Phase.SELECT_ACTIONS:
-            top = max(table.buses)
+            top = max(position.buses)
             for name, action, bonus in (("lines", 0, players == 5), ("passengers", 2, 0)):
-                powers = [max(top - k + bonus, 0) for k in range(len(table.spaces[action]))]
+                powers = [max(top - k + bonus, 0) for k in range(len(position.spaces[action]))]
                 mine = sum(
-                    p for p, o in zip(powers, table.spaces[action], strict=True) if o == seat
+                    p for p, o in zip(powers, position.spaces[action], strict=True) if o == seat
                 )
                 assert seen[name + "_pending"] == mine
-            assert seen["vroom_markers"] == table.spaces[5].count(seat)
-            if table.spaces[5][:1] == [seat]:
+            assert seen["vroom_markers"] == position.spaces[5].count(seat)
+            if position.spaces[5][:1] == [seat]:
                 assert seen["vroom_pending"] >= seen["drive_now"]
 
 
@@ -102,11 +108,11 @@ def test_weights_are_whole() -> None:
 
 
 @kernel
-def _lean_game(game, board, noise):  # type: ignore[no-untyped-def]
-    """Play a game by the playouts' leanings; -1, or the first illegal action."""
+def _play_out(game, board, noise):  # type: ignore[no-untyped-def]
+    """Play a game as playouts do; -1, or the first illegal action."""
     while game[0].phase != OVER:
         noise += GOLDEN
-        action = lean_action(game[0], board[0], mix(noise))
+        action = playout_action(game[0], board[0], mix(noise))
         if not is_legal(game[0], board[0], action):
             return action
         step(game[0], board[0], action)
@@ -118,7 +124,7 @@ def test_playouts_are_legal_on_any_board_and_by_any_rules() -> None:
     for seed in range(60):
         board = make_board(random_board(rng)) if seed % 2 else CITY
         game = Game(3 + seed % 3, random_rules(rng), board, seed=seed)
-        assert _lean_game(game.arrays()[0], board.array, np.uint64(seed)) == -1
+        assert _play_out(game.arrays()[0], board.array, np.uint64(seed)) == -1
         assert game.is_over
 
 
@@ -155,8 +161,8 @@ def test_search_keeps_its_tree() -> None:
     agent, game = UctAgent(200, seed=1), Game(4, seed=3)
     chosen = agent.act(game)
     before = agent._trees[0]
-    below = behind(before, 0, chosen)
-    known = int(before.nodes["visits"][below])
+    child = child_of(before, 0, chosen)
+    known = int(before.nodes["visits"][child])
     assert known > 20
     game.step(chosen)
     agent.act(game)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from busenv.agents.mcts.playout import LEANINGS
-from busenv.agents.planner.outlook import COUNT, WEIGHTS, read_weights
+from busenv.agents.mcts.playout import PLAYOUT_WEIGHTS
+from busenv.agents.planner.evaluation import COUNT, WEIGHTS, read_weights
 from busenv.experiments.studies.tune import (
     logit,
     planner_score,
-    tune_leanings,
-    tune_odds,
+    tune_playout,
+    tune_win,
     weights_text,
 )
 
@@ -30,10 +30,10 @@ def test_plans_are_scored() -> None:
 
 
 def test_short_studies_end() -> None:
-    odds = tune_odds(2.0, 1)
-    assert odds.shape == (4, COUNT)
-    assert np.isfinite(odds).all()
-    assert (odds[0] == WEIGHTS[0]).all()
-    shares = tune_leanings(1.0, 1, simulations=20)
-    assert shares.shape == LEANINGS.shape
+    weights = tune_win(2.0, 1)
+    assert weights.shape == (4, COUNT)
+    assert np.isfinite(weights).all()
+    assert (weights[0] == WEIGHTS[0]).all()
+    shares = tune_playout(1.0, 1, simulations=20)
+    assert shares.shape == PLAYOUT_WEIGHTS.shape
     assert 0 < shares.max() <= 1

@@ -1,1 +1,1 @@
-"""Monte Carlo tree search."""
+"""Monte Carlo tree search: the tree (search), its playouts (playout), the agent (uct)."""

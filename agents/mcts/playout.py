@@ -1,13 +1,13 @@
-"""Quick play to the end of a round or of the game, far better than uniform.
+"""Playouts: quick play to the end of a round or of the game, far better than uniform.
 
-Uniform play passes too early and seldom drives. Here every choice is random still, but leans, by a
-table for the selection of actions: to Vrrooomm! when the line can deliver at the coming hour, to
-buses early on, to what still has power, and to passing once two markers are placed, yet not before
+Uniform play passes too early and seldom drives. Here every choice is random still, but weighted. To
+select an action, PLAYOUT_WEIGHTS are drawn by: Vrrooomm! when the line can deliver at the coming
+hour, buses early on, what still has power, and passing once two markers are placed, yet not before
 a seat has placed as many as in its rounds so far (else every playout hoards, and the search with
-it). Lines lean to where there is most, buildings to the own line and to what is asked for next. The
-table follows what the tree search itself chose (`experiments.studies.tune leanings`), but for
-passing after more than three markers and by that pace. A choice costs about as much as a uniform
-one.
+it). Lines mostly grow to where there is most, buildings mostly stand on the own line and are what
+is asked for next. The weights follow what the tree search itself chose (`experiments.studies.tune
+playout`), but for passing after more than three markers and by that pace. A choice costs about as
+much as a uniform one.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from busenv.core.state import (
     SELECT_ACTIONS,
 )
 
-# Weight of each action, and of passing, by how much speaks for it (0 to 3, see reason).
-LEANINGS = np.array(
+# Weight of each action, and of passing; `weight_column` tells which of the four columns applies.
+PLAYOUT_WEIGHTS = np.array(
     [
         [3, 12, 23, 19],  # Line Expansion, by action power
         [8, 20, 50, 200],  # Buses, by markers in hand: below 5, 10, 15
@@ -59,8 +59,11 @@ def deliverable(g, seat, hour):
 
 
 @kernel
-def reason(g, seat, action, coming):
-    """How much speaks for an action, 0 to 3; `coming` can be delivered at the coming hour."""
+def weight_column(g, seat, action, coming):
+    """Which column of PLAYOUT_WEIGHTS applies to an action; the farther right, the more it pays.
+
+    coming: how many passengers the seat could deliver at the coming hour.
+    """
     if action == ACT_VROOM:
         for space in range(g.taken[ACT_VROOM]):
             if g.spaces[ACT_VROOM, space] == seat:
@@ -82,8 +85,8 @@ def reason(g, seat, action, coming):
 
 
 @kernel
-def _lean_select(g, noise):
-    """An action, or a pass."""
+def _select_action(g, noise):
+    """An action to place a marker on, or a pass, drawn by PLAYOUT_WEIGHTS."""
     seat = np.int64(g.seat)
     coming = deliverable(g, seat, g.clock + 1 if g.clock < 2 else 0)
     weights, total = ZERO, np.int64(0)  # eight weights, a byte each
@@ -91,7 +94,7 @@ def _lean_select(g, noise):
     while rest != ZERO:
         action = np.int64(lowest(rest))
         rest &= rest - ONE
-        weight = LEANINGS[action, reason(g, seat, action, coming)]
+        weight = PLAYOUT_WEIGHTS[action, weight_column(g, seat, action, coming)]
         weights |= np.uint64(weight) << np.uint64(8 * action)
         total += weight
     rank, action = below(noise, total), 0
@@ -104,8 +107,8 @@ def _lean_select(g, noise):
 
 
 @kernel
-def _lean_build(g, b, noise):
-    """A site, on the own line if one of two picks is; there the next type asked for, mostly."""
+def _select_building(g, b, noise):
+    """A site on the own line if one of two draws is on it; there mostly the type asked for next."""
     sites, site = open_sites(g, b), ZERO
     for _ in range(2):
         site = nth(sites, below(noise, popcount(sites)))
@@ -121,7 +124,7 @@ def _lean_build(g, b, noise):
 
 
 @kernel
-def _lean_split(g, b, noise):
+def _select_split(g, b, noise):
     """All passengers to a station on one's own line, or any split when it has none or both."""
     limit = np.int64(split_limit(g))
     first, second = has(g.reach[g.seat], b.station[0]), has(g.reach[g.seat], b.station[1])
@@ -131,8 +134,8 @@ def _lean_split(g, b, noise):
 
 
 @kernel
-def _draw_of(g, b, action):
-    """How much an extension of a line reaches anew: passengers, stations, buildings, sites."""
+def _newly_reached(g, b, action):
+    """What an extension of a line would reach anew: passengers, stations, buildings, sites."""
     k = action - np.int64(b.first_street)
     at = np.int64(b.street_ends[k >> 1, 1 - (k & 1)])
     if has(g.reach[g.seat], at):
@@ -146,33 +149,36 @@ def _draw_of(g, b, action):
 
 
 @kernel
-def _lean_grow(g, b, noise):
+def _select_street(g, b, noise):
     """The better of two random extensions of a line."""
     one = np.int64(random_action(g, b, noise))
     two = np.int64(random_action(g, b, mix(noise)))
-    return one if _draw_of(g, b, one) >= _draw_of(g, b, two) else two
+    return one if _newly_reached(g, b, one) >= _newly_reached(g, b, two) else two
 
 
 @kernel
-def lean_action(g, b, noise):
-    """A random legal action that leans to what pays."""
+def playout_action(g, b, noise):
+    """A random legal action, weighted towards what pays. noise: a random uint64."""
     if g.phase == SELECT_ACTIONS:
-        return np.int64(_lean_select(g, noise))
+        return np.int64(_select_action(g, noise))
     if g.phase == LINE_EXPANSION:
-        return _lean_grow(g, b, noise)
+        return _select_street(g, b, noise)
     if g.phase == BUILDINGS:
-        return np.int64(_lean_build(g, b, noise))
+        return np.int64(_select_building(g, b, noise))
     if g.phase == PASSENGERS:
-        return _lean_split(g, b, noise)
+        return _select_split(g, b, noise)
     if g.phase == CLOCK and below(noise, 8) > 0:
         return np.int64(b.first_clock)
     return np.int64(random_action(g, b, noise))
 
 
 @kernel
-def play_on(g, b, rounds, noise):
-    """Play a game on until `rounds` more rounds have begun, or to its end."""
+def playout(g, b, rounds, noise):
+    """Play a game on until `rounds` more rounds have begun, or to its end.
+
+    noise: a uint64 that the random choices come from.
+    """
     goal = np.int64(g.round) + rounds
     while g.phase != OVER and np.int64(g.round) < goal:
         noise += GOLDEN
-        step(g, b, lean_action(g, b, mix(noise)))
+        step(g, b, playout_action(g, b, mix(noise)))

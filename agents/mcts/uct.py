@@ -13,14 +13,15 @@ from busenv.agents.base import Agent
 from busenv.agents.mcts.search import (
     Settings,
     Tree,
-    behind,
+    child_of,
+    make_search,
     make_tree,
-    plant,
-    search_each,
+    reroot,
+    search_games,
+    set_root,
     simulate,
-    transplant,
 )
-from busenv.agents.planner.outlook import WEIGHTS, make_room
+from busenv.agents.planner.evaluation import WEIGHTS
 
 from busenv import Board, Game
 from busenv.checks import check_games, check_seed
@@ -28,10 +29,10 @@ from busenv.core.bits import seeded
 from busenv.core.state import MAX_PLAYERS
 
 MAX_NODES = 200_000  # of a tree; a search goes on without growing when they are used up
-EDGES = 24  # for each node: most nodes are never expanded
-AT_ONCE = 32  # simulations between two looks at the watch
+EDGES_PER_NODE = 24  # on average: most nodes are never expanded
+BETWEEN_CHECKS = 32  # simulations between two looks at the clock
 STREAMS = 64  # random streams of a decision, one for each thread
-SEARCHES = 3.0  # how many searches' nodes a tree has room for, since it is kept between decisions
+SEARCHES_KEPT = 3.0  # a tree is kept between decisions, and has space for the nodes of so many
 
 
 class UctAgent(Agent):
@@ -41,7 +42,10 @@ class UctAgent(Agent):
     seconds: that time; no account is taken of the time that the other agents need.
     threads: trees grown side by side, which share the simulations; their visits are added up (root
         parallel, Chaslot et al. 2008).
+    settings, weights: of the search (agents.mcts.search) and of its evaluation of positions
+        (agents.planner.evaluation).
 
+    ValueError unless there are simulations or seconds, one of them, and enough for the threads.
     Without `seconds` the same seed and games lead to the same decisions.
     """
 
@@ -66,7 +70,7 @@ class UctAgent(Agent):
         self._simulations, self._seconds, self._threads = simulations, seconds, threads
         self._settings, self._weights = settings, weights
         self._trees: list[Tree] = []
-        self._spare: list[Tree] = []  # what trees move to as the root does
+        self._spare: list[Tree] = []  # one for each tree, which `reroot` copies it to
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
         self.reset(seed)
@@ -102,48 +106,54 @@ class UctAgent(Agent):
         visits = np.zeros((len(games), board.num_actions), np.float32)
         if self._seconds is not None:
             for i in range(len(games)):
-                self._grow(games[i : i + 1], board, None)
+                self._search_one(games[i : i + 1], board, None)
                 for action, count in self._visits():
                     visits[i, action] = count
         else:
-            numbers = range(self._decisions, self._decisions + len(games))
-            seeds = np.array([self._stream(number, 0) for number in numbers], np.uint64)
+            decisions = range(self._decisions, self._decisions + len(games))
+            seeds = np.array([self._stream(decision, 0) for decision in decisions], np.uint64)
             self._decisions += len(games)
             self._on_threads(self._search_share, games, board, seeds, visits)
         return visits / visits.sum(axis=1, keepdims=True)
 
     def _search_share(
-        self, number: int, games: np.ndarray, board: Board, seeds: np.ndarray, visits: np.ndarray
+        self, thread: int, games: np.ndarray, board: Board, seeds: np.ndarray, visits: np.ndarray
     ) -> None:
-        """Search the games of a thread, and put how often it took what into `visits`."""
-        share = slice(number, None, self._threads)
+        """Search a thread's share of the games, and put how often it took what into `visits`."""
+        share = slice(thread, None, self._threads)
+        search = make_search(self._settings, self._weights, board.num_actions)
         found = visits[share].copy()
-        search_each(
-            self._trees[number], games[share].copy(), board.array, self._weights, self._settings,
-            make_room(board.num_actions), self._simulations, seeds[share].copy(), found,
-        )  # fmt: skip
+        search_games(
+            self._trees[thread],
+            search,
+            games[share].copy(),
+            board.array,
+            self._simulations,
+            seeds[share].copy(),
+            found,
+        )
         visits[share] = found
 
     def _on_threads(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Call work(number, *arguments) on each thread, the first on this one."""
+        """Call work(thread, *arguments) on each thread, the first on this one."""
         if not self._trees:
             self._make_trees()
         if self._threads > 1 and self._pool_process != os.getpid():  # a forked process has none
             self._pool, self._pool_process = ThreadPoolExecutor(self._threads - 1), os.getpid()
         helpers: list[Future[None]] = []
         try:
-            for number in range(1, self._threads):
+            for thread in range(1, self._threads):
                 assert self._pool is not None
-                helpers.append(self._pool.submit(work, number, *arguments))
+                helpers.append(self._pool.submit(work, thread, *arguments))
             work(0, *arguments)
         finally:
             wait(helpers)  # they work on this agent's trees
         for helper in helpers:
             helper.result()
 
-    def _stream(self, decision: int, number: int) -> int:
+    def _stream(self, decision: int, thread: int) -> int:
         """Start of a thread's random stream for a decision."""
-        return int(seeded(np.uint64(self._seed), decision * STREAMS + number))
+        return int(seeded(np.uint64(self._seed), decision * STREAMS + thread))
 
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
         """Each seat's chance to win, and the legal actions with their shares of the visits."""
@@ -159,48 +169,51 @@ class UctAgent(Agent):
         """Search a game, from what is known of it if it goes on from the last one."""
         history, known = game.history, self._history
         goes_on = known is not None and history[: len(known)] == known
-        self._grow(game.arrays()[0], game.board, history[len(known or []) :] if goes_on else None)
+        moves = history[len(known or []) :] if goes_on else None
+        self._search_one(game.arrays()[0], game.board, moves)
         self._history = history
 
-    def _grow(self, games: np.ndarray, board: Board, moves: list[int] | None) -> None:
+    def _search_one(self, games: np.ndarray, board: Board, moves: list[int] | None) -> None:
         """Search from one position. moves: that led to it from the roots; None: begin anew."""
         self._decisions += 1
-        self._on_threads(self._run, games, board, moves)
+        self._on_threads(self._grow_tree, games, board, moves)
 
     def _make_trees(self) -> None:
         size = MAX_NODES
         if self._simulations is not None:
-            size = min(int(SEARCHES * self._simulations) + 64, MAX_NODES)
+            size = min(int(SEARCHES_KEPT * self._simulations) + 64, MAX_NODES)
         for _ in range(self._threads):
-            self._trees.append(make_tree(size, EDGES * size + 512))
-            self._spare.append(make_tree(size, EDGES * size + 512))
+            self._trees.append(make_tree(size, EDGES_PER_NODE * size + 512))
+            self._spare.append(make_tree(size, EDGES_PER_NODE * size + 512))
 
-    def _run(self, number: int, games: np.ndarray, board: Board, moves: list[int] | None) -> None:
-        """One thread's part of a search."""
-        if moves is None or not self._follow(number, games, moves):
-            plant(self._trees[number], games)
-            self._trees[number].noise[0] = self._stream(self._decisions, number)
-        tree, room = self._trees[number], make_room(board.num_actions)
-        arguments = tree, board.array, self._weights, self._settings, room
+    def _grow_tree(
+        self, thread: int, games: np.ndarray, board: Board, moves: list[int] | None
+    ) -> None:
+        """One thread's part of a search from one position."""
+        if moves is None or not self._follow(thread, games, moves):
+            set_root(self._trees[thread], games)
+            self._trees[thread].noise[0] = self._stream(self._decisions, thread)
+        tree = self._trees[thread]
+        search = make_search(self._settings, self._weights, board.num_actions)
         if self._simulations is not None:
             share, more = divmod(self._simulations, self._threads)
-            simulate(*arguments, share + (number < more))
+            simulate(tree, search, board.array, share + (thread < more))
         else:
             assert self._seconds is not None
             end = time.monotonic() + self._seconds
-            simulate(*arguments, 1)
+            simulate(tree, search, board.array, 1)
             while time.monotonic() < end and tree.nodes[0]["edges"] > 1:
-                simulate(*arguments, AT_ONCE)
+                simulate(tree, search, board.array, BETWEEN_CHECKS)
 
-    def _follow(self, number: int, games: np.ndarray, moves: list[int]) -> bool:
+    def _follow(self, thread: int, games: np.ndarray, moves: list[int]) -> bool:
         """Move a root along the moves; whether the tree has the position that they led to."""
-        tree, root = self._trees[number], 0
+        tree, root = self._trees[thread], 0
         for action in moves:
-            root = behind(tree, root, action) if root >= 0 else -1
+            root = child_of(tree, root, action) if root >= 0 else -1
         if root < 0 or tree.nodes["game"][root].tobytes() != games[0].tobytes():
             return False
-        transplant(tree, root, self._spare[number])
-        self._trees[number], self._spare[number] = self._spare[number], tree
+        reroot(tree, root, self._spare[thread])
+        self._trees[thread], self._spare[thread] = self._spare[thread], tree
         return True
 
     def _visits(self) -> list[tuple[int, int]]:

@@ -3,13 +3,15 @@
 The card says what the network is (`network`, `width`), what it was made for (`observation_version`,
 `board`, `num_actions`, `rules`, `players`), how it was trained (`training`), how well it plays
 (`ratings`), at which `temperature` it is meant to play (1 where the card does not say), and which
-weights it belongs to (`sha256`). Nothing in either file is executed.
+weights it belongs to (`sha256`). Of a board that does not come with busenv it holds the content
+too, so that a model can be loaded wherever it is. Nothing in either file is executed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,9 @@ from safetensors.torch import load, save
 from torch import nn
 
 from busenv import Board
-from busenv.board import as_board
+from busenv.board import board_names, load_board, make_board
 from busenv.files import write_whole
+from busenv.hints import did_you_mean
 from busenv.observation import VERSION
 
 WEIGHTS, CARD = ".safetensors", ".json"
@@ -48,18 +51,63 @@ def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[st
         "board": {"name": board.name, "fingerprint": board.fingerprint},
         "num_actions": board.num_actions,
     }
+    if _shipped_board(board.fingerprint) is None:
+        about["board"]["content"] = _board_content(board)
     write_whole(path, data)
     write_whole(path.with_suffix(CARD), json.dumps({**card, **about}, indent=1) + "\n")
 
 
 def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any]]:
-    """The network of a model and its card.
+    """The network of a model, for a board, and its card.
 
     FileNotFoundError when either file is missing; ValueError when they are damaged, do not belong
     together, or were made for other observations or another board.
     """
     path = Path(path)
     card = _read_card(path.with_suffix(CARD))
+    if card["board"]["fingerprint"] != board.fingerprint:
+        raise ValueError(f"{path} was trained on another board than {board!r}")
+    return _load_network(path, card, board), card
+
+
+def model_path(name: str) -> Path:
+    """Where a model is: a path that ends in .safetensors, or the name of a shipped model.
+
+    FileNotFoundError says which file is missing, or names the shipped models.
+    """
+    path = Path(name)
+    if path.suffix == WEIGHTS:
+        for file in (path, path.with_suffix(CARD)):
+            if not file.is_file():
+                raise FileNotFoundError(f"no model {name!r}: there is no file {file}")
+        return path
+    if name not in shipped_models():
+        raise FileNotFoundError(
+            f"no model {name!r}{did_you_mean(name, shipped_models())}; allowed: a path that ends "
+            f"in {WEIGHTS}, or one of the package's: {', '.join(shipped_models()) or 'none'}"
+        )
+    return SHIPPED / f"{name}{WEIGHTS}"
+
+
+def load_policy_agent(
+    name: str, seed: int = 0, temperature: float | None = None, spec: str = ""
+) -> PolicyAgent:
+    """An agent from a model's path (ends in .safetensors) or the name of a shipped model.
+
+    It plays on the board that the model was trained on. temperature: by default what the card says.
+    Errors are those of `load_model` and `model_path`.
+    """
+    path = model_path(name)
+    card = _read_card(path.with_suffix(CARD))
+    board = _board_of(path, card)
+    network = _load_network(path, card, board)
+    if temperature is None:
+        temperature = float(card.get("temperature", 1.0))
+    return PolicyAgent(network, board, spec or f"net:{name}", seed, temperature)
+
+
+def _load_network(path: Path, card: dict[str, Any], board: Board) -> nn.Module:
+    """The network that a card tells of, from the weights at the path."""
     data = path.read_bytes()
     if hashlib.sha256(data).hexdigest() != card["sha256"]:
         raise ValueError(f"{path} is not the file that its card {path.with_suffix(CARD)} tells of")
@@ -68,48 +116,12 @@ def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any
         raise ValueError(
             f"{path} sees observations of version {version}; this busenv has {VERSION}"
         )
-    if card["board"]["fingerprint"] != board.fingerprint:
-        raise ValueError(f"{path} was trained on another board than {board!r}")
     network = build_network(card["network"], board, card["width"])
     try:
         network.load_state_dict(load(data))
     except (SafetensorError, RuntimeError) as error:
         raise ValueError(f"{path} holds no {card['network']} of width {card['width']}") from error
-    return network.eval().requires_grad_(False), card
-
-
-def model_path(name: str) -> Path:
-    """Where a model is: a path that ends in .safetensors, or the name of a shipped model.
-
-    FileNotFoundError names the shipped ones.
-    """
-    path = Path(name)
-    if path.suffix == WEIGHTS:
-        return path
-    if name not in shipped_models():
-        raise FileNotFoundError(
-            f"no model {name!r}; allowed: a path that ends in {WEIGHTS}, or one of the "
-            f"package's: {', '.join(shipped_models()) or 'none'}"
-        )
-    return SHIPPED / f"{name}{WEIGHTS}"
-
-
-def load_policy_agent(
-    name: str,
-    seed: int = 0,
-    temperature: float | None = None,
-    spec: str = "",
-    board: str | Board = "city",
-) -> PolicyAgent:
-    """An agent from a model's path (ends in .safetensors) or the name of a shipped model.
-
-    temperature: by default what the card says.
-    """
-    loaded = as_board(board)
-    network, card = load_model(model_path(name), loaded)
-    if temperature is None:
-        temperature = float(card.get("temperature", 1.0))
-    return PolicyAgent(network, loaded, spec or f"ppo:{name}", seed, temperature)
+    return network.eval().requires_grad_(False)
 
 
 def _read_card(path: Path) -> dict[str, Any]:
@@ -120,7 +132,43 @@ def _read_card(path: Path) -> dict[str, Any]:
         for key, kind in needed.items():
             if not isinstance(card[key], kind):
                 raise TypeError(f"{key} is {card[key]!r}")
+        if card["width"] < 1:
+            raise ValueError(f"width is {card['width']}")
+        if not isinstance(card.get("temperature", 1.0), (int, float)):
+            raise TypeError(f"temperature is {card['temperature']!r}")
         card["board"]["fingerprint"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is no card of a model: {error}") from error
     return dict(card)
+
+
+def _board_of(path: Path, card: dict[str, Any]) -> Board:
+    """The board that a model was trained on: one that comes with busenv, or the card's own."""
+    about = card["board"]
+    board = _shipped_board(about["fingerprint"])
+    if board is None and "content" in about:
+        board = make_board(about["content"])
+    if board is None or board.fingerprint != about["fingerprint"]:
+        raise ValueError(
+            f"{path} was trained on a board {about.get('name')!r} that neither comes with busenv "
+            "nor stands in its card"
+        )
+    return board
+
+
+def _shipped_board(fingerprint: str) -> Board | None:
+    """The board of a fingerprint, if it comes with busenv."""
+    boards = (load_board(name) for name in board_names())
+    return next((board for board in boards if board.fingerprint == fingerprint), None)
+
+
+def _board_content(board: Board) -> dict[str, Any]:
+    """A board as its file has it."""
+    return {
+        "name": board.name,
+        "intersections": [
+            {"id": i, **asdict(entry)} for i, entry in enumerate(board.intersections)
+        ],
+        "streets": board.streets,
+        "sites": [{"id": i, **asdict(entry)} for i, entry in enumerate(board.sites)],
+    }

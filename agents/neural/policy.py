@@ -19,6 +19,7 @@ class PolicyAgent(Agent):
     """Samples from a network's distribution over the legal actions, one forward pass a batch.
 
     network: see `busenv.agents.neural.networks`; used where its weights are, on the CPU or a GPU.
+    board: the board that it was made for; games of another are refused with a ValueError.
     temperature: by which logits are divided; 0 takes the likeliest action always.
     """
 
@@ -43,25 +44,25 @@ class PolicyAgent(Agent):
         self._generator.manual_seed(check_seed(seed) % 2**63)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        chances = self._chances(games, board)
+        probabilities = self._probabilities(games, board)
         if self._temperature == 0:
-            return chances.argmax(dim=1).numpy()
-        return torch.multinomial(chances, 1, generator=self._generator)[:, 0].numpy()
+            return probabilities.argmax(dim=1).numpy()
+        return torch.multinomial(probabilities, 1, generator=self._generator)[:, 0].numpy()
 
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """The chance of each action; at temperature 0 those of temperature 1."""
-        return self._chances(games, board).numpy()
+        """The probability of each action; at temperature 0 those of temperature 1."""
+        return self._probabilities(games, board).numpy()
 
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
-        """Its likeliest actions; of chances to win it knows nothing."""
+        """No chances to win, which a policy does not know, and its likeliest actions."""
         if game.is_over:
             raise ValueError("the game is over: there is nothing to estimate")
-        chances = self._chances(game.arrays()[0], game.board)[0]
-        best = torch.topk(chances, min(FAVOURITES, len(game.legal_actions())))
+        probabilities = self._probabilities(game.arrays()[0], game.board)[0]
+        best = torch.topk(probabilities, min(FAVOURITES, len(game.legal_actions())))
         return [], list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
 
-    def _chances(self, games: np.ndarray, board: Board) -> torch.Tensor:
-        """The chance of each action in each game, float32 (N, num_actions)."""
+    def _probabilities(self, games: np.ndarray, board: Board) -> torch.Tensor:
+        """The probability of each action in each game, float32 (N, num_actions)."""
         if board.fingerprint != self.board.fingerprint:
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         rows, masks = observe_games(games, board)

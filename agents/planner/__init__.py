@@ -1,1 +1,1 @@
-"""A scripted player with a plan, and its outlook on a position."""
+"""A scripted player with a plan, and its evaluation of positions, which the search uses too."""

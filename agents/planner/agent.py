@@ -1,16 +1,16 @@
-"""A scripted player with a plan: one decision ahead, by a tuned outlook on the position."""
+"""A scripted player with a plan: one decision ahead, by a tuned evaluation of the position."""
 
 from __future__ import annotations
 
 import numpy as np
 from busenv.agents.base import Agent
-from busenv.agents.planner.outlook import WEIGHTS, appraise, lead, make_room
+from busenv.agents.planner.evaluation import WEIGHTS, evaluate, make_workspace, relative_value
 
 from busenv import Board
 from busenv.checks import check_games, check_seed
-from busenv.core.bits import GOLDEN, ONE, ZERO, below, lowest, mix
+from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel
-from busenv.core.rules.legal import legal_bits
+from busenv.core.rules.legal import legal_ids
 from busenv.core.rules.step import step
 from busenv.core.state import OVER, SET_DOWN
 
@@ -18,58 +18,53 @@ NOISE = 0.05  # points: among actions this close it draws, so that games differ
 
 
 @kernel
-def _after_set_down(b, weights, room):
-    """What the best end of the drive that has begun in `room.ahead[0]` is worth."""
-    driving, arrived = room.ahead[0], room.ahead[1]
-    seat, best, bits = driving.seat, -1e9, room.bits[1]
-    legal_bits(driving, b, bits)
-    for word in range(bits.shape[0]):
-        rest = bits[word]
-        while rest != ZERO:
-            room.ahead[1] = driving
-            step(arrived, b, np.int64(64 * word) + np.int64(lowest(rest)))
-            rest &= rest - ONE
-            appraise(arrived, b, weights, room)
-            best = max(best, lead(arrived, weights, room.worth, seat))
+def _best_set_down(b, weights, work):
+    """Value of the best way to set down the passenger picked up in `work.ahead[0]`."""
+    positions, actions, evaluation = work.ahead, work.actions[1], work.evaluation
+    driving, arrived = positions[0], positions[1]
+    seat, best = driving.seat, -1e9
+    for k in range(legal_ids(driving, b, work.bits, actions)):
+        positions[1] = driving
+        step(arrived, b, actions[k])
+        evaluate(arrived, b, weights, evaluation)
+        best = max(best, relative_value(arrived, weights, evaluation.values, seat))
     return best
 
 
 @kernel
-def planned_action(g, b, weights, noise, room):
+def _planned_action(g, b, weights, noise, work):
     """The action that leads to the best position; picking up and setting down count as one."""
-    seat, best, found = g.seat, -1e9, np.int64(0)
-    ahead, bits = room.ahead[0], room.bits[0]
-    legal_bits(g, b, bits)
-    for word in range(bits.shape[0]):
-        rest = bits[word]
-        while rest != ZERO:
-            action = np.int64(64 * word) + np.int64(lowest(rest))
-            rest &= rest - ONE
-            room.ahead[0] = g
-            step(ahead, b, action)
-            if ahead.phase == SET_DOWN:
-                value = _after_set_down(b, weights, room)
-            else:
-                appraise(ahead, b, weights, room)
-                value = lead(ahead, weights, room.worth, seat)
-            noise += GOLDEN
-            value += NOISE * 1e-6 * np.float64(below(mix(noise), 1000000))
-            if value > best:
-                best, found = value, action
+    positions, actions, evaluation = work.ahead, work.actions[0], work.evaluation
+    seat, best, found, ahead = g.seat, -1e9, np.int64(0), positions[0]
+    for k in range(legal_ids(g, b, work.bits, actions)):
+        positions[0] = g
+        step(ahead, b, actions[k])
+        if ahead.phase == SET_DOWN:
+            value = _best_set_down(b, weights, work)
+        else:
+            evaluate(ahead, b, weights, evaluation)
+            value = relative_value(ahead, weights, evaluation.values, seat)
+        noise += GOLDEN
+        value += NOISE * 1e-6 * np.float64(below(mix(noise), 1000000))
+        if value > best:
+            best, found = value, actions[k]
     return found
 
 
 @kernel
-def _planned_actions(games, board, weights, noise, room, actions):
-    """An action for every game that is not over; `noise` (uint64, one) moves on."""
+def _planned_actions(games, board, weights, noise, work, actions):
+    """An action for every game that is not over; `noise` (uint64, (1,)) moves on."""
     for i in range(games.shape[0]):
         noise[0] += GOLDEN
         if games[i].phase != OVER:
-            actions[i] = planned_action(games[i], board[0], weights, mix(noise[0]), room)
+            actions[i] = _planned_action(games[i], board[0], weights, mix(noise[0]), work)
 
 
 class PlannerAgent(Agent):
-    """Takes what leaves its company best off: line, buses, sites, the coming drive, rivals."""
+    """Takes the action that leaves its seat best off against the others.
+
+    weights: float64, (4, COUNT), of `busenv.agents.planner.evaluation`.
+    """
 
     name = "planner"
 
@@ -83,7 +78,7 @@ class PlannerAgent(Agent):
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         games = check_games(games, board)
-        room = make_room(board.num_actions)
+        work = make_workspace(board.num_actions)
         actions = np.zeros(len(games), np.int64)
-        _planned_actions(games, board.array, self._weights, self._noise, room, actions)
+        _planned_actions(games, board.array, self._weights, self._noise, work, actions)
         return actions

@@ -204,6 +204,16 @@ def sum_bytes(word):
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
+TOPS = np.uint64(0x8080808080808080)  # the highest bit of each byte
+
+
+@kernel
+def subtract_bytes(word, other):
+    """Each byte of a word less the other's, at least 0; all bytes are below 128."""
+    borrowed = (word | TOPS) - other
+    return borrowed & ~TOPS & ((borrowed & TOPS) >> np.uint64(7)) * np.uint64(255)
+
+
 @kernel
 def bit(index):
     """The word with one bit set."""

@@ -1,11 +1,11 @@
 """Behind the planner's and the search's numbers: `python -m busenv.experiments.studies.tune STUDY`.
 
 plan: CMA-ES (Hansen 2016) on the planner's weights, one planner against three greedy.
-odds: who wins, as a conditional logit on the outlook's features, from games of mixed line-ups.
-leanings: what the search chooses by the reasons for it, for the playouts' table.
+win: who wins, as a conditional logit on the features of positions, from games of mixed line-ups.
+playout: how often the search takes each action in each case that the playouts' weights tell apart.
 search: one setting changed at a time, one searcher against three with the default settings.
 
-Each prints what it found; `plan` and `odds` write weights, such as agents/planner/weights.json.
+Each prints what it found; `plan` and `win` write weights, such as agents/planner/weights.json.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from pathlib import Path
 
 import numpy as np
 from busenv.agents import Agent, make_agent
-from busenv.agents.mcts.playout import LEANINGS, deliverable, reason
+from busenv.agents.mcts.playout import PLAYOUT_WEIGHTS, deliverable, weight_column
 from busenv.agents.mcts.search import Settings
 from busenv.agents.mcts.uct import UctAgent
 from busenv.agents.planner.agent import PlannerAgent
-from busenv.agents.planner.outlook import (
+from busenv.agents.planner.evaluation import (
     FEATURES,
-    OTHERS_BEST,
+    OWN,
     PLAN,
     STAGES,
     WEIGHTS,
-    look,
-    make_room,
+    compute_features,
+    make_evaluation,
     stage,
 )
 from busenv.experiments.ratings.match import play_match
 
-from busenv import Game, Phase, load_board
+from busenv import Game, Phase
 from busenv.files import write_whole
 
 LINE_UPS = (("uct", "greedy", "greedy", "greedy"), ("uct",) * 4, ("uct", "planner") * 2)
-STRAY = 0.02  # share of random decisions, for positions that good play avoids
+RANDOM_SHARE = 0.02  # share of random decisions, for positions that good play avoids
 SAMPLED = 0.15  # share of the positions that are kept
 CHANGES = (
     {"exploration": 0.5},
     {"exploration": 0.12},
     {"prior_width": 1.5},
     {"prior_width": 6.0},
-    {"hope_visits": 1.0},
-    {"hope_visits": 5.0},
+    {"prior_visits": 1.0},
+    {"prior_visits": 5.0},
     {"rounds": 1},
     {"rounds": 3},
     {"win_share": 1.0},
@@ -56,7 +56,7 @@ CHANGES = (
 
 
 def weights_text(weights: np.ndarray) -> str:
-    """Weights (4, COUNT) as JSON, as `busenv.agents.planner.outlook.read_weights` reads them."""
+    """Weights (4, COUNT) as JSON, as `busenv.agents.planner.evaluation.read_weights` reads them."""
     named = {
         name: {f: round(float(w), 4) for f, w in zip(FEATURES, row, strict=True)}
         for name, row in zip(STAGES, weights, strict=True)
@@ -97,12 +97,7 @@ def tune_plan(seconds: float, seed: int, games: int = 400) -> np.ndarray:
 
 def play_mixed(seconds: float, seed: int, simulations: int = 100) -> Iterator[tuple[Game, list]]:
     """Games of mixed line-ups, each with some of its positions: (row of weights, features)."""
-    rng, room, end = (
-        random.Random(seed),
-        make_room(load_board("city").num_actions),
-        time.monotonic(),
-    )
-    end += seconds
+    rng, evaluation, end = random.Random(seed), make_evaluation(), time.monotonic() + seconds
     specs = {"uct": f"uct:{simulations}", "planner": "planner", "greedy": "greedy"}
     makers = {name: [make_agent(spec) for _ in range(4)] for name, spec in specs.items()}
     while time.monotonic() < end:
@@ -116,12 +111,12 @@ def play_mixed(seconds: float, seed: int, simulations: int = 100) -> Iterator[tu
         while not game.is_over:
             if rng.random() < SAMPLED:
                 record = game.arrays()[0][0]
-                look(record, game.board.array[0], room)
-                kept.append((stage(record), room.features[:4, :OTHERS_BEST].copy()))
-            stray = rng.random() < STRAY
-            game.step(
-                rng.choice(game.legal_actions()) if stray else agents[game.current_player].act(game)
-            )
+                compute_features(record, game.board.array[0], evaluation)
+                kept.append((stage(record), evaluation.features[:4, :OWN].copy()))
+            if rng.random() < RANDOM_SHARE:
+                game.step(rng.choice(game.legal_actions()))
+            else:
+                game.step(agents[game.current_player].act(game))
         yield game, kept
 
 
@@ -135,21 +130,21 @@ def logit(features: np.ndarray, winners: np.ndarray, penalty: float = 1e-4) -> n
     scale = features.reshape(-1, features.shape[-1]).std(0) + 1e-3
     rows, seats = torch.tensor(features / scale), torch.tensor(winners)
     weights = torch.zeros(features.shape[-1], dtype=torch.float64, requires_grad=True)
-    climb = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
 
     def loss() -> torch.Tensor:
-        climb.zero_grad()
+        optimizer.zero_grad()
         value = torch.nn.functional.cross_entropy(rows @ weights, seats)
         value = value + penalty * (weights * weights).sum()
         value.backward()
         return value
 
-    climb.step(loss)
+    optimizer.step(loss)
     return weights.detach().numpy() / scale
 
 
-def tune_odds(seconds: float, seed: int) -> np.ndarray:
-    """Weights whose odds are fitted to games played for a time."""
+def tune_win(seconds: float, seed: int) -> np.ndarray:
+    """Weights whose logits of winning are fitted to games played for a time."""
     kept: dict[int, list] = {row: [] for row in range(1, len(STAGES))}
     games = 0
     for game, positions in play_mixed(seconds, seed):
@@ -159,17 +154,18 @@ def tune_odds(seconds: float, seed: int) -> np.ndarray:
     found = WEIGHTS.copy()
     for row, samples in kept.items():
         features, winners = (np.array(part) for part in zip(*samples, strict=True))
-        found[row, :OTHERS_BEST] = logit(features, winners)
+        found[row, :OWN] = logit(features, winners)
         print(f"{STAGES[row]}: {len(samples)} positions of {games} games")
     return found
 
 
-def tune_leanings(seconds: float, seed: int, simulations: int = 300) -> np.ndarray:
-    """How often the search takes each action, by the reason for it: shares of the times it could.
+def tune_playout(seconds: float, seed: int, simulations: int = 300) -> np.ndarray:
+    """How often the search takes each action, by `weight_column`: shares of the times it could.
 
-    Returns float, the shape of `busenv.agents.mcts.playout.LEANINGS`; 0 where it never could.
+    Returns float64, the shape of `busenv.agents.mcts.playout.PLAYOUT_WEIGHTS`; 0 where it never
+    could.
     """
-    could, taken = np.zeros(LEANINGS.shape), np.zeros(LEANINGS.shape)
+    could, taken = np.zeros(PLAYOUT_WEIGHTS.shape), np.zeros(PLAYOUT_WEIGHTS.shape)
     agent, end = make_agent(f"uct:{simulations}"), time.monotonic() + seconds
     while time.monotonic() < end:
         seed += 1
@@ -181,9 +177,9 @@ def tune_leanings(seconds: float, seed: int, simulations: int = 300) -> np.ndarr
                 record, seat = game.arrays()[0][0], game.current_player
                 coming = deliverable(record, seat, (int(record["clock"]) + 1) % 3)
                 for option in game.legal_actions():
-                    why = reason(record, seat, option, coming)
-                    could[option, why] += 1
-                    taken[option, why] += option == action
+                    column = weight_column(record, seat, option, coming)
+                    could[option, column] += 1
+                    taken[option, column] += option == action
             game.step(action)
     return np.divide(taken, could, out=np.zeros_like(taken), where=could > 0)
 
@@ -202,7 +198,7 @@ def compare_settings(games: int, seed: int, simulations: int = 300) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="busenv.experiments.studies.tune", description=__doc__)
-    parser.add_argument("study", choices=("plan", "odds", "leanings", "search"))
+    parser.add_argument("study", choices=("plan", "win", "playout", "search"))
     parser.add_argument("--seconds", type=float, default=240.0, help="of play (240)")
     parser.add_argument("--games", type=int, default=100, help="for each setting (100)")
     parser.add_argument("--seed", type=int, default=0)
@@ -210,10 +206,10 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.study == "search":
         compare_settings(chosen.games, chosen.seed)
-    elif chosen.study == "leanings":
-        print(np.round(100 * tune_leanings(chosen.seconds, chosen.seed)).astype(int))
+    elif chosen.study == "playout":
+        print(np.round(100 * tune_playout(chosen.seconds, chosen.seed)).astype(int))
     else:
-        tune = tune_plan if chosen.study == "plan" else tune_odds
+        tune = tune_plan if chosen.study == "plan" else tune_win
         chosen.out.parent.mkdir(parents=True, exist_ok=True)
         write_whole(chosen.out, weights_text(tune(chosen.seconds, chosen.seed)))
         print(f"weights: {chosen.out}")
