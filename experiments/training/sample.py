@@ -1,0 +1,67 @@
+"""A game of a trained agent to watch, and what to do with the agent next."""
+
+from __future__ import annotations
+
+import shlex
+
+from busenv.agents import Agent, make_agent
+from busenv.experiments.replays.pages import write_replay
+from busenv.train.trainer import MODEL, Run
+
+from busenv import Game
+from busenv.board import board_names
+
+RECORD, PAGE, SEARCH_PAGE = "replay.json", "replay.html", "replay-uct.html"
+OPPONENTS = ("planner", "greedy", "greedy", "planner")  # as many as there are other seats
+SEARCH = "uct:300"  # whose estimates of the same game one of the commands shows
+HOUR = 3600.0
+
+
+def play_sample(run: Run) -> None:
+    """Play one game of a run's agent against scripted ones; leave its record and replay page.
+
+    The game depends on the agent and the run's seed alone. Estimates are the agent's own.
+    """
+    config, players = run.config, run.config.rating_players
+    seat = config.seed % players
+    names = [*OPPONENTS[:seat], "ppo", *OPPONENTS[seat : players - 1]]
+    agents = [run.agent if name == "ppo" else make_agent(name) for name in names]
+    game = Game(players, run.rules, run.board, seed=config.seed)
+    for number, agent in enumerate(agents):
+        agent.reset(config.seed + number)
+    _play(game, agents)
+    game.save(run.folder / RECORD)
+    write_replay(
+        run.folder / RECORD, run.folder / PAGE, _spec(run), board=config.board, names=names
+    )
+
+
+def _play(game: Game, agents: list[Agent]) -> None:
+    while not game.is_over:
+        game.step(agents[game.current_player].act(game))
+
+
+def next_commands(run: Run) -> list[str]:
+    """Three commands to go on with, as a shell takes them."""
+    config = run.config
+    board = [] if config.board in board_names() else ["--board", config.board]
+    rules = [] if config.rules == "capstone-2024" else ["--rules", config.rules]
+    players = [] if config.rating_players == 4 else ["--players", str(config.rating_players)]
+    if config.decisions is not None:
+        longer = f"decisions={2 * config.decisions}"
+    else:
+        assert config.seconds is not None
+        longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
+    replay = [str(run.folder / RECORD), "--agent", SEARCH, "-o", str(run.folder / SEARCH_PAGE)]
+    return [
+        shlex.join(["busenv", *words])
+        for words in (
+            ["train", str(run.folder), "--set", longer],
+            ["rate", _spec(run), "planner", *players, *rules, *board],
+            ["replay", *replay, *board],
+        )
+    ]
+
+
+def _spec(run: Run) -> str:
+    return f"ppo:{run.folder / MODEL}"
