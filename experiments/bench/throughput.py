@@ -18,7 +18,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from busenv.agents.neural.networks import build_network
+from busenv.agents.neural.networks import NETWORKS, build_network
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.runs import against
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement (30)")
     parser.add_argument("--repeats", type=int, default=3, help="of each (3)")
     parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
-    parser.add_argument("--network", default="mlp", help="of busenv.agents.neural.networks (mlp)")
+    parser.add_argument("--network", choices=[*NETWORKS], default="mlp", help="(mlp)")
     parser.add_argument("--decisions", type=int, default=150_000, help="learned from (150000)")
     parser.add_argument("--games", type=int, default=400, help="of each rating (400)")
     parser.add_argument("--seed", type=int, default=0, help="of what is learned (0)")
