@@ -257,20 +257,21 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
     return settings
 
 
-def _sentence(error: ValidationError, name: str = "") -> str:
+def _sentence(error: ValidationError, word: str = "") -> str:
     """What is wrong first: the setting, its value, and what is allowed.
 
-    name: of the setting that alone was checked.
+    word: the name of the setting that alone was checked, as it was typed.
     """
     first = error.errors(include_url=False)[0]
-    where = [*([name] if name else []), *first["loc"]]
+    where = [*([word] if word else []), *first["loc"]]
     if not where:  # settings that do not go together
         return str(first["ctx"]["error"])
     name, *entry = map(str, where)
     if first["type"] == "extra_forbidden":
         return _unknown(name)
     schema = Config.model_json_schema()["properties"][name]
-    found = f"{name} {'has' if entry else 'is'} {first['input']!r}"
+    value = first["input"] if word else repr(first["input"])
+    found = f"{name} {'has' if entry else 'is'} {value}"
     if first["type"] == "value_error":
         return f"{found}; {first['ctx']['error']}"
     return f"{found}; allowed: {_allowed(schema['items'] if entry else schema)}"

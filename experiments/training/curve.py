@@ -78,11 +78,10 @@ def draw_curve(
         limits = [wilson(p.wins[name] * p.games, p.games) for p in points]
         axes.fill_between(decisions, *zip(*limits, strict=True), color=colour, alpha=0.15, lw=0)
         wins = [p.wins[name] for p in points]
-        axes.plot(
-            decisions, wins, "o-", ms=3.5, color=colour, label=f"against {players - 1} {name}"
-        )
+        label = f"against {players - 1} {name}"
+        axes.plot(decisions, wins, "o-", ms=3.5, color=colour, label=label, clip_on=False, zorder=3)
     axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
-    end = max(curve[-1].decisions, 1) / 1000
+    end = max(curve[-1].decisions, imitated, 1) / 1000
     _mark_phases(axes, imitated / 1000, end)
     axes.set(xlim=(0, end), ylim=(0, 1), xlabel="thousand decisions learned from")
     axes.set_ylabel(f"games won of {curve[-1].games}, 95% intervals")

@@ -108,17 +108,7 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
     config, folder = run.config, run.folder
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
     saved, warned = run.seconds, False
-    bar = Progress(
-        TextColumn("training"),
-        BarColumn(bar_width=20),
-        TimeRemainingColumn(),
-        TextColumn(  # takes what is left of the line, and is cut there
-            "{task.fields[note]}",
-            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
-        ),
-        console=console,
-        expand=True,
-    )
+    bar = progress_bar(console)
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
         task = bar.add_task("", total=1.0, completed=min(run.progress, 1.0), note="")
         while True:
@@ -137,6 +127,19 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
                 console.print("[yellow]The policy has nearly stopped exploring: its entropy is low")
             bar.update(task, completed=min(run.progress, 1.0), note=_note(found, curve))
     return curve
+
+
+def progress_bar(console: Console) -> Progress:
+    """A bar of fixed width, and a note that takes what is left of the line and is cut there."""
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    return Progress(
+        TextColumn("training"),
+        BarColumn(bar_width=20),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", table_column=rest),
+        console=console,
+        expand=True,
+    )
 
 
 def _rate(run: Run, curve: list[CurvePoint], board: SummaryWriter) -> None:

@@ -20,7 +20,8 @@ HOUR = 3600.0
 def play_sample(run: Run) -> None:
     """Play one game of a run's agent against scripted ones; leave its record and replay page.
 
-    The game depends on the agent and the run's seed alone. Estimates are the agent's own.
+    The game depends on the agent and the run's seed alone. The page shows the agent's own estimates
+    where its spec can name it, which is on the boards of the package.
     """
     config, players = run.config, run.config.rating_players
     seat = config.seed % players
@@ -31,9 +32,8 @@ def play_sample(run: Run) -> None:
         agent.reset(config.seed + number)
     _play(game, agents)
     game.save(run.folder / RECORD)
-    write_replay(
-        run.folder / RECORD, run.folder / PAGE, _spec(run), board=config.board, names=names
-    )
+    spec = _spec(run) if config.board in board_names() else None
+    write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=run.board, names=names)
 
 
 def _play(game: Game, agents: list[Agent]) -> None:
@@ -42,25 +42,26 @@ def _play(game: Game, agents: list[Agent]) -> None:
 
 
 def next_commands(run: Run) -> list[str]:
-    """Three commands to go on with, as a shell takes them."""
-    config = run.config
-    board = [] if config.board in board_names() else ["--board", config.board]
-    rules = [] if config.rules == "capstone-2024" else ["--rules", config.rules]
-    players = [] if config.rating_players == 4 else ["--players", str(config.rating_players)]
+    """What to do with the agent next, as a shell takes it: train it, rate it, watch it.
+
+    Three commands, or those two that need no spec of an agent of another board.
+    """
+    config, folder = run.config, run.folder
     if config.decisions is not None:
         longer = f"decisions={2 * config.decisions}"
     else:
         assert config.seconds is not None
         longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
-    replay = [str(run.folder / RECORD), "--agent", SEARCH, "-o", str(run.folder / SEARCH_PAGE)]
-    return [
-        shlex.join(["busenv", *words])
-        for words in (
-            ["train", str(run.folder), "--set", longer],
-            ["rate", _spec(run), "planner", *players, *rules, *board],
-            ["replay", *replay, *board],
-        )
-    ]
+    commands = [["train", str(folder), "--set", longer]]
+    page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
+    if config.board in board_names():
+        players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
+        rules = ["--rules", config.rules] * (config.rules != "capstone-2024")
+        commands.append(["rate", _spec(run), "planner", *players, *rules])
+    else:
+        page += ["--board", config.board]
+    commands.append(["replay", str(folder / RECORD), *page])
+    return [shlex.join(["busenv", *words]) for words in commands]
 
 
 def _spec(run: Run) -> str:
