@@ -217,7 +217,7 @@ def town(path: Path) -> str:
     """Another board than the city, as a file."""
     data = json.loads((BOARDS / "city.json").read_text())
     data["streets"].reverse()
-    path.write_text(json.dumps({**data, "name": "town"}))
+    path.write_text(json.dumps({k: v for k, v in data.items() if k != "name"}))
     return str(path)
 
 
@@ -237,7 +237,7 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     run_training(config, folder, Console(quiet=True))
     file.write_text((BOARDS / "city.json").read_text())
     with pytest.raises(
-        RunError, match=rf"board 'town \(fingerprint {fingerprint}\)', not 'city \("
+        RunError, match=rf"board .*/board.json \(fingerprint {fingerprint}\), not .*/town.json \("
     ):
         run_training(config, folder, Console(quiet=True))
 
@@ -247,11 +247,21 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     run, _ = run_training(kept, moved, Console(quiet=True))
     assert run.decisions >= 900
     agent = load_policy_agent(str(moved / "model.safetensors"), board=moved / "board.json")
-    assert agent.board.fingerprint == fingerprint
+    assert (agent.board.name, agent.board.fingerprint) == ("town", fingerprint)
 
     (moved / "board.json").write_text((BOARDS / "city.json").read_text())
     with pytest.raises(ValueError, match=rf"a board with fingerprint {fingerprint}; .*changed"):
         run_training(kept, moved, Console(quiet=True))
+
+
+def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
+    config = SMALL.changed({"board": town(tmp_path / "town.json")})
+    for changes in ({"rated": ["ppo:city-2"]}, {"bots": ["greedy", "ppo:city-2"]}):
+        with pytest.raises(ValueError, match=r"ppo:city-2 was trained on .*city.*, not on .*town"):
+            run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))
+    run = Run(config, tmp_path / "run")  # nothing was begun there
+    with pytest.raises(ValueError, match=r"the run has the bots \['greedy'\]; the settings say"):
+        Run(config.changed({"bots": ["random"]}), run.folder)
 
 
 def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:

@@ -67,7 +67,13 @@ class Pool:
         return {member.name: member.score for member in self.members}
 
     def restore(self, state: dict[str, float]) -> None:
-        """Back to a state. Raises FileNotFoundError or ValueError when a file is not as it was."""
+        """Back to a state.
+
+        FileNotFoundError or ValueError when a file is not as it was, ValueError for other bots.
+        """
+        bots, kept = [*self.state()], [*state][: self._bots]
+        if bots != kept:
+            raise ValueError(f"the run has the bots {kept}; the settings say {bots}")
         for name in list(state)[self._bots :]:
             self._add(name)
         for member in self.members:

@@ -57,7 +57,8 @@ class Run:
     `decisions` that were learned from so far were learned by imitation, which comes first.
 
     OSError when the folder cannot be written or the disk is nearly full; ValueError and
-    FileNotFoundError when what the folder holds is damaged.
+    FileNotFoundError when what the folder holds is damaged, ValueError too when the board or rules
+    are not those that the run began with, or an agent of the settings cannot play on the board.
     """
 
     def __init__(self, config: Config, folder: Path) -> None:
@@ -69,7 +70,7 @@ class Run:
         device = config.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
-        network = self._begin().to(device)
+        network = self._initial_network().to(device)
         self.ppo = SeatPPO(network, self.board, device=device, **ppo_settings(config))
         self.network = network
         self.agent = PolicyAgent(
@@ -80,12 +81,12 @@ class Run:
         past.mkdir(parents=True, exist_ok=True)
         self._pool = Pool(config.bots, past, self.board, config.pool)
         if (folder / NAME).exists():
-            self._go_on()
+            self._resume()
         free = shutil.disk_usage(folder).free
         if free < FREE_BYTES:
             raise OSError(f"{folder}: only {free / 1e6:.0f} MB are free on the disk")
+        self._try_everything()
         self.save()
-        self._play(1, np.random.default_rng(0), min(self.progress, 1.0))  # compile before the clock
         self._began = time.monotonic() - self._seconds
 
     @property
@@ -161,7 +162,7 @@ class Run:
             },
         }
 
-    def _begin(self) -> torch.nn.Module:
+    def _initial_network(self) -> torch.nn.Module:
         """The network that the run starts with."""
         config = self.config
         network = build_network(config.network, self.board, config.width, config.seed)
@@ -175,7 +176,7 @@ class Run:
             network.load_state_dict(past.state_dict())
         return network
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Back to the checkpoint of the folder."""
         state = read_state(self.folder)
         if state["board"]["fingerprint"] != self.board.fingerprint:
@@ -194,25 +195,41 @@ class Run:
         self.imitated, self._seconds = state["imitated"], state["seconds"]
         self._pool.restore(state["pool"])
 
+    def _try_everything(self) -> None:
+        """Play once, and let every agent choose once: all that is compiled is, before the clock
+        starts, and an agent that cannot play on this board is found now."""
+        config, rng = self.config, np.random.default_rng(0)
+        self._play(1, rng, min(self.progress, 1.0))
+        games = self._new_games(1, rng)
+        for spec in {*config.bots, *config.rated}:
+            agent = make_agent(spec)
+            agent.choose(games.states, self.board)
+            agent.close()
+
     def _imitates(self, progress: float) -> bool:
         """Whether the next rollout is learned from by imitation: not after PPO has begun."""
         begun = self.decisions > self.imitated
         return self._teacher is not None and not begun and progress < self.config.warm_share
+
+    def _new_games(self, count: int, rng: np.random.Generator) -> SelfPlayGames:
+        """Games to be played, the numbers of players in turns."""
+        config = self.config
+        players = np.resize(config.players, count).astype(np.int64)
+        return SelfPlayGames(
+            self.board, self.rules, config.reward, config.reward_unit,
+            players, rng.integers(0, players),
+        )  # fmt: skip
 
     def _play(
         self, count: int, rng: np.random.Generator, progress: float
     ) -> tuple[SelfPlayGames, np.ndarray, list[Opponent], Rollout]:
         """Games that are over, whose each seat was, the opponents, and the finished rollout."""
         config = self.config
-        players = np.resize(config.players, count).astype(np.int64)
-        games = SelfPlayGames(
-            self.board, self.rules, config.reward, config.reward_unit,
-            players, rng.integers(0, players),
-        )  # fmt: skip
+        games = self._new_games(count, rng)
         warm = self._imitates(progress)
         # By imitation every seat is learned from: with opponents, less was learned in that time.
         drawn = self._pool.draw(rng) if config.opponent_share and not warm else []
-        seat_owner = draw_seat_owners(players, len(drawn), config.opponent_share, rng)
+        seat_owner = draw_seat_owners(games.players, len(drawn), config.opponent_share, rng)
         opponents = [member.agent for member in drawn]
         if warm and self._teacher is not None:
             self._teacher.reset(int(rng.integers(2**62)))

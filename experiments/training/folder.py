@@ -22,22 +22,32 @@ BOARD, RULES = "board.json", "rules.json"
 CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_games", "rated")
 
 
-def keep_config(folder: Path, config: Config) -> list[str]:
-    """Keep the settings of a run in its folder; returns in words what has changed since before.
-
-    RunError when the folder holds a run with other settings that cannot change, or one that has
-    gone further than the new length.
-    """
+def keep_config(folder: Path, config: Config) -> None:
+    """Keep the settings of a run in its folder, after `changes`."""
     path = folder / SETTINGS
-    if not path.exists():
-        settings = config.to_dict()
+    settings = config.to_dict()
+    if path.exists():
+        settings = json.loads(path.read_bytes()) | {name: settings[name] for name in CHANGEABLE}
+    else:
+        # Of what is in other files there are copies beside this one, so that the folder can move.
         if config.board not in board_names():
-            write_whole(folder / BOARD, Path(config.board).read_bytes())
-            settings["board"] = BOARD  # beside this file, so the folder can move
+            board = json.loads(Path(config.board).read_bytes())
+            board["name"] = load_board(config.board).name  # which may be that of the file
+            write_whole(folder / BOARD, json.dumps(board))
+            settings["board"] = BOARD
         if config.rules not in EDITIONS:
             write_whole(folder / RULES, json.dumps(as_rules(config.rules).to_dict(), indent=1))
             settings["rules"] = RULES
-        _write_settings(path, settings)
+    write_whole(path, json.dumps(settings, indent=1) + "\n")
+
+
+def changes(folder: Path, config: Config) -> list[str]:
+    """In words, what settings change in the run that a folder holds; none if it holds no run.
+
+    RunError when one of them cannot change, or the run has gone further than its new length.
+    """
+    path = folder / SETTINGS
+    if not path.exists():
         return []
     kept = read_config(str(path))
     names = [
@@ -47,8 +57,7 @@ def keep_config(folder: Path, config: Config) -> list[str]:
     ]
     if fixed := [name for name in names if name not in CHANGEABLE]:
         differences = ", ".join(
-            f"{name} {_content(name, getattr(kept, name))!r}, "
-            f"not {_content(name, getattr(config, name))!r}"
+            f"{name} {_words(name, getattr(kept, name))}, not {_words(name, getattr(config, name))}"
             for name in fixed
         )
         raise RunError(
@@ -57,9 +66,6 @@ def keep_config(folder: Path, config: Config) -> list[str]:
         )
     if {"seconds", "decisions"} & set(names):
         _check_length(folder, config)
-    if names:
-        changes = {name: config.to_dict()[name] for name in names}
-        _write_settings(path, json.loads(path.read_bytes()) | changes)
     return [f"{name} {getattr(kept, name)} → {getattr(config, name)}" for name in names]
 
 
@@ -79,13 +85,14 @@ def _check_length(folder: Path, config: Config) -> None:
 def _content(name: str, value: Any) -> Any:
     """What a setting comes to: of files what they hold, not where they are."""
     if name == "board":
-        board = load_board(value)
-        return f"{board.name} (fingerprint {board.fingerprint})"
-    if name == "rules":
-        rules = as_rules(value)
-        return rules.to_dict() if rules.name == "custom" else rules.name
-    return value
+        return load_board(value).fingerprint
+    return as_rules(value).to_dict() if name == "rules" else value
 
 
-def _write_settings(path: Path, settings: dict[str, Any]) -> None:
-    write_whole(path, json.dumps(settings, indent=1) + "\n")
+def _words(name: str, value: Any) -> str:
+    """A setting for an error: of files what they hold, too."""
+    if name == "board":
+        return f"{value} (fingerprint {_content(name, value)})"
+    if name == "rules" and value not in EDITIONS:
+        return f"{value} ({_content(name, value)})"
+    return repr(value)

@@ -9,7 +9,7 @@ from busenv.agents import Agent, make_agent
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.store import locked
 from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
-from busenv.experiments.training.folder import keep_config
+from busenv.experiments.training.folder import changes, keep_config
 from busenv.train.config import Config
 from busenv.train.trainer import MODEL, Iteration, Run
 from rich.console import Console
@@ -81,13 +81,14 @@ def run_training(config: Config, folder: Path, console: Console) -> tuple[Run, l
     `busenv.train.trainer.Run`.
     """
     with locked(folder):
-        changes = keep_config(folder, config)
+        changed = changes(folder, config)
         console.print(f"Training: {escape(describe_training(config))}.")
         console.print("Compiling (the first time on a machine takes a minute) ...")
         run = Run(config, folder)
+        keep_config(folder, config)
         if run.iteration:
-            changed = f", with {', '.join(changes)}" if changes else ""
-            console.print(f"Going on after {run.decisions:,} decisions{escape(changed)}.")
+            words = f", with {', '.join(changed)}" if changed else ""
+            console.print(f"Going on after {run.decisions:,} decisions{escape(words)}.")
         try:
             curve = _train(run, console)
         except KeyboardInterrupt:
