@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,9 @@ from busenv.agents import Agent, make_agent
 from busenv.experiments import cli
 from busenv.experiments.bench.speed import rates
 from busenv.experiments.ratings.match import Score, play_match
+from busenv.experiments.training.demo import COLUMNS
 
-from busenv import Board, IllegalActionError
+from busenv import Board, Game, IllegalActionError
 from busenv.core.state import SETUP_BUILDINGS
 
 
@@ -84,18 +87,50 @@ def test_rates_counts_every_run_but_the_first() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_demo_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    folder = tmp_path / "run"
+def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    folder = tmp_path / "a run"
     cli.main(["demo", "--seconds", "1", "--games", "16", "--out", str(folder)])
     names = {path.name for path in folder.iterdir()}
     assert names >= {"report.md", "learning_curve.png", "curve.csv", "model.safetensors"}
-    assert names >= {"model.json", "run.json", "tensorboard"}
+    assert names >= {"model.json", "run.json", "tensorboard", "replay.json", "replay.html"}
     report = (folder / "report.md").read_text()
-    assert "| ppo against three greedy | ppo |" in report
+    assert "| ppo, 3 greedy | ppo |" in report
+    how = "imitation of planner, then PPO among greedy, planner and past selves"
+    assert how in report.replace("\n", " ")
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "curve.csv").read_text().count("\n") >= 2
-    assert "ppo" in capsys.readouterr().out
     assert make_agent(f"ppo:{folder / 'model.safetensors'}").name.startswith("ppo:")
+
+    out = capsys.readouterr().out
+    assert f"Training: {how}" in out.replace("\n", " ")
+    (head,) = (line for line in out.splitlines() if "line-up" in line)
+    for column in COLUMNS:  # a terminal of 80 columns has room for all of them
+        assert f" {column} " in head
+    assert len(head) <= 80
+    assert "greedy, 3 random" in out
+
+    game = Game.load(folder / "replay.json")
+    assert game.is_over
+    assert game.num_players == 4
+    page = (folder / "replay.html").read_text()
+    assert "planner" in page
+    assert "ppo" in page
+
+    commands = report.split("```sh\n")[1].split("\n```")[0].splitlines()
+    assert [command for command in commands if command in out] == commands
+    train, rate, replay = (shlex.split(command) for command in commands)
+    assert [words[:2] for words in (train, rate, replay)] == [
+        ["busenv", "train"], ["busenv", "rate"], ["busenv", "replay"],
+    ]  # fmt: skip
+    assert train[-1] == "seconds=3600"
+    done = json.loads((folder / "model.json").read_text())["training"]["seconds"]
+    cli.main([*train[1:-1], f"seconds={done + 0.5}", "rated=random", "--games", "4"])
+    assert "Going on after" in capsys.readouterr().out
+    cli.main([*rate[1:], "--games", "4", "--workers", "1", "--out", str(tmp_path / "rating")])
+    cli.main([*[{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]]])
+    assert (folder / "replay-uct.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from busenv.experiments.training.curve import read_curve
 from busenv.train import trainer as run_module
 from busenv.train.checkpoint import NAME
 from busenv.train.config import PRESETS, Config, parse_settings, read_config
-from busenv.train.league import Member, Pool, update_scores
+from busenv.train.league import Opponent, Pool, update_scores
 from busenv.train.trainer import Run
 
 from busenv import load_board
@@ -134,10 +135,10 @@ def test_opponents_that_win_are_drawn_more_often(tmp_path: Path) -> None:
 
 
 def test_scores_count_pairs_of_seats() -> None:
-    member = Member("x", None, score=0.5)  # type: ignore[arg-type]
-    sitting = np.array([[0, 1, 0, 0, 0], [1, 1, 0, 9, 9]])
+    member = Opponent("x", None, score=0.5)  # type: ignore[arg-type]
+    seat_owner = np.array([[0, 1, 0, 0, 0], [1, 1, 0, 9, 9]])
     places = np.array([[0, 1, 2, 3, 0], [0, 1, 2, 9, 9]])
-    update_scores([member], sitting, places, np.array([4, 3]))
+    update_scores([member], seat_owner, places, np.array([4, 3]))
     # Of five pairs the learner's seat is ahead in one.
     assert member.score == pytest.approx(0.8 * 0.5 + 0.2 * 1 / 5)
 
@@ -160,20 +161,48 @@ def test_damaged_checkpoints_and_full_disks_are_told(
     ("changes", "message"),
     [
         ({"network": "oracle"}, "network is 'oracle'; allowed: mlp"),
-        ({"games": 0}, "games is 0; allowed: at least 1"),
-        ({"games": 2.5}, "games is 2.5; allowed: int"),
-        ({"gamma": 1.5}, "gamma is 1.5; allowed: 0 to 1"),
-        ({"players": [2]}, "2"),
-        ({"seconds": 1.0, "decisions": 5}, "not both"),
-        ({"gama": 1.0}, "no setting 'gama'; there are network"),
-        ({"warm_start": "nobody"}, "unknown agent 'nobody'"),
-        ({"rules": "monopoly"}, "monopoly"),
-        ({"reward": "fun"}, "reward is 'fun'"),
+        ({"games": 0}, "games is 0; allowed: a whole number 1 to 1,000,000"),
+        ({"games": 2.5}, "games is 2.5; allowed: a whole number 1 to"),
+        ({"games": True}, "games is True; allowed: a whole number"),
+        ({"games": "7"}, "games is '7'; allowed: a whole number"),
+        ({"gamma": 1.5}, "gamma is 1.5; allowed: a number 0 to 1"),
+        ({"gamma": math.nan}, "gamma is nan; allowed: a number 0 to 1"),
+        ({"entropy": math.inf}, "entropy is inf; allowed: a number 0 to 10"),
+        ({"learning_rate": 1e30}, "learning_rate is 1e\\+30; allowed: a number 1e-08 to 1"),
+        ({"players": [2]}, "players has 2; allowed: a whole number 3 to 5"),
+        ({"players": []}, "players is .*; allowed: one or more"),
+        ({"players": 4}, "players is 4; allowed: one or more"),
+        ({"seed": 2**64}, "seed is 18446744073709551616; allowed"),
+        ({"seconds": 1.0, "decisions": 5}, "give seconds or decisions, and not both"),
+        ({"gama": 1.0}, r"^no setting 'gama'; did you mean gamma\?$"),
+        ({"thing": 1.0}, "no setting 'thing'; there are network, width"),
+        ({"bots": []}, "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
+        ({"bots": ["greedy", "nobody"]}, "bots has 'nobody'; unknown agent 'nobody'; allowed"),
+        ({"bots": ["greedy", 3]}, "bots has 3; allowed: a text"),
+        ({"rated": []}, "rated is .*; allowed: one or more"),
+        ({"warm_start": "nobody"}, "warm_start is 'nobody'; unknown agent 'nobody'; allowed"),
+        ({"warm_start": "ppo:x.safetensors"}, "warm_start is 'ppo:x.safetensors'; .*x.json"),
+        ({"rules": "monopoly"}, "rules is 'monopoly'; unknown rules"),
+        ({"board": "town.json"}, "board is 'town.json'; no board 'town.json'"),
+        ({"reward": "fun"}, "reward is 'fun'; allowed: win"),
     ],
 )
-def test_bad_settings_are_told(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_bad_settings_are_refused_in_one_sentence(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as refused:
         Config().changed(changes)
+    assert "\n" not in str(refused.value)
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Config().seed = 1  # type: ignore[misc]
+
+
+def test_the_two_limits_lift_each_other() -> None:
+    config = Config().changed({"decisions": 100})
+    assert (config.seconds, config.decisions) == (None, 100)
+    config = config.changed({"seconds": 5})
+    assert (config.seconds, config.decisions) == (5.0, None)
 
 
 def test_settings_come_from_presets_files_and_words(tmp_path: Path) -> None:
@@ -187,11 +216,20 @@ def test_settings_come_from_presets_files_and_words(tmp_path: Path) -> None:
         assert read_config(str(path)) == preset
     words = parse_settings(["games=7", "players=3,4", "bots=", "seconds=2", "network=mlp"])
     assert words == {"games": 7, "players": (3, 4), "bots": (), "seconds": 2.0, "network": "mlp"}
-    for text in ("games", "games=x", "fun=3"):
-        with pytest.raises(ValueError, match="setting"):
+    for text, message in (
+        ("games", "setting 'games'; allowed: NAME=VALUE"),
+        ("games=x", "games is x; allowed: a whole number"),
+        ("players=3,x", "players has x; allowed: a whole number 3 to 5"),
+        ("entropy=1e999", "entropy is 1e999; allowed: a number 0 to 10"),
+        ("gamma=nan", "gamma is nan; allowed: a number 0 to 1"),
+        ("second=3", r"no setting 'second'; did you mean seconds\?"),
+    ):
+        with pytest.raises(ValueError, match=message):
             parse_settings([text])
     with pytest.raises(ValueError, match="unknown preset 'fast'; allowed: quick"):
         read_config("fast")
+    with pytest.raises(ValueError, match=r"did you mean standard\?"):
+        read_config("standart")
     path.write_text("[]")
     with pytest.raises(ValueError, match="holds no object"):
         read_config(str(path))

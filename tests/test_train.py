@@ -7,10 +7,10 @@ import pytest
 import torch
 from busenv.agents import make_agent
 from busenv.agents.neural.networks import build_network, mask_logits
-from busenv.train.games import Table
-from busenv.train.league import seating
+from busenv.train.games import SelfPlayGames
+from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import SeatPPO, imitate
-from busenv.train.rollout import Lesson, Rollout, seat_advantages
+from busenv.train.rollout import ImitationBatch, Rollout, seat_advantages
 from busenv.train.selfplay import play_games
 
 from busenv import load_board
@@ -20,15 +20,15 @@ from busenv.core.state import OVER
 def advantages(
     seats: list[int], rewards: list[list[float]], values: list[float], gamma: float, lam: float
 ) -> list[float]:
-    """Of one game: who decided, and what each seat was paid after each decision."""
+    """Of one game: who decided, and the reward of each seat after each decision."""
     steps = len(seats)
-    paid = np.concatenate([np.zeros((1, 5)), np.cumsum(np.array(rewards, float), axis=0)])
+    cumulative = np.concatenate([np.zeros((1, 5)), np.cumsum(np.array(rewards, float), axis=0)])
     out = np.zeros(steps, np.float32)
     seat_advantages(
         np.zeros(steps, np.int64),
         np.array(seats),
-        paid[np.arange(steps), seats],
-        paid[-1:],
+        cumulative[np.arange(steps), seats],
+        cumulative[-1:],
         np.array(values, np.float32),
         gamma,
         lam,
@@ -67,37 +67,37 @@ def test_discount_and_lambda_run_along_the_chain() -> None:
     ]
 
 
-def new_table(players: list[int], reward: str = "margin", unit: float = 1.0) -> Table:
+def new_games(players: list[int], reward: str = "margin", unit: float = 1.0) -> SelfPlayGames:
     counts = np.array(players, np.int64)
-    return Table(load_board("city"), "capstone-2024", reward, unit, counts, counts - 1)
+    return SelfPlayGames(load_board("city"), "capstone-2024", reward, unit, counts, counts - 1)
 
 
 @pytest.mark.parametrize("reward", ["margin", "win", "deliveries"])
-def test_only_real_choices_come_up_and_all_pay_is_counted(reward: str) -> None:
-    table = new_table([3, 4, 5], reward, unit=2.0)
+def test_only_real_choices_come_up_and_all_rewards_are_counted(reward: str) -> None:
+    games = new_games([3, 4, 5], reward, unit=2.0)
     agent = make_agent("random", 3)
-    while (running := table.running()).size:
-        assert (table.observe(running)[1].sum(axis=1) > 1).all()
-        table.step(running, agent.choose(table.games[running], table.board))
-    games, places = table.games, table.places()
+    while (running := games.running()).size:
+        assert (games.observe(running)[1].sum(axis=1) > 1).all()
+        games.step(running, agent.choose(games.states[running], games.board))
+    states, places = games.states, games.places()
     for i, players in enumerate((3, 4, 5)):
-        points = games["deliveries"][i].astype(float) - games["stones"][i]
+        points = states["deliveries"][i].astype(float) - states["stones"][i]
         for seat in range(players):
             others = (points.sum() - points[seat]) / (players - 1)
-            pay = {
+            expected = {
                 "margin": points[seat] - others,
                 "win": 1.0 if places[i, seat] == 0 else -1 / (players - 1),
-                "deliveries": games["deliveries"][i, seat],
+                "deliveries": states["deliveries"][i, seat],
             }[reward]
-            assert table.totals[i, seat] == pytest.approx(pay / 2)
-    assert (games["phase"] == OVER).all()
+            assert games.cumulative_rewards[i, seat] == pytest.approx(expected / 2)
+    assert (states["phase"] == OVER).all()
 
 
 def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
-    table = new_table([4, 4, 3, 5])
-    network = build_network("mlp", table.board, 8)
+    side_by_side = new_games([4, 4, 3, 5])
+    network = build_network("mlp", side_by_side.board, 8)
     rng = np.random.default_rng(1)
-    sitting = np.array([[0] * 5, [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 2]])
+    seat_owner = np.array([[0] * 5, [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 2]])
     asked: list[int] = []
 
     class Spy:
@@ -108,21 +108,23 @@ def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
             asked.append(self.number)
             return self.inner.choose(games, board)
 
-    rollout = play_games(network, table, sitting, [Spy(1), Spy(2)], rng)  # type: ignore[list-item]
+    rollout = play_games(network, side_by_side, seat_owner, [Spy(1), Spy(2)], rng)  # type: ignore[list-item]
     owners = [np.stack(parts[:2]) for parts in rollout._owners]
     games, seats = np.concatenate(owners, axis=1)
     assert set(zip(games.tolist(), seats.tolist(), strict=True)) == {
         (i, seat)
         for i, players in enumerate((4, 4, 3, 5))
         for seat in range(players)
-        if sitting[i, seat] == 0
+        if seat_owner[i, seat] == 0
     }
     assert set(asked) == {1, 2}
-    rollout.finish(table.totals, gamma=1.0, gae_lambda=1.0)
-    # Without discount, the first decision of a seat returns what the seat was paid over the game.
+    rollout.finish(side_by_side.cumulative_rewards, gamma=1.0, gae_lambda=1.0)
+    # Without discount, the first decision of a seat returns the seat's rewards of the game.
     for i, seat in {(0, 0), (1, 1), (3, 3)}:
         first = np.flatnonzero((games == i) & (seats == seat))[0]
-        assert rollout.returns[first] == pytest.approx(table.totals[i, seat], abs=1e-4)
+        assert rollout.returns[first] == pytest.approx(
+            side_by_side.cumulative_rewards[i, seat], abs=1e-4
+        )
     assert rollout.masks.gather(1, rollout.actions[:, None]).all()
 
 
@@ -144,23 +146,23 @@ def test_minibatches_hold_every_decision_once() -> None:
     assert sorted(seen) == sorted([float(step) for step in range(10)] * 3)
 
 
-def test_seating_keeps_a_seat_for_the_learner() -> None:
+def test_every_game_keeps_a_seat_for_the_learner() -> None:
     players = np.array([3, 4, 5] * 200)
-    sitting = seating(players, 2, 0.4, np.random.default_rng(0))
+    seat_owner = draw_seat_owners(players, 2, 0.4, np.random.default_rng(0))
     there = np.arange(5) < players[:, None]
-    assert ((sitting == 0) & there).any(axis=1).all()
-    assert set(sitting.flatten().tolist()) == {0, 1, 2}
-    alone = ((sitting == 0) & there).sum(axis=1) == 1
+    assert ((seat_owner == 0) & there).any(axis=1).all()
+    assert set(seat_owner.flatten().tolist()) == {0, 1, 2}
+    alone = ((seat_owner == 0) & there).sum(axis=1) == 1
     assert 0.4 < alone.mean() < 0.7
     others = [
-        set(row[seats & (row > 0)].tolist()) for row, seats in zip(sitting, there, strict=True)
+        set(row[seats & (row > 0)].tolist()) for row, seats in zip(seat_owner, there, strict=True)
     ]
     copies = np.array([len(kinds) == 1 for kinds in others])
     assert (alone & copies).mean() > 0.4
-    assert (alone & copies & (sitting.max(axis=1, where=there, initial=0) == 2)).mean() > 0.15
-    assert not seating(players, 2, 0.0, np.random.default_rng(0)).any()
-    assert not seating(players, 0, 0.4, np.random.default_rng(0)).any()
-    learner = seating(players, 1, 1.0, np.random.default_rng(0)) == 0
+    assert (alone & copies & (seat_owner.max(axis=1, where=there, initial=0) == 2)).mean() > 0.15
+    assert not draw_seat_owners(players, 2, 0.0, np.random.default_rng(0)).any()
+    assert not draw_seat_owners(players, 0, 0.4, np.random.default_rng(0)).any()
+    learner = draw_seat_owners(players, 1, 1.0, np.random.default_rng(0)) == 0
     assert ((learner & there).sum(axis=1) == 1).all()
 
 
@@ -171,48 +173,50 @@ def test_imitation_approaches_the_teacher() -> None:
     ppo = SeatPPO(
         network, board, learning_rate=3e-3, batch_size=64, clip_range=0.2, seed=0, device="cpu"
     )
-    table = new_table([4] * 6)
-    sitting, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
-    rollout = play_games(network, table, sitting, [], rng, make_agent("greedy", 1))
-    rollout.finish(table.totals, 0.99, 1.0)
-    found = [ppo.update(rollout, 0.0, imitation=True) for _ in range(30)]
+    games = new_games([4] * 6)
+    seat_owner, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
+    rollout = play_games(network, games, seat_owner, [], rng, make_agent("greedy", 1))
+    rollout.finish(games.cumulative_rewards, 0.99, 1.0)
+    found = [ppo.update_by_imitation(rollout) for _ in range(30)]
     assert found[-1]["train/imitation_loss"] < 0.8 * found[0]["train/imitation_loss"]
     assert found[-1]["train/value_loss"] < found[0]["train/value_loss"]
 
 
 def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the_rest() -> None:
     board = load_board("city")
-    network, table = build_network("mlp", board, 32), new_table([4] * 6)
+    network, six = build_network("mlp", board, 32), new_games([4] * 6)
     network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
-    sitting, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
-    rollout = play_games(network, table, sitting, [], rng, make_agent("uct:4", 1), temperature=0.0)
+    seat_owner, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
+    rollout = play_games(network, six, seat_owner, [], rng, make_agent("uct:4", 1), temperature=0.0)
     games = torch.from_numpy(np.concatenate([owners[0] for owners in rollout._owners]))
-    seen, masks, actions, *_ = (torch.cat(parts) for parts in zip(*rollout._steps, strict=True))
-    shares = torch.cat(rollout._shares)
+    observations, masks, actions, *_ = (
+        torch.cat(parts) for parts in zip(*rollout._steps, strict=True)
+    )
+    taught = torch.cat(rollout._teacher)
     with torch.no_grad():
-        favourites = mask_logits(network(seen)[0], masks).argmax(dim=1)
-    assert (actions == torch.where(games < 3, shares.argmax(dim=1), favourites)).all()
-    torch.testing.assert_close(shares.sum(dim=1), torch.ones(len(shares)))
-    assert not shares[~masks].any()
+        favourites = mask_logits(network(observations)[0], masks).argmax(dim=1)
+    assert (actions == torch.where(games < 3, taught.argmax(dim=1), favourites)).all()
+    torch.testing.assert_close(taught.sum(dim=1), torch.ones(len(taught)))
+    assert not taught[~masks].any()
 
 
-def test_imitation_follows_the_squares_of_shares_among_what_is_legal() -> None:
+def test_imitation_follows_the_squares_of_probabilities_among_what_is_legal() -> None:
     board = load_board("city")
     ppo = SeatPPO(
         build_network("mlp", board, 8), board, learning_rate=1e-3, batch_size=64, clip_range=0.2,
         seed=0, device="cpu",
     )  # fmt: skip
-    shares = torch.zeros(1, board.num_actions)
-    shares[0, 3:5] = torch.tensor([0.8, 0.2])
-    masks = shares > 0
-    lesson = Lesson(
-        torch.zeros(1, ppo.observation_space.shape[0], dtype=torch.uint8), masks, shares,
+    taught = torch.zeros(1, board.num_actions)
+    taught[0, 3:5] = torch.tensor([0.8, 0.2])
+    masks = taught > 0
+    batch = ImitationBatch(
+        torch.zeros(1, ppo.observation_space.shape[0], dtype=torch.uint8), masks, taught,
         torch.tensor([2.0]),
     )  # fmt: skip
     with torch.no_grad():
-        logits, values = ppo.policy.network(lesson.observations)
-    chances = logits[0, 3:5].softmax(dim=0)
-    expected = -(16 * chances[0].log() + chances[1].log()) / 17
-    found = imitate(ppo.policy, [lesson], 0.5, 1.0)
+        logits, values = ppo.policy.network(batch.observations)
+    probabilities = logits[0, 3:5].softmax(dim=0)
+    expected = -(16 * probabilities[0].log() + probabilities[1].log()) / 17
+    found = imitate(ppo.policy, [batch], 0.5, 1.0)
     assert found["train/imitation_loss"] == pytest.approx(float(expected), rel=1e-5)
     assert found["train/value_loss"] == pytest.approx(float((values - 2) ** 2), rel=1e-5)

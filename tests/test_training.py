@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from busenv.agents import Agent, make_agent
-from busenv.agents.neural.networks import Mlp
+from busenv.agents.neural.files import load_policy_agent
+from busenv.agents.neural.networks import Mlp, build_network
 from busenv.experiments import cli
 from busenv.experiments.bench import throughput
-from busenv.experiments.bench.throughput import Stopwatch, learning, seat_training, usual_training
+from busenv.experiments.bench.throughput import (
+    Stopwatch,
+    learning,
+    seat_training,
+    usual_setup,
+    usual_training,
+)
+from busenv.experiments.ratings.intervals import wilson
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.pictures import draw_intervals
+from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.studies import networks
 from busenv.experiments.training import runs as training
 from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
-from busenv.experiments.training.runs import against, run_training
-from busenv.train.config import Config
+from busenv.experiments.training.runs import (
+    against,
+    describe_training,
+    progress_bar,
+    run_training,
+)
+from busenv.train.config import Config, read_config
+from busenv.train.ppo import SeatPPO, ppo_settings
 from busenv.train.trainer import Run
+from matplotlib.figure import Figure
 from rich.console import Console
 from torch.utils.tensorboard import SummaryWriter
 
+from busenv import Board, Rules, load_board
+from busenv.board import BOARDS
+from busenv.rules import as_rules
 from tests.test_runs import SMALL
 
 
@@ -63,30 +88,229 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
 ) -> None:
     agent, seen = make_agent("ppo@1:city-2"), []
 
-    def spy(agents: list[Agent], games: int, rules: str) -> list[Score]:
-        seen.append(rules)
-        return play_match(agents, games, rules)
+    def spy(agents: list[Agent], games: int, rules: str | Rules, board: Board) -> list[Score]:
+        seen.append((len(agents), as_rules(rules).name))
+        return play_match(agents, games, rules, board)
 
     monkeypatch.setattr(training, "play_match", spy)
     first, again = (against(agent, "random", 12, 5, "splotter-1999") for _ in range(2))
     assert first == again
-    assert seen == ["splotter-1999"] * 2
-    config = SMALL.changed({"rules": "splotter-1999", "rate_games": 2})
+    assert seen == [(4, "splotter-1999")] * 2
+    seen.clear()
+    config = SMALL.changed({"rules": "splotter-1999", "rate_games": 2, "players": (5,)})
     run = Run(config, tmp_path)
     training._rate(run, [], SummaryWriter(tmp_path))
-    assert set(seen) == {"splotter-1999"}
+    assert seen == [(5, "splotter-1999")]
 
 
 def test_curves_are_kept(tmp_path: Path) -> None:
     curve = [
-        CurvePoint(0.0, 0, {"random": 0.25, "x": 0.0}),
-        CurvePoint(1.5, 9, {"random": 0.5, "x": 1.0}),
+        CurvePoint(0.0, 0, 8, {"random": 0.25, "x": 0.0}),
+        CurvePoint(1.5, 9, 8, {"random": 0.5, "x": 1.0}),
+        CurvePoint(2.5, 12, 4, {"x": 1.0, "y": 0.75}),  # lengthened, rated against others
     ]
     write_curve(tmp_path / "curve.csv", curve)
     assert read_curve(tmp_path / "curve.csv") == curve
     assert read_curve(tmp_path / "none.csv") == []
-    draw_curve(tmp_path / "curve.png", curve, "title", "note")
+    draw_curve(tmp_path / "curve.png", curve, "title")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_curves_show_intervals_par_and_phases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    curve = [CurvePoint(k, 1000 * k, 40, {"random": k / 4, "x": 0.25}) for k in range(5)]
+    draw_curve(tmp_path / "curve.png", curve, "title", players=3, imitated=1000)
+    draw_curve(tmp_path / "curve.png", curve, "title")
+    phased, alone = (figure.axes[0] for figure in drawn)
+    assert phased.get_ylim() == (0, 1)
+    assert [text.get_text() for text in phased.texts] == ["imitation", "PPO"]
+    assert [text.get_text() for text in alone.texts] == ["PPO"]
+    labels = {str(line.get_label()): line for line in phased.lines}
+    assert [label for label in labels if label[0] != "_"] == [
+        "against 2 random", "against 2 x", "par, 33%",
+    ]  # fmt: skip
+    assert set(labels["par, 33%"].get_ydata()) == {1 / 3}
+    shaded = phased.collections[0].get_paths()[0].vertices
+    at_half = shaded[shaded[:, 0] == 2.0][:, 1]
+    assert (at_half.min(), at_half.max()) == pytest.approx(wilson(20, 40))
+
+
+def test_the_bar_keeps_its_width_and_the_note_is_cut() -> None:
+    console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
+    bar = progress_bar(console)
+    bar.add_task("", total=1.0, completed=1.0, note="wins: random 98%, greedy 61% " * 9)
+    console.print(bar.get_renderable())
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert len(lines) == 1
+    assert lines[0].count("━") == 20
+    assert "wins: random 98%, greedy 61%" in lines[0]
+    assert "…" in lines[0]
+
+
+def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
+    short = SMALL.changed({"decisions": 700})
+    before, _ = run_training(short, tmp_path, Console(quiet=True))
+    assert 0 < before.imitated < before.decisions
+    console = Console(record=True, width=200, file=io.StringIO())
+    more = {"decisions": 7000, "rated": ("greedy",), "rate_games": 2, "rate_every": 9.0}
+    going_on = read_config(str(tmp_path / "run.json")).changed(more)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Run, "is_done", property(lambda run: run.iteration >= before.iteration + 2))
+        after, curve = run_training(going_on, tmp_path, console)
+    told = console.export_text()
+    assert f"Going on after {before.decisions:,} decisions" in told
+    for change in ("decisions 700 → 7000", "rate_games 4 → 2", "('random',) → ('greedy',)"):
+        assert change in told
+    # 0.1 of the new length is done, less than `warm_share`: imitation does not come back.
+    assert before.decisions / 7000 < SMALL.warm_share
+    assert after.imitated == before.imitated
+    assert after.decisions > before.decisions
+    assert read_config(str(tmp_path / "run.json")) == going_on
+    assert [sorted(p.wins) for p in read_curve(tmp_path / "curve.csv")] == [
+        sorted(p.wins) for p in curve
+    ]
+    assert (list(curve[0].wins), list(curve[-1].wins)) == (["random"], ["greedy"])
+    with pytest.raises(RunError, match=f"decisions is 50, but .* already had {after.decisions:,}"):
+        run_training(short.changed({"decisions": 50}), tmp_path, Console(quiet=True))
+    with pytest.raises(RunError, match="holds a run with width 8, not 9; give the same settings"):
+        run_training(going_on.changed({"width": 9}), tmp_path, Console(quiet=True))
+    assert read_config(str(tmp_path / "run.json")) == going_on
+
+
+def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, folder = SMALL.changed({"decisions": 2000}), tmp_path / "a run"
+    straight, _ = run_training(config, tmp_path / "straight", Console(quiet=True))
+    console = Console(record=True, width=60, file=io.StringIO())
+    update = SeatPPO.update
+
+    def interrupted(self: SeatPPO, *args: Any) -> dict[str, float]:
+        signal.raise_signal(signal.SIGINT)  # in the middle of an iteration
+        return update(self, *args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SeatPPO, "update", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_training(config, folder, console)
+    told = console.export_text()
+    (line,) = (line for line in told.splitlines() if line.startswith("Stopped after"))
+    assert line.endswith(f"To go on: busenv train '{folder}'")
+    card = json.loads((folder / "model.json").read_text())
+    assert 0 < card["training"]["decisions"] < 2000
+    assert make_agent(f"ppo:{folder / 'model.safetensors'}")
+    assert (folder / "learning_curve.png").exists()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with monkeypatch.context() as patched:  # between iterations nothing is held back
+        patched.setattr(Run, "_play", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            Run(config, folder)
+    resumed, _ = run_training(read_config(str(folder / "run.json")), folder, Console(quiet=True))
+    one, other = (run.network.state_dict() for run in (straight, resumed))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def town(path: Path) -> str:
+    """Another board than the city, as a file."""
+    data = json.loads((BOARDS / "city.json").read_text())
+    data["streets"].reverse()
+    path.write_text(json.dumps({k: v for k, v in data.items() if k != "name"}))
+    return str(path)
+
+
+def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
+    folder, file = tmp_path / "run", tmp_path / "town.json"
+    config = SMALL.changed({"board": town(file), "decisions": 300})
+    run, _ = run_training(config, folder, Console(quiet=True))
+    fingerprint = load_board(file).fingerprint
+    assert fingerprint != load_board("city").fingerprint
+    assert set(run._play(3, np.random.default_rng(0), 1.0)[0].states["board_tag"]) == set(
+        load_board(file).array["tag"]
+    )
+    card = json.loads((folder / "model.json").read_text())
+    assert card["board"] == {"name": "town", "fingerprint": fingerprint}
+
+    town(file)  # the same once more: the run goes on
+    run_training(config, folder, Console(quiet=True))
+    file.write_text((BOARDS / "city.json").read_text())
+    with pytest.raises(
+        RunError, match=rf"board .*/board.json \(fingerprint {fingerprint}\), not .*/town.json \("
+    ):
+        run_training(config, folder, Console(quiet=True))
+
+    file.unlink()
+    moved = folder.rename(tmp_path / "moved")
+    kept = read_config(str(moved / "run.json")).changed({"decisions": 900})
+    run, _ = run_training(kept, moved, Console(quiet=True))
+    assert run.decisions >= 900
+    agent = load_policy_agent(str(moved / "model.safetensors"), board=moved / "board.json")
+    assert (agent.board.name, agent.board.fingerprint) == ("town", fingerprint)
+
+    (moved / "board.json").write_text((BOARDS / "city.json").read_text())
+    with pytest.raises(ValueError, match=rf"a board with fingerprint {fingerprint}; .*changed"):
+        run_training(kept, moved, Console(quiet=True))
+
+
+def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
+    config = SMALL.changed({"board": town(tmp_path / "town.json")})
+    for changes in ({"rated": ["ppo:city-2"]}, {"bots": ["greedy", "ppo:city-2"]}):
+        with pytest.raises(ValueError, match=r"ppo:city-2 was trained on .*city.*, not on .*town"):
+            run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))
+    run = Run(config, tmp_path / "run")  # nothing was begun there
+    with pytest.raises(ValueError, match=r"the run has the bots \['greedy'\]; the settings say"):
+        Run(config.changed({"bots": ["random"]}), run.folder)
+
+
+def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
+    folder, file = tmp_path / "run", tmp_path / "house.json"
+    file.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
+    config = SMALL.changed({"rules": str(file), "decisions": 300})
+    run_training(config, folder, Console(quiet=True))
+    card = json.loads((folder / "model.json").read_text())
+    assert card["rules"]["bus_limit"] == 3
+    file.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 4}))
+    with pytest.raises(RunError, match=r"holds a run with rules .*'bus_limit': 3.* not .*: 4"):
+        run_training(config, folder, Console(quiet=True))
+    file.unlink()
+    kept = read_config(str(folder / "run.json"))
+    run, _ = run_training(kept, folder, Console(quiet=True))
+    assert run.rules.bus_limit == 3
+
+
+@pytest.mark.parametrize("module", ["bench.throughput", "studies.networks"])
+def test_help_starts_nothing(module: str) -> None:
+    words = [sys.executable, "-m", f"busenv.experiments.{module}", "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+    assert f"usage: python -m busenv.experiments.{module}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "imitation of planner, then PPO among greedy, planner and past selves"),
+        ({"warm_start": ""}, "PPO among greedy, planner and past selves"),
+        ({"warm_start": "", "opponent_share": 0.0}, "PPO by self-play"),
+        ({"warm_share": 1.0}, "imitation of planner"),
+    ],
+)
+def test_how_an_agent_is_trained_is_told(changes: dict[str, Any], words: str) -> None:
+    assert describe_training(Config().changed(changes)) == words
+
+
+def test_both_setups_learn_by_the_same_settings() -> None:
+    config = Config(width=8, gamma=0.5, gae_lambda=0.25, entropy=0.125, epochs=3, batch_size=64)
+    ours = SeatPPO(build_network("mlp", load_board("city"), 8), load_board("city"),
+                   device="cpu", **ppo_settings(config))  # fmt: skip
+    usual, _ = usual_setup(config)
+    for ppo in (ours, usual):
+        assert (ppo.gamma, ppo.gae_lambda, ppo.ent_coef, ppo.n_epochs, ppo.batch_size) == (
+            0.5, 0.25, 0.125, 3, 64,
+        )  # fmt: skip
+        assert ppo.lr_schedule(0.5) == pytest.approx(config.learning_rate / 2)
+        assert ppo.lr_schedule(0.0) == pytest.approx(config.learning_rate / 20)
 
 
 def test_pictures_leave_the_backend_of_the_caller_alone(
@@ -95,7 +319,7 @@ def test_pictures_leave_the_backend_of_the_caller_alone(
     monkeypatch.setitem(matplotlib.rcParams, "backend", "svg")  # as a notebook has its own
     table = pd.DataFrame([[0.5, 0.4, 0.6, 0.25]], index=["ppo"])
     draw_intervals(tmp_path / "wins.png", table, "title", "note", share=True)
-    draw_curve(tmp_path / "curve.png", [CurvePoint(0.0, 0, {"random": 0.25})], "title", "note")
+    draw_curve(tmp_path / "curve.png", [CurvePoint(0.0, 0, 8, {"random": 0.25})], "title")
     for name in ("wins.png", "curve.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     assert matplotlib.get_backend() == "svg"

@@ -1,152 +1,168 @@
-"""How a run trains: one frozen value, saved with the run, and the presets."""
+"""Settings of a training run: one frozen, checked value; the presets; reading them from a file."""
 
 from __future__ import annotations
 
+import difflib
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_origin
 
-from busenv.agents import make_agent
+from busenv.agents import AgentError, make_agent
 from busenv.agents.neural.networks import NETWORKS
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
-from busenv.checks import check_seed
+from busenv.board import load_board
 from busenv.rewards import REWARDS
-from busenv.rules import as_rules, player_counts
+from busenv.rules import as_rules
 
 
-def _among(name: str, value: str, allowed: Any) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; allowed: {', '.join(allowed)}")
+def _one_of(*allowed: str) -> AfterValidator:
+    """A text that is one of some."""
+
+    def check(value: str) -> str:
+        if value not in allowed:
+            raise ValueError(f"allowed: {', '.join(allowed)}")
+        return value
+
+    return AfterValidator(check)
 
 
-def _within(config: Any, name: str, low: float, high: float | None) -> None:
-    value = getattr(config, name)
-    if not (low <= value and (high is None or value <= high)):
-        limit = f"{low:g} to {high:g}" if high is not None else f"at least {low:g}"
-        raise ValueError(f"{name} is {value!r}; allowed: {limit}")
+def _accepted_by(use: Callable[[str], object]) -> AfterValidator:
+    """A text that some function takes without an error."""
+
+    def check(value: str) -> str:
+        try:
+            use(value)
+        except (AgentError, ImportError, OSError) as error:
+            raise ValueError(str(error)) from error
+        return value
+
+    return AfterValidator(check)
 
 
-@dataclass(frozen=True)
-class Config:
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Small = Annotated[float, Field(ge=1e-8, le=1)]
+Seconds = Annotated[float, Field(ge=1e-3, le=1e9)]
+Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
+Spec = Annotated[str, _accepted_by(lambda spec: make_agent(spec).close())]
+NoneOrSpec = Annotated[str, _accepted_by(lambda spec: make_agent(spec).close() if spec else None)]
+
+
+class Config(BaseModel):
     """Settings of a run. Every field can be set on the command line and in a JSON file.
 
     A run ends after so many `seconds`, or after so many `decisions` learned from: one of the two is
     given. With `decisions`, the same seed and device and one thread give the same parameters.
 
-    network, width: see `agents.neural.networks`. start: a model whose weights to begin with;
+    network, width: see `busenv.agents.neural.networks`. start: a model whose weights to begin with;
         "" for fresh ones. players: how many play, drawn evenly for each game.
+    board: name or file. rules: an edition, or a JSON file of rules.
     reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
-    games: whole games of a rollout. learning_rate: of PPO; falls linearly to a twentieth.
+    games: whole games of a rollout. learning_rate: of PPO; falls linearly over the run to a
+        twentieth, so it rises again when a run is lengthened.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
     warm_start: an agent to imitate during the first `warm_share` of the run, at a learning rate of
         its own; "" for none. It follows `start` too, so a model that is to be improved by PPO alone
-        wants none. Of a search (`uct@2:150`) the shares of its visits are learned, not only what it
-        chooses.
+        wants none. Of a search (`uct@2:150`) the distribution of its visits is learned, not only
+        what it chooses. Once PPO has begun, imitation does not come back in a lengthened run.
     opponent_share: share of seats that are not the learner's, but of scripted `bots` and of frozen
         past selves, one of which is kept every `keep_every` rollouts, `pool` of them at most; above
         0, two games in five have one learner's seat among copies of one opponent besides.
     temperature: at which the trained agent plays, in ratings and in the warm start too; 0 for its
         favourites only. What PPO learns from is played at 1.
-    rated: agents against three of which the learner is rated every `rate_every` seconds, in
-        `rate_games` games each.
+    rated: agents that the learner is rated against every `rate_every` seconds, in `rate_games`
+        games each, in which all other seats are the same agent's.
     threads: of torch. device: "auto" takes a GPU when there is one.
+
+    ValueError, in one sentence, names a setting, its value and what is allowed.
     """
 
-    network: str = "mlp"
-    width: int = 256
-    start: str = ""
-    players: tuple[int, ...] = (4,)
-    rules: str = "capstone-2024"
-    reward: str = "margin"
-    reward_unit: float = 5.0
-    gamma: float = 0.99
-    gae_lambda: float = 0.9
-    games: int = 64
-    batch_size: int = 2048
-    epochs: int = 2
-    learning_rate: float = 4e-4
-    clip_range: float = 0.2
-    entropy: float = 0.02
-    value: float = 0.5
-    max_grad_norm: float = 0.5
-    warm_start: str = "planner"
-    warm_share: float = 0.3
-    opponent_share: float = 0.5
-    bots: tuple[str, ...] = ("greedy", "planner")
-    pool: int = 12
-    keep_every: int = 25
-    seconds: float | None = 180.0
-    decisions: int | None = None
-    temperature: float = 0.25
-    rated: tuple[str, ...] = ("random", "greedy", "planner")
-    rate_every: float = 20.0
-    rate_games: int = 128
-    seed: int = 0
-    threads: int = 2
-    device: str = "auto"
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    def __post_init__(self) -> None:
-        player_counts(self.players)
-        as_rules(self.rules)
-        check_seed(self.seed)
-        _among("network", self.network, NETWORKS)
-        _among("reward", self.reward, REWARDS)
-        _among("device", self.device, ("auto", "cpu", "cuda"))
-        for name in (
-            "width",
-            "games",
-            "batch_size",
-            "epochs",
-            "pool",
-            "keep_every",
-            "threads",
-            "rate_games",
-        ):
-            _within(self, name, 1, None)
-        for name in ("rate_every", "reward_unit", "learning_rate", "clip_range", "max_grad_norm"):
-            _within(self, name, 1e-9, None)
-        for name in ("gamma", "gae_lambda", "warm_share", "opponent_share"):
-            _within(self, name, 0, 1)
-        for name in ("entropy", "value", "temperature"):
-            _within(self, name, 0, None)
+    network: Annotated[str, _one_of(*NETWORKS)] = "mlp"
+    width: Annotated[int, Field(ge=1, le=8192)] = 256
+    start: str = ""
+    players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (4,)
+    board: Annotated[str, _accepted_by(load_board)] = "city"
+    rules: Annotated[str, _accepted_by(as_rules)] = "capstone-2024"
+    reward: Annotated[str, _one_of(*REWARDS)] = "margin"
+    reward_unit: Scale = 5.0
+    gamma: Share = 0.99
+    gae_lambda: Share = 0.9
+    games: Count = 64
+    batch_size: Count = 2048
+    epochs: Annotated[int, Field(ge=1, le=100)] = 2
+    learning_rate: Small = 4e-4
+    clip_range: Small = 0.2
+    entropy: Annotated[float, Field(ge=0, le=10)] = 0.02
+    value: Annotated[float, Field(ge=0, le=100)] = 0.5
+    max_grad_norm: Scale = 0.5
+    warm_start: NoneOrSpec = "planner"
+    warm_share: Share = 0.3
+    opponent_share: Share = 0.5
+    bots: tuple[Spec, ...] = ("greedy", "planner")
+    pool: Annotated[int, Field(ge=1, le=1000)] = 12
+    keep_every: Count = 25
+    seconds: Seconds | None = 180.0
+    decisions: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=100)] = 0.25
+    rated: Annotated[tuple[Spec, ...], Field(min_length=1)] = ("random", "greedy", "planner")
+    rate_every: Seconds = 20.0
+    rate_games: Count = 128
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    threads: Annotated[int, Field(ge=1, le=1024)] = 2
+    device: Annotated[str, _one_of("auto", "cpu", "cuda")] = "auto"
+
+    def __init__(self, **settings: Any) -> None:
+        # JSON has lists where the fields are tuples.
+        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise ValueError(_sentence(error)) from None
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Config:
         if (self.seconds is None) == (self.decisions is None):
             raise ValueError("give seconds or decisions, and not both")
-        _within(self, "seconds" if self.decisions is None else "decisions", 1e-9, None)
-        for spec in (*self.bots, *self.rated, *([self.warm_start] if self.warm_start else [])):
-            make_agent(spec).close()
+        if self.opponent_share and not self.bots:
+            raise ValueError(
+                f"opponent_share is {self.opponent_share}, but bots is empty; "
+                "allowed: at least one bot, or opponent_share=0"
+            )
+        return self
+
+    @property
+    def rating_players(self) -> int:
+        """How many play a game of a rating: 4 where the run has games of 4, else its first."""
+        return 4 if 4 in self.players else self.players[0]
 
     def changed(self, changes: dict[str, Any]) -> Config:
         """With some fields changed; setting one limit lifts the other.
 
         ValueError names a field that does not exist, or what is wrong with a value.
         """
-        names = [field.name for field in fields(self)]
-        if unknown := sorted(changes.keys() - set(names)):
-            raise ValueError(f"no setting {unknown[0]!r}; there are {', '.join(names)}")
+        lifted: dict[str, Any] = {}
         if "decisions" in changes and "seconds" not in changes:
-            changes = {**changes, "seconds": None}
+            lifted = {"seconds": None}
         if "seconds" in changes and "decisions" not in changes:
-            changes = {**changes, "decisions": None}
-        return replace(self, **{name: _fitting(name, value) for name, value in changes.items()})
+            lifted = {"decisions": None}
+        return Config(**{**self.model_dump(), **lifted, **changes})
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        return json.loads(json.dumps(asdict(self)))
+        return self.model_dump(mode="json")
 
-
-TYPES: dict[str, tuple[type, ...]] = {
-    field.name: {
-        "str": (str,),
-        "int": (int,),
-        "float": (int, float),
-        "float | None": (int, float, type(None)),
-        "int | None": (int, type(None)),
-        "tuple[int, ...]": (list, tuple),
-        "tuple[str, ...]": (list, tuple),
-    }[str(field.type)]
-    for field in fields(Config)
-}
 
 PRESETS = {
     # Three minutes on two cores.
@@ -194,48 +210,90 @@ PRESETS = {
 def read_config(source: str) -> Config:
     """A preset by its name, or a JSON file with fields that differ from those of "quick".
 
+    A `board` or `rules` that is a file beside the JSON file is meant as that file.
+
     ValueError when it is neither or holds a wrong field, OSError when the file cannot be read.
     """
     if source in PRESETS:
         return PRESETS[source]
     path = Path(source)
     if path.suffix != ".json":
-        raise ValueError(f"unknown preset {source!r}; allowed: {', '.join(PRESETS)}, or FILE.json")
+        raise ValueError(
+            f"unknown preset {source!r}; allowed: {', '.join(PRESETS)}, or FILE.json"
+            f"{_did_you_mean(source, PRESETS)}"
+        )
     try:
         content = json.loads(path.read_bytes())
         if not isinstance(content, dict):
-            raise TypeError("it holds no object")
+            raise ValueError("it holds no object")
+        for name in ("board", "rules"):
+            value = content.get(name)
+            if isinstance(value, str) and (path.parent / value).is_file():
+                content[name] = str(path.parent / value)
         return Config().changed(content)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
 def parse_settings(words: list[str]) -> dict[str, Any]:
     """Settings from words such as `seconds=60`; tuples are written with commas.
 
-    ValueError names a word that is no setting.
+    ValueError names a word that is no setting, or what is wrong with its value.
     """
     settings: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
-        if not equals or name not in TYPES:
-            raise ValueError(f"setting {word!r}; allowed: NAME=VALUE, NAME one of {[*TYPES]}")
-        kinds = TYPES[name]
+        if not equals:
+            raise ValueError(f"setting {word!r}; allowed: NAME=VALUE")
+        field = Config.model_fields.get(name)
+        if field is None:
+            raise ValueError(_unknown(name))
+        several = get_origin(field.annotation) is tuple
+        value = tuple(part for part in text.split(",") if part) if several else text
         try:
-            if kinds == (str,):
-                settings[name] = text
-            elif tuple in kinds:
-                words = [part for part in text.split(",") if part]
-                settings[name] = tuple(int(w) for w in words) if name == "players" else tuple(words)
-            else:
-                settings[name] = kinds[-1](text) if type(None) not in kinds else kinds[-2](text)
-        except ValueError as error:
-            raise ValueError(f"setting {word!r}: {error}") from error
+            settings[name] = TypeAdapter(Annotated[field.annotation, field]).validate_python(value)
+        except ValidationError as error:
+            raise ValueError(_sentence(error, name)) from None
     return settings
 
 
-def _fitting(name: str, value: Any) -> Any:
-    if not isinstance(value, TYPES[name]) or isinstance(value, bool):
-        allowed = " or ".join(kind.__name__ for kind in TYPES[name])
-        raise ValueError(f"{name} is {value!r}; allowed: {allowed}")
-    return tuple(value) if isinstance(value, list) else value
+def _sentence(error: ValidationError, word: str = "") -> str:
+    """What is wrong first: the setting, its value, and what is allowed.
+
+    word: the name of the setting that alone was checked, as it was typed.
+    """
+    first = error.errors(include_url=False)[0]
+    where = [*([word] if word else []), *first["loc"]]
+    if not where:  # settings that do not go together
+        return str(first["ctx"]["error"])
+    name, *entry = map(str, where)
+    if first["type"] == "extra_forbidden":
+        return _unknown(name)
+    schema = Config.model_json_schema()["properties"][name]
+    value = first["input"] if word else repr(first["input"])
+    found = f"{name} {'has' if entry else 'is'} {value}"
+    if first["type"] == "value_error":
+        return f"{found}; {first['ctx']['error']}"
+    return f"{found}; allowed: {_allowed(schema['items'] if entry else schema)}"
+
+
+def _allowed(schema: dict[str, Any]) -> str:
+    """What a field may be, from its JSON schema."""
+    schema = schema.get("anyOf", [schema])[0]
+    if schema["type"] == "array":
+        return f"{'one or more' if 'minItems' in schema else 'any number'}, separated by commas"
+    if schema["type"] == "string":
+        return "a text"
+    kind, style = ("a whole number", ",") if schema["type"] == "integer" else ("a number", "g")
+    return f"{kind} {schema['minimum']:{style}} to {schema['maximum']:{style}}"
+
+
+def _unknown(name: str) -> str:
+    """That there is no such setting."""
+    meant = _did_you_mean(name, Config.model_fields)
+    return f"no setting {name!r}" + (meant or f"; there are {', '.join(Config.model_fields)}")
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, [*known], 1, 0.7)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,4 +1,4 @@
-"""Whole games side by side, of which only real choices come up."""
+"""Self-play games side by side; forced decisions are taken at once, so only choices come up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from busenv import Board
+from busenv import Board, Rules
 from busenv.checks import illegal_action
 from busenv.core import kernels
 from busenv.core.bits import ONE, ZERO
@@ -41,15 +41,15 @@ def advance(
     actions: np.ndarray,
     kind: int,
     unit: float,
-    totals: np.ndarray,
+    cumulative_rewards: np.ndarray,
 ) -> None:
-    """Take one decision in some games, then all that are forced, and add what the seats are paid.
+    """Take one decision in some games, then all that are forced, and add the seats' rewards.
 
-    games: GAME, (N,). which, actions: int64, (n,). totals: float64, (N, 5), in units.
+    games: GAME, (N,). which, actions: int64, (n,). cumulative_rewards: float64, (N, 5), in units.
     """
     b = board[0]
     before = np.zeros(1, GAME)
-    paid = np.zeros(MAX_PLAYERS)
+    rewards = np.zeros(MAX_PLAYERS)
     bits = np.zeros((b.actions + 63) // 64, np.uint64)
     for k, i in enumerate(which):
         g = games[i]
@@ -57,24 +57,25 @@ def advance(
         step(g, b, actions[k])
         while g.phase != OVER and _forced(g, b, bits):
             step(g, b, random_action(g, b, ZERO))
-        pay(kind, before[0], g, paid)
+        pay(kind, before[0], g, rewards)
         for seat in range(MAX_PLAYERS):
-            totals[i, seat] += paid[seat] / unit
+            cumulative_rewards[i, seat] += rewards[seat] / unit
 
 
-class Table:
+class SelfPlayGames:
     """N games of a board side by side.
 
-    games: GAME, (N,). totals: float64, (N, 5), what each seat has been paid so far, in units.
+    states: GAME, (N,). cumulative_rewards: float64, (N, 5), of each seat so far, in units.
 
-    players: how many play each game, int64, (N,). first: who begins it. reward: a name in
-    `busenv.rewards.REWARDS`, paid in units of `unit`.
+    players: how many play each game, int64, (N,). first: the seat that begins it, int64, (N,).
+    rules: an edition, a file of rules, or rules. reward: a name in `busenv.rewards.REWARDS`, in
+    units of `unit`.
     """
 
     def __init__(
         self,
         board: Board,
-        rules: str,
+        rules: str | Rules,
         reward: str,
         unit: float,
         players: np.ndarray,
@@ -82,37 +83,41 @@ class Table:
     ) -> None:
         self.board = board
         self.players = players
-        self.games = np.zeros(len(players), GAME)
-        self.totals = np.zeros((len(players), MAX_PLAYERS))
+        self.states = np.zeros(len(players), GAME)
+        self.cumulative_rewards = np.zeros((len(players), MAX_PLAYERS))
         self._kind, self._unit = reward_kind(reward), unit
+        played = as_rules(rules)
         for count in np.unique(players):
             which = np.flatnonzero(players == count)
             fresh = np.zeros(len(which), GAME)
-            kernels.new_games(fresh, board.array, as_rules(rules).record(count), first[which])
-            self.games[which] = fresh
+            kernels.new_games(fresh, board.array, played.record(count), first[which])
+            self.states[which] = fresh
 
     def running(self) -> np.ndarray:
-        """Numbers of the games that are not over."""
-        return np.flatnonzero(self.games["phase"] != OVER)
+        """Indices of the games that are not over: int64."""
+        return np.flatnonzero(self.states["phase"] != OVER)
 
     def seats(self, which: np.ndarray) -> np.ndarray:
-        """Who decides in some games: int64."""
-        return self.games["seat"][which].astype(np.int64)
+        """The seat that decides in each of some games: int64."""
+        return self.states["seat"][which].astype(np.int64)
 
     def observe(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the deciding seats of some games see, uint8, and what is legal, bool."""
-        return observe_games(self.games[which], self.board)
+        return observe_games(self.states[which], self.board)
 
     def step(self, which: np.ndarray, actions: np.ndarray) -> None:
-        """Take one decision in some games, and all forced ones after it."""
-        wrong = kernels.first_illegal(self.games[which], self.board.array, actions)
+        """Take one decision in each of some games, and all forced ones after it.
+
+        IllegalActionError, the games unchanged, when an action is not legal.
+        """
+        wrong = kernels.first_illegal(self.states[which], self.board.array, actions)
         if wrong >= 0:
-            raise illegal_action(self.games[which], wrong, self.board, int(actions[wrong]))
+            raise illegal_action(self.states[which], wrong, self.board, int(actions[wrong]))
         board, actions = self.board.array, actions.astype(np.int64)
-        advance(self.games, board, which, actions, self._kind, self._unit, self.totals)
+        advance(self.states, board, which, actions, self._kind, self._unit, self.cumulative_rewards)
 
     def places(self) -> np.ndarray:
         """Place of each seat so far, 0 is the lead: int64, (N, 5)."""
-        places = np.zeros((len(self.games), MAX_PLAYERS), np.int64)
-        kernels.rankings(self.games, places)
+        places = np.zeros((len(self.states), MAX_PLAYERS), np.int64)
+        kernels.rankings(self.states, places)
         return places

@@ -1,4 +1,8 @@
-"""Opponents that are not learned from: scripted bots, and frozen past selves of the learner."""
+"""The league: opponents that are not learned from, drawn by how hard they are to beat.
+
+They are scripted bots and frozen past selves of the learner. Those that it loses to are drawn more
+often: prioritised fictitious self-play (Vinyals et al. 2019, AlphaStar).
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,14 @@ from torch import nn
 
 from busenv import Board
 
-ALONE = 0.4  # share of games in which a learner's seat has copies of one opponent around it
-EASY = 0.05  # weight of an opponent that always loses, where one that always wins has 1
-MEMORY = 0.8  # of a score when a new one comes in
+SINGLE_LEARNER = 0.4  # share of games with one learner's seat among copies of one opponent
+LOWEST_WEIGHT = 0.05  # in the draw, of an opponent that always loses; one that always wins has 1
+MEMORY = 0.8  # weight of the old score when the result of a rollout comes in
 
 
 @dataclass
-class Member:
-    """An opponent. score: how often a learner's seat is placed before it, lately."""
+class Opponent:
+    """score: how often a learner's seat is placed before it, lately."""
 
     name: str
     agent: Agent
@@ -29,23 +33,23 @@ class Member:
 
 
 class Pool:
-    """Opponents to draw from; those that the learner loses to are drawn more often.
+    """Opponents to draw from: bots, and past selves up to a limit.
 
     folder: where past selves are kept, one model each. limit: how many past selves.
     """
 
     def __init__(self, bots: tuple[str, ...], folder: Path, board: Board, limit: int) -> None:
-        self.members = [Member(spec, make_agent(spec)) for spec in bots]
+        self.members = [Opponent(spec, make_agent(spec)) for spec in bots]
         self._bots = len(bots)
         self._folder, self._board, self._limit = folder, board, limit
 
-    def draw(self, rng: np.random.Generator) -> list[Member]:
-        """At most two different members, reseeded: a bot and a past self if there are both."""
+    def draw(self, rng: np.random.Generator) -> list[Opponent]:
+        """At most two different opponents, reseeded: a bot and a past self if there are both."""
         bots, past = self.members[: self._bots], self.members[self._bots :]
         if bots and past:
-            chosen = _hard(bots, 1, rng) + _hard(past, 1, rng)
+            chosen = _draw_hard(bots, 1, rng) + _draw_hard(past, 1, rng)
         else:
-            chosen = _hard(self.members, min(2, len(self.members)), rng)
+            chosen = _draw_hard(self.members, min(2, len(self.members)), rng)
         for member in chosen:
             member.agent.reset(int(rng.integers(2**62)))
         return chosen
@@ -63,7 +67,13 @@ class Pool:
         return {member.name: member.score for member in self.members}
 
     def restore(self, state: dict[str, float]) -> None:
-        """Back to a state. Raises FileNotFoundError or ValueError when a file is not as it was."""
+        """Back to a state.
+
+        FileNotFoundError or ValueError when a file is not as it was, ValueError for other bots.
+        """
+        bots, kept = [*self.state()], [*state][: self._bots]
+        if bots != kept:
+            raise ValueError(f"the run has the bots {kept}; the settings say {bots}")
         for name in list(state)[self._bots :]:
             self._add(name)
         for member in self.members:
@@ -78,30 +88,32 @@ class Pool:
 
     def _add(self, name: str) -> None:
         network, _ = load_model(self._path(name), self._board)
-        self.members.append(Member(name, PolicyAgent(network, self._board, name)))
+        self.members.append(Opponent(name, PolicyAgent(network, self._board, name)))
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.safetensors"
 
 
-def _hard(members: list[Member], count: int, rng: np.random.Generator) -> list[Member]:
-    """Some different members; those that the learner loses to come up more often."""
-    weights = np.array([EASY + (1 - EASY) * (1 - m.score) ** 2 for m in members])
+def _draw_hard(members: list[Opponent], count: int, rng: np.random.Generator) -> list[Opponent]:
+    """Some different opponents; those that the learner loses to come up more often."""
+    losses = np.array([1 - member.score for member in members])
+    weights = LOWEST_WEIGHT + (1 - LOWEST_WEIGHT) * losses**2
     chosen = rng.choice(len(weights), count, replace=False, p=weights / weights.sum())
     return [members[i] for i in chosen]
 
 
 def update_scores(
-    drawn: list[Member], sitting: np.ndarray, places: np.ndarray, players: np.ndarray
+    drawn: list[Opponent], seat_owner: np.ndarray, places: np.ndarray, players: np.ndarray
 ) -> None:
     """Take in the results of a rollout.
 
-    sitting: int64, (N, 5), 0 at a learner's seat, k at that of drawn[k - 1]. places: (N, 5).
+    seat_owner: int64, (N, 5), 0 at a learner's seat, k at that of drawn[k - 1]. places: int64,
+    (N, 5), 0 is the winner. players: int64, (N,).
     """
-    there = np.arange(places.shape[1]) < players[:, None]
-    learner = there & (sitting == 0)
+    in_play = np.arange(places.shape[1]) < players[:, None]
+    learner = in_play & (seat_owner == 0)
     for k, member in enumerate(drawn, 1):
-        other = there & (sitting == k)
+        other = in_play & (seat_owner == k)
         # Of all pairs of a learner's seat and one of this opponent in the same game.
         pairs = learner[:, :, None] & other[:, None, :]
         if pairs.any():
@@ -110,21 +122,21 @@ def update_scores(
             member.score = MEMORY * member.score + (1 - MEMORY) * share
 
 
-def seating(
+def draw_seat_owners(
     players: np.ndarray, opponents: int, share: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Who sits where: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
+    """Whose each seat is: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
 
-    In a share ALONE of the games all seats but one are taken by copies of one opponent, as they are
-    when it is rated: a table of them plays other games than they do among others. In the others
-    each seat is an opponent's with chance `share`. One of each game is the learner's always.
+    In a share SINGLE_LEARNER of the games all seats but one are taken by copies of one opponent, as
+    in a rating: several of a kind play another game than one does among others. In the other games
+    each seat is an opponent's with probability `share`. One of each game is always the learner's.
     """
     shape = (len(players), 5)
     if not opponents or not share:
         return np.zeros(shape, np.int64)
-    who = rng.integers(1, opponents + 1, shape)
-    alone = rng.random(len(players)) < ALONE
-    who[alone] = who[alone, :1]
-    sitting = np.where((rng.random(shape) < share) | alone[:, None], who, 0)
-    sitting[np.arange(len(players)), rng.integers(0, players)] = 0
-    return sitting
+    opponent = rng.integers(1, opponents + 1, shape)
+    single = rng.random(len(players)) < SINGLE_LEARNER
+    opponent[single] = opponent[single, :1]
+    seat_owner = np.where((rng.random(shape) < share) | single[:, None], opponent, 0)
+    seat_owner[np.arange(len(players)), rng.integers(0, players)] = 0
+    return seat_owner

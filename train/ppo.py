@@ -1,4 +1,9 @@
-"""MaskablePPO over decisions of every seat: a network as its policy, whole games as rollouts."""
+"""Proximal policy optimisation with action masks (Schulman et al. 2017), and imitation before it.
+
+Top to bottom: the settings, the network as the library's policy, an update by PPO, an update by
+imitation. The loop of PPO itself is that of sb3-contrib's MaskablePPO, which is given whole games
+as its rollout (`busenv.train.rollout`) in place of an environment.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,8 @@ from typing import Any
 
 import torch
 from busenv.agents.neural.networks import mask_logits
-from busenv.train.rollout import Lesson, Rollout
+from busenv.train.config import Config
+from busenv.train.rollout import ImitationBatch, Rollout
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
@@ -18,9 +24,30 @@ from torch import nn
 from busenv import Board
 from busenv.observation import spaces_of
 
-IMITATION_RATE = 1e-3
-SHARPNESS = 2  # power of a teacher's shares: PPO, which plays at temperature 1, goes on from there
+LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
+IMITATION_LEARNING_RATE = 1e-3
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
+SHARPNESS = (
+    2  # power of a teacher's probabilities: PPO, which plays at temperature 1, goes on there
+)
+
+
+def ppo_settings(config: Config) -> dict[str, Any]:
+    """A run's settings as MaskablePPO calls them."""
+    return {
+        "learning_rate": lambda remaining: (
+            config.learning_rate * max(remaining, LOWEST_LEARNING_RATE)
+        ),
+        "batch_size": config.batch_size,
+        "n_epochs": config.epochs,
+        "gamma": config.gamma,
+        "gae_lambda": config.gae_lambda,
+        "clip_range": config.clip_range,
+        "ent_coef": config.entropy,
+        "vf_coef": config.value,
+        "max_grad_norm": config.max_grad_norm,
+        "seed": config.seed % 2**32,
+    }
 
 
 class NetworkPolicy(MaskableActorCriticPolicy):
@@ -37,7 +64,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
     def forward(
         self, obs: torch.Tensor, deterministic: bool = False, action_masks: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Actions, int64, their values and their log-chances, float32; all (N,).
+        """Actions, int64, their values and their log-probabilities, float32; all (N,).
 
         obs: uint8, (N, size). action_masks: bool, (N, num_actions).
         """
@@ -52,12 +79,12 @@ class NetworkPolicy(MaskableActorCriticPolicy):
     def evaluate_actions(
         self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Values, log-chances of given actions, and entropy, float32, (N,)."""
+        """Values, log-probabilities of given actions, and entropy, float32, (N,)."""
         logits, values = self.network(obs)
         logits = mask_logits(logits, action_masks.bool())
-        log_chances = logits.log_softmax(dim=1)
-        entropy = -(log_chances * logits.softmax(dim=1)).sum(dim=1)
-        return values, _of(log_chances, actions), entropy
+        log_probs = logits.log_softmax(dim=1)
+        entropy = -(log_probs * logits.softmax(dim=1)).sum(dim=1)
+        return values, _of(log_probs, actions), entropy
 
     def predict_values(self, obs: Any) -> torch.Tensor:
         """Values, float32, (N,)."""
@@ -89,40 +116,45 @@ class SeatPPO(MaskablePPO):
         self._setup_model()
         self.set_logger(Logger(None, []))
 
-    def update(self, rollout: Rollout, progress: float, imitation: bool) -> dict[str, float]:
-        """Learn from a finished rollout, by imitation or by PPO; losses and more by name.
+    def update(self, rollout: Rollout, progress: float) -> dict[str, float]:
+        """Learn from a finished rollout by PPO; losses and more by name.
 
-        progress: how much of the run is done, 0 to 1, for schedules.
+        progress: how much of the run is done, 0 to 1, for the learning rate.
         """
         self._current_progress_remaining = 1 - progress
-        if imitation:
-            update_learning_rate(self.policy.optimizer, IMITATION_RATE)
-            lessons = chain.from_iterable(
-                rollout.lessons(IMITATION_BATCH) for _ in range(self.n_epochs)
-            )
-            return imitate(self.policy, lessons, self.vf_coef, self.max_grad_norm)
         self.rollout_buffer = rollout  # type: ignore[assignment]
         self.train()
         return {name: float(value) for name, value in self.logger.name_to_value.items()}
 
+    def update_by_imitation(self, rollout: Rollout) -> dict[str, float]:
+        """Learn from a finished rollout with a teacher; losses by name."""
+        update_learning_rate(self.policy.optimizer, IMITATION_LEARNING_RATE)
+        batches = chain.from_iterable(
+            rollout.imitation_batches(IMITATION_BATCH) for _ in range(self.n_epochs)
+        )
+        return imitate(self.policy, batches, self.vf_coef, self.max_grad_norm)
+
 
 def imitate(
-    policy: NetworkPolicy, lessons: Iterable[Lesson], value_weight: float, max_grad_norm: float
+    policy: NetworkPolicy,
+    batches: Iterable[ImitationBatch],
+    value_weight: float,
+    max_grad_norm: float,
 ) -> dict[str, float]:
-    """Follow what a teacher thinks of actions, by cross-entropy, while values learn the returns."""
-    found = []
-    for lesson in lessons:
-        logits, values = policy.network(lesson.observations)
-        log_chances = mask_logits(logits, lesson.masks).log_softmax(dim=1)
-        shares = lesson.shares**SHARPNESS
-        shares = shares / shares.sum(dim=1, keepdim=True)
-        imitation_loss = -(shares * log_chances).sum(dim=1).mean()
-        value_loss = nn.functional.mse_loss(values, lesson.returns)
-        entropy = -(log_chances.exp() * log_chances).sum(dim=1)
+    """Follow a teacher's action probabilities by cross-entropy, while values learn the returns."""
+    losses = []
+    for batch in batches:
+        logits, values = policy.network(batch.observations)
+        log_probs = mask_logits(logits, batch.masks).log_softmax(dim=1)
+        target = batch.teacher_probabilities**SHARPNESS
+        target = target / target.sum(dim=1, keepdim=True)
+        imitation_loss = -(target * log_probs).sum(dim=1).mean()
+        value_loss = nn.functional.mse_loss(values, batch.returns)
+        entropy = -(log_probs.exp() * log_probs).sum(dim=1)
         policy.optimizer.zero_grad()
         (imitation_loss + value_weight * value_loss).backward()
         nn.utils.clip_grad_norm_(policy.parameters(), max_grad_norm)
         policy.optimizer.step()
-        found.append((imitation_loss.item(), value_loss.item(), -entropy.mean().item()))
+        losses.append((imitation_loss.item(), value_loss.item(), -entropy.mean().item()))
     names = ("train/imitation_loss", "train/value_loss", "train/entropy_loss")
-    return dict(zip(names, torch.tensor(found).mean(dim=0).tolist(), strict=True))
+    return dict(zip(names, torch.tensor(losses).mean(dim=0).tolist(), strict=True))

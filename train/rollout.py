@@ -1,4 +1,4 @@
-"""Whole games played by the learner, and advantages along each seat's own chain of decisions."""
+"""PPO's rollout: the learner's decisions in whole games, with advantages along each seat's own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from busenv.core.jit import kernel
 def seat_advantages(
     games: np.ndarray,
     seats: np.ndarray,
-    paid: np.ndarray,
-    totals: np.ndarray,
+    rewards_before: np.ndarray,
+    cumulative_rewards: np.ndarray,
     values: np.ndarray,
     gamma: float,
     gae_lambda: float,
@@ -26,42 +26,43 @@ def seat_advantages(
     """Generalized advantage estimation (Schulman et al. 2016) for each seat of each game.
 
     Rows are decisions in the order of time. games, seats: int64, (R,), whose decision it was.
-    paid: float64, (R,), what the seat had been paid in its game before. totals: float64, (N, 5),
-    what the seats were paid in all. values, advantages: float32, (R,); the last is written.
+    rewards_before: float64, (R,), the sum of the seat's rewards in its game before the decision.
+    cumulative_rewards: float64, (N, 5), that of each seat at the end of its game. values,
+    advantages: float32, (R,); the last is written.
 
-    A seat's next decision may be many plies later; what it is paid until then, whoever acts, is
-    the reward of its present one, and what it is paid after its last one is that one's.
+    A seat's next decision may be many plies later. What it is rewarded with until then, whoever
+    acts, is the reward of its present decision; what comes after its last one is that one's.
     """
-    next_paid = totals.copy()
-    next_value = np.zeros(totals.shape)
-    next_advantage = np.zeros(totals.shape)
+    next_rewards = cumulative_rewards.copy()
+    next_value = np.zeros(cumulative_rewards.shape)
+    next_advantage = np.zeros(cumulative_rewards.shape)
     for row in range(len(games) - 1, -1, -1):
         g, s = games[row], seats[row]
-        reward = next_paid[g, s] - paid[row]
+        reward = next_rewards[g, s] - rewards_before[row]
         delta = reward + gamma * next_value[g, s] - values[row]
         advantages[row] = delta + gamma * gae_lambda * next_advantage[g, s]
-        next_paid[g, s] = paid[row]
+        next_rewards[g, s] = rewards_before[row]
         next_value[g, s] = values[row]
         next_advantage[g, s] = advantages[row]
 
 
-class Lesson(NamedTuple):
-    """Decisions as a teacher sees them.
+class ImitationBatch(NamedTuple):
+    """Decisions with what a teacher would do.
 
-    observations: uint8, (N, size). masks: bool, shares: float32, both (N, num_actions).
-    returns: float32, (N,).
+    observations: uint8, (N, size). masks: bool, (N, num_actions). teacher_probabilities: float32,
+    (N, num_actions), of each action. returns: float32, (N,).
     """
 
     observations: torch.Tensor
     masks: torch.Tensor
-    shares: torch.Tensor
+    teacher_probabilities: torch.Tensor
     returns: torch.Tensor
 
 
 class Rollout:
     """Decisions to learn from, as MaskablePPO takes them: `get` gives minibatches.
 
-    With a teacher, `lessons` gives them with what it thinks of each action.
+    With a teacher, `imitation_batches` gives them with the teacher's probabilities.
 
     Filled step by step with `add`, then closed with `finish`. Rows are in the order of time.
     """
@@ -70,42 +71,45 @@ class Rollout:
         self._rng = rng
         self._steps: list[tuple[torch.Tensor, ...]] = []
         self._owners: list[tuple[np.ndarray, ...]] = []
-        self._shares: list[torch.Tensor] = []
+        self._teacher: list[torch.Tensor] = []
 
     def add(
         self,
         games: np.ndarray,
         seats: np.ndarray,
-        totals: np.ndarray,
+        cumulative_rewards: np.ndarray,
         observations: torch.Tensor,
         masks: torch.Tensor,
         actions: torch.Tensor,
         values: torch.Tensor,
         log_probs: torch.Tensor,
-        shares: torch.Tensor | None = None,
+        teacher_probabilities: torch.Tensor | None = None,
     ) -> None:
         """Add one decision of each of some games.
 
-        games, seats: int64, (n,), whose decisions they are. totals: float64, (N, 5), what the seats
-        of all games have been paid so far. The tensors have n rows. shares: of a teacher.
+        games, seats: int64, (n,), whose decisions they are. cumulative_rewards: float64, (N, 5), of
+        all seats of all games so far. The tensors have n rows.
         """
-        self._owners.append((games, seats, totals[games, seats]))
+        self._owners.append((games, seats, cumulative_rewards[games, seats]))
         self._steps.append((observations, masks, actions, values, log_probs))
-        if shares is not None:
-            self._shares.append(shares)
+        if teacher_probabilities is not None:
+            self._teacher.append(teacher_probabilities)
 
-    def finish(self, totals: np.ndarray, gamma: float, gae_lambda: float) -> None:
-        """The games are over: settle advantages and returns."""
-        games, seats, paid = (np.concatenate(parts) for parts in zip(*self._owners, strict=True))
+    def finish(self, cumulative_rewards: np.ndarray, gamma: float, gae_lambda: float) -> None:
+        """The games are over: compute advantages and returns."""
+        games, seats, before = (np.concatenate(parts) for parts in zip(*self._owners, strict=True))
         self.observations, self.masks, self.actions, values, self.log_probs = (
             torch.cat(parts) for parts in zip(*self._steps, strict=True)
         )
         self.values = values.cpu().numpy()
         self.advantages = np.empty_like(self.values)
-        seat_advantages(games, seats, paid, totals, self.values, gamma, gae_lambda, self.advantages)
+        seat_advantages(
+            games, seats, before, cumulative_rewards, self.values, gamma, gae_lambda,
+            self.advantages,
+        )  # fmt: skip
         self.returns = self.values + self.advantages
-        self._taught = torch.cat(self._shares) if self._shares else None
-        self._steps, self._owners, self._shares = [], [], []
+        self.teacher_probabilities = torch.cat(self._teacher) if self._teacher else None
+        self._steps, self._owners, self._teacher = [], [], []
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -115,7 +119,7 @@ class Rollout:
         values, advantages, returns = map(
             self._tensor, (self.values, self.advantages, self.returns)
         )
-        for rows in self._chunks(batch_size):
+        for rows in self._minibatches(batch_size):
             yield MaskableRolloutBufferSamples(
                 self.observations[rows],
                 self.actions[rows],
@@ -126,18 +130,21 @@ class Rollout:
                 self.masks[rows],
             )
 
-    def lessons(self, batch_size: int) -> Iterator[Lesson]:
+    def imitation_batches(self, batch_size: int) -> Iterator[ImitationBatch]:
         """All decisions once, likewise, of games with a teacher."""
-        assert self._taught is not None
+        assert self.teacher_probabilities is not None
         returns = self._tensor(self.returns)
-        for rows in self._chunks(batch_size):
-            yield Lesson(
-                self.observations[rows], self.masks[rows], self._taught[rows], returns[rows]
+        for rows in self._minibatches(batch_size):
+            yield ImitationBatch(
+                self.observations[rows],
+                self.masks[rows],
+                self.teacher_probabilities[rows],
+                returns[rows],
             )
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(array).to(self.actions.device)
 
-    def _chunks(self, batch_size: int) -> tuple[torch.Tensor, ...]:
-        """All rows in random order, in pieces of nearly equal size."""
+    def _minibatches(self, batch_size: int) -> tuple[torch.Tensor, ...]:
+        """The indices of all rows in random order, in pieces of nearly equal size."""
         return self._tensor(self._rng.permutation(len(self))).chunk(-(-len(self) // batch_size))

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 from busenv.agents import make_agent
-from busenv.agents.neural.files import load_model, model_path
+from busenv.agents.neural.files import load_model, model_path, save_model
 from busenv.agents.neural.networks import build_network
 from busenv.agents.neural.policy import PolicyAgent
-from busenv.train.checkpoint import NAME, load_checkpoint, save_checkpoint
+from busenv.train.checkpoint import NAME, load_tensors, read_state, save_checkpoint
 from busenv.train.config import Config
-from busenv.train.games import Table
-from busenv.train.league import Member, Pool, seating, update_scores
-from busenv.train.ppo import SeatPPO
+from busenv.train.games import SelfPlayGames
+from busenv.train.interrupts import interrupts_deferred
+from busenv.train.league import Opponent, Pool, draw_seat_owners, update_scores
+from busenv.train.ppo import SeatPPO, ppo_settings
 from busenv.train.rollout import Rollout
 from busenv.train.selfplay import play_games
 
@@ -26,14 +27,18 @@ from busenv import __version__
 from busenv.actions import Action
 from busenv.board import load_board
 from busenv.core.state import MAX_PLAYERS
+from busenv.rules import EDITIONS, as_rules
 
 FREE_BYTES = 500_000_000  # that a run wants to see free on the disk before it begins
-LOWEST_RATE = 0.05  # of the learning rate at the end, as a share of that at the beginning
+MODEL = "model.safetensors"
 
 
 @dataclass
 class Iteration:
-    """What a rollout and its update told. scalars: by name, such as "train/value_loss"."""
+    """Where a run is after a rollout and its update.
+
+    progress: 0 to 1. scalars: statistics by name, such as "train/value_loss".
+    """
 
     number: int
     decisions: int
@@ -48,35 +53,25 @@ class Run:
     All that is random in iteration i is drawn from the seed and i, and games do not outlive their
     iteration: a checkpoint needs parameters, moments, counters and the pool's scores only.
 
-    agent: plays as the learner would, at the temperature of the settings.
+    agent: plays as the learner would, at the temperature of the settings. imitated: how many of the
+    `decisions` that were learned from so far were learned by imitation, which comes first.
 
     OSError when the folder cannot be written or the disk is nearly full; ValueError and
-    FileNotFoundError when what the folder holds is damaged.
+    FileNotFoundError when what the folder holds is damaged, ValueError too when the board or rules
+    are not those that the run began with, or an agent of the settings cannot play on the board.
     """
 
     def __init__(self, config: Config, folder: Path) -> None:
         self.config, self.folder = config, folder
-        self.board = load_board("city")
-        self.iteration, self.decisions = 0, 0
+        self.board, self.rules = load_board(config.board), as_rules(config.rules)
+        self.iteration, self.decisions, self.imitated = 0, 0, 0
         self._seconds = 0.0
         torch.set_num_threads(config.threads)
         device = config.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
-        network = self._begin().to(device)
-        self.ppo = SeatPPO(
-            network,
-            self.board,
-            learning_rate=self._learning_rate,
-            batch_size=config.batch_size,
-            n_epochs=config.epochs,
-            clip_range=config.clip_range,
-            ent_coef=config.entropy,
-            vf_coef=config.value,
-            max_grad_norm=config.max_grad_norm,
-            seed=config.seed % 2**32,
-            device=device,
-        )
+        network = self._initial_network().to(device)
+        self.ppo = SeatPPO(network, self.board, device=device, **ppo_settings(config))
         self.network = network
         self.agent = PolicyAgent(
             network, self.board, seed=config.seed, temperature=config.temperature
@@ -86,12 +81,12 @@ class Run:
         past.mkdir(parents=True, exist_ok=True)
         self._pool = Pool(config.bots, past, self.board, config.pool)
         if (folder / NAME).exists():
-            self._go_on()
+            self._resume()
         free = shutil.disk_usage(folder).free
         if free < FREE_BYTES:
             raise OSError(f"{folder}: only {free / 1e6:.0f} MB are free on the disk")
+        self._try_everything()
         self.save()
-        self._play(1, np.random.default_rng(0), min(self.progress, 1.0))  # compile before the clock
         self._began = time.monotonic() - self._seconds
 
     @property
@@ -116,35 +111,45 @@ class Run:
         """Play a rollout and learn from it."""
         rng = np.random.default_rng((self.config.seed, self.iteration))
         progress = min(self.progress, 1.0)
-        table, sitting, drawn, rollout = self._play(self.config.games, rng, progress)
-        update_scores(drawn, sitting, table.places(), table.players)
-        scalars = _tell(table, rollout, sitting)
-        scalars |= self.ppo.update(rollout, progress, self._warm(progress))
-        self.iteration += 1
-        self.decisions += len(rollout)
-        if self.iteration % self.config.keep_every == 0 and self.config.opponent_share:
-            self._pool.keep(self.network, self.card(), f"past-{self.iteration:06}")
-        self._seconds = self.seconds
+        games, seat_owner, drawn, rollout = self._play(self.config.games, rng, progress)
+        scalars = _game_statistics(games, rollout, seat_owner)
+        with interrupts_deferred():  # what is saved on Ctrl-C is a whole iteration
+            if self._imitates(progress):
+                scalars |= self.ppo.update_by_imitation(rollout)
+                self.imitated += len(rollout)
+            else:
+                scalars |= self.ppo.update(rollout, progress)
+            update_scores(drawn, seat_owner, games.places(), games.players)
+            self.iteration += 1
+            self.decisions += len(rollout)
+            if self.iteration % self.config.keep_every == 0 and self.config.opponent_share:
+                self._pool.keep(self.network, self.card(), f"past-{self.iteration:06}")
+            self._seconds = self.seconds
         return Iteration(self.iteration, self.decisions, self._seconds, self.progress, scalars)
 
     def save(self) -> None:
-        """Write the checkpoint."""
+        """Write the checkpoint, and the model with its card."""
         state = {
             "config": self.config.to_dict(),
+            "board": {"name": self.board.name, "fingerprint": self.board.fingerprint},
+            "rules": self.rules.to_dict(),
             "iteration": self.iteration,
             "decisions": self.decisions,
+            "imitated": self.imitated,
             "seconds": self._seconds,
             "pool": self._pool.state(),
         }
         save_checkpoint(self.folder, self.network, self.ppo.policy.optimizer, state)
+        save_model(self.network, self.board, self.folder / MODEL, self.card())
         self._pool.tidy()
 
     def card(self) -> dict[str, Any]:
-        """What a model's card tells of network and training."""
+        """What a model's card says of network and training."""
+        edition = self.config.rules in EDITIONS
         return {
             "network": self.config.network,
             "width": self.config.width,
-            "rules": self.config.rules,
+            "rules": self.config.rules if edition else self.rules.to_dict(),
             "players": list(self.config.players),
             "temperature": self.config.temperature,
             "training": {
@@ -152,11 +157,12 @@ class Run:
                 "config": self.config.to_dict(),
                 "iterations": self.iteration,
                 "decisions": self.decisions,
+                "imitated": self.imitated,
                 "seconds": round(self._seconds, 1),
             },
         }
 
-    def _begin(self) -> torch.nn.Module:
+    def _initial_network(self) -> torch.nn.Module:
         """The network that the run starts with."""
         config = self.config
         network = build_network(config.network, self.board, config.width, config.seed)
@@ -170,55 +176,85 @@ class Run:
             network.load_state_dict(past.state_dict())
         return network
 
-    def _go_on(self) -> None:
-        state = load_checkpoint(self.folder, self.network, self.ppo.policy.optimizer)
+    def _resume(self) -> None:
+        """Back to the checkpoint of the folder."""
+        state = read_state(self.folder)
+        if state["board"]["fingerprint"] != self.board.fingerprint:
+            raise ValueError(
+                f"{self.folder} holds a run on a board with fingerprint "
+                f"{state['board']['fingerprint']}; {self.config.board} is another or has changed: "
+                f"its fingerprint is {self.board.fingerprint}"
+            )
+        if state["rules"] != self.rules.to_dict():
+            raise ValueError(
+                f"{self.folder} holds a run with the rules {state['rules']}; "
+                f"{self.config.rules} has {self.rules.to_dict()}"
+            )
+        load_tensors(self.folder, self.network, self.ppo.policy.optimizer)
         self.iteration, self.decisions = state["iteration"], state["decisions"]
-        self._seconds = state["seconds"]
+        self.imitated, self._seconds = state["imitated"], state["seconds"]
         self._pool.restore(state["pool"])
 
-    def _warm(self, progress: float) -> bool:
-        return self._teacher is not None and progress < self.config.warm_share
+    def _try_everything(self) -> None:
+        """Play once, and let every agent choose once: all that is compiled is, before the clock
+        starts, and an agent that cannot play on this board is found now."""
+        config, rng = self.config, np.random.default_rng(0)
+        self._play(1, rng, min(self.progress, 1.0))
+        games = self._new_games(1, rng)
+        for spec in {*config.bots, *config.rated}:
+            agent = make_agent(spec)
+            agent.choose(games.states, self.board)
+            agent.close()
 
-    def _learning_rate(self, remaining: float) -> float:
-        return self.config.learning_rate * max(remaining, LOWEST_RATE)
+    def _imitates(self, progress: float) -> bool:
+        """Whether the next rollout is learned from by imitation: not after PPO has begun."""
+        begun = self.decisions > self.imitated
+        return self._teacher is not None and not begun and progress < self.config.warm_share
 
-    def _play(
-        self, games: int, rng: np.random.Generator, progress: float
-    ) -> tuple[Table, np.ndarray, list[Member], Rollout]:
-        """Games that are over, who sat where in them, the opponents, and the finished rollout."""
+    def _new_games(self, count: int, rng: np.random.Generator) -> SelfPlayGames:
+        """Games to be played, the numbers of players in turns."""
         config = self.config
-        players = np.resize(config.players, games).astype(np.int64)
-        table = Table(
-            self.board, config.rules, config.reward, config.reward_unit,
+        players = np.resize(config.players, count).astype(np.int64)
+        return SelfPlayGames(
+            self.board, self.rules, config.reward, config.reward_unit,
             players, rng.integers(0, players),
         )  # fmt: skip
-        warm = self._warm(progress)
-        # In a warm start every seat is taught: with opponents, less was learned in the same time.
+
+    def _play(
+        self, count: int, rng: np.random.Generator, progress: float
+    ) -> tuple[SelfPlayGames, np.ndarray, list[Opponent], Rollout]:
+        """Games that are over, whose each seat was, the opponents, and the finished rollout."""
+        config = self.config
+        games = self._new_games(count, rng)
+        warm = self._imitates(progress)
+        # By imitation every seat is learned from: with opponents, less was learned in that time.
         drawn = self._pool.draw(rng) if config.opponent_share and not warm else []
-        sitting = seating(players, len(drawn), config.opponent_share, rng)
+        seat_owner = draw_seat_owners(games.players, len(drawn), config.opponent_share, rng)
         opponents = [member.agent for member in drawn]
         if warm and self._teacher is not None:
             self._teacher.reset(int(rng.integers(2**62)))
             rollout = play_games(
-                self.network, table, sitting, opponents, rng, self._teacher, config.temperature
+                self.network, games, seat_owner, opponents, rng, self._teacher, config.temperature
             )
-            # What the teacher's games return is taken as it came; the network's values mean nothing
+            # Returns are taken as they came: the network's values mean nothing yet.
             gae_lambda = 1.0
         else:
-            rollout = play_games(self.network, table, sitting, opponents, rng)
+            rollout = play_games(self.network, games, seat_owner, opponents, rng)
             gae_lambda = config.gae_lambda
-        rollout.finish(table.totals, config.gamma, gae_lambda)
-        return table, sitting, drawn, rollout
+        rollout.finish(games.cumulative_rewards, config.gamma, gae_lambda)
+        return games, seat_owner, drawn, rollout
 
 
-def _tell(table: Table, rollout: Rollout, sitting: np.ndarray) -> dict[str, float]:
-    """What happened in the games of a rollout: of the learner's seats, on average."""
-    games = table.games
-    learner = (sitting == 0) & (np.arange(MAX_PLAYERS) < table.players[:, None])
+def _game_statistics(
+    games: SelfPlayGames, rollout: Rollout, seat_owner: np.ndarray
+) -> dict[str, float]:
+    """What happened in the games of a rollout: means over the learner's seats."""
+    states = games.states
+    learner = (seat_owner == 0) & (np.arange(MAX_PLAYERS) < games.players[:, None])
     scalars = {
-        "games/deliveries": float(games["deliveries"][learner].mean()),
-        "games/time_stones": float(games["stones"][learner].mean()),
-        "games/rounds": float(games["round"].mean()),
+        "games/deliveries": float(states["deliveries"][learner].mean()),
+        "games/time_stones": float(states["stones"][learner].mean()),
+        "games/rounds": float(states["round"].mean()),
         "games/decisions_a_seat": len(rollout) / int(learner.sum()),
     }
     placed = rollout.actions[rollout.actions < len(Action)].cpu().numpy()

@@ -1,7 +1,8 @@
-"""How fast training learns: `python -m busenv.experiments.bench.throughput` prints the tables.
+"""How fast training learns: this package's loop and the usual setup, side by side.
 
-One is this package's training, the other the usual setup: one learner's seat, the other seats
-stepped inside of the environment by the same policy, and the library's own loop.
+In the usual setup there is one learner's seat, the other seats are stepped inside of the
+environment by the same policy, and the loop is the library's own.
+`python -m busenv.experiments.bench.throughput` measures both and prints the tables.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from busenv.agents.neural.networks import build_network
+from busenv.agents.neural.networks import NETWORKS, build_network
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.runs import against
 from busenv.train.config import PRESETS, Config
-from busenv.train.ppo import NetworkPolicy
-from busenv.train.trainer import LOWEST_RATE, Run
+from busenv.train.ppo import NetworkPolicy, ppo_settings
+from busenv.train.trainer import Run
 from gymnasium.wrappers import TransformReward
 from rich.console import Console
 from rich.table import Table
@@ -106,31 +107,22 @@ class _Until(BaseCallback):
 
 def usual_setup(config: Config) -> tuple[MaskablePPO, nn.Module]:
     """The usual setup, with the same network, settings and updates."""
-    board = load_board("city")
+    board = load_board(config.board)
     torch.set_num_threads(config.threads)
     network = build_network(config.network, board, config.width, config.seed)
     others = PolicyAgent(network, board)
 
     def make() -> gymnasium.Env:
-        env = BusEnv(opponents=others, reward=config.reward)
-        return TransformReward(env, lambda paid: float(paid) / config.reward_unit)
+        env = BusEnv(opponents=others, rules=config.rules, board=board, reward=config.reward)
+        return TransformReward(env, lambda reward: float(reward) / config.reward_unit)
 
     ppo = MaskablePPO(
         NetworkPolicy,
         DummyVecEnv([make] * USUAL_ENVS),
-        learning_rate=lambda left: config.learning_rate * max(left, LOWEST_RATE),
         n_steps=4 * config.batch_size // USUAL_ENVS,
-        batch_size=config.batch_size,
-        n_epochs=config.epochs,
-        gamma=config.gamma,
-        gae_lambda=config.gae_lambda,
-        clip_range=config.clip_range,
-        ent_coef=config.entropy,
-        vf_coef=config.value,
-        max_grad_norm=config.max_grad_norm,
-        seed=config.seed,
         policy_kwargs={"network": network},
         device="cpu",
+        **ppo_settings(config),
     )
     return ppo, network
 
@@ -164,11 +156,13 @@ def learning(config: Config, decisions: int, games: int) -> list[tuple[str, list
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m busenv.experiments.bench.throughput", description=__doc__
+    )
     parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement (30)")
     parser.add_argument("--repeats", type=int, default=3, help="of each (3)")
     parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
-    parser.add_argument("--network", default="mlp", help="of busenv.agents.neural.networks (mlp)")
+    parser.add_argument("--network", choices=[*NETWORKS], default="mlp", help="(mlp)")
     parser.add_argument("--decisions", type=int, default=150_000, help="learned from (150000)")
     parser.add_argument("--games", type=int, default=400, help="of each rating (400)")
     parser.add_argument("--seed", type=int, default=0, help="of what is learned (0)")

@@ -1,6 +1,6 @@
-"""Which network learns more: `python -m busenv.experiments.studies.networks` trains each.
+"""Which network learns more, in the same time and from the same number of decisions.
 
-Each is trained twice: for the same time, and from the same number of decisions.
+`python -m busenv.experiments.studies.networks` trains each of them twice and prints the table.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from busenv.agents.neural.networks import NETWORKS
-from busenv.experiments.training.runs import against
+from busenv.experiments.training.runs import rate
 from busenv.train.config import PRESETS, Config
 from busenv.train.trainer import Run
 from rich.console import Console
@@ -28,14 +28,16 @@ def study(config: Config, games: int) -> list[str]:
             seconds = run.step().seconds
         cells = [f"{run.decisions:,}", f"{seconds:.0f}"]
         for bot in BOTS:
-            score = against(run.agent, bot, games, config.seed)[0]
+            score = rate(run, run.agent, bot, games)[0]
             low, high = score.interval()
             cells.append(f"{score.wins / games:.1%} ({low:.0%} to {high:.0%})")
         return cells
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m busenv.experiments.studies.networks", description=__doc__
+    )
     parser.add_argument("--seconds", type=float, default=180.0, help="equal time (180)")
     parser.add_argument("--decisions", type=int, default=500_000, help="equal data (500000)")
     parser.add_argument("--games", type=int, default=400, help="of each rating (400)")

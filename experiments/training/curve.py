@@ -7,28 +7,37 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
+from busenv.experiments.ratings.intervals import wilson
+
 from busenv.files import write_whole
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
+HEAD = ("seconds", "decisions", "games")
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """How good the agent was after some training: share of wins against three of each bot."""
+    """How good the agent was after some training.
+
+    games: played against each opponent. wins: share of them that were won, by opponent, which held
+    all other seats.
+    """
 
     seconds: float
     decisions: int
+    games: int
     wins: dict[str, float]
 
 
 def write_curve(path: Path, curve: list[CurvePoint]) -> None:
-    """Write a curve of one point or more as CSV."""
+    """Write a curve as CSV; a cell is empty where an opponent was not played."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["seconds", "decisions", *curve[0].wins])
+    names = _opponents(curve)
+    writer.writerow([*HEAD, *names])
     for p in curve:
-        shares = [f"{value:.4f}" for value in p.wins.values()]
-        writer.writerow([f"{p.seconds:.1f}", p.decisions, *shares])
+        shares = [f"{p.wins[name]:.4f}" if name in p.wins else "" for name in names]
+        writer.writerow([f"{p.seconds:.1f}", p.decisions, p.games, *shares])
     write_whole(path, out.getvalue())
 
 
@@ -38,33 +47,64 @@ def read_curve(path: Path) -> list[CurvePoint]:
         return []
     with path.open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
+    names = head[len(HEAD) :]
     return [
         CurvePoint(
-            float(row[0]), int(row[1]), dict(zip(head[2:], map(float, row[2:]), strict=True))
+            float(seconds),
+            int(decisions),
+            int(games),
+            {name: float(text) for name, text in zip(names, shares, strict=True) if text},
         )
-        for row in rows
+        for seconds, decisions, games, *shares in rows
     ]
 
 
-def draw_curve(path: Path, curve: list[CurvePoint], title: str, note: str) -> None:
-    """The learning curve as a picture (PNG)."""
+def draw_curve(
+    path: Path, curve: list[CurvePoint], title: str, players: int = 4, imitated: int = 0
+) -> None:
+    """The learning curve as a picture (PNG), with 95% intervals (Wilson 1927).
+
+    players: in a game of the rating. imitated: how many decisions were learned from by imitation,
+    before PPO.
+    """
     from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
     from matplotlib.ticker import PercentFormatter
 
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
     axes = figure.subplots()
-    decisions = [p.decisions / 1000 for p in curve]
-    for k, name in enumerate(curve[0].wins):
-        wins = [p.wins[name] for p in curve]
-        axes.plot(decisions, wins, "o-", ms=4, color=COLOURS[k % 5], label=f"against 3 {name}")
-    axes.axhline(0.25, color="0.5", linestyle=":", label="par")
-    axes.set(
-        title=title, xlabel="thousand decisions learned from", ylabel=f"games won {note}",
-        ylim=(0, 1),
-    )  # fmt: skip
+    for k, name in enumerate(_opponents(curve)):
+        colour, points = COLOURS[k % len(COLOURS)], [p for p in curve if name in p.wins]
+        decisions = [p.decisions / 1000 for p in points]
+        limits = [wilson(p.wins[name] * p.games, p.games) for p in points]
+        axes.fill_between(decisions, *zip(*limits, strict=True), color=colour, alpha=0.15, lw=0)
+        wins = [p.wins[name] for p in points]
+        label = f"against {players - 1} {name}"
+        axes.plot(decisions, wins, "o-", ms=3.5, color=colour, label=label, clip_on=False, zorder=3)
+    axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
+    end = max(curve[-1].decisions, imitated, 1) / 1000
+    _mark_phases(axes, imitated / 1000, end)
+    axes.set(xlim=(0, end), ylim=(0, 1), xlabel="thousand decisions learned from")
+    axes.set_ylabel(f"games won of {curve[-1].games}, 95% intervals")
+    axes.set_title(title, loc="left", fontsize="medium", fontweight="bold", pad=18)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=len(curve[0].wins) + 1, fontsize="small")
+    figure.legend(loc="outside lower center", ncols=4, frameon=False)
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
     write_whole(path, buffer.getvalue())
+
+
+def _mark_phases(axes, imitated: float, end: float) -> None:  # type: ignore[no-untyped-def]
+    """Name the two phases above the axes, and shade that of imitation."""
+    above = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+    if imitated:
+        axes.axvspan(0, imitated, color="0.93", zorder=0)
+        axes.text(imitated / 2, 1.01, "imitation", **above)
+    if imitated < end:
+        axes.axvline(imitated, color="0.5", lw=1)
+        axes.text((imitated + end) / 2, 1.01, "PPO", **above)
+
+
+def _opponents(curve: list[CurvePoint]) -> list[str]:
+    """All that the agent was rated against, in the order of their first rating."""
+    return list(dict.fromkeys(name for p in curve for name in p.wins))

@@ -1,4 +1,7 @@
-"""The main job in small: train an agent by self-play, rate it against the bots, show the result."""
+"""The main job in small: train an agent, rate it against the bots, show the result.
+
+The agent imitates a scripted one first, then learns by PPO among bots and its own past selves.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,16 @@ from pathlib import Path
 
 from busenv.agents import make_agent
 from busenv.experiments.ratings.match import Score
-from busenv.experiments.training.runs import CURVE, MODEL, PICTURE, against, run_training
+from busenv.experiments.training.runs import (
+    CURVE,
+    PICTURE,
+    describe_training,
+    rate,
+    run_training,
+)
+from busenv.experiments.training.sample import PAGE, next_commands, play_sample
 from busenv.train.config import PRESETS, Config
-from busenv.train.trainer import Run
+from busenv.train.trainer import MODEL, Run
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -16,7 +26,8 @@ from rich.table import Table
 import busenv
 from busenv.files import write_whole
 
-COLUMNS = ("line-up", "agent", "wins", "95% interval", "mean place", "mean points")
+COLUMNS = ("line-up", "agent", "wins", "95% interval", "place", "points")
+MatchUp = tuple[str, list[Score]]
 
 
 def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int = 0) -> None:
@@ -26,29 +37,47 @@ def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int =
 
 
 def train_and_report(config: Config, folder: Path, games: int) -> None:
-    """Train in a folder, rate, print the table, and leave a report there."""
+    """Train in a folder, rate, play a game to watch; print the results and leave a report there."""
     console = Console()
     run, _ = run_training(config, folder, console)
     console.print("Rating ...")
-    bots, under = config.rated, (config.seed, config.rules)
-    match_ups = [
-        (f"ppo against three {bot}", against(run.agent, bot, games, *under)) for bot in bots
-    ]
-    if "greedy" in bots and "random" in bots:
-        scores = against(make_agent("greedy"), "random", games, *under)
-        match_ups.append(("greedy against three random", scores))
-    table = Table(
-        title=f"{games} games each, seats and starting player rotated; par is 25% of wins"
-    )
-    for column in COLUMNS:
-        table.add_column(column, justify="left" if column in COLUMNS[:2] else "right")
+    match_ups = _match_ups(run, games)
+    table = Table(*COLUMNS[:2], title=_caption(run, games))
+    for column in COLUMNS[2:]:
+        table.add_column(column, justify="right", no_wrap=True)
     for title, scores in match_ups:
         for row, score in enumerate(scores):
             table.add_row(title if row == 0 else "", *_cells(score))
     console.print(table)
-    write_whole(folder / "report.md", _report(match_ups, run, games))
-    console.print(
-        f"Report: {escape(str(folder / 'report.md'))}, picture: {escape(str(folder / PICTURE))}"
+    play_sample(run)
+    commands = next_commands(run)
+    write_whole(folder / "report.md", _report(match_ups, run, games, commands))
+    for what, path in (
+        ("Report", folder / "report.md"),
+        ("Learning curve", folder / PICTURE),
+        ("A game of the agent, to watch", folder / PAGE),
+    ):
+        console.print(f"{what}: {escape(str(path))}", soft_wrap=True)
+    console.print("To go on:")
+    for command in commands:
+        console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
+
+
+def _match_ups(run: Run, games: int) -> list[MatchUp]:
+    """The agent against copies of each bot, and for comparison one bot against another."""
+    bots, others = run.config.rated, run.config.rating_players - 1
+    match_ups = [(f"ppo, {others} {bot}", rate(run, run.agent, bot, games)) for bot in bots]
+    if "greedy" in bots and "random" in bots:
+        scores = rate(run, make_agent("greedy"), "random", games)
+        match_ups.append((f"greedy, {others} random", scores))
+    return match_ups
+
+
+def _caption(run: Run, games: int) -> str:
+    players = run.config.rating_players
+    return (
+        f"{games} games each of {players} players, seats and starting player rotated; "
+        f"par is {1 / players:.0%} of wins"
     )
 
 
@@ -63,26 +92,28 @@ def _cells(score: Score) -> list[str]:
     ]
 
 
-def _report(match_ups: list[tuple[str, list[Score]]], run: Run, games: int) -> str:
+def _report(match_ups: list[MatchUp], run: Run, games: int, commands: list[str]) -> str:
     config = run.config
-    limit = f"{config.seconds:g} s" if config.seconds else "repeatably"
+    length = f" for {config.seconds:g} s" if config.seconds else ""
     lines = [
         "# An agent, trained and rated",
         "",
-        f"busenv {busenv.__version__}, rules {config.rules}. Trained {limit} by "
-        f"self-play, {run.decisions:,} decisions learned from, seed {config.seed}. "
-        f"{games} games a line-up, 4 players, seats and starting player rotated; "
-        "par is 25% of wins.",
+        f"busenv {busenv.__version__}, board {run.board.name}, rules {run.rules.name}. Trained"
+        f"{length} by {describe_training(config)}; {run.decisions:,} decisions learned from, "
+        f"{run.imitated:,} of them by imitation; seed {config.seed}.",
+        "",
+        f"{_caption(run, games)}. A line-up's second row has the other seats taken together; "
+        "place and points are means, and place 1 is the winner's.",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "|---|---|---:|---:|---:|---:|",
     ]
     for title, scores in match_ups:
-        lines += [f"| {title} | " + " | ".join(_cells(score)) + " |" for score in scores]
+        for row, score in enumerate(scores):
+            lines.append(f"| {title if row == 0 else ''} | " + " | ".join(_cells(score)) + " |")
     lines += ["", f"![learning curve]({PICTURE})", ""]
-    lines += [f"`{CURVE}` has the curve in numbers, `{MODEL}` and its card the agent: build it"]
-    lines += [
-        f'with `busenv.agents.make_agent("ppo:{MODEL}")`. `run.json` has all settings; TensorBoard'
-    ]
-    lines += ["shows the folder `tensorboard`.", ""]
+    lines += [f"[{PAGE}]({PAGE}) shows a game of the agent, with its estimates. `{CURVE}` has the"]
+    lines += [f"curve in numbers, `{MODEL}` and its card the agent, `run.json` all settings;"]
+    lines += ["TensorBoard shows the folder `tensorboard`.", ""]
+    lines += ["To go on:", "", "```sh", *commands, "```", ""]
     return "\n".join(lines)

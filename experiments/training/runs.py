@@ -2,59 +2,105 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from busenv.agents import Agent, make_agent
-from busenv.agents.neural.files import save_model
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.store import keep_settings, locked
+from busenv.experiments.ratings.store import locked
 from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
+from busenv.experiments.training.folder import changes, keep_config
 from busenv.train.config import Config
-from busenv.train.trainer import Iteration, Run
+from busenv.train.trainer import MODEL, Iteration, Run
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 from torch.utils.tensorboard import SummaryWriter
 
-MODEL, CURVE, PICTURE = "model.safetensors", "curve.csv", "learning_curve.png"
+from busenv import Board, Rules
+
+CURVE, PICTURE = "curve.csv", "learning_curve.png"
 SAVE_EVERY = 30.0  # seconds between checkpoints
 COLLAPSED = 0.1  # nats of entropy a decision below which there is a warning
 
 
 def against(
-    agent: Agent, bot: str, games: int, seed: int, rules: str = "capstone-2024"
+    agent: Agent,
+    bot: str,
+    games: int,
+    seed: int,
+    rules: str | Rules = "capstone-2024",
+    board: str | Board = "city",
+    players: int = 4,
 ) -> list[Score]:
-    """Play an agent against three of a bot; its own score, then the three's taken together.
+    """Play an agent against copies of a bot; its own score, then theirs taken together.
 
-    All are reset, so that the games depend on the agents and the seed alone.
+    players: in a game, copies included. All are reset, so that the games depend on the agents and
+    the seed alone.
     """
     agent.reset(seed + 3)
-    line_up = [agent, *(make_agent(bot, seed + k) for k in range(3))]
-    mine, *others = play_match(line_up, games, rules)
+    line_up = [agent, *(make_agent(bot, seed + k) for k in range(players - 1))]
+    own, *others = play_match(line_up, games, rules, board)
     together = Score(
         bot,
         sum(s.games for s in others),
         sum(s.wins for s in others),
-        sum(s.place for s in others) / 3,
-        sum(s.points for s in others) / 3,
-        seats=3,
+        sum(s.place for s in others) / len(others),
+        sum(s.points for s in others) / len(others),
+        seats=len(others),
     )
-    return [mine, together]
+    return [own, together]
+
+
+def rate(run: Run, agent: Agent, bot: str, games: int) -> list[Score]:
+    """`against`, in the games that a run is rated in."""
+    return against(
+        agent, bot, games, run.config.seed, run.rules, run.board, run.config.rating_players
+    )
+
+
+def describe_training(config: Config) -> str:
+    """How an agent is trained, in words: `imitation of planner, then PPO by self-play`."""
+    phases = []
+    if config.warm_start and config.warm_share:
+        phases.append(f"imitation of {config.warm_start}")
+    if not phases or config.warm_share < 1:
+        bots = ", ".join(config.bots)
+        phases.append(
+            f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
+        )
+    return ", then ".join(phases)
 
 
 def run_training(config: Config, folder: Path, console: Console) -> tuple[Run, list[CurvePoint]]:
     """Train in a folder, or go on there, until the run is done; leave model, card and curve.
 
-    RunError when the folder is in use or holds a run with other settings; see `train.trainer.Run`.
+    On Ctrl-C they are left too, with a checkpoint to go on from.
+    RunError when the folder is in use or holds a run that these settings do not go on with; see
+    `busenv.train.trainer.Run`.
     """
     with locked(folder):
-        keep_settings(folder, config.to_dict())
+        changed = changes(folder, config)
+        console.print(f"Training: {escape(describe_training(config))}.")
         console.print("Compiling (the first time on a machine takes a minute) ...")
         run = Run(config, folder)
+        keep_config(folder, config)
         if run.iteration:
-            console.print(f"Going on after {run.decisions:,} decisions.")
-        curve = _train(run, console)
-        save_model(run.network, run.board, folder / MODEL, run.card())
-        draw_curve(folder / PICTURE, curve, "Self-play PPO, 4 players", f"(of {config.rate_games})")
+            words = f", with {', '.join(changed)}" if changed else ""
+            console.print(f"Going on after {run.decisions:,} decisions{escape(words)}.")
+        try:
+            curve = _train(run, console)
+        except KeyboardInterrupt:
+            run.save()
+            _draw(run, read_curve(folder / CURVE))
+            console.print(
+                f"Stopped after {run.decisions:,} decisions; checkpoint and {MODEL} are in "
+                f"{escape(str(folder))}. To go on: busenv train {escape(shlex.quote(str(folder)))}",
+                soft_wrap=True,
+            )
+            raise
+        _draw(run, curve)
     return run, curve
 
 
@@ -63,15 +109,9 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
     config, folder = run.config, run.folder
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
     saved, warned = run.seconds, False
-    bar = Progress(
-        TextColumn("training"),
-        BarColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=console,
-    )
+    bar = progress_bar(console)
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
-        task = bar.add_task("", total=1.0, note="")
+        task = bar.add_task("", total=1.0, completed=min(run.progress, 1.0), note="")
         while True:
             if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
                 _rate(run, curve, board)
@@ -90,18 +130,41 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
     return curve
 
 
+def progress_bar(console: Console) -> Progress:
+    """A bar of fixed width, and a note that takes what is left of the line and is cut there."""
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    return Progress(
+        TextColumn("training"),
+        BarColumn(bar_width=20),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", table_column=rest),
+        console=console,
+        expand=True,
+    )
+
+
 def _rate(run: Run, curve: list[CurvePoint], board: SummaryWriter) -> None:
     """Add a point to the curve."""
     config = run.config
     wins = {}
     for bot in config.rated:
-        score = against(run.agent, bot, config.rate_games, config.seed, config.rules)[0]
-        wins[bot] = score.wins / config.rate_games
-        board.add_scalar(f"rating/wins_against_3_{bot}", wins[bot], run.decisions)
+        score = rate(run, run.agent, bot, config.rate_games)[0]
+        wins[bot] = score.wins / score.games
+        name = f"rating/wins_against_{config.rating_players - 1}_{bot}"
+        board.add_scalar(name, wins[bot], run.decisions)
     if curve and curve[-1].decisions == run.decisions:
         curve.pop()
-    curve.append(CurvePoint(run.seconds, run.decisions, wins))
+    curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
     write_curve(run.folder / CURVE, curve)
+
+
+def _draw(run: Run, curve: list[CurvePoint]) -> None:
+    """The picture of the learning curve, if anything has been rated."""
+    if curve:
+        words = describe_training(run.config)
+        title = words[0].upper() + words[1:]
+        players = run.config.rating_players
+        draw_curve(run.folder / PICTURE, curve, title, players, run.imitated)
 
 
 def _collapsed(found: Iteration) -> bool:
@@ -109,6 +172,5 @@ def _collapsed(found: Iteration) -> bool:
 
 
 def _note(found: Iteration, curve: list[CurvePoint]) -> str:
-    speed = found.decisions / found.seconds
     wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
-    return f"{speed:,.0f} decisions/s, wins against {wins}"
+    return f"wins: {wins}; {found.decisions / found.seconds:,.0f} decisions/s"

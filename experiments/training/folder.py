@@ -1,0 +1,98 @@
+"""The folder of a training run: its settings, and copies of the board and rules files it plays by.
+
+A run may be lengthened and rated otherwise (CHANGEABLE); all else stays as it began.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.ratings.store import SETTINGS
+from busenv.train.checkpoint import NAME, read_state
+from busenv.train.config import Config, read_config
+
+from busenv.board import board_names, load_board
+from busenv.files import write_whole
+from busenv.rules import EDITIONS, as_rules
+
+BOARD, RULES = "board.json", "rules.json"
+CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_games", "rated")
+
+
+def keep_config(folder: Path, config: Config) -> None:
+    """Keep the settings of a run in its folder, after `changes`."""
+    path = folder / SETTINGS
+    settings = config.to_dict()
+    if path.exists():
+        settings = json.loads(path.read_bytes()) | {name: settings[name] for name in CHANGEABLE}
+    else:
+        # Of what is in other files there are copies beside this one, so that the folder can move.
+        if config.board not in board_names():
+            board = json.loads(Path(config.board).read_bytes())
+            board["name"] = load_board(config.board).name  # which may be that of the file
+            write_whole(folder / BOARD, json.dumps(board))
+            settings["board"] = BOARD
+        if config.rules not in EDITIONS:
+            write_whole(folder / RULES, json.dumps(as_rules(config.rules).to_dict(), indent=1))
+            settings["rules"] = RULES
+    write_whole(path, json.dumps(settings, indent=1) + "\n")
+
+
+def changes(folder: Path, config: Config) -> list[str]:
+    """In words, what settings change in the run that a folder holds; none if it holds no run.
+
+    RunError when one of them cannot change, or the run has gone further than its new length.
+    """
+    path = folder / SETTINGS
+    if not path.exists():
+        return []
+    kept = read_config(str(path))
+    names = [
+        name
+        for name in Config.model_fields
+        if _content(name, getattr(kept, name)) != _content(name, getattr(config, name))
+    ]
+    if fixed := [name for name in names if name not in CHANGEABLE]:
+        differences = ", ".join(
+            f"{name} {_words(name, getattr(kept, name))}, not {_words(name, getattr(config, name))}"
+            for name in fixed
+        )
+        raise RunError(
+            f"{folder} holds a run with {differences}; "
+            f"give the same settings to go on (but for {', '.join(CHANGEABLE)}), or another folder"
+        )
+    if {"seconds", "decisions"} & set(names):
+        _check_length(folder, config)
+    return [f"{name} {getattr(kept, name)} → {getattr(config, name)}" for name in names]
+
+
+def _check_length(folder: Path, config: Config) -> None:
+    """RunError when a run has already gone as far as its new settings would let it."""
+    if not (folder / NAME).exists():
+        return
+    limit = "seconds" if config.decisions is None else "decisions"
+    done, length = read_state(folder)[limit], getattr(config, limit)
+    if length <= done:
+        raise RunError(
+            f"{limit} is {length:,}, but the run in {folder} has already had {done:,.0f}; "
+            "allowed: more than that, or another folder"
+        )
+
+
+def _content(name: str, value: Any) -> Any:
+    """What a setting comes to: of files what they hold, not where they are."""
+    if name == "board":
+        return load_board(value).fingerprint
+    return as_rules(value).to_dict() if name == "rules" else value
+
+
+def _words(name: str, value: Any) -> str:
+    """A setting for an error: of files what they hold, too."""
+    if name == "board":
+        return f"{value} (fingerprint {_content(name, value)})"
+    if name == "rules" and value not in EDITIONS:
+        return f"{value} ({_content(name, value)})"
+    return repr(value)
