@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 
 import pandas as pd
+from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.rating import check_agents, run_rating
 from busenv.experiments.ratings.report import (
-    Sheet,
     decision_time,
     interval,
     percent,
@@ -98,19 +98,20 @@ def replace_block(text: str, block: str) -> str:
 def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> Sheet:
     def cell(agent: str, other: str, players: int) -> str:
         row = matches[agent, other, players].loc[agent]
-        return f"{percent(row['won'])} {interval(row)}"
+        return f"{percent(row['won'])}\n{interval(row)}"
 
-    header = ["agent", "against", *(f"{n} players (par {1 / n:.0%})" for n in PLAYERS)]
+    header = ["agent", "against", *(f"{n} players\n(par {1 / n:.0%})" for n in PLAYERS)]
     rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in MATCH_UPS]
-    return Sheet("Games won by one agent, all other seats taken by copies of another", header, rows)
+    title = "Games won by one agent, all other seats taken by copies of another"
+    return Sheet(title, header, rows, names=2)
 
 
 def _rating_sheet(ratings: dict[int, pd.DataFrame]) -> Sheet:
     def cell(agent: str, players: int) -> str:
         row = ratings[players].loc[agent]
-        return f"{row['rating']:.1f} {rating_interval(row)}"
+        return f"{row['rating']:.1f}\n{rating_interval(row)}"
 
-    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms/decision (4 players)"]
+    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms/decision\n(4 players)"]
     rows = [
         [agent, *(cell(agent, n) for n in PLAYERS), decision_time(ratings[4].loc[agent])]
         for agent in AGENTS

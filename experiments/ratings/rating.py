@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from busenv.agents import AgentError, make_agent
+from busenv.experiments.console import progress_bar
 from busenv.experiments.ratings.report import Report, write_report
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import (
@@ -21,7 +22,6 @@ from busenv.experiments.ratings.store import (
 from busenv.experiments.ratings.tournament import play_games
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 
 def run_rating(
@@ -100,14 +100,7 @@ def _play(
     missing = [number for number in range(plan.total) if number not in done]
     if not missing:
         return []
-    bar = Progress(
-        TextColumn("games"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=console,
-    )
+    bar = progress_bar(console, "games")
     fresh: list[dict[str, Any]] = []
     forfeits = sum(game["forfeit"] is not None for game in played)
     try:
