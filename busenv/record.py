@@ -139,8 +139,7 @@ class Record:
             raise RecordError(
                 f"the game was played on board {self.board['name']!r} "
                 f"(fingerprint {self.board['fingerprint']}), not on {board.name!r} "
-                f"({board.fingerprint}); pass the board it was played on "
-                "(board=..., on the command line --board NAME|FILE)"
+                f"({board.fingerprint}); pass the board it was played on"
             )
 
 

@@ -150,7 +150,7 @@ COMMANDS = (
         _add_ladder,
         _ladder,
         "Play the standing table of known agents, 3 to 5 players, and print it.",
-        EXTRAS,
+        ("train", *EXTRAS),
     ),
     Command(
         "bench",

@@ -123,7 +123,8 @@ def _orders(orders: pd.DataFrame, plan: Plan) -> Sheet:
 
 
 def _title(plan: Plan) -> str:
-    return f"{plan.total:,} games, {plan.players} players, {plan.rules}, seed {plan.seed}"
+    board = "" if plan.board == "city" else f", board {plan.board}"
+    return f"{plan.total:,} games, {plan.players} players, {plan.rules}{board}, seed {plan.seed}"
 
 
 def _warning(different: int, plan: Plan) -> str:

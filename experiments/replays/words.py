@@ -10,7 +10,8 @@ from pathlib import Path
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import parse_games
 
-from busenv import Building, Game, Phase, Position, Record
+from busenv import Board, Building, Game, Phase, Position, Record
+from busenv.board import as_board
 from busenv.render.text import draw_text
 
 STEPS = {
@@ -35,6 +36,7 @@ class Played:
     """
 
     record: Record
+    board: Board
     agents: tuple[str, ...] = ()
     ranking: tuple[int, ...] = ()
     forfeit: str = ""
@@ -50,14 +52,15 @@ class Ply:
     after: str  # the table after it
 
 
-def load_played(source: str) -> Played:
+def load_played(source: str, board: str = "city") -> Played:
     """A game from a JSON record file, or from a line of a games file as FILE:NUMBER.
 
+    board: name or file of the board that it was played on.
     Raises RecordError or RunError when it cannot be had, OSError when there is no such file.
     """
     name, colon, number = source.rpartition(":")
     if Path(source).exists() or not (colon and number.isdigit()):
-        return Played(Record.from_json(Path(source).read_bytes()))
+        return Played(Record.from_json(Path(source).read_bytes()), as_board(board))
     games = {game["number"]: game for game in parse_games(Path(name).read_bytes())[0]}
     if int(number) not in games:
         held = f"{len(games)}, from {min(games)} to {max(games)}" if games else "none"
@@ -66,19 +69,19 @@ def load_played(source: str) -> Played:
     if game["forfeit"]:
         forfeit = "Forfeited by seat {seat} at ply {ply}: {why}".format(**game["forfeit"])
     record = Record.from_dict(game["record"])
-    return Played(record, tuple(game["agents"]), tuple(game["ranking"]), forfeit)
+    return Played(record, as_board(board), tuple(game["agents"]), tuple(game["ranking"]), forfeit)
 
 
 def tell(played: Played) -> str:
     """The game in words: setup, rounds with every decision and what followed, table, ranking."""
     record = played.record
-    game = Game.from_record(record)
+    game = Game.from_record(record, played.board)
     lines = [
         f"Bus, {record.players} players, rules {record.rules.name}, board {game.board.name}; "
         f"seat {record.first_player} starts"
     ]
     lines += [f"seat {seat}: {agent}" for seat, agent in enumerate(played.agents)]
-    for number, plies in groupby(_plies(record), key=lambda ply: ply.round):
+    for number, plies in groupby(_plies(played), key=lambda ply: ply.round):
         lines += ["", f"Round {number}" if number else "Setup"]
         for step, within in groupby(plies, key=lambda ply: ply.step):
             lines.append(f"  {step}")
@@ -93,9 +96,10 @@ def tell(played: Played) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plies(record: Record) -> Iterator[Ply]:
+def _plies(played: Played) -> Iterator[Ply]:
     """Play the record again, decision by decision."""
-    game = Game(record.players, record.rules, first_player=record.first_player, seed=record.seed)
+    record = played.record
+    game = Game(record.players, record.rules, played.board, record.first_player, record.seed)
     for action in record.actions:
         number, step, before = game.round, STEPS[game.phase], game.position()
         words = [f"seat {game.current_player}: {game.describe(action)}"]
