@@ -31,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # that spin were found to learn a twelfth as fast. Read once, when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     words = sys.argv[1:] if arguments is None else [*arguments]
-    parser = _parser()
-    _check_command(parser, words)
-    chosen = parser.parse_args(words)
+    reader = parser()
+    _check_command(reader, words)
+    chosen = reader.parse_args(words)
     command = COMMANDS[chosen.command]
     try:
         status = command.run(chosen)
@@ -41,34 +41,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
         extras = missing_extras(error.name, command.extras)
         if not extras:
             raise
-        parser.exit(
+        reader.exit(
             2,
             f"busenv {command.name}: {error.name} is not installed. "
             f"In a clone of busenv: pip install -e '.[{','.join(extras)}]'\n",
         )
     except (OSError, ValueError) as error:
-        parser.exit(2, f"busenv: {error}\n")
+        reader.exit(2, f"busenv: {error}\n")
     except KeyboardInterrupt:
-        parser.exit(130, "busenv: stopped\n")
+        reader.exit(130, "busenv: stopped\n")
     if status:
         sys.exit(status)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """What reads the command line."""
+    reader = argparse.ArgumentParser(
         prog="busenv",
         usage="busenv COMMAND ...",
         description=f"{(busenv.__doc__ or '').splitlines()[0]}\n\n{contents()}",
         epilog="busenv COMMAND --help tells all about a command.",
         formatter_class=Formatter,
     )
-    parser.add_argument("--version", action="version", version=f"busenv {busenv.__version__}")
-    commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
+    reader.add_argument("--version", action="version", version=f"busenv {busenv.__version__}")
+    commands = reader.add_subparsers(
+        dest="command", metavar="COMMAND", prog="busenv", required=True, help=argparse.SUPPRESS
     )
     for command in COMMANDS.values():
         command.add_to(commands)
-    return parser
+    return reader
 
 
 def contents() -> str:

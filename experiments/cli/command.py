@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import busenv
 
 Formatter = argparse.RawDescriptionHelpFormatter
+WIDTH = 78  # of paragraphs
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Command:
         self.add(
             commands.add_parser(
                 self.name,
-                description=about,
+                description=textwrap.fill(about, WIDTH),
                 epilog=f"examples:\n{examples}",
                 formatter_class=Formatter,
             )

@@ -24,4 +24,5 @@ def _packages() -> list[tuple[str, str]]:
     """The packages of all extras, as (package, extra), in the order of pyproject.toml."""
     form = re.compile(r"""([\w.-]+).*\bextra == ["']([\w-]+)["']""")
     found = map(form.match, metadata.requires("busenv") or [])
-    return [(match[1].lower().replace("_", "-"), match[2]) for match in found if match]
+    packages = [(match[1].lower().replace("_", "-"), match[2]) for match in found if match]
+    return [(name, extra) for name, extra in packages if name != "busenv"]  # extras of extras

@@ -162,8 +162,8 @@ COMMANDS = (
         ),
         _add_bench,
         _bench,
-        "Time core, environments and search on this machine. With --against the package that runs\n"
-        "and another version take turns, run by run; the exit status is 1 where it is slower than\n"
+        "Time core, environments and search on this machine. With --against the package that runs "
+        "and another version take turns, run by run; the exit status is 1 where it is slower than "
         "that by more than the tolerance.",
         EXTRAS,
     ),

@@ -127,7 +127,7 @@ COMMANDS = (
         ),
         _add_replay,
         _replay,
-        "Make one HTML page of a recorded game: slider, moves in words, points over time, and\n"
+        "Make one HTML page of a recorded game: slider, moves in words, points over time, and "
         "what an agent makes of each position, if one is given.",
     ),
 )
