@@ -1,4 +1,4 @@
-"""What is installed and how fast it runs here."""
+"""What is installed and how fast it runs here, as plain text: it needs no extra."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import platform
 import statistics
 from importlib import metadata
 
-from busenv.experiments.bench.speed import GAMES, playout_rates
-from rich.console import Console
-from rich.table import Table
+from busenv.experiments.bench.timing import speeds
 
 import busenv
 from busenv.observation import ObservationLayout
@@ -18,33 +16,48 @@ PACKAGES = (
     "numpy numba gymnasium pettingzoo torch stable-baselines3 sb3-contrib rich matplotlib "
     "pandas openskill"
 ).split()
+GAMES, REPEATS = 20_000, 5
 
 
 def show_info() -> None:
-    """Print versions, editions, the board, and the speed of this machine."""
-    console = Console()
-    versions = Table(show_header=False, title="busenv")
-    versions.add_row("busenv", busenv.__version__)
-    versions.add_row("Python", platform.python_version())
-    for name in PACKAGES:
-        try:
-            versions.add_row(name, metadata.version(name))
-        except metadata.PackageNotFoundError:
-            versions.add_row(name, "not installed")
-    versions.add_row("machine", f"{platform.machine()}, {os.cpu_count()} cores")
-    console.print(versions)
-
+    """Print versions, the board, the editions, and the speed of this machine."""
     board = busenv.load_board("city")
-    facts = Table(show_header=False, title="board and rules")
-    facts.add_row("board", f"{board!r}")
-    facts.add_row("fingerprint", board.fingerprint)
-    facts.add_row("actions", str(board.num_actions))
-    facts.add_row("observation", f"{ObservationLayout(board).size} bytes")
-    facts.add_row("editions", ", ".join(busenv.EDITIONS))
-    console.print(facts)
-
-    with console.status(f"playing {GAMES} random games five times"):
-        median = statistics.median(playout_rates(4, "capstone-2024"))
-    console.print(
-        f"random play, 4 players, one core: [bold]{median / 1e6:.1f} million[/] decisions/s"
+    _print_facts(
+        {
+            "busenv": busenv.__version__,
+            "Python": platform.python_version(),
+            **{name: _version(name) for name in PACKAGES},
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        }
     )
+    _print_facts(
+        {
+            "board": f"{board.name}, {len(board.intersections)} intersections, "
+            f"{len(board.streets)} streets, {len(board.sites)} sites",
+            "fingerprint": board.fingerprint,
+            "actions": str(board.num_actions),
+            "observation": f"{ObservationLayout(board).size} bytes",
+            "editions": "\n".join(busenv.EDITIONS),
+        }
+    )
+    found = speeds([lambda: busenv.random_playouts(GAMES).decisions], REPEATS)[0]
+    median = statistics.median(found) / 1e6
+    _print_facts({"speed": f"{median:.1f} million decisions/s (random play, 4 players, one core)"})
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _print_facts(facts: dict[str, str]) -> None:
+    """Print names and values below each other, in two columns, and an empty line."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        first, *others = value.split("\n")
+        print(f"{name:{width}}  {first}")
+        for line in others:
+            print(f"{'':{width}}  {line}")
+    print(flush=True)

@@ -1,4 +1,4 @@
-"""Matches are balanced, the demo leaves its report, the commands answer."""
+"""Matches are balanced, the demo leaves its report, the commands answer in any installation."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import json
 import shlex
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
 from busenv.agents import Agent, make_agent
 from busenv.experiments import cli
-from busenv.experiments.bench.speed import rates
+from busenv.experiments.bench.timing import speeds
+from busenv.experiments.cli.extras import missing_extras
+from busenv.experiments.cli.watching import list_games
 from busenv.experiments.ratings.match import Score, play_match
+from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.training.demo import COLUMNS
 
+import busenv
 from busenv import Board, Game, IllegalActionError
 from busenv.core.state import SETUP_BUILDINGS
 
@@ -78,12 +84,12 @@ def test_an_agent_that_chooses_wrongly_is_named() -> None:
         play_match([Wrong(), make_agent("random"), make_agent("random")], 3)
 
 
-def test_rates_counts_every_run_but_the_first() -> None:
+def test_speeds_are_of_every_run_but_the_first_in_turns() -> None:
     calls = []
-    (found,) = rates([lambda: calls.append(1) or 1000], repeats=4)
-    assert len(calls) == 5
-    assert len(found) == 4
-    assert all(rate > 0 for rate in found)
+    found = speeds([lambda: calls.append(0) or 1000, lambda: calls.append(1) or 10], repeats=4)
+    assert calls == 5 * [0, 1]
+    assert [len(runs) for runs in found] == [4, 4]
+    assert all(speed > 0 for runs in found for speed in runs)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -140,10 +146,233 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
 def test_wrong_commands_say_what_is_allowed(
     arguments: list[str], capsys: pytest.CaptureFixture
 ) -> None:
+    assert "usage: busenv" in refusal(capsys, *arguments)
+
+
+def refusal(capsys: pytest.CaptureFixture, *arguments: str) -> str:
+    """What a command that cannot be done says."""
     with pytest.raises(SystemExit) as stopped:
         cli.main(arguments)
     assert stopped.value.code == 2
-    assert "usage: busenv" in capsys.readouterr().err
+    return capsys.readouterr().err
+
+
+def test_a_mistyped_command_is_guessed(capsys: pytest.CaptureFixture) -> None:
+    assert "no command 'rat'; did you mean 'rate'?" in refusal(capsys, "rat", "--players", "3")
+    assert "there are show, replay, demo, train" in refusal(capsys, "xyz")
+
+
+def help_of(capsys: pytest.CaptureFixture, *arguments: str) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([*arguments, "--help"])
+    assert stopped.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_is_a_table_of_contents(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = help_of(capsys)
+    assert max(map(len, text.splitlines())) <= 80
+    for title, group in cli.GROUPS.items():
+        lines = text[text.index(f"{title}:") :].splitlines()[1:]
+        for command, line in zip(group, lines, strict=False):
+            assert line.startswith(f"  {command.name} ")
+            assert line.endswith(f"  busenv {command.examples[0].partition(' ')[2]}")
+
+
+@pytest.mark.parametrize("name", [*cli.COMMANDS])
+def test_every_command_has_examples_that_parse(
+    name: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = help_of(capsys, name)
+    assert max(map(len, text.splitlines())) <= 80
+    for example in cli.COMMANDS[name].examples:
+        assert f"  {example}" in text
+        words = example.partition("  ")[0].split()
+        assert words[0] == "busenv"
+        assert cli.parser().parse_args(words[1:]).command == name
+
+
+BLOCK = """import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+blocked = set(sys.argv.pop(1).split(","))
+sys.meta_path.insert(0, Block())
+from busenv.experiments.cli import main
+main()
+"""
+
+
+def optional_modules() -> dict[str, str]:
+    """Extra by module, of every package of the extras."""
+    modules: dict[str, str] = {}
+    for module, packages in metadata.packages_distributions().items():
+        if extras := missing_extras(module):
+            modules[module] = extras[0]
+            assert packages
+    return modules
+
+
+def bare(*arguments: str) -> subprocess.CompletedProcess:
+    """A command where no extra is installed."""
+    blocked = ",".join(optional_modules())
+    return subprocess.run(
+        [sys.executable, "-c", BLOCK, blocked, *arguments], capture_output=True, text=True
+    )
+
+
+def test_extras_are_known_by_their_modules() -> None:
+    found = optional_modules()
+    for module, extra in (
+        ("torch", "train"),
+        ("stable_baselines3", "train"),
+        ("sb3_contrib", "train"),
+        ("rich", "report"),
+        ("filelock", "report"),
+        ("pandas", "report"),
+        ("pygame", "render"),
+        ("resvg_py", "render"),
+    ):
+        assert found[module] == extra
+        assert missing_extras(f"{module}.part") == [extra]
+    assert missing_extras("torch", ("train", "report")) == ["train", "report"]
+    assert missing_extras("numpy") == missing_extras("nowhere") == missing_extras(None) == []
+
+
+def test_a_plain_installation_shows_and_tells_what_is_missing(tmp_path: Path) -> None:
+    record, page = tmp_path / "game.json", tmp_path / "game.html"
+    game = Game(3, seed=1)
+    game.step(game.legal_actions()[0])
+    game.save(record)
+    for arguments, words in (
+        (["--help"], "Measure:"),
+        (["info"], "million decisions/s"),
+        (["show", str(record)], "Setup"),
+        (["show", str(record), "--draw", str(tmp_path / "game.svg")], ""),
+        (["replay", str(record), "-o", str(page), "--agent", "uct:5"], ""),
+    ):
+        done = bare(*arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert words in done.stdout
+    assert (tmp_path / "game.svg").read_text().startswith("<svg")
+    assert "<html" in page.read_text()
+    for command, module, extras in (
+        (["rate", "random", "greedy"], "rich", "report"),
+        (["bench"], "rich", "report"),
+        (["ladder"], "pandas", "train,report"),
+        (["train", "quick"], "", "train,report"),
+        (["demo"], "", "train,report"),
+    ):
+        done = bare(*command)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"busenv {command[0]}: {module}")
+        assert f"In a clone of busenv: pip install -e '.[{extras}]'\n" in done.stderr
+
+
+def mains() -> list[str]:
+    """The modules of experiments that can be run."""
+    folder = Path(cli.__file__).parents[1]
+    names = []
+    for path in sorted(folder.rglob("*.py")):
+        if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            names.append(".".join(part for part in parts if part != "__main__"))
+    return names
+
+
+def test_there_are_modules_to_run() -> None:
+    assert {"cli", "bench.speed", "bench.searching", "replays.drawings"} <= {*mains()}
+
+
+@pytest.mark.parametrize("module", mains())
+def test_help_of_a_module_starts_nothing(module: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", f"busenv.experiments.{module}", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: ")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.fixture(scope="module")
+def games_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two games of a rating, the second cut off."""
+    played = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
+    cut = {**played, "number": 12, "forfeit": {"seat": 1, "ply": 30, "why": "no answer"}}
+    actions = played["record"]["actions"][:30]
+    cut["record"] = {**played["record"], "actions": actions, "result": None}
+    path = tmp_path_factory.mktemp("run") / "games.jsonl"
+    path.write_text(f"{json.dumps(cut)}\n{json.dumps(played)}\n")
+    return path
+
+
+def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture) -> None:
+    cli.main(["show", str(games_file)])
+    head, first, second, empty, hint = capsys.readouterr().out.splitlines()
+    game = json.loads(games_file.read_text().splitlines()[1])
+    winner = game["agents"][game["ranking"].index(0)]
+    assert head.split() == ["game", "rounds", "winner", "agents", "by", "seat"]
+    rounds = str(game["record"]["result"]["rounds"])
+    assert first.split() == ["7", rounds, winner, *", ".join(game["agents"]).split()]
+    assert second.split()[:3] == ["12", "cut", "off"]
+    assert empty == ""
+    assert hint == f"busenv show {games_file}:7 tells game 7 in words"
+    assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
+
+
+def test_a_games_file_with_one_game_is_told(
+    games_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    alone = tmp_path / "games.jsonl"
+    alone.write_text(games_file.read_text().splitlines(keepends=True)[1])
+    cli.main(["show", str(alone)])
+    told = capsys.readouterr().out
+    cli.main(["show", f"{games_file}:7"])
+    assert capsys.readouterr().out == told
+    assert "\nOver: " in told
+
+
+def test_drawings_are_svg_or_png(
+    games_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    source = f"{games_file}:7"
+    cli.main(["show", source, "--ply", "20", "--draw", str(tmp_path / "a.svg")])
+    cli.main(["show", source, "--draw", str(tmp_path / "a.png")])
+    assert (tmp_path / "a.svg").read_text().startswith("<svg")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    wrong = tmp_path / "a.gif"
+    assert "allowed: FILE.svg or FILE.png" in refusal(capsys, "show", source, "--draw", str(wrong))
+    assert not wrong.exists()
+
+
+def other_board(folder: Path) -> Path:
+    """The city with its two last zones in the other order: another board for the rules."""
+    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
+    last = max(site["zone"] for site in city["sites"])
+    for site in city["sites"]:
+        site["zone"] = {last: last - 1, last - 1: last}.get(site["zone"], site["zone"])
+    path = folder / "map.json"
+    path.write_text(json.dumps({**city, "name": "Map"}))
+    return path
+
+
+def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    board, run = other_board(tmp_path), tmp_path / "run"
+    rate = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "9"]
+    cli.main([*rate, "--board", str(board), "--workers", "1", "--out", str(run)])
+    assert f"board {board}" in "".join(capsys.readouterr().out.split("\n"))
+    source, page = f"{run / 'games.jsonl'}:3", str(tmp_path / "game.html")
+    for command in (["replay", source, "-o", page], ["show", source]):
+        error = refusal(capsys, *command)
+        assert "was played on board 'Map' (fingerprint" in error
+        assert error.endswith("give --board NAME or --board FILE\n")
+        cli.main([*command, "--board", str(board)])
+    assert "board Map" in capsys.readouterr().out
+    assert Path(page).exists()
 
 
 def test_info_tells_versions_board_and_speed(capsys: pytest.CaptureFixture) -> None:

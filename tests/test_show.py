@@ -101,7 +101,7 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     Game(seed=1).save(tmp_path / "new.json")
     with pytest.raises(SystemExit):
         cli.main(["show", str(tmp_path / "new.json"), "--ply", "5"])
-    assert "--ply goes with --" in capsys.readouterr().err
+    assert "--ply goes with --draw" in capsys.readouterr().err
 
 
 def test_games_are_read_and_drawn_without_extras(tmp_path: Path) -> None:

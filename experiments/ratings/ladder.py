@@ -1,4 +1,4 @@
-"""The standing reference table: known agents, 3 to 5 players, the default edition.
+"""The standing reference table: known agents, 3 to 5 players, by default the newest edition.
 
 Every part of it is a rating in a run folder of its own, so a stopped ladder goes on where it was.
 """
@@ -6,12 +6,13 @@ Every part of it is a rating in a run folder of its own, so a stopped ladder goe
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
-from busenv.experiments.ratings.rating import check_agents, run_rating
+from busenv.experiments.console import Sheet
+from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.report import (
-    Sheet,
     decision_time,
     interval,
     percent,
@@ -43,15 +44,26 @@ BEGIN, END = "<!-- ladder -->", "<!-- end of ladder -->"
 
 
 def run_ladder(
-    folder: Path, games: int, seed: int, workers: int, console: Console, readme: Path | None = None
+    folder: Path,
+    games: int,
+    seed: int,
+    workers: int,
+    console: Console,
+    readme: Path | None = None,
+    rules: str = "capstone-2024",
+    board: str = "city",
 ) -> None:
     """Play the ladder's ratings, write the table, and put it into the README if one is given.
 
-    Raises RunError, before anything is played, when the README has no place for it.
+    rules, board: as for `ratings.schedule.Plan`; agents that cannot play on the board are left out.
+    Raises RunError, before anything is played, when the README has no place for the table.
     """
     if readme is not None:
         replace_block(readme.read_text(encoding="utf-8"), "")
-    check_agents(AGENTS)
+    specs = dict.fromkeys([*AGENTS, *chain(*MATCH_UPS)])
+    able = [spec for spec in specs if _plays(spec, rules, board, console)]
+    agents = tuple(agent for agent in AGENTS if agent in able)
+    match_ups = [pair for pair in MATCH_UPS if {*pair} <= {*able}]
 
     def rate(plan: Plan, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {plan.players} players")
@@ -60,19 +72,17 @@ def run_ladder(
 
     matches = {
         (agent, other, players): rate(
-            Plan((agent,), players, games, seed, against=other), f"{agent} against {other}"
+            Plan((agent,), players, games, seed, rules, other, board), f"{agent} against {other}"
         )
         for players in PLAYERS
-        for agent, other in MATCH_UPS
+        for agent, other in match_ups
     }
-    ratings = {
-        players: rate(Plan(AGENTS, players, games, seed), " and ".join(AGENTS))
-        for players in PLAYERS
-    }
-    sheets = [_match_sheet(matches), _rating_sheet(ratings)]
+    plans = {n: Plan(agents, n, games, seed, rules, board=board) for n in PLAYERS}
+    ratings = {players: rate(plan, " and ".join(agents)) for players, plan in plans.items()}
+    sheets = [_match_sheet(matches, match_ups), _rating_sheet(ratings, agents)]
     note = (
-        f"{games:,} games or a few more for each number, seed {seed}, rules capstone-2024; 95% "
-        "intervals in brackets."
+        f"{games:,} games or a few more for each number, seed {seed}, rules {rules}, board {board};"
+        " 95% intervals in brackets."
     )
     parts = [note]
     for sheet in sheets:
@@ -86,6 +96,17 @@ def run_ladder(
     console.print(f"Table: {escape(str(folder / TABLE))}")
 
 
+def _plays(spec: str, rules: str, board: str, console: Console) -> bool:
+    """Whether an agent can play on the board; tells why not. RunError where it cannot be built."""
+    check_agent(spec)
+    try:
+        check_agent(spec, rules, board)
+    except RunError as error:
+        console.print(f"Left out: {error}", markup=False)
+        return False
+    return True
+
+
 def replace_block(text: str, block: str) -> str:
     """Text with what stands between the ladder's two markers replaced; RunError without them."""
     before, begin, rest = text.partition(BEGIN)
@@ -95,24 +116,27 @@ def replace_block(text: str, block: str) -> str:
     return f"{before}{begin}\n{block}{end}{after}"
 
 
-def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> Sheet:
+def _match_sheet(
+    matches: dict[tuple[str, str, int], pd.DataFrame], match_ups: list[tuple[str, str]]
+) -> Sheet:
     def cell(agent: str, other: str, players: int) -> str:
         row = matches[agent, other, players].loc[agent]
-        return f"{percent(row['won'])} {interval(row)}"
+        return f"{percent(row['won'])}\n{interval(row)}"
 
-    header = ["agent", "against", *(f"{n} players (par {1 / n:.0%})" for n in PLAYERS)]
-    rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in MATCH_UPS]
-    return Sheet("Games won by one agent, all other seats taken by copies of another", header, rows)
+    header = ["agent", "against", *(f"{n} players\n(par {1 / n:.0%})" for n in PLAYERS)]
+    rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in match_ups]
+    title = "Games won by one agent, all other seats taken by copies of another"
+    return Sheet(title, header, rows, names=2)
 
 
-def _rating_sheet(ratings: dict[int, pd.DataFrame]) -> Sheet:
+def _rating_sheet(ratings: dict[int, pd.DataFrame], agents: tuple[str, ...]) -> Sheet:
     def cell(agent: str, players: int) -> str:
         row = ratings[players].loc[agent]
-        return f"{row['rating']:.1f} {rating_interval(row)}"
+        return f"{row['rating']:.1f}\n{rating_interval(row)}"
 
-    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms/decision (4 players)"]
+    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms a decision\n(4 players)"]
     rows = [
         [agent, *(cell(agent, n) for n in PLAYERS), decision_time(ratings[4].loc[agent])]
-        for agent in AGENTS
+        for agent in agents
     ]
     return Sheet("Plackett-Luce ratings when all play all, random = 0", header, rows)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from busenv.agents import Agent
 from busenv.experiments.ratings.intervals import wilson
 
-from busenv import IllegalActionError, Rules
+from busenv import Board, IllegalActionError, Rules
 from busenv.board import as_board
-from busenv.checks import illegal_action
+from busenv.checks import check_whole, illegal_action
 from busenv.core import kernels
 from busenv.core.state import GAME, OVER
 from busenv.rules import as_rules, check_players
@@ -39,8 +40,8 @@ class Score:
 def play_match(
     agents: Sequence[Agent],
     games: int,
-    rules: str | Rules = "capstone-2024",
-    board: str = "city",
+    rules: str | Path | Rules = "capstone-2024",
+    board: str | Path | Board = "city",
 ) -> list[Score]:
     """Play a line-up of 3 to 5 agents and score each.
 
@@ -48,36 +49,38 @@ def play_match(
     each agent sits everywhere and starts equally often.
     """
     players = check_players(len(agents))
-    if games < 1:
-        raise ValueError(f"games is {games!r}; allowed: 1 or more")
+    numbers = np.arange(check_whole("games", games, 1))
     loaded = as_board(board)
-    table = np.zeros(games, GAME)
-    numbers = np.arange(games)
+    states = np.zeros(len(numbers), GAME)
     first = numbers // players % players
-    kernels.new_games(table, loaded.array, as_rules(rules).record(players), first)
-    # Agent at each seat of each game.
-    sitting = (np.arange(players)[None, :] - numbers[:, None]) % players
-    actions = np.zeros(games, np.int64)
-    while (running := np.flatnonzero(table["phase"] != OVER)).size:
-        mover = sitting[running, table["seat"][running]]
+    kernels.new_games(states, loaded.array, as_rules(rules).record(players), first)
+    # By game and seat: which agent sits there.
+    seat_owner = (np.arange(players)[None, :] - numbers[:, None]) % players
+    actions = np.zeros(len(numbers), np.int64)
+    while (running := np.flatnonzero(states["phase"] != OVER)).size:
+        to_decide = seat_owner[running, states["seat"][running]]
         for k, agent in enumerate(agents):
-            mine = running[mover == k]
+            mine = running[to_decide == k]
             if mine.size:
-                actions[mine] = agent.choose(table[mine], loaded)
-        wrong = kernels.step_games(table, loaded.array, actions)
+                actions[mine] = agent.choose(states[mine], loaded)
+        wrong = kernels.step_games(states, loaded.array, actions)
         if wrong >= 0:
-            name = agents[sitting[wrong, table["seat"][wrong]]].name
-            error = illegal_action(table, wrong, loaded, int(actions[wrong]))
+            name = agents[seat_owner[wrong, states["seat"][wrong]]].name
+            error = illegal_action(states, wrong, loaded, int(actions[wrong]))
             raise IllegalActionError(f"agent {name!r}: {error}")
-    places = np.zeros((games, players), np.int64)
-    kernels.rankings(table, places)
-    points = table["deliveries"].astype(np.int64) - table["stones"]
+    return _scores(agents, states)
+
+
+def _scores(agents: Sequence[Agent], states: np.ndarray) -> list[Score]:
+    """What games of `play_match` that are over say of each agent."""
+    players, numbers = len(agents), np.arange(len(states))
+    places = np.zeros((len(states), players), np.int64)
+    kernels.rankings(states, places)
+    points = states["deliveries"].astype(np.int64) - states["stones"]
     scores = []
     for k, agent in enumerate(agents):
         seat = (numbers + k) % players
-        won = places[numbers, seat]
+        place, wins = places[numbers, seat], int((places[numbers, seat] == 0).sum())
         mean_points = float(points[numbers, seat].mean())
-        scores.append(
-            Score(agent.name, games, int((won == 0).sum()), float(won.mean()), mean_points)
-        )
+        scores.append(Score(agent.name, len(states), wins, float(place.mean()), mean_points))
     return scores

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import shlex
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from busenv.agents import AgentError, make_agent
+from busenv.experiments.console import progress_bar
 from busenv.experiments.ratings.report import Report, write_report
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import (
@@ -21,7 +23,8 @@ from busenv.experiments.ratings.store import (
 from busenv.experiments.ratings.tournament import play_games
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from busenv import Game
 
 
 def run_rating(
@@ -32,7 +35,8 @@ def run_rating(
     workers: processes. console: where to tell how it goes; by default nowhere.
     Raises RunError when the agents cannot be built or the folder is in use or holds another run.
     """
-    check_agents(plan.specs)
+    for spec in dict.fromkeys(plan.specs):
+        check_agent(spec, plan.rules, plan.board)
     if console is None:
         console = Console(quiet=True, force_jupyter=False)  # in Jupyter a bar needs ipywidgets
     console.print(f"Run folder: {escape(str(folder))}")
@@ -52,13 +56,15 @@ def run_rating(
             return write_report(games, plan, folder, workers)
 
 
-def check_agents(specs: tuple[str, ...]) -> None:
-    """RunError unless every agent can be built."""
-    for spec in dict.fromkeys(specs):
-        try:
-            make_agent(spec).close()
-        except (AgentError, ValueError, OSError) as error:
-            raise RunError(f"agent {spec!r}: {error}") from error
+def check_agent(spec: str, rules: str = "capstone-2024", board: str = "city") -> None:
+    """RunError unless the agent can be built and, on another board than the city, plays on it: a
+    network knows only the board that it was trained on."""
+    try:
+        with closing(make_agent(spec)) as agent:
+            if board != "city":
+                agent.act(Game(3, rules, board, first_player=0, seed=0))
+    except (AgentError, ValueError, OSError) as error:
+        raise RunError(f"agent {spec!r}: {error}") from error
 
 
 def file_hashes(specs: tuple[str, ...]) -> dict[str, str]:
@@ -72,7 +78,7 @@ def file_hashes(specs: tuple[str, ...]) -> dict[str, str]:
         paths = []
         if kind.startswith("exec"):
             paths = [path for word in shlex.split(rest) if (path := _program_file(word))]
-        elif kind.startswith(("net", "ppo")):
+        elif kind.partition("@")[0] in ("net", "ppo"):
             from busenv.agents.neural.files import (
                 model_path,  # needs torch, which the others do not
             )
@@ -100,14 +106,7 @@ def _play(
     missing = [number for number in range(plan.total) if number not in done]
     if not missing:
         return []
-    bar = Progress(
-        TextColumn("games"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=console,
-    )
+    bar = progress_bar(console, "games")
     fresh: list[dict[str, Any]] = []
     forfeits = sum(game["forfeit"] is not None for game in played)
     try:

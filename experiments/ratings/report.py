@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.pictures import draw_intervals
 from busenv.experiments.ratings.schedule import Plan
 from busenv.experiments.ratings.tables import (
@@ -17,38 +18,10 @@ from busenv.experiments.ratings.tables import (
     seat_rows,
     seat_table,
 )
-from rich.console import Console, JustifyMethod
-from rich.table import Table
-from rich.text import Text
 
 from busenv.files import write_whole
 
 ORDERS = ("first", "second", "third", "fourth", "fifth")
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table of words, ready to print. The first column is set left, all others right."""
-
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-
-    def show(self, console: Console) -> None:
-        """Print it; as Text, since an agent's name may hold brackets, which rich would read. Long
-        names, such as of a model's file, go on in the next line; figures stay whole."""
-        table = Table(title=Text(self.title))
-        for column, name in enumerate(self.header):
-            justify: JustifyMethod = "right" if column else "left"
-            table.add_column(Text(name), justify=justify, no_wrap=column > 0, overflow="fold")
-        for row in self.rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
-
-    def markdown(self) -> str:
-        lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
-        cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-        return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
 
 
 @dataclass(frozen=True)
@@ -150,7 +123,8 @@ def _orders(orders: pd.DataFrame, plan: Plan) -> Sheet:
 
 
 def _title(plan: Plan) -> str:
-    return f"{plan.total:,} games, {plan.players} players, {plan.rules}, seed {plan.seed}"
+    board = "" if plan.board == "city" else f", board {plan.board}"
+    return f"{plan.total:,} games, {plan.players} players, {plan.rules}{board}, seed {plan.seed}"
 
 
 def _warning(different: int, plan: Plan) -> str:

@@ -8,8 +8,9 @@ from itertools import combinations_with_replacement, permutations
 from typing import Any
 
 import busenv
+from busenv.board import Board, load_board
 from busenv.checks import check_seed
-from busenv.rules import as_rules, check_players
+from busenv.rules import Rules, as_rules, check_players
 
 LineUp = tuple[int, ...]  # entrants, by number; one entry a seat
 
@@ -26,9 +27,11 @@ class Plan:
     players: 3, 4 or 5.
     games: as many as were asked for; `total` are played, in whole balanced blocks.
     seed: 0 to 2**64 - 1.
-    rules: name of an edition.
+    rules: name of an edition, or a JSON file of rules (`busenv.rules.as_rules`).
     against: if given, each of `agents` plays by itself against players - 1 copies of this one;
         otherwise all play all.
+    board: name or file of a board. Files of rules and boards are read once, when a plan is made:
+        it takes them along to other processes, and its settings hold what was in them.
     """
 
     agents: tuple[str, ...]
@@ -37,17 +40,28 @@ class Plan:
     seed: int = 0
     rules: str = "capstone-2024"
     against: str | None = None
+    board: str = "city"
 
     def __post_init__(self) -> None:
         check_players(self.players)
         check_seed(self.seed)
-        as_rules(self.rules)
         if self.games < 1:
             raise RunError(f"games is {self.games!r}; allowed: 1 or more")
         if len(self.specs) < 2:
             raise RunError(
                 "a rating needs two agents or more; allowed: a second one, or --against AGENT"
             )
+        _ = self.loaded_rules, self.loaded_board  # now, so that they are what is pickled
+
+    @cached_property
+    def loaded_rules(self) -> Rules:
+        """What `rules` names."""
+        return as_rules(self.rules)
+
+    @cached_property
+    def loaded_board(self) -> Board:
+        """What `board` names."""
+        return load_board(self.board)
 
     @cached_property
     def specs(self) -> tuple[str, ...]:
@@ -86,9 +100,13 @@ class Plan:
 
     def settings(self) -> dict[str, Any]:
         """The plan as plain JSON values, with what else the games depend on."""
-        board = busenv.load_board("city").fingerprint
-        fields = {**asdict(self), "agents": list(self.agents)}
-        return {"busenv": busenv.__version__, "board": board, **fields}
+        return {
+            "busenv": busenv.__version__,
+            **asdict(self),
+            "agents": list(self.agents),
+            "rules": {"from": self.rules, **self.loaded_rules.to_dict()},
+            "board": {"from": self.board, "fingerprint": self.loaded_board.fingerprint},
+        }
 
 
 def all_play_all(entrants: int, players: int) -> list[LineUp]:

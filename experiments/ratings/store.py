@@ -51,15 +51,22 @@ def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
     except (ValueError, TypeError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
     if found != settings:
-        keys = sorted(found.keys() | settings.keys())
-        names = [key for key in keys if found.get(key) != settings.get(key)]
-        differences = ", ".join(
-            f"{key} {found.get(key)!r}, not {settings.get(key)!r}" for key in names
-        )
         raise RunError(
-            f"{folder} holds a run with {differences}; "
+            f"{folder} holds a run with {', '.join(_differences(found, settings))}; "
             "give the same settings to go on, or another folder"
         )
+
+
+def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """In words, what differs; in a setting with parts (such as rules), which of them."""
+    words = []
+    for key in sorted(found.keys() | wanted.keys()):
+        one, other = found.get(key), wanted.get(key)
+        if isinstance(one, dict) and isinstance(other, dict):
+            words += [f"{key}: {part}" for part in _differences(one, other)]
+        elif one != other:
+            words.append(f"{key} {one!r}, not {other!r}")
+    return words
 
 
 def parse_games(data: bytes) -> tuple[list[dict[str, Any]], int]:

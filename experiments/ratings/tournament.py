@@ -25,7 +25,7 @@ from busenv import Game, IllegalActionError
 AHEAD = 4  # games handed out to each worker at a time
 WARM_UP = 4  # decisions of a spec in a process that are not timed
 
-# This process's agents by spec and by how often the spec sits at the table before.
+# This process's agents by spec and by how often the spec has a seat before.
 _agents: dict[tuple[str, int], Agent] = {}
 _decided: Counter[str] = Counter()  # decisions of each spec in this process
 
@@ -72,7 +72,7 @@ def play_game(plan: Plan, number: int) -> dict[str, Any]:
     last, and the others are ranked by the standing at that moment.
     """
     entrants, first = plan.seating(number)
-    game = Game(plan.players, plan.rules, first_player=first, seed=number)
+    game = Game(plan.players, plan.loaded_rules, plan.loaded_board, first, seed=number)
     seconds = [0.0] * plan.players
     decisions, timed = [0] * plan.players, [0] * plan.players
     agents: list[Agent] = []

@@ -1,0 +1,94 @@
+"""The `busenv` command: a table of contents, and a module for each group of commands."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+
+from busenv.experiments.cli import measuring, training, watching
+from busenv.experiments.cli.command import Command, Formatter
+from busenv.experiments.cli.extras import missing_extras
+
+import busenv
+
+GROUPS: dict[str, tuple[Command, ...]] = {
+    "Watch": watching.COMMANDS,
+    "Train": training.COMMANDS,
+    "Measure": measuring.COMMANDS,
+}
+COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; `busenv --help` lists them.
+
+    Exits with 2 when it cannot be done as asked, and with what the command itself says.
+    """
+    # Threads of torch that wait should sleep, not spin: where another process wants a core, two
+    # that spin were found to learn a twelfth as fast. Read once, when torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    words = sys.argv[1:] if arguments is None else [*arguments]
+    reader = parser()
+    _check_command(reader, words)
+    chosen = reader.parse_args(words)
+    command = COMMANDS[chosen.command]
+    try:
+        status = command.run(chosen)
+    except ModuleNotFoundError as error:
+        extras = missing_extras(error.name, command.extras)
+        if not extras:
+            raise
+        reader.exit(
+            2,
+            f"busenv {command.name}: {error.name} is not installed. "
+            f"In a clone of busenv: pip install -e '.[{','.join(extras)}]'\n",
+        )
+    except (OSError, ValueError) as error:
+        reader.exit(2, f"busenv: {error}\n")
+    except KeyboardInterrupt:
+        reader.exit(130, "busenv: stopped\n")
+    if status:
+        sys.exit(status)
+
+
+def parser() -> argparse.ArgumentParser:
+    """What reads the command line."""
+    reader = argparse.ArgumentParser(
+        prog="busenv",
+        usage="busenv COMMAND ...",
+        description=f"{(busenv.__doc__ or '').splitlines()[0]}\n\n{contents()}",
+        epilog="busenv COMMAND --help tells all about a command.",
+        formatter_class=Formatter,
+    )
+    reader.add_argument("--version", action="version", version=f"busenv {busenv.__version__}")
+    commands = reader.add_subparsers(
+        dest="command", metavar="COMMAND", prog="busenv", required=True, help=argparse.SUPPRESS
+    )
+    for command in COMMANDS.values():
+        command.add_to(commands)
+    return reader
+
+
+def contents() -> str:
+    """The commands by group, a line each: name, what it does, an example."""
+    names = max(map(len, COMMANDS))
+    words = max(len(command.summary) for command in COMMANDS.values())
+    lines = []
+    for title, group in GROUPS.items():
+        lines.append(f"{title}:")
+        lines += [f"  {c.name:{names}}  {c.summary:{words}}  {c.examples[0]}" for c in group]
+        lines.append("")
+    return "\n".join(lines[:-1])
+
+
+def _check_command(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    """Name the command that was probably meant, where there is no such command."""
+    word = next((word for word in words if not word.startswith("-")), None)
+    if word is None or word in COMMANDS:
+        return
+    close = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(COMMANDS)}"
+    parser.error(f"no command {word!r}; {hint}")

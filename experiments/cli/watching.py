@@ -1,0 +1,133 @@
+"""Commands that show recorded games."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from busenv.experiments.cli.command import Command, add_board
+
+from busenv.board import load_board
+
+RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
+PICTURES = (".svg", ".png")
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", metavar="RECORD", help=f"{RECORD}; FILE alone lists its games")
+    parser.add_argument(
+        "--draw", metavar="FILE", type=Path, help="draw a position there instead, .svg or .png"
+    )
+    parser.add_argument(
+        "--ply", type=int, metavar="N", help="draw the position after N decisions (the last)"
+    )
+    add_board(parser, "name or file of the board it was played on")
+
+
+def _show(chosen: argparse.Namespace) -> None:
+    from busenv.experiments.replays.pages import draw_record
+    from busenv.experiments.replays.words import load_played, tell
+
+    if chosen.draw is None and chosen.ply is not None:
+        raise ValueError("--ply goes with --draw: it says which position to draw")
+    if chosen.draw is not None and chosen.draw.suffix not in PICTURES:
+        raise ValueError(f"--draw is {str(chosen.draw)!r}; allowed: FILE.svg or FILE.png")
+    source = chosen.record
+    if Path(source).suffix == ".jsonl" and Path(source).is_file():
+        games = _games(Path(source))
+        if len(games) != 1:
+            print(list_games(games, source), end="")
+            return
+        source = f"{source}:{games[0]['number']}"
+    _check_board(source, chosen.board)
+    if chosen.draw is not None:
+        draw_record(source, chosen.ply, chosen.draw, chosen.board)
+    else:
+        print(tell(load_played(source, chosen.board)), end="")
+
+
+def _check_board(source: str, board: str) -> None:
+    """ValueError where a game was played on another board."""
+    from busenv.experiments.replays.words import load_played
+
+    of, fingerprint = load_played(source, board).record.board, load_board(board).fingerprint
+    if of["fingerprint"] != fingerprint:
+        raise ValueError(
+            f"{source} was played on board {of['name']!r} (fingerprint {of['fingerprint']}), not "
+            f"on {board!r} ({fingerprint}); give --board NAME or --board FILE"
+        )
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", metavar="RECORD", help=RECORD)
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE.html", required=True, help="the page"
+    )
+    parser.add_argument("--agent", metavar="SPEC", help="whose estimates to show at each ply")
+    add_board(parser, "name or file of the board it was played on")
+
+
+def _replay(chosen: argparse.Namespace) -> None:
+    from busenv.agents import AgentError
+    from busenv.experiments.replays.pages import write_replay
+
+    _check_board(chosen.record, chosen.board)
+    try:
+        write_replay(chosen.record, chosen.out, chosen.agent, chosen.board)
+    except AgentError as error:
+        raise ValueError(f"agent {chosen.agent!r}: {error}") from error
+
+
+def _games(path: Path) -> list[dict[str, Any]]:
+    """The games of a games file, in order of number."""
+    from busenv.experiments.ratings.store import parse_games
+
+    return sorted(parse_games(path.read_bytes())[0], key=lambda game: game["number"])
+
+
+def list_games(games: list[dict[str, Any]], source: str) -> str:
+    """A line a game: its number, who won it, how many rounds it had, the agents by seat."""
+    if not games:
+        return f"{source} has no games\n"
+    rows = [("game", "rounds", "winner", "agents by seat")]
+    for game in games:
+        result = game["record"]["result"]
+        rounds = str(result["rounds"]) if result else "cut off"
+        agents = game["agents"]
+        winner = game["ranking"].index(0)
+        rows.append((str(game["number"]), rounds, agents[winner], ", ".join(agents)))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{a:>{widths[0]}}  {b:>{widths[1]}}  {c:{widths[2]}}  {d}" for a, b, c, d in rows]
+    number = games[0]["number"]
+    return "\n".join(lines) + f"\n\nbusenv show {source}:{number} tells game {number} in words\n"
+
+
+COMMANDS = (
+    Command(
+        "show",
+        "tell a recorded game in words",
+        (
+            "busenv show game.json",
+            "busenv show runs/mine/games.jsonl       (lists its games)",
+            "busenv show runs/mine/games.jsonl:17",
+            "busenv show game.json --draw end.svg",
+            "busenv show game.json --ply 120 --draw middle.png",
+        ),
+        _add_show,
+        _show,
+        "Tell a recorded game in words, or draw a position of it.",
+    ),
+    Command(
+        "replay",
+        "make a page of a recorded game",
+        (
+            "busenv replay game.json -o game.html",
+            "busenv replay runs/mine/games.jsonl:17 -o 17.html --agent uct:300",
+        ),
+        _add_replay,
+        _replay,
+        "Make one HTML page of a recorded game: slider, moves in words, points over time, and "
+        "what an agent makes of each position, if one is given.",
+    ),
+)
