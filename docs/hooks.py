@@ -2,17 +2,18 @@
 
 Pages under docs/ link to files of the repository as they would on a code host
 (`../busenv/RULES.md`); here such a link leads to that file's page, or to a copy of the file. A line
-`<!-- table: NAME -->` or `<!-- help: COMMAND -->` is replaced by what the code says now.
+`<!-- table: NAME -->` is replaced by what the code says now.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import posixpath
 import re
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import busenv
-from busenv.experiments import cli
 from busenv.observation import ObservationLayout
 
 ROOT = Path(__file__).parents[1]
@@ -94,7 +94,6 @@ def _reference(name: str, folder: str, words: str) -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Fill in what the code says, and lead links out of docs/ to where their files are here."""
     markdown = re.sub(r"<!-- table: (\w+) -->", lambda found: TABLES[found[1]](), markdown)
-    markdown = re.sub(r"<!-- help:(.*?) -->", lambda found: _help(found[1].split()), markdown)
     sources = {name: source for source, name in PAGES.items()}
     here = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
@@ -153,21 +152,24 @@ def _editions() -> str:
     return "\n".join(lines)
 
 
-TABLES: dict[str, Any] = {"observation": _observation, "editions": _editions}
+def _commands() -> str:
+    """What `busenv --help` prints, and the help of each command that it lists."""
+    contents = _help()
+    names = re.findall(r"^ {2,4}([a-z]+)(?: {2,}|$)", contents, re.MULTILINE)
+    parts = [contents, *(f"## {name}\n\n{_help(name)}" for name in names)]
+    return "\n\n".join(parts)
 
 
-def _help(words: list[str]) -> str:
+def _help(*words: str) -> str:
     """What `busenv WORDS --help` prints at 80 columns."""
-    told = io.StringIO()
-    before, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "80"
-    try:
-        with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
-            cli.main([*words, "--help"])
-    finally:
-        if before is None:
-            del os.environ["COLUMNS"]
-        else:
-            os.environ["COLUMNS"] = before
-    if not told.getvalue():
-        raise ValueError(f"busenv {' '.join(words)} has no help")
-    return f"```text\n{told.getvalue()}```"
+    environment = {**os.environ, "COLUMNS": "80"}
+    command = [sys.executable, "-m", "busenv.experiments.cli", *words, "--help"]
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return f"```text\n{told.stdout}```"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "commands": _commands,
+    "editions": _editions,
+    "observation": _observation,
+}
