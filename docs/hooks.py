@@ -20,6 +20,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from notebook_pages import notebook_page
 
 import busenv
 from busenv.observation import ObservationLayout
@@ -50,6 +51,10 @@ REFERENCE = {
     "train": ("train", "Who learns: self-play PPO."),
     "experiments": ("experiments", "Who measures: ratings, benchmarks, studies, the command line."),
 }
+NOTEBOOKS = {
+    f"notebooks/{path.name}": f"notebooks/{path.stem}.md"
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+}
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
 
@@ -68,10 +73,15 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that stand elsewhere, and those of the reference."""
+    """Add the pages that stand elsewhere, the notebooks, and the reference."""
     for source, name in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=text))
+    for source, name in NOTEBOOKS.items():
+        text, pictures = notebook_page(ROOT / source)
+        files.append(File.generated(config, name, content=text))
+        for picture, data in pictures.items():
+            files.append(File.generated(config, f"notebooks/{picture}", content=data))
     for name, (folder, words) in REFERENCE.items():
         content = _reference(name, folder, words)
         files.append(File.generated(config, f"reference/{name}.md", content=content))
@@ -94,15 +104,16 @@ def _reference(name: str, folder: str, words: str) -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Fill in what the code says, and lead links out of docs/ to where their files are here."""
     markdown = re.sub(r"<!-- table: (\w+) -->", lambda found: TABLES[found[1]](), markdown)
-    sources = {name: source for source, name in PAGES.items()}
+    pages = PAGES | NOTEBOOKS
+    sources = {name: source for source, name in pages.items()}
     here = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
     def lead(found: re.Match[str]) -> str:
         if re.match(r"\w+:", found[2]):
             return found[0]  # another site
         target = posixpath.normpath(posixpath.join(posixpath.dirname(here), found[2]))
-        if target in PAGES:
-            goal = PAGES[target]
+        if target in pages:
+            goal = pages[target]
         elif target.startswith("docs/"):
             goal = target.removeprefix("docs/")
         elif (ROOT / target).is_file():

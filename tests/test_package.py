@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -92,6 +94,31 @@ def test_every_dependency_says_what_it_is_for() -> None:
         lines = [line for line in text.splitlines() if f'    "{requirement}"' in line]
         assert len(lines) == 1, requirement
         assert "# " in lines[0], requirement
+
+
+def test_every_python_that_is_promised_is_tested() -> None:
+    """The workflow, the classifiers and requires-python name the same versions."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [word.rpartition(" :: ")[2] for word in project["classifiers"]]
+    versions = [word for word in named if re.fullmatch(r"3\.\d+", word)]
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
+    job = workflow["jobs"]["tests"]
+    assert job["strategy"]["matrix"]["python"] == versions
+    after = f"3.{int(versions[-1].partition('.')[2]) + 1}"
+    assert project["requires-python"] == f">={versions[0]},<{after}"
+    commands = "\n".join(step.get("run", "") for step in job["steps"])
+    for command in ("python -m pytest", "ruff check .", "ruff format --check .", "mypy ", "mkdocs"):
+        assert command in commands
+
+
+def test_what_runs_before_a_commit_is_installed_already() -> None:
+    """The hooks are the environment's own ruff, so that nothing is fetched."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    (repository,) = hooks["repos"]
+    assert repository["repo"] == "local"
+    for hook in repository["hooks"]:
+        assert hook["language"] == "system"
+        assert hook["entry"].startswith("ruff ")
 
 
 def borrow(site: Path) -> None:
