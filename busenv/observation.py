@@ -4,10 +4,15 @@ The row is egocentric. The viewer is player 0 and the others follow clockwise, s
 which seat one sits on; rows have one length for 3, 4 and 5 players (absent players are zeros). It
 is complete: the whole state of the game can be rebuilt from it, up to the names of the seats.
 
-    >>> layout = ObservationLayout(load_board("city"))
-    >>> row = observe(game)                                   # uint8, shape (layout.size,)
-    >>> layout.view(row, "intersections")[9, 0]               # passengers at intersection 9
-    >>> layout.view(row, "players")[0, layout["players.buses"].columns]
+    >>> from busenv import Game
+    >>> game = Game(seed=1)
+    >>> layout, row = ObservationLayout(game.board), observe(game)
+    >>> row.dtype, row.shape == (layout.size,)
+    (dtype('uint8'), True)
+    >>> layout.part(row, "players.buses")[:, 0].tolist()      # of 4 players; the fifth is absent
+    [1, 1, 1, 1, 0]
+    >>> int(layout.part(row, "intersections.passengers")[14, 0])  # at intersection 14
+    1
     >>> network_input = row * layout.scale                    # float32, roughly 0 to 1
 """
 

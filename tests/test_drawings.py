@@ -12,7 +12,10 @@ import busenv
 from busenv import Game
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "CHANGELOG.md", "busenv/RULES.md", "agents/external/EXEC.md")
+PAGES = (
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "busenv/RULES.md", "agents/external/EXEC.md"),
+    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+)
 
 
 def anchors(page: Path) -> set[str]:

@@ -1,0 +1,166 @@
+"""A wheel installs one name, busenv, which plays whatever else is called agents or train."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {"busenv": "busenv", "agents": "busenv/agents"} | {
+    name: f"busenv/{name}" for name in ("train", "experiments")
+}
+BORROWED = (  # what a plain installation brings along, from the environment that runs the tests
+    "numpy numba llvmlite gymnasium pettingzoo cloudpickle farama_notifications typing_extensions"
+).split()
+
+GAME = """
+import gymnasium
+
+env = gymnasium.make("busenv:busenv/Bus-v0", opponents="greedy")
+_, info = env.reset(seed=1)
+over = False
+while not over:
+    _, reward, over, _, info = env.step(int(info["action_mask"].argmax()))
+
+import agents, experiments, train  # the user's own, beside the script
+import busenv
+from busenv.agents import make_agent
+
+assert {agents.OWNER, train.OWNER, experiments.OWNER} == {"user"}
+game = busenv.Game(seed=1)
+print(busenv.__file__, game.describe(make_agent("planner").act(game)), reward != 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy so that the repository is left as it is."""
+    source, built = (tmp_path_factory.mktemp(name) for name in ("source", "built"))
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source / name)
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", built, source]
+    if int(metadata.version("setuptools").partition(".")[0]) >= 77:
+        build.append("--no-build-isolation")  # so that nothing is fetched
+    subprocess.run(build, check=True)
+    (found,) = built.iterdir()
+    return found
+
+
+def test_the_wheel_holds_all_of_busenv_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == {
+        f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
+        for folder, target in FOLDERS.items()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert names >= {
+        "busenv/py.typed",
+        "busenv/RULES.md",
+        "busenv/boards/city.json",
+        "busenv/pictures/delivery.svg",
+        "busenv/render/replay.html",
+        "busenv/agents/external/EXEC.md",
+        "busenv/agents/planner/weights.json",
+        "busenv/agents/neural/models/city-2.safetensors",
+        "busenv/train/recipes/city-2-1.json",
+    }
+
+
+def test_every_dependency_says_what_it_is_for() -> None:
+    """Each requirement in pyproject.toml stands on a line of its own, with a reason."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    extras = project["optional-dependencies"].values()
+    for requirement in (*project["dependencies"], *(one for extra in extras for one in extra)):
+        lines = [line for line in text.splitlines() if f'    "{requirement}"' in line]
+        assert len(lines) == 1, requirement
+        assert "# " in lines[0], requirement
+
+
+def test_every_python_that_is_promised_is_tested() -> None:
+    """The workflow, the classifiers and requires-python name the same versions."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [word.rpartition(" :: ")[2] for word in project["classifiers"]]
+    versions = [word for word in named if re.fullmatch(r"3\.\d+", word)]
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
+    job = workflow["jobs"]["tests"]
+    assert job["strategy"]["matrix"]["python"] == versions
+    after = f"3.{int(versions[-1].partition('.')[2]) + 1}"
+    assert project["requires-python"] == f">={versions[0]},<{after}"
+    commands = "\n".join(step.get("run", "") for step in job["steps"])
+    for command in ("python -m pytest", "ruff check .", "ruff format --check .", "mypy ", "mkdocs"):
+        assert command in commands
+
+
+def test_what_runs_before_a_commit_is_installed_already() -> None:
+    """The hooks are the environment's own ruff, so that nothing is fetched."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    (repository,) = hooks["repos"]
+    assert repository["repo"] == "local"
+    for hook in repository["hooks"]:
+        assert hook["language"] == "system"
+        assert hook["entry"].startswith("ruff ")
+
+
+def borrow(site: Path) -> None:
+    """Let an environment import what busenv depends on, and nothing else of ours."""
+    for distribution in BORROWED:
+        for top in {str(path).split("/")[0] for path in metadata.files(distribution) or ()}:
+            if not top.startswith(".."):
+                source = Path(str(metadata.distribution(distribution).locate_file(top)))
+                (site / top).symlink_to(source)
+
+
+def test_an_installed_wheel_plays_beside_other_agents(wheel: Path, tmp_path: Path) -> None:
+    place, home = tmp_path / "environment", tmp_path / "home"
+    venv.create(place, with_pip=False)
+    scripts = place / ("Scripts" if os.name == "nt" else "bin")
+    python = scripts / "python"
+    site = next(place.rglob("site-packages"))
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-deps"]
+    subprocess.run([*pip, str(wheel)], check=True)
+    assert {path.name.partition("-")[0] for path in site.iterdir()} == {"busenv"}
+    assert (site / "busenv/py.typed").is_file()
+
+    borrow(site)
+    (site / "agents").mkdir()  # a package of that name which somebody else has published
+    (site / "agents/__init__.py").write_text("OWNER = 'other'\n")
+    user = tmp_path / "user"
+    (user / "agents").mkdir(parents=True)
+    for name in ("agents/__init__.py", "train.py", "experiments.py"):
+        (user / name).write_text("OWNER = 'user'\n")
+    (user / "game.py").write_text(GAME)
+
+    def run(*command: object) -> str:
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        environment |= {"HOME": str(home), "COLUMNS": "80"}
+        words = [str(word) for word in command]
+        done = subprocess.run(words, cwd=user, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    where, *words = run(python, "game.py").split()
+    assert Path(where).is_relative_to(place)
+    assert words[0] == "erect"
+    assert words[-1] == "True"
+    assert "demo" in run(scripts / "busenv", "--help")
+    assert "usage: busenv" in run(python, "-m", "busenv.experiments.cli", "--help")
