@@ -9,7 +9,6 @@ from busenv.agents.external.agent import SECONDS, ExternalAgent
 from busenv.agents.mcts.uct import UctAgent
 from busenv.agents.planner.agent import PlannerAgent
 from busenv.agents.scripted import GreedyAgent, RandomAgent
-
 from busenv.hints import did_you_mean, missing_extra
 
 SPECS = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from busenv.agents.base import Agent
 
 from busenv import Board
+from busenv.agents.base import Agent
 from busenv.checks import check_games, check_seed
 from busenv.core import bots
 

@@ -7,9 +7,8 @@ import platform
 import statistics
 from importlib import metadata
 
-from busenv.experiments.bench.timing import speeds
-
 import busenv
+from busenv.experiments.bench.timing import speeds
 from busenv.observation import ObservationLayout
 
 PACKAGES = (

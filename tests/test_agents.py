@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from busenv.agents import make_agent
-from busenv.agents.neural.files import load_model, save_model
-from busenv.agents.neural.networks import MESSAGES, BoardNetwork, build_network
-from busenv.agents.neural.policy import PolicyAgent
-from busenv.experiments.ratings.match import play_match
 from torch import nn
 
 from busenv import EDITIONS, Game, load_board
 from busenv.actions import describe_action
+from busenv.agents import make_agent
+from busenv.agents.neural.files import load_model, save_model
+from busenv.agents.neural.networks import MESSAGES, BoardNetwork, build_network
+from busenv.agents.neural.policy import PolicyAgent
 from busenv.board import make_board
+from busenv.experiments.ratings.match import play_match
 from busenv.observation import VERSION, ObservationLayout, observe
 from tests.test_board import largest
 

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from busenv.experiments.replays.drawings import FOLDER, MOMENTS, RECORD, draw_pictures
 
 import busenv
 from busenv import Game
+from busenv.experiments.replays.drawings import FOLDER, MOMENTS, RECORD, draw_pictures
 
 ROOT = Path(__file__).parents[1]
 PAGES = (

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import busenv
+from busenv import Board, Game, IllegalActionError
 from busenv.agents import Agent, make_agent
+from busenv.core.state import SETUP_BUILDINGS
 from busenv.experiments import cli
 from busenv.experiments.bench.timing import speeds
 from busenv.experiments.cli.extras import missing_extras
@@ -20,10 +24,6 @@ from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.schedule import Plan
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.training.demo import COLUMNS
-
-import busenv
-from busenv import Board, Game, IllegalActionError
-from busenv.core.state import SETUP_BUILDINGS
 
 
 class Watcher(Agent):

@@ -16,12 +16,12 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+
+from busenv import EDITIONS, Game, __version__
 from busenv.agents import make_agent
 from busenv.agents.base import Agent, AgentError
 from busenv.agents.external import example_client, program
 from busenv.experiments.ratings.match import play_match
-
-from busenv import EDITIONS, Game, __version__
 
 EXAMPLE = Path(example_client.__file__)
 PAGE = EXAMPLE.with_name("EXEC.md").read_text()

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
+
+from busenv import Game, Record
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
 from busenv.experiments.ratings import ladder, tournament
@@ -27,9 +30,6 @@ from busenv.experiments.ratings.tables import (
     seat_table,
 )
 from busenv.experiments.ratings.tournament import play_game, play_games
-from rich.console import Console
-
-from busenv import Game, Record
 
 SMALL = Plan(("greedy", "random", "random"), players=3, games=90)
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import Plan
-from busenv.experiments.ratings.tournament import play_game
-from busenv.experiments.replays.pages import draw_record, write_replay
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from busenv import Game
 from busenv.board import make_board
+from busenv.experiments import cli
+from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.tournament import play_game
+from busenv.experiments.replays.pages import draw_record, write_replay
 from busenv.render.chart import BOTTOM, TOP, WIDTH, draw_chart
 from busenv.render.pieces import SEAT_COLOURS
 from busenv.render.replay import Estimate, replay_page

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
+from busenv import load_board
 from busenv.agents.neural.files import save_model
 from busenv.agents.neural.networks import build_network
 from busenv.experiments import cli
@@ -23,8 +25,6 @@ from busenv.train.checkpoint import NAME
 from busenv.train.config import PRESETS, Config, parse_settings, read_config
 from busenv.train.league import Opponent, Pool, update_scores
 from busenv.train.trainer import Run
-
-from busenv import load_board
 
 SMALL = Config(
     width=8,

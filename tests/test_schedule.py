@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+
 from busenv.experiments.ratings.schedule import Plan, RunError, all_play_all, circular_orders
 
 

@@ -7,6 +7,8 @@ import random
 
 import numpy as np
 import pytest
+
+from busenv import EDITIONS, Game, Phase, load_board
 from busenv.agents import make_agent
 from busenv.agents.mcts.playout import playout_action
 from busenv.agents.mcts.search import Settings, child_of, make_tree
@@ -18,15 +20,13 @@ from busenv.agents.planner.evaluation import (
     compute_features,
     make_evaluation,
 )
-from busenv.experiments.ratings.match import play_match
-
-from busenv import EDITIONS, Game, Phase, load_board
 from busenv.board import make_board
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
+from busenv.experiments.ratings.match import play_match
 from tests.support.worlds import random_board, random_rules
 
 CITY = load_board("city")

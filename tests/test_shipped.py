@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+
+from busenv import load_board
 from busenv.agents import make_agent
 from busenv.agents.neural.files import SHIPPED, load_model, model_path, shipped_models
 from busenv.experiments.training.curve import read_curve
 from busenv.experiments.training.runs import against
 from busenv.train.config import Config, read_config
-
-from busenv import load_board
 
 RECIPES = Path(__file__).parents[1] / "train/recipes"
 

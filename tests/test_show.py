@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from busenv import Game
 from busenv.experiments import cli
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.words import load_played
-
-from busenv import Game
 from busenv.render.phrases import count
 from tests.support.golden import FOLDER, GAMES
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+
+from busenv import load_board
 from busenv.agents import make_agent
 from busenv.agents.neural.networks import build_network, mask_logits
+from busenv.core.state import OVER
 from busenv.train.games import SelfPlayGames
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import SeatPPO, imitate
 from busenv.train.rollout import ImitationBatch, Rollout, seat_advantages
 from busenv.train.selfplay import play_games
-
-from busenv import load_board
-from busenv.core.state import OVER
 
 
 def advantages(

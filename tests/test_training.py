@@ -15,9 +15,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.figure import Figure
+from rich.console import Console
+from torch.utils.tensorboard import SummaryWriter
+
+from busenv import Board, Rules, load_board
 from busenv.agents import Agent, make_agent
 from busenv.agents.neural.files import load_policy_agent
 from busenv.agents.neural.networks import Mlp, build_network
+from busenv.board import BOARDS
 from busenv.experiments import cli
 from busenv.experiments.bench import throughput
 from busenv.experiments.bench.throughput import (
@@ -40,16 +46,10 @@ from busenv.experiments.training.runs import (
     progress_bar,
     run_training,
 )
+from busenv.rules import as_rules
 from busenv.train.config import Config, read_config
 from busenv.train.ppo import SeatPPO, ppo_settings
 from busenv.train.trainer import Run
-from matplotlib.figure import Figure
-from rich.console import Console
-from torch.utils.tensorboard import SummaryWriter
-
-from busenv import Board, Rules, load_board
-from busenv.board import BOARDS
-from busenv.rules import as_rules
 from tests.test_runs import SMALL
 
 

@@ -8,11 +8,11 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
-from busenv.agents import make_agent
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
 import busenv
+from busenv.agents import make_agent
 from busenv.core import kernels
 from busenv.envs import pettingzoo as bus_v0
 from busenv.envs.gymnasium import BusEnv

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
-from busenv.agents import AgentError, make_agent
-from busenv.agents.neural.networks import NETWORKS
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -20,6 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from busenv.agents import AgentError, make_agent
+from busenv.agents.neural.networks import NETWORKS
 from busenv.board import load_board
 from busenv.rewards import REWARDS
 from busenv.rules import as_rules

@@ -12,9 +12,6 @@ from itertools import chain
 from typing import Any
 
 import torch
-from busenv.agents.neural.networks import mask_logits
-from busenv.train.config import Config
-from busenv.train.rollout import ImitationBatch, Rollout
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
@@ -22,7 +19,10 @@ from stable_baselines3.common.utils import update_learning_rate
 from torch import nn
 
 from busenv import Board
+from busenv.agents.neural.networks import mask_logits
 from busenv.observation import spaces_of
+from busenv.train.config import Config
+from busenv.train.rollout import ImitationBatch, Rollout
 
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 IMITATION_LEARNING_RATE = 1e-3

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch import nn
+
 from busenv.agents import Agent
 from busenv.agents.neural.networks import action_probabilities
 from busenv.train.games import SelfPlayGames
 from busenv.train.rollout import Rollout
-from torch import nn
 
 LOWEST_TEMPERATURE = 0.01  # below it hardly anything changes
 

@@ -10,10 +10,16 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from busenv import __version__
+from busenv.actions import Action
 from busenv.agents import make_agent
 from busenv.agents.neural.files import load_model, model_path, save_model
 from busenv.agents.neural.networks import build_network
 from busenv.agents.neural.policy import PolicyAgent
+from busenv.board import load_board
+from busenv.core.state import MAX_PLAYERS
+from busenv.rules import EDITIONS, as_rules
 from busenv.train.checkpoint import NAME, load_tensors, read_state, save_checkpoint
 from busenv.train.config import Config
 from busenv.train.games import SelfPlayGames
@@ -22,12 +28,6 @@ from busenv.train.league import Opponent, Pool, draw_seat_owners, update_scores
 from busenv.train.ppo import SeatPPO, ppo_settings
 from busenv.train.rollout import Rollout
 from busenv.train.selfplay import play_games
-
-from busenv import __version__
-from busenv.actions import Action
-from busenv.board import load_board
-from busenv.core.state import MAX_PLAYERS
-from busenv.rules import EDITIONS, as_rules
 
 FREE_BYTES = 500_000_000  # that a run wants to see free on the disk before it begins
 MODEL = "model.safetensors"

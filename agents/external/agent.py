@@ -8,10 +8,10 @@ import shlex
 import shutil
 
 import numpy as np
-from busenv.agents.base import Agent, AgentError
-from busenv.agents.external.program import Program
 
 from busenv import Board, Game, __version__
+from busenv.agents.base import Agent, AgentError
+from busenv.agents.external.program import Program
 from busenv.checks import check_seed
 
 PROTOCOL = 1

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+
 from busenv.agents.mcts.playout import playout
 from busenv.agents.planner.evaluation import Workspace, evaluate, make_workspace, relative_value
-
 from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids

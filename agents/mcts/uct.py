@@ -9,6 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
+
+from busenv import Board, Game
 from busenv.agents.base import Agent
 from busenv.agents.mcts.search import (
     Settings,
@@ -22,8 +24,6 @@ from busenv.agents.mcts.search import (
     simulate,
 )
 from busenv.agents.planner.evaluation import WEIGHTS
-
-from busenv import Board, Game
 from busenv.checks import check_games, check_seed
 from busenv.core.bits import seeded
 from busenv.core.state import MAX_PLAYERS

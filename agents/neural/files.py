@@ -15,13 +15,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from busenv.agents.neural.networks import build_network
-from busenv.agents.neural.policy import PolicyAgent
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import nn
 
 from busenv import Board
+from busenv.agents.neural.networks import build_network
+from busenv.agents.neural.policy import PolicyAgent
 from busenv.board import board_names, load_board, make_board
 from busenv.files import write_whole
 from busenv.hints import did_you_mean

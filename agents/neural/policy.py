@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from busenv.agents.base import Agent
-from busenv.agents.neural.networks import action_probabilities
 from torch import nn
 
 from busenv import Board, Game
+from busenv.agents.base import Agent
+from busenv.agents.neural.networks import action_probabilities
 from busenv.checks import check_seed
 from busenv.observation import observe_games
 

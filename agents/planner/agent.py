@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from busenv.agents.base import Agent
-from busenv.agents.planner.evaluation import WEIGHTS, evaluate, make_workspace, relative_value
 
 from busenv import Board
+from busenv.agents.base import Agent
+from busenv.agents.planner.evaluation import WEIGHTS, evaluate, make_workspace, relative_value
 from busenv.checks import check_games, check_seed
 from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel

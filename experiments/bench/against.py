@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
+
 from busenv.experiments.bench import worker
 from busenv.experiments.bench.compare import SLOWER, UNCLEAR, Comparison, compare
 from busenv.experiments.bench.trees import running_tree, tree_of, trees_folder
 from busenv.experiments.console import Sheet, progress_bar
-from rich.console import Console
 
 NAMES = tuple(worker.MEASUREMENTS)
 ROUNDS = 3  # in each both versions run in new processes: where code lies in memory makes a few %

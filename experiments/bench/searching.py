@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import statistics
 
+from rich.console import Console
+
 from busenv.experiments.bench.timing import speeds
 from busenv.experiments.bench.worker import search
 from busenv.experiments.console import Sheet
-from rich.console import Console
 
 THREADS = (1, 2)
 

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from busenv.experiments.bench.timing import speeds
-from busenv.experiments.bench.worker import MEASUREMENTS, NUM_ENVS, choose
-from busenv.experiments.console import Sheet
 from rich.console import Console
 
 from busenv import EDITIONS, random_playouts
 from busenv.batch import Batch
 from busenv.core import kernels
+from busenv.experiments.bench.timing import speeds
+from busenv.experiments.bench.worker import MEASUREMENTS, NUM_ENVS, choose
+from busenv.experiments.console import Sheet
 
 GAMES, STEPS, REPEATS = 20_000, 300, 15
 

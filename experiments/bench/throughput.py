@@ -18,13 +18,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from busenv.agents.neural.networks import NETWORKS, build_network
-from busenv.agents.neural.policy import PolicyAgent
-from busenv.experiments.ratings.match import Score
-from busenv.experiments.training.runs import against
-from busenv.train.config import PRESETS, Config
-from busenv.train.ppo import NetworkPolicy, ppo_settings
-from busenv.train.trainer import Run
 from gymnasium.wrappers import TransformReward
 from rich.console import Console
 from rich.table import Table
@@ -34,7 +27,14 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
 from busenv import load_board
+from busenv.agents.neural.networks import NETWORKS, build_network
+from busenv.agents.neural.policy import PolicyAgent
 from busenv.envs.gymnasium import BusEnv
+from busenv.experiments.ratings.match import Score
+from busenv.experiments.training.runs import against
+from busenv.train.config import PRESETS, Config
+from busenv.train.ppo import NetworkPolicy, ppo_settings
+from busenv.train.trainer import Run
 
 USUAL_ENVS = 8
 BOTS = ("random", "greedy")

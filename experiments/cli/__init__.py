@@ -8,11 +8,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+import busenv
 from busenv.experiments.cli import measuring, training, watching
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
-
-import busenv
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Watch": watching.COMMANDS,

@@ -33,10 +33,11 @@ def _add_rate(parser: argparse.ArgumentParser) -> None:
 
 
 def _rate(chosen: argparse.Namespace) -> None:
-    from busenv.experiments.ratings.rating import run_rating
-    from busenv.experiments.ratings.schedule import Plan
     from rich.console import Console
     from rich.markup import escape
+
+    from busenv.experiments.ratings.rating import run_rating
+    from busenv.experiments.ratings.schedule import Plan
 
     plan = Plan(
         tuple(chosen.agents),
@@ -71,8 +72,9 @@ def _add_ladder(parser: argparse.ArgumentParser) -> None:
 
 
 def _ladder(chosen: argparse.Namespace) -> None:
-    from busenv.experiments.ratings.ladder import run_ladder
     from rich.console import Console
+
+    from busenv.experiments.ratings.ladder import run_ladder
 
     run_ladder(
         chosen.out,

@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from busenv.experiments.cli.command import Command, add_board
-
 from busenv.board import load_board
+from busenv.experiments.cli.command import Command, add_board
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
 PICTURES = (".svg", ".png")

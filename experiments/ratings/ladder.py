@@ -10,6 +10,9 @@ from itertools import chain
 from pathlib import Path
 
 import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+
 from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.report import (
@@ -19,9 +22,6 @@ from busenv.experiments.ratings.report import (
     rating_interval,
 )
 from busenv.experiments.ratings.schedule import Plan, RunError
-from rich.console import Console
-from rich.markup import escape
-
 from busenv.files import write_whole
 
 PLAYERS = (3, 4, 5)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from busenv.agents import Agent
-from busenv.experiments.ratings.intervals import wilson
 
 from busenv import Board, IllegalActionError, Rules
+from busenv.agents import Agent
 from busenv.board import as_board
 from busenv.checks import check_whole, illegal_action
 from busenv.core import kernels
 from busenv.core.state import GAME, OVER
+from busenv.experiments.ratings.intervals import wilson
 from busenv.rules import as_rules, check_players
 
 

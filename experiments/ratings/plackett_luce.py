@@ -10,8 +10,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from busenv.experiments.ratings.workers import worker_pool
 from openskill.models import PlackettLuce, PlackettLuceRating
+
+from busenv.experiments.ratings.workers import worker_pool
 
 RESAMPLES = 100
 LIMITS = (2.5, 97.5)  # percentiles

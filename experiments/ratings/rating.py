@@ -9,6 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from rich.markup import escape
+
+from busenv import Game
 from busenv.agents import AgentError, make_agent
 from busenv.experiments.console import progress_bar
 from busenv.experiments.ratings.report import Report, write_report
@@ -21,10 +25,6 @@ from busenv.experiments.ratings.store import (
     recover_games,
 )
 from busenv.experiments.ratings.tournament import play_games
-from rich.console import Console
-from rich.markup import escape
-
-from busenv import Game
 
 
 def run_rating(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
 from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.pictures import draw_intervals
 from busenv.experiments.ratings.schedule import Plan
@@ -18,7 +19,6 @@ from busenv.experiments.ratings.tables import (
     seat_rows,
     seat_table,
 )
-
 from busenv.files import write_whole
 
 ORDERS = ("first", "second", "third", "fourth", "fifth")

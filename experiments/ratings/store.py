@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from busenv.experiments.ratings.schedule import RunError
-
 from busenv.files import write_whole
 
 SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"

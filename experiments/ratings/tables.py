@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from busenv.experiments.ratings.intervals import wilson
 from busenv.experiments.ratings.plackett_luce import bootstrap, likeliest_ratings, openskill_ratings
 from busenv.experiments.ratings.schedule import Plan

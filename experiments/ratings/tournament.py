@@ -16,11 +16,11 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+
+from busenv import Game, IllegalActionError
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments.ratings.schedule import Plan
 from busenv.experiments.ratings.workers import end_workers, worker_pool
-
-from busenv import Game, IllegalActionError
 
 AHEAD = 4  # games handed out to each worker at a time
 WARM_UP = 4  # decisions of a spec in a process that are not timed

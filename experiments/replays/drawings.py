@@ -10,11 +10,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from busenv.agents import make_agent
-from busenv.experiments.replays.pages import draw_record
-
 import busenv
 from busenv import Game
+from busenv.agents import make_agent
+from busenv.experiments.replays.pages import draw_record
 
 FOLDER = Path(busenv.__file__).parent / "pictures"
 RECORD = "game.json"

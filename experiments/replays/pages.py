@@ -6,10 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from busenv import Board
 from busenv.agents import make_agent
 from busenv.experiments.replays.words import Played, load_played
-
-from busenv import Board
 from busenv.files import write_whole
 from busenv.render.raster import svg_to_png
 from busenv.render.replay import Estimate, replay_page

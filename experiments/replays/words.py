@@ -8,11 +8,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from busenv.experiments.ratings.schedule import RunError
-from busenv.experiments.ratings.store import parse_games
-
 from busenv import Board, Building, Game, Position, Record
 from busenv.board import as_board
+from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.ratings.store import parse_games
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
 
 

@@ -9,12 +9,13 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
 from busenv.agents.neural.networks import NETWORKS
 from busenv.experiments.training.runs import rate
 from busenv.train.config import PRESETS, Config
 from busenv.train.trainer import Run
-from rich.console import Console
-from rich.table import Table
 
 WIDTHS = {"mlp": 256, "board": 32}
 BOTS = ("greedy", "planner")

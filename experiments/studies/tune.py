@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+
+from busenv import Game, Phase
 from busenv.agents import Agent, make_agent
 from busenv.agents.mcts.playout import PLAYOUT_WEIGHTS, deliverable, weight_column
 from busenv.agents.mcts.search import Settings
@@ -34,8 +36,6 @@ from busenv.agents.planner.evaluation import (
     stage,
 )
 from busenv.experiments.ratings.match import play_match
-
-from busenv import Game, Phase
 from busenv.files import write_whole
 
 LINE_UPS = (("uct", "greedy", "greedy", "greedy"), ("uct",) * 4, ("uct", "planner") * 2)

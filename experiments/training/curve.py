@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from busenv.experiments.ratings.intervals import wilson
-
 from busenv.files import write_whole
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import busenv
 from busenv.agents import make_agent
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.runs import (
@@ -17,14 +22,9 @@ from busenv.experiments.training.runs import (
     run_training,
 )
 from busenv.experiments.training.sample import PAGE, next_commands, play_sample
+from busenv.files import write_whole
 from busenv.train.config import PRESETS, Config
 from busenv.train.trainer import MODEL, Run
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-import busenv
-from busenv.files import write_whole
 
 COLUMNS = ("line-up", "agent", "wins", "95% interval", "place", "points")
 MatchUp = tuple[str, list[Score]]

@@ -9,14 +9,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from busenv.board import board_names, load_board
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import SETTINGS
-from busenv.train.checkpoint import NAME, read_state
-from busenv.train.config import Config, read_config
-
-from busenv.board import board_names, load_board
 from busenv.files import write_whole
 from busenv.rules import EDITIONS, as_rules
+from busenv.train.checkpoint import NAME, read_state
+from busenv.train.config import Config, read_config
 
 BOARD, RULES = "board.json", "rules.json"
 CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_games", "rated")

@@ -5,13 +5,6 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from busenv.agents import Agent, make_agent
-from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.store import locked
-from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
-from busenv.experiments.training.folder import changes, keep_config
-from busenv.train.config import Config
-from busenv.train.trainer import MODEL, Iteration, Run
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -19,6 +12,13 @@ from rich.table import Column
 from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules
+from busenv.agents import Agent, make_agent
+from busenv.experiments.ratings.match import Score, play_match
+from busenv.experiments.ratings.store import locked
+from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
+from busenv.experiments.training.folder import changes, keep_config
+from busenv.train.config import Config
+from busenv.train.trainer import MODEL, Iteration, Run
 
 CURVE, PICTURE = "curve.csv", "learning_curve.png"
 SAVE_EVERY = 30.0  # seconds between checkpoints

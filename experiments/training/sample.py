@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shlex
 
+from busenv import Game
 from busenv.agents import Agent, make_agent
+from busenv.board import board_names
 from busenv.experiments.replays.pages import write_replay
 from busenv.train.trainer import MODEL, Run
-
-from busenv import Game
-from busenv.board import board_names
 
 RECORD, PAGE, SEARCH_PAGE = "replay.json", "replay.html", "replay-uct.html"
 OPPONENTS = ("planner", "greedy", "greedy", "planner")  # as many as there are other seats
