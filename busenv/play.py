@@ -223,7 +223,9 @@ class Play:
         It depends on board and rules too, and is the same on every machine: fit for tables of
         positions that a search has seen (transposition tables).
         """
-        return int.from_bytes(hashlib.blake2b(self._array, digest_size=8).digest(), "little")
+        return int.from_bytes(
+            hashlib.blake2b(self._array.tobytes(), digest_size=8).digest(), "little"
+        )
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """The live state (shape (1,), GAME) and the board (shape (1,), BOARD), for kernels.
