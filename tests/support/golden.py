@@ -34,7 +34,8 @@ def state_lines(game: Game) -> list[str]:
     people = " ".join(f"{i}:{count}" for i, count in enumerate(position.passengers) if count)
     lines = [
         f"  clock {Building(position.clock).name.lower()}, "
-        f"stones left {position.time_stones_left}, supply {position.supply}, start seat {position.starting_player}",
+        f"stones left {position.time_stones_left}, supply {position.supply}, "
+        f"start seat {position.starting_player}",
         f"  sites {built}",
         f"  passengers {people}",
     ]
@@ -42,8 +43,9 @@ def state_lines(game: Game) -> list[str]:
         ends = "-".join(map(str, position.line_ends[seat]))
         lines.append(
             f"  seat {seat}: markers {position.action_markers[seat]}, "
-            f"buses {position.buses[seat]}, deliveries {position.deliveries[seat]}, stones {position.time_stones[seat]}, "
-            f"ends {ends}, streets {' '.join(map(str, position.streets[seat]))}"
+            f"buses {position.buses[seat]}, deliveries {position.deliveries[seat]}, "
+            f"stones {position.time_stones[seat]}, ends {ends}, "
+            f"streets {' '.join(map(str, position.streets[seat]))}"
         )
     return lines
 
