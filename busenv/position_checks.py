@@ -146,8 +146,6 @@ def _check_markers(position: Position, rules: Rules) -> None:
                 left,
                 f"but {used} of {'unlimited' if markers is None else markers} lie on streets",
             )
-        if expected is not None and expected < 0:
-            refuse(f"streets[{seat}]", position.streets[seat], f"allowed: {markers} line markers")
 
 
 def _check_common_pieces(position: Position, rules: Rules) -> None:
