@@ -170,7 +170,7 @@ def _check_choosing(position: Position, rules: Rules) -> None:
                 f"action_markers[{other}]",
                 hand,
                 f"and {placed} on spaces, {'still' if other in position.choosing else 'no longer'} "
-                f"choosing; it has had {turns} turns in this round",
+                f"choosing; its turns in this round: {turns}",
             )
 
 

@@ -143,6 +143,8 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
     (SELECTION, {"ending": "never"}, "ending is 'never'; allowed"),
     (SELECTION, {"waiting": [14]}, r"waiting is \[14\]; but by phase"),
     (SELECTION, {"delivery_order": [1, 0, 0, 0]}, "delivery_order is"),
+    (SELECTION, {"action_markers": [19, 20, 20, 20]}, r"action_markers\[0\] is 19; and 0 lie on"),
+    (SELECTION, {"current_player": 1}, r"action_markers\[\d\] is 20; and 0 on spaces, still choos"),
     (SELECTION, {"round": 2}, r"action_markers\[0\] is 20; and 0 on spaces.*round 2"),
     (SELECTION, {"round": 21}, "round is 21; allowed: a whole number 0 to 20"),
     (SELECTION, {"line_markers": [None, 23, 23, 23]}, r"line_markers\[0\] is None"),
