@@ -97,7 +97,7 @@ class Game(Play):
             self._seed,
             tuple(self._history),
             result,
-            read_position(self._start, self.board) if self._placed else None,
+            None if self._placed is None else read_position(self._placed, self.board),
         )
 
     @classmethod

@@ -1,6 +1,6 @@
 """Agents by spec string, found where they are installed.
 
-busenv itself plays no games for anybody; packages that bring agents (ours is `agents`) name a
+The rules and environments know no agents; packages that bring some (ours is `busenv.agents`) name a
 function `make_agent(spec, seed)` under the entry point group "busenv.agents".
 """
 

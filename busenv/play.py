@@ -26,17 +26,7 @@ class Play:
     """Whose turn it is, what is legal, what has happened: a `busenv.Game` but for its records and
     pictures."""
 
-    __slots__ = (
-        "_array",
-        "_bits",
-        "_history",
-        "_placed",
-        "_rules",
-        "_seed",
-        "_start",
-        "_state",
-        "board",
-    )
+    __slots__ = ("_array", "_bits", "_history", "_placed", "_rules", "_seed", "_state", "board")
 
     def __init__(
         self,
@@ -52,7 +42,7 @@ class Play:
         kernels.first_players(np.uint64(seed), players, first)
         if first_player is not None:
             first[0] = check_whole("first_player", first_player, 0, players - 1)
-        self._begin(new_state(board, rules, players, int(first[0])), rules, board, seed)
+        self._begin(new_state(board, rules, players, first), rules, board, seed)
 
     @classmethod
     def from_position(
@@ -77,14 +67,21 @@ class Play:
         """
         rules, board = as_rules(rules), as_board(board)
         game = object.__new__(cls)
-        game._begin(state_of(position, board, rules), rules, board, 0, placed=True)
+        state = state_of(position, board, rules)
+        game._begin(state, rules, board, seed=0, placed=_copy(state))
         return game
 
     def _begin(
-        self, state: np.ndarray, rules: Rules, board: Board, seed: int, placed: bool = False
+        self,
+        state: np.ndarray,
+        rules: Rules,
+        board: Board,
+        seed: int,
+        placed: np.ndarray | None = None,
     ) -> None:
-        self._array, self._state, self._start = state, state[0], _copy(state)
-        self._rules, self._seed, self.board, self._placed = rules, seed, board, placed
+        """placed: the state that it begins in, never written to; None for the usual set-up."""
+        self._array, self._state, self._placed = state, state[0], placed
+        self._rules, self._seed, self.board = rules, seed, board
         self._bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
         self._history: list[int] = []
 
@@ -202,7 +199,11 @@ class Play:
 
     def _before_last(self) -> np.ndarray:
         """The state in which the last decision was taken."""
-        state = _copy(self._start)
+        if self._placed is None:
+            first = np.array([self.first_player])
+            state = new_state(self.board, self._rules, self.num_players, first)
+        else:
+            state = _copy(self._placed)
         kernels.replay(state, self.board.array, np.array(self._history[:-1], np.int64))
         return state
 
@@ -223,7 +224,9 @@ class Play:
         It depends on board and rules too, and is the same on every machine: fit for tables of
         positions that a search has seen (transposition tables).
         """
-        return int.from_bytes(hashlib.blake2b(self._array, digest_size=8).digest(), "little")
+        return int.from_bytes(
+            hashlib.blake2b(self._array.tobytes(), digest_size=8).digest(), "little"
+        )
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """The live state (shape (1,), GAME) and the board (shape (1,), BOARD), for kernels.
@@ -236,7 +239,7 @@ class Play:
         """An independent copy."""
         copy = object.__new__(type(self))
         copy._rules, copy._seed, copy.board = self._rules, self._seed, self.board
-        copy._placed, copy._start = self._placed, self._start  # which nobody writes to
+        copy._placed = self._placed
         copy._array = _copy(self._array)
         copy._state = copy._array[0]
         copy._bits = self._bits.copy()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from busenv.board import Board, as_board
-from busenv.checks import check_seed
+from busenv.checks import check_seed, check_whole
 from busenv.core import kernels
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.position import ENDINGS
@@ -36,7 +35,7 @@ class Playouts:
 def random_playouts(
     games: int,
     num_players: int = 4,
-    rules: str | Rules = "capstone-2024",
+    rules: str | Path | Rules = "capstone-2024",
     board: str | Path | Board = "city",
     seed: int = 0,
 ) -> Playouts:
@@ -46,9 +45,7 @@ def random_playouts(
     from the seed too. Arguments and errors as for `busenv.Game`; games: 0 or more, else
     ValueError.
     """
-    count = operator.index(games)
-    if not 0 <= count < 2**40:
-        raise ValueError(f"games is {games!r}; allowed: 0 to 2**40 - 1")
+    count = check_whole("games", games, 0, 2**40 - 1)
     players = check_players(num_players)
     board = as_board(board)
     sums = np.zeros(3 + len(ENDINGS), np.int64)

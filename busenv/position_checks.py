@@ -146,8 +146,6 @@ def _check_markers(position: Position, rules: Rules) -> None:
                 left,
                 f"but {used} of {'unlimited' if markers is None else markers} lie on streets",
             )
-        if expected is not None and expected < 0:
-            refuse(f"streets[{seat}]", position.streets[seat], f"allowed: {markers} line markers")
 
 
 def _check_common_pieces(position: Position, rules: Rules) -> None:
@@ -190,8 +188,8 @@ def _check_deliveries(position: Position, rules: Rules) -> None:
                 f"more than {markers} markers and {position.buses[seat]} buses can make",
             )
     order = position.delivery_order
-    made = [place for place, n in zip(order, position.deliveries, strict=True) if n]
-    if sorted(made) != list(range(1, len(made) + 1)) or sum(order) != sum(made):
+    given = [place for place, made in zip(order, position.deliveries, strict=True) if made]
+    if sorted(given) != list(range(1, len(given) + 1)) or sum(order) != sum(given):
         refuse(
             "delivery_order",
             order,

@@ -21,10 +21,12 @@ from busenv.turn_checks import waiting_and_vacant
 ASCENDING = (Phase.PASSENGERS, Phase.PICK_UP, Phase.SET_DOWN)
 
 
-def new_state(board: Board, rules: Rules, num_players: int, first_player: int) -> np.ndarray:
-    """The state before the first decision (R1): shape (1,), dtype GAME."""
+def new_state(board: Board, rules: Rules, num_players: int, first: np.ndarray) -> np.ndarray:
+    """The state before the first decision (R1): shape (1,), dtype GAME.
+
+    first: int64, shape (1,), the starting player.
+    """
     state = np.zeros(1, GAME)
-    first = np.array([first_player], np.int64)
     kernels.new_games(state, board.array, rules.record(num_players), first)
     return state
 
@@ -35,7 +37,7 @@ def state_of(position: Position, board: Board, rules: Rules) -> np.ndarray:
     Raises PositionError, naming the field and what contradicts it, when there is none.
     """
     check_position(position, board, rules)
-    state = new_state(board, rules, position.num_players, position.first_player)
+    state = new_state(board, rules, position.num_players, np.array([position.first_player]))
     _write_players(state[0], position, board)
     _write_city(state[0], position, board)
     _write_turn(state[0], position, rules)

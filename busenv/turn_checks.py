@@ -26,7 +26,7 @@ def check_turn(position: Position, board: Board, rules: Rules) -> None:
     if position.phase in SETUP:
         _check_setup(position)
     else:
-        _check_after_setup(position)
+        _check_after_setup(position, board)
     if position.phase == Phase.SELECT_ACTIONS:
         _check_choosing(position, rules)
     else:
@@ -108,8 +108,8 @@ def _check_setup(position: Position) -> None:
         fits = built < due and turn == built // 2 and not any(lines)
     elif phase == Phase.SETUP_FIRST_LINE:
         fits = built == due and lines == [1] * turn + [0] * (seats - turn)
-    else:  # the later seats have grown theirs, if they could
-        fits = built == due and {*lines[: turn + 1]} == {1} and {*lines[turn + 1 :]} <= {1, 2}
+    else:
+        fits = built == due and lines == [1] * (turn + 1) + [2] * (seats - turn - 1)
     if not fits:
         refuse(
             "current_player",
@@ -130,14 +130,14 @@ def _built_and_due(position: Position) -> tuple[int, int]:
     return sites - position.buildings.count(-1), min(2 * position.num_players, sites)
 
 
-def _check_after_setup(position: Position) -> None:
+def _check_after_setup(position: Position, board: Board) -> None:
     """The set-up has been played, and at least two can go on."""
     built, due = _built_and_due(position)
     if built < due:
         refuse("buildings", position.buildings, f"but {due} were erected in the set-up (R2)")
     for seat, streets in enumerate(position.streets):
-        if not streets:
-            refuse(f"streets[{seat}]", streets, "but every line was begun in the set-up (R3)")
+        if len(streets) < min(2, len(board.streets)):
+            refuse(f"streets[{seat}]", streets, "but the set-up gave two to every line (R3)")
     able = [s for s, n in enumerate(position.action_markers) if n + position.placed[s]]
     if position.phase != Phase.OVER and len(able) < 2:
         refuse(
@@ -170,7 +170,7 @@ def _check_choosing(position: Position, rules: Rules) -> None:
                 f"action_markers[{other}]",
                 hand,
                 f"and {placed} on spaces, {'still' if other in position.choosing else 'no longer'} "
-                f"choosing; it has had {turns} turns in this round",
+                f"choosing; its turns in this round: {turns}",
             )
 
 

@@ -31,6 +31,15 @@ def test_city() -> None:
         board.array["streets"] = 3
 
 
+def test_a_board_that_is_not_there() -> None:
+    with pytest.raises(
+        FileNotFoundError, match=r"no board 'citty'.*\['city'\]; did you mean 'city'"
+    ):
+        load_board("citty")
+    with pytest.raises(FileNotFoundError, match=r"no board 'atlantis/x.json'.*\['city'\]$"):
+        load_board("atlantis/x.json")
+
+
 def test_fingerprint_is_of_what_matters_to_play() -> None:
     fingerprint = make_board(city()).fingerprint
     moved = city()

@@ -23,6 +23,7 @@ from busenv import (
     Rules,
 )
 from busenv.board import make_board
+from busenv.turn_checks import waiting_and_vacant
 from tests.support.play import STYLES, choose
 from tests.support.worlds import random_board, random_rules
 
@@ -36,14 +37,15 @@ def step(game: Game, rng: random.Random, style: int) -> None:
     game.step(choose(rng, game.board, game.legal_actions(), STYLES[style % len(STYLES)], visited))
 
 
-def at_phase(phase: Phase, players: int = 4, rules: str = "capstone-2024", skip: int = 0) -> Game:
-    """A game that is deciding in a phase, for the first time or after some more."""
+def at_phase(
+    phase: Phase, players: int = 4, rules: str = "capstone-2024", least_round: int = 0
+) -> Game:
+    """A game that is deciding in a phase, in some round or later."""
     for seed in range(99):
         rng, game = random.Random(seed), Game(players, rules, seed=seed)
         while not game.is_over:
             step(game, rng, seed)
-            skip -= game.phase == phase
-            if skip < 0:
+            if game.phase == phase and game.round >= least_round:
                 return game
     raise AssertionError(f"no game comes to {phase.name}")
 
@@ -123,6 +125,11 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
     (SETUP, {"deliveries": [1, 0, 0, 0]}, r"deliveries\[0\] is 1; more than 0 markers and 1 buses"),
     (SETUP, {"spaces": [[0], [], [], [], [], [], []]}, r"action_markers\[0\] is 20; and 1 on"),
     (SETUP, {"streets": [[3], [], [], []]}, r"line_markers\[0\] is 25; but 1 of 25 lie on streets"),
+    (
+        SETUP,
+        {"spaces": [[0], [], [], [], [], [], []], "action_markers": [19, 20, 20, 20]},
+        "spaces is .*but phase is SETUP_BUILDINGS",
+    ),
     (SETUP, {"starting_player": 9}, "starting_player is 9"),
     (SETUP, {"resolving": 0}, "resolving is 0"),
     (SELECTION, {"supply": 3}, "supply is 3; with 4 passengers in the city"),
@@ -136,11 +143,14 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
     (SELECTION, {"ending": "never"}, "ending is 'never'; allowed"),
     (SELECTION, {"waiting": [14]}, r"waiting is \[14\]; but by phase"),
     (SELECTION, {"delivery_order": [1, 0, 0, 0]}, "delivery_order is"),
+    (SELECTION, {"action_markers": [19, 20, 20, 20]}, r"action_markers\[0\] is 19; and 0 lie on"),
+    (SELECTION, {"current_player": 1}, r"action_markers\[\d\] is 20; and 0 on spaces, still choos"),
     (SELECTION, {"round": 2}, r"action_markers\[0\] is 20; and 0 on spaces.*round 2"),
     (SELECTION, {"round": 21}, "round is 21; allowed: a whole number 0 to 20"),
     (SELECTION, {"line_markers": [None, 23, 23, 23]}, r"line_markers\[0\] is None"),
     (SELECTION, {"line_markers": [23.0, 23, 23, 23]}, r"line_markers\[0\] is 23.0"),
     (Phase.PASSENGERS, {"supply": 0, "passengers": [15] + [0] * 35}, "supply is 0; nobody is left"),
+    (SELECTION, {"starting_player": 0, "first_player": 1}, "starting_player is 0; but first_play"),
     (Phase.PASSENGERS, {"power": 0}, "power is 0; in phase PASSENGERS"),
     (Phase.PASSENGERS, {"resolving": 5}, r"resolving is 5; but spaces\[2\] is"),
     (Phase.PASSENGERS, {"choosing": [0]}, r"choosing is \[0\]; but phase is PASSENGERS"),
@@ -204,7 +214,32 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
         ),
         (Phase.CLOCK, lambda p: {"buildings": [-1] * 47}, "buildings is .*8 were erected"),
         # Stones and sites end the game.
-        (Phase.OVER, lambda p: {"action_markers": [1, 1, 0, 0], "round": 1}, "phase|action_mark"),
+        (Phase.OVER, lambda p: {"action_markers": [1, 1, 0, 0]}, r"phase is 'OVER'.*\[0, 1\] hold"),
+        (
+            Phase.CLOCK,
+            lambda p: {"time_stones_left": 0, "time_stones": [0, 2, 0, 3]},
+            "time_stones_left is 0; which ends the game",
+        ),
+        (
+            Phase.SELECT_ACTIONS,
+            lambda p: {"buildings": [0] * 47},
+            "buildings is .*ended the game before round",
+        ),
+        (Phase.BUILDINGS, lambda p: {"buildings": [0] * 47}, "buildings is .*no site is free"),
+        # Markers: two are needed for a round, and whoever has one has placed two.
+        (
+            Phase.SELECT_ACTIONS,
+            lambda p: {"action_markers": [2, 0, 0, 0], "spaces": [[]] * 7},
+            "action_markers is .*takes two",
+        ),
+        (
+            Phase.CLOCK,
+            lambda p: {
+                "action_markers": [n + k for n, k in zip(p.action_markers, p.placed, strict=True)],
+                "spaces": [[]] * 4 + [[p.current_player]] + [[]] * 2,
+            },
+            r"action_markers\[\d\] is .*one places two before passing",
+        ),
         (Phase.PICK_UP, lambda p: {"power": p.buses[p.current_player] + 1}, "power"),
         (Phase.PICK_UP, lambda p: {"clock": (p.clock + 1) % 3}, "waiting|vacant"),
     ],
@@ -212,10 +247,52 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
 def test_what_does_not_fit_together_is_named(
     phase: Phase, change: Callable[[Position], dict[str, Any]], message: str
 ) -> None:
-    game = at_phase(phase, skip=3)
+    game = at_phase(phase, least_round=0 if phase.name.startswith("SETUP") else 5)
     position = game.position()
     with pytest.raises(PositionError, match=f"position: ({message})"):
         Game.from_position(dataclasses.replace(position, **change(position)), game.rules)
+
+
+def test_nobody_chooses_when_all_spaces_are_taken() -> None:
+    rules = Rules(spaces=1)
+    game = Game(4, rules, first_player=0)
+    while game.phase != Phase.SELECT_ACTIONS:
+        game.step(game.legal_actions()[0])
+    full = {"spaces": [[0], [1], [2], [3], [0], [1], [2]], "current_player": 3}
+    hands = {"action_markers": [18, 18, 18, 19]}
+    with pytest.raises(PositionError, match=r"spaces is .*all are taken"):
+        Game.from_position(dataclasses.replace(game.position(), **full, **hands), rules)
+
+
+def test_every_line_has_two_streets_from_the_set_up() -> None:
+    position = at_phase(Phase.CLOCK).position()
+    unbegun = {
+        name: [nothing, *getattr(position, name)[1:]]
+        for name, nothing in (
+            ("streets", []), ("line_ends", []), ("arrivals", []), ("line_markers", 25),
+        )
+    }  # fmt: skip
+    with pytest.raises(PositionError, match=r"streets\[0\] is \[\]; but the set-up gave two"):
+        Game.from_position(dataclasses.replace(position, **unbegun))
+
+
+@pytest.mark.parametrize("phase", [Phase.PICK_UP, Phase.SET_DOWN])
+def test_whoever_drives_has_somebody_to_carry(phase: Phase) -> None:
+    game = at_phase(phase)
+    position = game.position()
+    line = {i for s in position.streets[game.current_player] for i in game.board.streets[s]}
+    off = next(i for i in range(36) if i not in line)
+    everybody = [0] * 36
+    everybody[off] = sum(position.passengers)
+    lonely = dataclasses.replace(position, passengers=everybody)
+    waiting, vacant = waiting_and_vacant(lonely, game.board)
+    if phase == Phase.SET_DOWN:  # all buildings of the hour are taken instead, or off the line
+        buildings = [(k + 1) % 3 if k == lonely.clock else k for k in lonely.buildings]
+        lonely = dataclasses.replace(lonely, buildings=buildings)
+        waiting, vacant = waiting_and_vacant(lonely, game.board)
+    field = "waiting" if phase == Phase.PICK_UP else "vacant"
+    with pytest.raises(PositionError, match=f"{field} is .*none is on the line of seat"):
+        Game.from_position(dataclasses.replace(lonely, waiting=waiting, vacant=vacant))
 
 
 def test_a_line_that_must_grow_can_grow() -> None:

@@ -28,22 +28,24 @@ GAMES = (
 
 
 def state_lines(game: Game) -> list[str]:
-    """The table between two rounds."""
-    table = game.position()
-    built = "".join(".HOP"[kind + 1] for kind in table.buildings)
-    people = " ".join(f"{i}:{count}" for i, count in enumerate(table.passengers) if count)
+    """The position between two rounds."""
+    position = game.position()
+    built = "".join(".HOP"[kind + 1] for kind in position.buildings)
+    people = " ".join(f"{i}:{count}" for i, count in enumerate(position.passengers) if count)
     lines = [
-        f"  clock {Building(table.clock).name.lower()}, stones left {table.time_stones_left}, "
-        f"supply {table.supply}, start seat {table.starting_player}",
+        f"  clock {Building(position.clock).name.lower()}, "
+        f"stones left {position.time_stones_left}, supply {position.supply}, "
+        f"start seat {position.starting_player}",
         f"  sites {built}",
         f"  passengers {people}",
     ]
     for seat in range(game.num_players):
-        ends = "-".join(map(str, table.line_ends[seat]))
+        ends = "-".join(map(str, position.line_ends[seat]))
         lines.append(
-            f"  seat {seat}: markers {table.action_markers[seat]}, buses {table.buses[seat]}, "
-            f"deliveries {table.deliveries[seat]}, stones {table.time_stones[seat]}, "
-            f"ends {ends}, streets {' '.join(map(str, table.streets[seat]))}"
+            f"  seat {seat}: markers {position.action_markers[seat]}, "
+            f"buses {position.buses[seat]}, deliveries {position.deliveries[seat]}, "
+            f"stones {position.time_stones[seat]}, ends {ends}, "
+            f"streets {' '.join(map(str, position.streets[seat]))}"
         )
     return lines
 
