@@ -12,9 +12,12 @@ import torch
 from torch import nn
 
 from busenv import Board
+from busenv.core.state import FIRST_BUILD, MAX_SPLIT
 from busenv.observation import ObservationLayout
 
-NEVER = -1e8  # logit of what is illegal; finite, so that 0 times it is 0
+ILLEGAL = -1e8  # logit of an illegal action; finite, so that 0 times it is 0
+MESSAGES = 2  # times that intersections tell their neighbours
+CLOCK_ACTIONS = 2  # to let it advance, to stop it
 
 
 class Mlp(nn.Module):
@@ -43,7 +46,8 @@ class BoardNetwork(nn.Module):
 
     Intersections tell their neighbours along the streets what they are, a few times over, in view
     of the table and the players. The logit of an action is read off what it names: a site, a street
-    with the end that it is entered from, an intersection; those of the rest off the whole.
+    with the end that it is entered from, an intersection; those of the rest are read off a summary
+    of the whole.
 
     Every step is a linear layer on each entity by itself, then a sum over what lies at it.
     """
@@ -79,7 +83,8 @@ class BoardNetwork(nn.Module):
         self.streets = nn.Linear(features["streets"], width)
         self.rounds = nn.ModuleList(_Messages(width) for _ in range(MESSAGES))
         self.whole = nn.Linear(2 * width + wide, wide)
-        self.at_table = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, 22))
+        others = FIRST_BUILD + MAX_SPLIT + CLOCK_ACTIONS  # actions that name no part of the board
+        self.at_table = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, others))
         self.site = _Head((features["sites"], width, wide), width, 3)
         self.growth = _Head((width, width, width, wide), width, 1)
         self.vrrooomm = _Head((width, wide), width, 2)
@@ -111,7 +116,7 @@ class BoardNetwork(nn.Module):
         drives = self.vrrooomm((nodes, whole), (None, None))
         rest = self.at_table(whole)
         logits = (
-            rest[:, :8], _flat(sites), _flat(growth), rest[:, 8:],
+            rest[:, :FIRST_BUILD], _flat(sites), _flat(growth), rest[:, FIRST_BUILD:],
             _flat(drives[:, :, :1]), _flat(drives[:, :, 1:]),
         )  # fmt: skip
         return torch.cat(logits, dim=1), self.value(whole)[:, 0]
@@ -131,9 +136,6 @@ class BoardNetwork(nn.Module):
 def _flat(logits: torch.Tensor) -> torch.Tensor:
     """Logits (entries, N, k) as (N, entries * k)."""
     return logits.transpose(0, 1).flatten(1)
-
-
-MESSAGES = 2  # times that intersections tell their neighbours
 
 
 class _Messages(nn.Module):
@@ -171,7 +173,11 @@ class _Head(nn.Module):
         inputs: tuple[torch.Tensor, ...],
         picked: tuple[torch.Tensor | None, ...],
     ) -> torch.Tensor:
-        """picked: which entry of an input belongs to each entity; None: they are the entities."""
+        """Logits, float32 (entities, N, outputs).
+
+        inputs: (entries, N, size) each, or (N, size) for all entities alike. picked: which entry of
+        an input belongs to each entity; None: its entries are the entities.
+        """
         parts = [layer(value) for layer, value in zip(self.inputs, inputs, strict=True)]
         total = sum(
             part if index is None else part.index_select(0, index)
@@ -192,17 +198,17 @@ def initialise(network: nn.Module) -> None:
 
 
 def mask_logits(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Logits with those of illegal actions so low that a softmax makes their chances 0.
+    """Logits with those of illegal actions so low that a softmax makes their probabilities 0.
 
     logits: float32, masks: bool, both (N, num_actions).
     """
-    return logits.masked_fill(~masks, NEVER)
+    return logits.masked_fill(~masks, ILLEGAL)
 
 
 def action_probabilities(
     logits: torch.Tensor, masks: torch.Tensor, temperature: float
 ) -> torch.Tensor:
-    """The chance of each action, float32 (N, num_actions), at a temperature above 0.
+    """The probability of each action, float32 (N, num_actions), at a temperature above 0.
 
     logits, masks: as `mask_logits` takes them.
     """
