@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 from busenv.agents import make_agent
+from busenv.agents.neural.board_network import MESSAGES, BoardNetwork
 from busenv.agents.neural.files import load_model, save_model
-from busenv.agents.neural.networks import MESSAGES, BoardNetwork, build_network
+from busenv.agents.neural.networks import build_network
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.experiments.ratings.match import play_match
 from torch import nn
