@@ -25,7 +25,7 @@ SPECS = (
     "exec:COMMAND",
     "exec@SECONDS:COMMAND",
 )
-KINDS = ("random", "greedy", "planner", "uct", "net", "ppo", "exec")
+KINDS = [*dict.fromkeys(re.split("[@:]", spec)[0] for spec in SPECS)]
 
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 UCT = rf"uct(?:@([1-9][0-9]?))?:(?:([1-9][0-9]{{0,8}})|({NUMBER})s)"
@@ -59,6 +59,6 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         return load_policy_agent(found[2], seed, temperature, spec)
     if found := re.fullmatch(EXEC, spec):
         return ExternalAgent(found[2], seed, float(found[1] or SECONDS), name=spec)
-    kind = re.split("[@:]", spec, maxsplit=1)[0]
+    kind = re.split("[@:]", spec)[0]
     hint = "" if kind in KINDS else did_you_mean(kind, KINDS)
     raise ValueError(f"unknown agent {spec!r}{hint}; allowed: {', '.join(SPECS)}")

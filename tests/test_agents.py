@@ -15,8 +15,9 @@ from torch import nn
 from busenv import EDITIONS, Game, load_board
 from busenv.actions import describe_action
 from busenv.agents import make_agent
+from busenv.agents.neural.board_network import MESSAGES, BoardNetwork
 from busenv.agents.neural.files import load_model, save_model
-from busenv.agents.neural.networks import MESSAGES, BoardNetwork, build_network
+from busenv.agents.neural.networks import build_network
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.board import make_board
 from busenv.experiments.ratings.match import play_match
@@ -112,7 +113,10 @@ def test_models_save_and_load(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"observation_version": 0}, f"version 0; this busenv has {VERSION}"),
-        ({"board": {"name": "x", "fingerprint": "y"}}, "a board 'x' that neither comes with"),
+        (
+            {"board": {"name": "x", "fingerprint": "y"}},
+            r"a board \(fingerprint y\) that neither comes with busenv",
+        ),
         ({"board": "city"}, "no card of a model"),
         ({"width": 17}, "holds no mlp of width 17"),
         ({"width": "16"}, "no card of a model: width is '16'"),
@@ -147,9 +151,9 @@ def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None
     with pytest.raises(ValueError, match="was trained on another board than"):
         load_model(path, load_board("city"))
     card = json.loads(path.with_suffix(".json").read_text())
-    card["board"]["content"]["sites"].pop()
+    card["board_file"]["sites"].pop()
     path.with_suffix(".json").write_text(json.dumps(card))
-    with pytest.raises(ValueError, match="a board 'ring' that neither comes with busenv"):
+    with pytest.raises(ValueError, match="that neither comes with busenv nor is in its card"):
         make_agent(f"net:{path}")
 
 

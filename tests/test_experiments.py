@@ -264,7 +264,7 @@ def test_a_plain_installation_shows_and_tells_what_is_missing(tmp_path: Path) ->
     for command, module, extras in (
         (["rate", "random", "greedy"], "rich", "report"),
         (["bench"], "rich", "report"),
-        (["ladder"], "pandas", "train,report"),
+        (["ladder"], "rich", "train,report"),
         (["train", "quick"], "", "train,report"),
         (["demo"], "", "train,report"),
     ):

@@ -181,7 +181,10 @@ def test_damaged_checkpoints_and_full_disks_are_told(
         ({"bots": ["greedy", 3]}, "bots has 3; allowed: a text"),
         ({"rated": []}, "rated is .*; allowed: one or more"),
         ({"warm_start": "nobody"}, "warm_start is 'nobody'; unknown agent 'nobody'; allowed"),
-        ({"warm_start": "ppo:x.safetensors"}, "warm_start is 'ppo:x.safetensors'; .*x.json"),
+        (
+            {"warm_start": "ppo:x.safetensors"},
+            "warm_start is 'ppo:x.safetensors'; .*no file x.safetensors",
+        ),
         ({"rules": "monopoly"}, "rules is 'monopoly'; unknown rules"),
         ({"board": "town.json"}, "board is 'town.json'; no board 'town.json'"),
         ({"reward": "fun"}, "reward is 'fun'; allowed: win"),

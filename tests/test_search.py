@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,15 +15,17 @@ from busenv.agents import make_agent
 from busenv.agents.mcts.playout import playout_action
 from busenv.agents.mcts.search import Settings, child_of, make_tree
 from busenv.agents.mcts.uct import UctAgent
+from busenv.agents.planner import evaluation
 from busenv.agents.planner.evaluation import (
     COUNT,
     FEATURES,
+    STAGES,
     WEIGHTS,
     compute_features,
     make_evaluation,
 )
 from busenv.board import make_board
-from busenv.core.bits import GOLDEN, mix
+from busenv.core.bits import GOLDEN, mix, subtract_bytes
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
@@ -34,13 +38,13 @@ CLOCK = 4  # the id of placing a marker there
 
 
 def test_features_are_those_of_the_position() -> None:
-    rng, evaluation = random.Random(3), make_evaluation()
+    rng, found = random.Random(3), make_evaluation()
     for number in range(12):
         game = Game(3 + number % 3, [*EDITIONS][number % 4], CITY, seed=number)
         while not game.is_over:
             if rng.random() < 0.2:
-                compute_features(game.arrays()[0][0], CITY.array[0], evaluation)
-                check_features(game, evaluation.features)
+                compute_features(game.arrays()[0][0], CITY.array[0], found)
+                check_features(game, found.features)
             game.step(rng.choice(game.legal_actions()))
 
 
@@ -101,7 +105,19 @@ def check_features(game: Game, features: np.ndarray) -> None:
                 assert seen["vroom_pending"] >= seen["drive_now"]
 
 
+def test_bytes_are_subtracted_side_by_side() -> None:
+    pairs = np.random.default_rng(5).integers(0, 128, (200, 2, 8)).astype(np.uint8)
+    pairs[0] = [[0, 127, 0, 127, 1, 0, 5, 126], [0, 127, 127, 0, 0, 1, 5, 127]]
+    for some, other in pairs:
+        found = np.uint64(subtract_bytes(some.view(np.uint64)[0], other.view(np.uint64)[0]))
+        expected = np.maximum(some.astype(int) - other, 0)
+        assert np.array([found]).view(np.uint8).tolist() == expected.tolist()
+
+
 def test_weights_are_whole() -> None:
+    named = json.loads(Path(evaluation.__file__).with_name("weights.json").read_text())
+    assert [*named] == [*STAGES]
+    assert all([*weights] == [*FEATURES] for weights in named.values())
     assert WEIGHTS.shape == (4, COUNT)
     assert np.isfinite(WEIGHTS).all()
     assert (WEIGHTS[:, FEATURES.index("points")] > 0).all()

@@ -3,8 +3,8 @@
 The card says what the network is (`network`, `width`), what it was made for (`observation_version`,
 `board`, `num_actions`, `rules`, `players`), how it was trained (`training`), how well it plays
 (`ratings`), at which `temperature` it is meant to play (1 where the card does not say), and which
-weights it belongs to (`sha256`). Of a board that does not come with busenv it holds the content
-too, so that a model can be loaded wherever it is. Nothing in either file is executed.
+weights it belongs to (`sha256`). A board that does not come with busenv is in the card as a whole
+(`board_file`), so that a model can be loaded wherever it is. Nothing in either file is executed.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[st
     if path.suffix != WEIGHTS:
         raise ValueError(f"model path is {str(path)!r}; allowed: one that ends in {WEIGHTS}")
     data = save({name: value.cpu().contiguous() for name, value in network.state_dict().items()})
-    about = {
+    about: dict[str, Any] = {
         "sha256": hashlib.sha256(data).hexdigest(),
         "observation_version": VERSION,
         "board": {"name": board.name, "fingerprint": board.fingerprint},
         "num_actions": board.num_actions,
     }
     if _shipped_board(board.fingerprint) is None:
-        about["board"]["content"] = _board_content(board)
+        about["board_file"] = _board_content(board)
     write_whole(path, data)
     write_whole(path.with_suffix(CARD), json.dumps({**card, **about}, indent=1) + "\n")
 
@@ -144,14 +144,14 @@ def _read_card(path: Path) -> dict[str, Any]:
 
 def _board_of(path: Path, card: dict[str, Any]) -> Board:
     """The board that a model was trained on: one that comes with busenv, or the card's own."""
-    about = card["board"]
-    board = _shipped_board(about["fingerprint"])
-    if board is None and "content" in about:
-        board = make_board(about["content"])
-    if board is None or board.fingerprint != about["fingerprint"]:
+    fingerprint = card["board"]["fingerprint"]
+    board = _shipped_board(fingerprint)
+    if board is None and "board_file" in card:
+        board = make_board(card["board_file"])
+    if board is None or board.fingerprint != fingerprint:
         raise ValueError(
-            f"{path} was trained on a board {about.get('name')!r} that neither comes with busenv "
-            "nor stands in its card"
+            f"{path} was trained on a board (fingerprint {fingerprint}) that neither comes with "
+            "busenv nor is in its card"
         )
     return board
 
