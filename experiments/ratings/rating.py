@@ -78,7 +78,7 @@ def file_hashes(specs: tuple[str, ...]) -> dict[str, str]:
         paths = []
         if kind.startswith("exec"):
             paths = [path for word in shlex.split(rest) if (path := _program_file(word))]
-        elif kind.partition("@")[0] in ("net", "ppo"):
+        elif kind.startswith(("net", "ppo")):
             from busenv.agents.neural.files import (
                 model_path,  # needs torch, which the others do not
             )
