@@ -274,11 +274,14 @@ def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
     path = tmp_path / "policy.safetensors"
     specs = ("random", "uct:5", f"ppo:{path}", f"exec:python3 {path}")
     path.write_bytes(b"one")
+    path.with_suffix(".json").write_text("{}")
     one = file_hashes(specs)
     path.write_bytes(b"two")
     two = file_hashes(specs)
     assert [*one] == [*two] == [*specs[2:]]
     assert all(one[spec] != two[spec] for spec in specs[2:])
+    path.with_suffix(".json").write_text('{"temperature": 0}')
+    assert file_hashes(specs)[specs[2]] != two[specs[2]]
     assert [*file_hashes(("ppo:city-2", "ppo@0.5:city-2"))] == ["ppo:city-2", "ppo@0.5:city-2"]
     assert not file_hashes((f"exec:python3 -c '{300 * '#'}'",))
 
