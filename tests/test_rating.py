@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import signal
 import subprocess
 import sys
@@ -14,12 +16,14 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from busenv import Game, Record
+import busenv
+from busenv import Game, Record, Rules
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
+from busenv.experiments.console import Sheet, progress_bar
 from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.ratings import plackett_luce as ratings
-from busenv.experiments.ratings.rating import file_hashes, run_rating
+from busenv.experiments.ratings.rating import check_agent, file_hashes, run_rating
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import GAMES, SETTINGS, locked, parse_games
 from busenv.experiments.ratings.tables import (
@@ -216,6 +220,35 @@ def test_a_folder_in_use_or_of_another_run_is_refused(
     assert "run.json is damaged" in refusal()
 
 
+def test_going_on_with_other_rules_or_another_board_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    rules, board, out = tmp_path / "rules.json", tmp_path / "map.json", tmp_path / "run"
+    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
+    board.write_text(json.dumps(city))
+    rules.write_text(json.dumps(Rules(bus_limit=3).to_dict()))
+    arguments = ["rate", *SMALL.agents, "--players", "3", "--games", "9", "--workers", "1"]
+    arguments += ["--rules", str(rules), "--board", str(board), "--out", str(out)]
+    cli.main(arguments)
+    assert max(max(game.position().buses) for game in replayed(out, board)) == 3
+    rules.write_text(json.dumps(Rules(bus_limit=4).to_dict()))
+    (one, other) = city["streets"][0]
+    city["streets"][0] = [other, one]
+    board.write_text(json.dumps(city))
+    games = (out / GAMES).read_bytes()
+    with pytest.raises(SystemExit):
+        cli.main(arguments)
+    error = capsys.readouterr().err
+    assert "rules: bus_limit 3, not 4; give" in error
+    assert "board: fingerprint " in error
+    assert (out / GAMES).read_bytes() == games
+
+
+def replayed(folder: Path, board: Path) -> list[Game]:
+    records = [Record.from_dict(game["record"]) for game in stored(folder)]
+    return [Game.from_record(record, str(board)) for record in records]
+
+
 def test_unknown_agents_are_refused_before_anything_is_made(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -226,15 +259,29 @@ def test_unknown_agents_are_refused_before_anything_is_made(
     assert not (tmp_path / "run").exists()
 
 
+def test_agents_that_cannot_play_on_a_board_are_refused(tmp_path: Path) -> None:
+    board = tmp_path / "map.json"
+    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
+    city["streets"].reverse()
+    board.write_text(json.dumps(city))
+    check_agent("uct:5", board=str(board))
+    check_agent("ppo:city-2")
+    with pytest.raises(RunError, match=r"agent 'ppo:city-2': .* trained on"):
+        check_agent("ppo:city-2", board=str(board))
+
+
 def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
     path = tmp_path / "policy.safetensors"
     specs = ("random", "uct:5", f"ppo:{path}", f"exec:python3 {path}")
     path.write_bytes(b"one")
+    path.with_suffix(".json").write_text("{}")
     one = file_hashes(specs)
     path.write_bytes(b"two")
     two = file_hashes(specs)
     assert [*one] == [*two] == [*specs[2:]]
     assert all(one[spec] != two[spec] for spec in specs[2:])
+    path.with_suffix(".json").write_text('{"temperature": 0}')
+    assert file_hashes(specs)[specs[2]] != two[specs[2]]
     assert [*file_hashes(("ppo:city-2", "ppo@0.5:city-2"))] == ["ppo:city-2", "ppo@0.5:city-2"]
     assert not file_hashes((f"exec:python3 -c '{300 * '#'}'",))
 
@@ -430,3 +477,77 @@ def test_ladder_fills_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ladder.run_ladder(folder, 1, 0, 1, quiet(), readme)
     assert readme.read_text() == text
     assert all(path.read_bytes() == content for path, content in games.items())
+
+
+def test_ladder_leaves_out_who_cannot_play_on_its_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladder, "PLAYERS", (4,))
+    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy", "ppo:city-2"))
+    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"), ("ppo:city-2", "greedy")))
+    board, folder = tmp_path / "map.json", tmp_path / "run"
+    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
+    city["streets"].reverse()
+    board.write_text(json.dumps(city))
+    console = Console(record=True, width=80, file=io.StringIO())
+    ladder.run_ladder(folder, 1, 0, 1, console, rules="condensed", board=str(board))
+    assert "Left out: agent 'ppo:city-2': " in console.export_text()
+    table = (folder / ladder.TABLE).read_text()
+    assert f"rules condensed, board {board}" in table
+    assert "| greedy | random | " in table
+    assert "ppo" not in table
+
+
+NAMES = ("random", "ppo:runs/a-long-name-of-a-folder/model.safetensors")
+SHEET = Sheet(
+    "Games won",
+    ["agent", "against", "3 players\n(par 33%)", "4 players\n(par 25%)", "5 players\n(par 20%)"],
+    [[name, "uct:300", *["52.1%\n[49.0, 55.2]"] * 3] for name in NAMES],
+    names=2,
+)
+
+
+def shown(sheet: Sheet, width: int) -> list[str]:
+    console = Console(record=True, width=width, file=io.StringIO())
+    sheet.show(console)
+    return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 130, 200])
+def test_tables_keep_names_and_figures_whole(width: int) -> None:
+    lines = shown(SHEET, width)
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    assert text.count("[49.0, 55.2]") == 6
+    assert text.count("52.1%") == 6
+    assert text.count("uct:300") == 2
+    assert "random" in text
+    rule = next(number for number, line in enumerate(lines) if line.startswith("───"))
+    column = lines[rule + 1].index("uct:300") - 2
+    parts = "".join(line[:column].strip() for line in lines[rule + 1 :])
+    assert parts == "".join(NAMES)  # folded, and nothing is lost
+    one_line = any(line.count("52.1% [49.0, 55.2]") == 3 for line in lines)
+    assert one_line == (width >= 130)
+
+
+def test_tables_of_narrow_terminals_are_lists() -> None:
+    lines = shown(SHEET, 44)
+    assert max(map(len, lines)) <= 44
+    assert lines.count("  4 players (par 25%): 52.1% [49.0, 55.2]") == 2
+
+
+def test_tables_in_markdown() -> None:
+    assert Sheet("t", ["a", "b\nc"], [["x|y", "1\n2"]]).markdown() == (
+        "| a | b c |\n| --- | ---: |\n| x\\|y | 1 2 |\n"
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_progress_bars_have_room(width: int) -> None:
+    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
+    with progress_bar(console, "games") as bar:
+        bar.add_task("", total=4000, completed=2000, note="12 forfeits")
+    (line,) = console.export_text().splitlines()[-1:]
+    assert line.count("━") >= 19
+    assert "2000/4000" in line
+    assert "12 forfeits" in line

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+import busenv
+from busenv import Rules
 from busenv.experiments.ratings.schedule import Plan, RunError, all_play_all, circular_orders
 
 
@@ -80,3 +85,27 @@ def test_plans_that_make_no_sense_are_refused() -> None:
         plan(2, 4, games=0)
     with pytest.raises(ValueError, match="allowed: 3, 4 or 5"):
         plan(2, 6)
+    with pytest.raises(FileNotFoundError, match="no board 'nowhere'"):
+        Plan(("a", "b"), board="nowhere")
+    with pytest.raises(ValueError, match="unknown rules 'nowhere'"):
+        Plan(("a", "b"), rules="nowhere")
+
+
+def test_a_plan_takes_along_what_was_in_its_files(tmp_path: Path) -> None:
+    rules, board = tmp_path / "rules.json", tmp_path / "map.json"
+    rules.write_text(json.dumps(Rules(bus_limit=3).to_dict()))
+    city = Path(busenv.__file__).parent / "boards/city.json"
+    board.write_bytes(city.read_bytes())
+    plan = Plan(("a", "b"), rules=str(rules), board=str(board))
+    assert Plan(("a", "b"), rules=str(rules), board=str(board)) == plan
+    for path in (rules, board):
+        path.write_text("{}")
+    sent = pickle.loads(pickle.dumps(plan))
+    assert sent.loaded_rules == Rules(bus_limit=3)
+    assert sent.loaded_board.fingerprint == busenv.load_board("city").fingerprint
+    settings = json.loads(json.dumps(sent.settings()))
+    assert settings["rules"] == {"from": str(rules), **Rules(bus_limit=3).to_dict()}
+    assert settings["board"] == {
+        "from": str(board),
+        "fingerprint": busenv.load_board("city").fingerprint,
+    }

@@ -45,14 +45,14 @@ def show_speeds(
     Sheet(title, ["", "what", "median", "slowest", "fastest"], rows, names=2).show(console)
 
 
-def _parts_of_a_step() -> Sheet:
+def parts_of_a_step(steps: int = STEPS) -> Sheet:
     """Nanoseconds a game of a whole batched step, and of its parts by themselves."""
     games = Batch(NUM_ENVS, same_step=True)
     games.reset(0)
     board = games.board.array
     random = np.random.default_rng(0)
     spent = {"checking legality": 0.0, "the whole step": 0.0}
-    for _ in range(STEPS):
+    for _ in range(steps):
         actions = choose(games.masks, random)
         clock = [time.perf_counter()]
         kernels.first_illegal(games.games, board, actions)
@@ -70,10 +70,10 @@ def _parts_of_a_step() -> Sheet:
     ):  # fmt: skip
         part()
         began = time.perf_counter()
-        for _ in range(STEPS):
+        for _ in range(steps):
             part()
         spent[name] = time.perf_counter() - began
-    rows = [[name, f"{s / STEPS / NUM_ENVS * 1e9:.0f}"] for name, s in spent.items()]
+    rows = [[name, f"{s / steps / NUM_ENVS * 1e9:,.0f}"] for name, s in spent.items()]
     return Sheet("A step of a batch, and what is in it", ["part", "nanoseconds a game"], rows)
 
 
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"runs ({REPEATS})")
     repeats, console = parser.parse_args().repeats, Console()
     show_speeds(console, repeats)
-    _parts_of_a_step().show(console)
+    parts_of_a_step().show(console)
     _editions(max(repeats // 3, 1)).show(console)
 
 

@@ -68,26 +68,25 @@ def check_agent(spec: str, rules: str = "capstone-2024", board: str = "city") ->
 
 
 def file_hashes(specs: tuple[str, ...]) -> dict[str, str]:
-    """SHA-256 of the files that specs name: another file of the same name is another agent.
-
-    Those are a model, and each word of a program's command that is a file.
-    """
+    """SHA-256 of the files that specs name: another file of the same name is another agent."""
     found = {}
     for spec in specs:
-        kind, _, rest = spec.partition(":")
-        paths = []
-        if kind.startswith("exec"):
-            paths = [path for word in shlex.split(rest) if (path := _program_file(word))]
-        elif kind.partition("@")[0] in ("net", "ppo"):
-            from busenv.agents.neural.files import (
-                model_path,  # needs torch, which the others do not
-            )
-
-            paths = [model_path(rest)]
-        if paths:
+        if paths := _files(spec):
             contents = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)
             found[spec] = hashlib.sha256(contents).hexdigest()
     return found
+
+
+def _files(spec: str) -> list[Path]:
+    """A model and its card, or each word of a program's command that is a file."""
+    kind, _, rest = spec.partition(":")
+    if kind.startswith("exec"):
+        return [path for word in shlex.split(rest) if (path := _program_file(word))]
+    if kind.startswith(("net", "ppo")):
+        from busenv.agents.neural.files import CARD, model_path  # needs torch, as no other does
+
+        return [model_path(rest), model_path(rest).with_suffix(CARD)]
+    return []
 
 
 def _program_file(word: str) -> Path | None:
