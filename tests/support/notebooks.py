@@ -33,7 +33,7 @@ def run_notebook(notebook: nbformat.NotebookNode, place: Path, temporary: Path) 
     environment.pop("MPLBACKEND", None)  # so that pictures are shown in the notebook
     client = NotebookClient(
         notebook,
-        timeout=300,
+        timeout=600,
         kernel_name="python3",
         resources={"metadata": {"path": str(place)}},
         record_timing=False,
