@@ -40,5 +40,6 @@ def _shown(output: dict[str, Any], stem: str, pictures: Files) -> str:
         return data["text/markdown"]
     if "text/html" in data:
         table = re.sub(r"<style scoped>.*?</style>", "", data["text/html"], flags=re.DOTALL)
+        table = table.replace(' border="1" class="dataframe"', "")  # it looks as all tables do
         return re.sub(r"\n\s*\n", "\n", table)  # an empty line would end it
     return f"```text\n{''.join(output.get('text', data.get('text/plain', ''))).rstrip()}\n```"

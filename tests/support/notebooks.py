@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -33,7 +34,7 @@ def run_notebook(notebook: nbformat.NotebookNode, place: Path, temporary: Path) 
     environment.pop("MPLBACKEND", None)  # so that pictures are shown in the notebook
     client = NotebookClient(
         notebook,
-        timeout=300,
+        timeout=600,
         kernel_name="python3",
         resources={"metadata": {"path": str(place)}},
         record_timing=False,
@@ -50,14 +51,19 @@ def tidy(notebook: nbformat.NotebookNode) -> None:
         for output in cell.get("outputs", []):
             output.get("metadata", {}).clear()
             output.pop("transient", None)
-            if "image/png" in output.get("data", {}):
-                output.data["image/png"] = fewer_colours(output.data["image/png"])
+            data = output.get("data", {})
+            if "text/plain" in data:
+                data["text/plain"] = re.sub(r" at 0x[0-9a-f]+", "", data["text/plain"])
+            if "image/png" in data:
+                data["image/png"] = fewer_colours(data["image/png"])
 
 
 def fewer_colours(picture: str) -> str:
     """A PNG in base64 with a palette of 64 colours: a third of the size, and looks the same."""
     small = io.BytesIO()
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
+        if image.mode == "P":  # it has been done
+            return picture
         plain = image.convert("RGB").quantize(64, dither=Image.Dither.NONE)
         plain.save(small, "png", optimize=True)
     return base64.b64encode(small.getvalue()).decode()
