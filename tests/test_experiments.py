@@ -13,8 +13,10 @@ import pytest
 from busenv.agents import Agent, make_agent
 from busenv.experiments import cli
 from busenv.experiments.bench.speed import rates
+from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.training.demo import COLUMNS
+from busenv.experiments.ratings.rating import check_agents
+from busenv.experiments.ratings.schedule import Plan, RunError
 
 from busenv import Board, Game, IllegalActionError
 from busenv.core.state import SETUP_BUILDINGS
@@ -88,7 +90,7 @@ def test_rates_counts_every_run_but_the_first() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     folder = tmp_path / "a run"
     cli.main(["demo", "--seconds", "1", "--games", "16", "--out", str(folder)])
@@ -106,7 +108,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     out = capsys.readouterr().out
     assert f"Training: {how}" in out.replace("\n", " ")
     (head,) = (line for line in out.splitlines() if "line-up" in line)
-    for column in COLUMNS:  # a terminal of 80 columns has room for all of them
+    for column in ("agent", "wins", "95% interval", "place", "points"):  # all fit in 80 columns
         assert f" {column} " in head
     assert len(head) <= 80
     assert "greedy, 3 random" in out
@@ -128,9 +130,17 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     done = json.loads((folder / "model.json").read_text())["training"]["seconds"]
     cli.main([*train[1:-1], f"seconds={done + 0.5}", "rated=random", "--games", "4"])
     assert "Going on after" in capsys.readouterr().out
-    cli.main([*rate[1:], "--games", "4", "--workers", "1", "--out", str(tmp_path / "rating")])
-    cli.main([*[{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]]])
+    cli.main([{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]])
     assert (folder / "replay-uct.html").exists()
+
+    def agents_only(plan: Plan, *_: object) -> None:  # a rating plays 48 games or more
+        check_agents(plan.specs)
+        raise RunError(f"all there: {plan.specs}")
+
+    monkeypatch.setattr(rating, "run_rating", agents_only)
+    with pytest.raises(SystemExit):
+        cli.main([*rate[1:], "--out", str(tmp_path / "rating")])
+    assert f"all there: ('ppo:{folder}/model.safetensors', 'planner')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
