@@ -20,10 +20,10 @@ from busenv.experiments import cli
 from busenv.experiments.bench.timing import speeds
 from busenv.experiments.cli.extras import missing_extras
 from busenv.experiments.cli.watching import list_games
+from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.tournament import play_game
-from busenv.experiments.training.demo import COLUMNS
 
 
 class Watcher(Agent):
@@ -94,7 +94,7 @@ def test_speeds_are_of_every_run_but_the_first_in_turns() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     folder = tmp_path / "a run"
     cli.main(["demo", "--seconds", "1", "--games", "16", "--out", str(folder)])
@@ -112,7 +112,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     out = capsys.readouterr().out
     assert f"Training: {how}" in out.replace("\n", " ")
     (head,) = (line for line in out.splitlines() if "line-up" in line)
-    for column in COLUMNS:  # a terminal of 80 columns has room for all of them
+    for column in ("agent", "wins", "95% interval", "place", "points"):  # all fit in 80 columns
         assert f" {column} " in head
     assert len(head) <= 80
     assert "greedy, 3 random" in out
@@ -134,9 +134,18 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     done = json.loads((folder / "model.json").read_text())["training"]["seconds"]
     cli.main([*train[1:-1], f"seconds={done + 0.5}", "rated=random", "--games", "4"])
     assert "Going on after" in capsys.readouterr().out
-    cli.main([*rate[1:], "--games", "4", "--workers", "1", "--out", str(tmp_path / "rating")])
-    cli.main([*[{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]]])
+    cli.main([{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]])
     assert (folder / "replay-uct.html").exists()
+
+    def agents_only(plan: Plan, *_: object) -> None:  # a rating plays 48 games or more
+        for spec in plan.specs:
+            rating.check_agent(spec)
+        raise RunError(f"all there: {plan.specs}")
+
+    monkeypatch.setattr(rating, "run_rating", agents_only)
+    with pytest.raises(SystemExit):
+        cli.main([*rate[1:], "--out", str(tmp_path / "rating")])
+    assert f"all there: ('ppo:{folder}/model.safetensors', 'planner')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
