@@ -96,14 +96,14 @@ def test_models_save_and_load(tmp_path: Path) -> None:
     card = load_model(path, board)[1]
     assert card["training"] == {"decisions": 5}
     assert card["observation_version"] == VERSION
-    with pytest.raises(FileNotFoundError, match=r"nowhere.*: there is no such file"):
+    with pytest.raises(FileNotFoundError, match=r"there is no file nowhere\.safetensors"):
         make_agent("net:nowhere.safetensors")
     with pytest.raises(FileNotFoundError, match="no model 'nobody'; allowed: a path that ends"):
         make_agent("net:nobody")
     with pytest.raises(FileNotFoundError, match="no model 'city2'; did you mean 'city-2'"):
         make_agent("net:city2")
     path.with_suffix(".json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"there is no card .*small\.json"):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*small\.json"):
         make_agent(f"net:{path}")
     with pytest.raises(ValueError, match="one that ends in"):
         save_model(agent.network, board, tmp_path / "policy.pt", CARD)

@@ -90,7 +90,7 @@ def test_a_run_begins_with_a_model(tmp_path: Path) -> None:
     assert same(parameters(first), parameters(second))
     with pytest.raises(ValueError, match="width 8, the settings say 'mlp' of width 32"):
         Run(SMALL.changed({"start": start, "width": 32}), tmp_path / "third")
-    with pytest.raises(FileNotFoundError, match=r"none\.json"):
+    with pytest.raises(FileNotFoundError, match=r"no file .*none\.safetensors"):
         Run(SMALL.changed({"start": str(tmp_path / "none.safetensors")}), tmp_path / "fourth")
 
 

@@ -78,7 +78,7 @@ def model_path(name: str) -> Path:
     path = Path(name)
     if path.suffix == WEIGHTS:
         if not path.is_file():
-            raise FileNotFoundError(f"no model {name!r}: there is no such file")
+            raise FileNotFoundError(f"no model {name!r}: there is no file {path}")
         return path
     if name not in shipped_models():
         raise FileNotFoundError(
@@ -126,7 +126,7 @@ def _load_network(path: Path, card: dict[str, Any], board: Board) -> nn.Module:
 def _read_card(path: Path) -> dict[str, Any]:
     """A card with all that loading needs."""
     if not path.is_file():
-        raise FileNotFoundError(f"there is no card {path}, which belongs to the model beside it")
+        raise FileNotFoundError(f"there is no file {path}, the card of the model beside it")
     try:
         card = json.loads(path.read_bytes())
         needed = {"network": str, "width": int, "sha256": str, "observation_version": int}
