@@ -73,13 +73,12 @@ def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any
 def model_path(name: str) -> Path:
     """Where a model is: a path that ends in .safetensors, or the name of a shipped model.
 
-    FileNotFoundError says which file is missing, or names the shipped models.
+    FileNotFoundError when there is none; it names the shipped models.
     """
     path = Path(name)
     if path.suffix == WEIGHTS:
-        for file in (path, path.with_suffix(CARD)):
-            if not file.is_file():
-                raise FileNotFoundError(f"no model {name!r}: there is no file {file}")
+        if not path.is_file():
+            raise FileNotFoundError(f"no model {name!r}: there is no file {path}")
         return path
     if name not in shipped_models():
         raise FileNotFoundError(
@@ -126,6 +125,8 @@ def _load_network(path: Path, card: dict[str, Any], board: Board) -> nn.Module:
 
 def _read_card(path: Path) -> dict[str, Any]:
     """A card with all that loading needs."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}, the card of the model beside it")
     try:
         card = json.loads(path.read_bytes())
         needed = {"network": str, "width": int, "sha256": str, "observation_version": int}
