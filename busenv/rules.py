@@ -155,8 +155,8 @@ def as_rules(rules: str | Path | Rules) -> Rules:
     if isinstance(rules, (str, Path)) and Path(rules).is_file():
         return load_rules(rules)
     raise ValueError(
-        f"unknown rules {rules!r}; allowed: a Rules "
-        f"value, the path of a JSON file, or one of {[*EDITIONS]}{did_you_mean(str(rules), EDITIONS)}"
+        f"unknown rules {rules!r}; allowed: a Rules value, the path of a JSON file, or one of "
+        f"{[*EDITIONS]}{did_you_mean(str(rules), EDITIONS)}"
     )
 
 
