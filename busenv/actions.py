@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from busenv.board import Board
 from busenv.core.state import FIRST_BUILD, MAX_SPLIT, PASS
-from busenv.errors import did_you_mean
+from busenv.hints import did_you_mean
 
 
 class Phase(IntEnum):
@@ -161,7 +161,9 @@ def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) ->
     """
     kind, subject, detail = move if isinstance(move, Move) else (move, subject, detail)
     if kind not in KINDS:
-        raise ValueError(f"no kind of action {kind!r}; allowed: {KINDS}{did_you_mean(kind, KINDS)}")
+        raise ValueError(
+            f"no kind of action {kind!r}; allowed: {KINDS}{did_you_mean(str(kind), KINDS)}"
+        )
     segment = _segments(board)[kind]
     for name, value, count in (
         (segment.subject, subject, segment.subjects),

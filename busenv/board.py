@@ -24,7 +24,8 @@ from busenv.core.state import (
     MAX_SPLIT,
     MAX_STREETS,
 )
-from busenv.errors import BoardError, did_you_mean
+from busenv.errors import BoardError
+from busenv.hints import did_you_mean
 
 BOARDS = Path(__file__).parent / "boards"
 
@@ -96,7 +97,7 @@ def load_board(name_or_path: str | Path) -> Board:
     if not path.is_file():
         raise FileNotFoundError(
             f"no board {str(name_or_path)!r}: neither a file nor one of {board_names()}"
-            + did_you_mean(name_or_path, board_names())
+            + did_you_mean(str(name_or_path), board_names())
         )
     return _load(path)
 

@@ -1,9 +1,6 @@
-"""The errors of busenv, and the hint that an error may end with."""
+"""The errors of busenv."""
 
 from __future__ import annotations
-
-import difflib
-from collections.abc import Iterable
 
 
 class IllegalActionError(ValueError):
@@ -24,13 +21,3 @@ class RecordError(ValueError):
 
 class AgentError(RuntimeError):
     """An agent that failed: it crashed, fell silent or chose what is illegal."""
-
-
-def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """The end of an error message that names the known word nearest to one; empty if none is near.
-
-    >>> did_you_mean("capstone", ["capstone-2024", "condensed"])
-    "; did you mean 'capstone-2024'?"
-    """
-    near = difflib.get_close_matches(str(word), [*known], n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""

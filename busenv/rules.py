@@ -21,7 +21,7 @@ from busenv.core.state import (
     NO_LIMIT,
     RULES,
 )
-from busenv.errors import did_you_mean
+from busenv.hints import did_you_mean
 
 SHARING = ("final_segment", "line_end")
 
@@ -155,8 +155,8 @@ def as_rules(rules: str | Path | Rules) -> Rules:
     if isinstance(rules, (str, Path)) and Path(rules).is_file():
         return load_rules(rules)
     raise ValueError(
-        f"unknown rules {rules!r}; allowed: a Rules "
-        f"value, the path of a JSON file, or one of {[*EDITIONS]}{did_you_mean(rules, EDITIONS)}"
+        f"unknown rules {rules!r}; allowed: a Rules value, the path of a JSON file, or one of "
+        f"{[*EDITIONS]}{did_you_mean(str(rules), EDITIONS)}"
     )
 
 
@@ -180,7 +180,7 @@ def load_rules(path: str | Path) -> Rules:
     if not isinstance(edition, str) or edition not in EDITIONS:
         raise ValueError(
             f"{path}: edition is {edition!r}; allowed: {[*EDITIONS]}"
-            f"{did_you_mean(edition, EDITIONS)}"
+            f"{did_you_mean(str(edition), EDITIONS)}"
         )
     names = [field.name for field in dataclasses.fields(Rules)]
     for key in changes:
