@@ -8,7 +8,6 @@ import pytest
 from busenv.experiments.console import Sheet, progress_bar
 from rich.console import Console
 
-
 NAMES = ("random", "ppo:runs/a-long-name-of-a-folder/model.safetensors")
 SHEET = Sheet(
     "Games won",
