@@ -325,13 +325,21 @@ def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture)
     cli.main(["show", str(games_file)])
     head, first, second, empty, hint = capsys.readouterr().out.splitlines()
     game = json.loads(games_file.read_text().splitlines()[1])
-    winner = game["agents"][game["ranking"].index(0)]
+    winner = ["seat", str(game["ranking"].index(0))]
     assert head.split() == ["game", "rounds", "winner", "agents", "by", "seat"]
     rounds = str(game["record"]["result"]["rounds"])
-    assert first.split() == ["7", rounds, winner, *", ".join(game["agents"]).split()]
-    assert second.split()[:3] == ["12", "cut", "off"]
+    assert first.split() == ["7", rounds, *winner, *", ".join(game["agents"]).split()]
+    assert second.split()[:4] == ["12", "cut", "off", "seat"]
+    assert (
+        head.index("agents by seat")
+        == first.index(game["agents"][0])
+        == second.index(game["agents"][0])
+    )
     assert empty == ""
     assert hint == f"busenv show {games_file}:7 tells game 7 in words"
+    assert "busenv show 'a run/b.jsonl:12' tells" in list_games(
+        [{**game, "number": 12}], "a run/b.jsonl"
+    )
     assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
 
 

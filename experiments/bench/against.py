@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -125,7 +127,9 @@ def _ask(process: Worker, name: str) -> float:
     except BrokenPipeError:
         raise MeasurementError("its process has died") from None
     line = process.stdout.readline()
-    answer = json.loads(line) if line else {"error": "its process has died"}
+    if not line:
+        raise MeasurementError("its process has died")
+    answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         raise MeasurementError(answer["error"])
     return answer["count"] / answer["seconds"]
@@ -138,7 +142,7 @@ def table(
     rows = []
     for row, result in zip(found, compared, strict=True):
         ratio = f"{result.ratio:.3f}\n{interval(result)}"
-        speeds = (f"{sorted(speeds)[len(speeds) // 2]:,.0f}" for speeds in (row.before, row.now))
+        speeds = (f"{statistics.median(speeds):,.0f}" for speeds in (row.before, row.now))
         rows.append([row.name, *speeds, ratio, result.verdict])
     pairs = len(found[0].before)
     title = f"This version against {revision}: {pairs} pairs, tolerance {tolerance:.1%}"

@@ -73,8 +73,8 @@ def parts_of_a_step(steps: int = STEPS) -> Sheet:
         for _ in range(steps):
             part()
         spent[name] = time.perf_counter() - began
-    rows = [[name, f"{s / steps / NUM_ENVS * 1e9:,.0f}"] for name, s in spent.items()]
-    return Sheet("A step of a batch, and what is in it", ["part", "nanoseconds a game"], rows)
+    table = [[name, f"{s / steps / NUM_ENVS * 1e9:,.0f}"] for name, s in spent.items()]
+    return Sheet("A step of a batch, and what is in it", ["part", "nanoseconds a game"], table)
 
 
 def _editions(repeats: int) -> Sheet:

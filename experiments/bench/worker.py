@@ -162,6 +162,7 @@ def serve(scale: float) -> None:
     plays: dict[str, Play] = {}
     for line in sys.stdin:
         name = line.strip()
+        answer: dict[str, str | float]
         try:
             if name not in plays:
                 plays[name] = MEASUREMENTS[name][1](scale)
@@ -175,11 +176,12 @@ def serve(scale: float) -> None:
 
 def _check_origin() -> None:
     """Nothing of busenv may come from elsewhere than the tree that is measured."""
-    tree = Path(busenv.__file__).parents[1]
+    tree = Path(str(busenv.__file__)).parents[1]
     for name, module in sys.modules.items():
         place = getattr(module, "__file__", None)
-        ours = name.partition(".")[0] in ("busenv", "agents") and place
-        if ours and tree not in Path(place).parents:
+        if place is None or name.partition(".")[0] not in ("busenv", "agents"):
+            continue
+        if tree not in Path(place).parents:
             raise ImportError(f"{name} comes from {place}, not from {tree}")
 
 

@@ -99,7 +99,11 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         "--repeats", type=positive(int), metavar="N", default=15, help="of each measurement (15)"
     )
     parser.add_argument(
-        "--tolerance", type=positive(float), metavar="PERCENT", default=3.0, help="(3)"
+        "--tolerance",
+        type=positive(float),
+        metavar="PERCENT",
+        default=3.0,
+        help="by which nothing may be slower (3)",
     )
 
 

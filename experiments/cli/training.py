@@ -36,7 +36,12 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "config", metavar="CONFIG", help="preset (quick, standard, full), FILE.json, or run folder"
     )
     parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="settings"
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="settings, such as seconds=600 or board=map.json",
     )
     parser.add_argument(
         "--games", type=positive(int), metavar="N", default=400, help="of the rating (400)"

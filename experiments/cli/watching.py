@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -89,17 +90,15 @@ def list_games(games: list[dict[str, Any]], source: str) -> str:
     """A line a game: its number, who won it, how many rounds it had, the agents by seat."""
     if not games:
         return f"{source} has no games\n"
-    rows = [("game", "rounds", "winner", "agents by seat")]
+    lines = ["game   rounds  winner  agents by seat"]
     for game in games:
-        result = game["record"]["result"]
-        rounds = str(result["rounds"]) if result else "cut off"
-        agents = game["agents"]
-        winner = game["ranking"].index(0)
-        rows.append((str(game["number"]), rounds, agents[winner], ", ".join(agents)))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [f"{a:>{widths[0]}}  {b:>{widths[1]}}  {c:{widths[2]}}  {d}" for a, b, c, d in rows]
+        result, winner = game["record"]["result"], game["ranking"].index(0)
+        rounds = result["rounds"] if result else "cut off"
+        agents = ", ".join(game["agents"])
+        lines.append(f"{game['number']:4}  {rounds:>7}  seat {winner}  {agents}")
     number = games[0]["number"]
-    return "\n".join(lines) + f"\n\nbusenv show {source}:{number} tells game {number} in words\n"
+    command = shlex.join(["busenv", "show", f"{source}:{number}"])
+    return "\n".join(lines) + f"\n\n{command} tells game {number} in words\n"
 
 
 COMMANDS = (

@@ -1,0 +1,63 @@
+"""Tables and progress bars are readable in a terminal of 80 columns, and of 60."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from busenv.experiments.console import Sheet, progress_bar
+from rich.console import Console
+
+NAMES = ("random", "ppo:runs/a-long-name-of-a-folder/model.safetensors")
+SHEET = Sheet(
+    "Games won",
+    ["agent", "against", "3 players\n(par 33%)", "4 players\n(par 25%)", "5 players\n(par 20%)"],
+    [[name, "uct:300", *["52.1%\n[49.0, 55.2]"] * 3] for name in NAMES],
+    names=2,
+)
+
+
+def shown(sheet: Sheet, width: int) -> list[str]:
+    console = Console(record=True, width=width, file=io.StringIO())
+    sheet.show(console)
+    return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 130, 200])
+def test_tables_keep_names_and_figures_whole(width: int) -> None:
+    lines = shown(SHEET, width)
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    assert text.count("[49.0, 55.2]") == 6
+    assert text.count("52.1%") == 6
+    assert text.count("uct:300") == 2
+    assert "random" in text
+    rule = next(number for number, line in enumerate(lines) if line.startswith("───"))
+    column = lines[rule + 1].index("uct:300") - 2
+    parts = "".join(line[:column].strip() for line in lines[rule + 1 :])
+    assert parts == "".join(NAMES)  # folded, and nothing is lost
+    one_line = any(line.count("52.1% [49.0, 55.2]") == 3 for line in lines)
+    assert one_line == (width >= 130)
+
+
+def test_tables_of_narrow_terminals_are_lists() -> None:
+    lines = shown(SHEET, 44)
+    assert max(map(len, lines)) <= 44
+    assert lines.count("  4 players (par 25%): 52.1% [49.0, 55.2]") == 2
+
+
+def test_tables_in_markdown() -> None:
+    assert Sheet("t", ["a", "b\nc"], [["x|y", "1\n2"]]).markdown() == (
+        "| a | b c |\n| --- | ---: |\n| x\\|y | 1 2 |\n"
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_progress_bars_have_room(width: int) -> None:
+    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
+    with progress_bar(console, "games") as bar:
+        bar.add_task("", total=4000, completed=2000, note="12 forfeits")
+    (line,) = console.export_text().splitlines()[-1:]
+    assert line.count("━") >= 19
+    assert "2000/4000" in line
+    assert "12 forfeits" in line
