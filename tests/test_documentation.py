@@ -15,6 +15,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 from busenv.agents import SPECS
+from busenv.experiments.ratings.ladder import AGENTS, BEGIN, END
 
 from busenv.rewards import REWARDS
 
@@ -112,6 +113,13 @@ def test_extras_exist(path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for extras in re.findall(r"\.\[([\w,]+)\]", path.read_text(encoding="utf-8")):
         assert {*extras.split(",")} <= {*project["optional-dependencies"]}
+
+
+def test_the_ladder_has_a_place_for_its_table() -> None:
+    text = (ROOT / "docs/ladder.md").read_text(encoding="utf-8")
+    table = text.partition(BEGIN)[2].partition(END)[0]
+    for agent in AGENTS:
+        assert f"\n| {agent} |" in table
 
 
 def test_tables_leave_nothing_out() -> None:
