@@ -14,8 +14,10 @@ from pathlib import Path
 
 import gymnasium
 import pytest
+from busenv.agents import SPECS
+from busenv.experiments.ratings.ladder import AGENTS, BEGIN, END
 
-import busenv  # noqa: F401 - registers its environments
+from busenv.rewards import REWARDS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -111,6 +113,27 @@ def test_extras_exist(path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for extras in re.findall(r"\.\[([\w,]+)\]", path.read_text(encoding="utf-8")):
         assert {*extras.split(",")} <= {*project["optional-dependencies"]}
+
+
+def test_the_ladder_has_a_place_for_its_table() -> None:
+    text = (ROOT / "docs/ladder.md").read_text(encoding="utf-8")
+    table = text.partition(BEGIN)[2].partition(END)[0]
+    for agent in AGENTS:
+        assert f"\n| {agent} |" in table
+
+
+def test_tables_leave_nothing_out() -> None:
+    """Extras, rewards and kinds of agents each have a row where they are told of."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    kinds = {re.split(r"[:@]", spec)[0] for spec in SPECS}
+    for page, names in (
+        ("start.md", {*project["optional-dependencies"], "none"}),
+        ("rewards.md", {*REWARDS}),
+        ("agents.md", kinds),
+    ):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        rows = re.findall(r"^\| `?(\w+)", text, re.MULTILINE)
+        assert names <= {*rows}, page
 
 
 @pytest.mark.parametrize("path", PAGES, ids=NAMES)
