@@ -15,8 +15,7 @@ from busenv.experiments import cli
 from busenv.experiments.bench.speed import rates
 from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.rating import check_agents
-from busenv.experiments.ratings.schedule import Plan, RunError
+from busenv.experiments.ratings.schedule import Plan
 
 from busenv import Board, Game, IllegalActionError
 from busenv.core.state import SETUP_BUILDINGS
@@ -134,8 +133,9 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     assert (folder / "replay-uct.html").exists()
 
     def agents_only(plan: Plan, *_: object) -> None:  # a rating plays 48 games or more
-        check_agents(plan.specs)
-        raise RunError(f"all there: {plan.specs}")
+        for spec in plan.specs:
+            make_agent(spec).close()
+        raise ValueError(f"all there: {plan.specs}")
 
     monkeypatch.setattr(rating, "run_rating", agents_only)
     with pytest.raises(SystemExit):
