@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 
 import pytest
-from busenv.experiments.console import Sheet, progress_bar
 from rich.console import Console
+
+from busenv.experiments.console import Sheet, progress_bar
 
 NAMES = ("random", "ppo:runs/a-long-name-of-a-folder/model.safetensors")
 SHEET = Sheet(

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import gymnasium
 import pytest
+
 from busenv.agents import SPECS
 from busenv.experiments.ratings.ladder import AGENTS, BEGIN, END
-
 from busenv.rewards import REWARDS
 
 if sys.version_info >= (3, 11):

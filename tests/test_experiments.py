@@ -145,7 +145,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     monkeypatch.setattr(rating, "run_rating", agents_only)
     with pytest.raises(SystemExit):
         cli.main([*rate[1:], "--out", str(tmp_path / "rating")])
-    assert f"all there: ('ppo:{folder}/model.safetensors', 'planner')" in capsys.readouterr().err
+    assert f"all there: ('net:{folder}/model.safetensors', 'planner')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

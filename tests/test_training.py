@@ -246,7 +246,7 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     kept = read_config(str(moved / "run.json")).changed({"decisions": 900})
     run, _ = run_training(kept, moved, Console(quiet=True))
     assert run.decisions >= 900
-    agent = load_policy_agent(str(moved / "model.safetensors"), board=moved / "board.json")
+    agent = load_policy_agent(str(moved / "model.safetensors"))
     assert (agent.board.name, agent.board.fingerprint) == ("town", fingerprint)
 
     (moved / "board.json").write_text((BOARDS / "city.json").read_text())

@@ -250,8 +250,9 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
             raise ValueError(_unknown(name))
         several = get_origin(field.annotation) is tuple
         value = tuple(part for part in text.split(",") if part) if several else text
+        kind: Any = Annotated[field.annotation, field]
         try:
-            settings[name] = TypeAdapter(Annotated[field.annotation, field]).validate_python(value)
+            settings[name] = TypeAdapter(kind).validate_python(value)
         except ValidationError as error:
             raise ValueError(_sentence(error, name)) from None
     return settings

@@ -74,8 +74,8 @@ def draw_curve(
     for k, name in enumerate(_opponents(curve)):
         colour, points = COLOURS[k % len(COLOURS)], [p for p in curve if name in p.wins]
         decisions = [p.decisions / 1000 for p in points]
-        limits = [wilson(p.wins[name] * p.games, p.games) for p in points]
-        axes.fill_between(decisions, *zip(*limits, strict=True), color=colour, alpha=0.15, lw=0)
+        low, high = zip(*(wilson(p.wins[name] * p.games, p.games) for p in points), strict=True)
+        axes.fill_between(decisions, low, high, color=colour, alpha=0.15, lw=0)
         wins = [p.wins[name] for p in points]
         label = f"against {players - 1} {name}"
         axes.plot(decisions, wins, "o-", ms=3.5, color=colour, label=label, clip_on=False, zorder=3)

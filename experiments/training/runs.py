@@ -111,7 +111,7 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
     saved, warned = run.seconds, False
     bar = progress_bar(console)
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
-        task = bar.add_task("", total=1.0, completed=min(run.progress, 1.0), note="")
+        task = bar.add_task("", total=1.0, note="")
         while True:
             if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
                 _rate(run, curve, board)

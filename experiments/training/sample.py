@@ -6,8 +6,8 @@ import shlex
 
 from busenv import Game
 from busenv.agents import Agent, make_agent
-from busenv.board import board_names
 from busenv.experiments.replays.pages import write_replay
+from busenv.train.config import Config
 from busenv.train.trainer import MODEL, Run
 
 RECORD, PAGE, SEARCH_PAGE = "replay.json", "replay.html", "replay-uct.html"
@@ -19,8 +19,8 @@ HOUR = 3600.0
 def play_sample(run: Run) -> None:
     """Play one game of a run's agent against scripted ones; leave its record and replay page.
 
-    The game depends on the agent and the run's seed alone. The page shows the agent's own estimates
-    where its spec can name it, which is on the boards of the package.
+    The game depends on the agent and the run's seed alone. The page shows the agent's own
+    estimates.
     """
     config, players = run.config, run.config.rating_players
     seat = config.seed % players
@@ -31,8 +31,7 @@ def play_sample(run: Run) -> None:
         agent.reset(config.seed + number)
     _play(game, agents)
     game.save(run.folder / RECORD)
-    spec = _spec(run) if config.board in board_names() else None
-    write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=run.board, names=names)
+    write_replay(run.folder / RECORD, run.folder / PAGE, _spec(run), board=run.board, names=names)
 
 
 def _play(game: Game, agents: list[Agent]) -> None:
@@ -41,27 +40,24 @@ def _play(game: Game, agents: list[Agent]) -> None:
 
 
 def next_commands(run: Run) -> list[str]:
-    """What to do with the agent next, as a shell takes it: train it, rate it, watch it.
-
-    Three commands, or those two that need no spec of an agent of another board.
-    """
+    """Three commands for a shell: train the agent for longer, rate it, see what a search thinks."""
     config, folder = run.config, run.folder
     if config.decisions is not None:
         longer = f"decisions={2 * config.decisions}"
     else:
         assert config.seconds is not None
         longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
-    commands = [["train", str(folder), "--set", longer]]
+    players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
+    rules = ["--rules", config.rules] * (config.rules != Config().rules)
+    board = ["--board", config.board] * (config.board != Config().board)
     page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
-    if config.board in board_names():
-        players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
-        rules = ["--rules", config.rules] * (config.rules != "capstone-2024")
-        commands.append(["rate", _spec(run), "planner", *players, *rules])
-    else:
-        page += ["--board", config.board]
-    commands.append(["replay", str(folder / RECORD), *page])
+    commands = (
+        ["train", str(folder), "--set", longer],
+        ["rate", _spec(run), "planner", *players, *rules, *board],
+        ["replay", str(folder / RECORD), *page, *board],
+    )
     return [shlex.join(["busenv", *words]) for words in commands]
 
 
 def _spec(run: Run) -> str:
-    return f"ppo:{run.folder / MODEL}"
+    return f"net:{run.folder / MODEL}"
