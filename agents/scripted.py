@@ -17,6 +17,7 @@ class _Scripted(Agent):
 
     def __init__(self, seed: int = 0) -> None:
         self._noise = np.zeros(1, np.uint64)
+        self._work = bots.make_workspace(0)
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
@@ -25,7 +26,9 @@ class _Scripted(Agent):
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         games = check_games(games, board)
         actions = np.zeros(len(games), np.int64)
-        bots.bot_actions(games, board.array, self.kind, self._noise, actions)
+        if len(self._work.ids) != board.num_actions:
+            self._work = bots.make_workspace(board.num_actions)
+        bots.bot_actions(games, board.array, self.kind, self._noise, self._work, actions)
         return actions
 
 

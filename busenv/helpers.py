@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from busenv.core import threads
-from busenv.core.batch import Arrays, Workspace, make_workspace
+from busenv.core.batch import Arrays
+from busenv.core.bots import Workspace, make_workspace
 
 
 class Helpers:

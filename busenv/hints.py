@@ -12,10 +12,13 @@ def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def install(*extras: str) -> str:
+    """How to install extras of busenv, which is not on PyPI."""
+    return f"In a clone of busenv: pip install -e '.[{','.join(extras)}]'"
+
+
 def missing_extra(error: ModuleNotFoundError, extra: str, what: str) -> ModuleNotFoundError:
     """The error for `what` when a package of one of busenv's extras is missing."""
     return ModuleNotFoundError(
-        f"{what} needs {error.name}, which comes with the extra {extra!r}: pip install "
-        f'"busenv[{extra}]", or in a clone of the project: pip install -e ".[{extra}]"',
-        name=error.name,
+        f"{what} needs {error.name}, which is not installed. {install(extra)}", name=error.name
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
@@ -21,6 +20,7 @@ from pydantic import (
 from busenv.agents import AgentError, make_agent
 from busenv.agents.neural.networks import NETWORKS
 from busenv.board import load_board
+from busenv.hints import did_you_mean
 from busenv.rewards import REWARDS
 from busenv.rules import as_rules
 
@@ -220,7 +220,7 @@ def read_config(source: str) -> Config:
     if path.suffix != ".json":
         raise ValueError(
             f"unknown preset {source!r}; allowed: {', '.join(PRESETS)}, or FILE.json"
-            f"{_did_you_mean(source, PRESETS)}"
+            f"{did_you_mean(source, PRESETS)}"
         )
     try:
         content = json.loads(path.read_bytes())
@@ -291,10 +291,5 @@ def _allowed(schema: dict[str, Any]) -> str:
 
 def _unknown(name: str) -> str:
     """That there is no such setting."""
-    meant = _did_you_mean(name, Config.model_fields)
+    meant = did_you_mean(name, Config.model_fields)
     return f"no setting {name!r}" + (meant or f"; there are {', '.join(Config.model_fields)}")
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, [*known], 1, 0.7)
-    return f"; did you mean {close[0]}?" if close else ""

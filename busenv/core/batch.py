@@ -17,7 +17,7 @@ from busenv.core.rules.score import points_mark
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.scene import paint, scene_size
-from busenv.core.state import GAME, OVER
+from busenv.core.state import OVER
 
 
 class Arrays(NamedTuple):
@@ -57,24 +57,6 @@ class Arrays(NamedTuple):
     finals: np.ndarray
 
 
-class Workspace(NamedTuple):
-    """Where one thread works, so that nothing is allocated on the way.
-
-    bits: uint64, (words,), legal actions. ahead: GAME, (1,), for bots that look ahead.
-    before: GAME, (1,), points before a decision.
-    """
-
-    bits: np.ndarray
-    ahead: np.ndarray
-    before: np.ndarray
-
-
-def make_workspace(actions: int) -> Workspace:
-    """A workspace for boards with a number of action ids."""
-    words = (actions + 63) // 64
-    return Workspace(np.zeros(words, np.uint64), np.zeros(1, GAME), np.zeros(1, GAME))
-
-
 # Per game, kernels are handed what they need, and arrays are taken out of their tuple once: numba
 # hands a tuple on by its content, and counts references each time that an array is taken out.
 
@@ -93,7 +75,7 @@ def _run_bots(g, b, bots, work, stream, ply):
     while g.phase != OVER and bots[g.seat] != 0:
         noise = mix(stream ^ mix(np.uint64(ply) + GOLDEN))
         if bots[g.seat] == GREEDY:
-            action = greedy_action(g, b, work.ahead, work.bits, noise)
+            action = greedy_action(g, b, work, noise)
         else:
             action = random_action(g, b, noise)
         step(g, b, action)

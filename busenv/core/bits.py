@@ -171,34 +171,6 @@ def spread(byte):
 
 
 @kernel
-def word_of(b0, b1, b2, b3, b4, b5, b6, b7):
-    """Eight small numbers as the bytes of a word."""
-    low = (
-        np.uint64(b0)
-        | np.uint64(b1) << np.uint64(8)
-        | np.uint64(b2) << np.uint64(16)
-        | np.uint64(b3) << np.uint64(24)
-    )
-    high = (
-        np.uint64(b4)
-        | np.uint64(b5) << np.uint64(8)
-        | np.uint64(b6) << np.uint64(16)
-        | np.uint64(b7) << np.uint64(24)
-    )
-    return low | high << np.uint64(32)
-
-
-TOPS = np.uint64(0x8080808080808080)
-
-
-@kernel
-def less_bytes(some, others):
-    """Each byte of a word less the other word's, at least 0; all bytes are below 128."""
-    borrowed = (some | TOPS) - others
-    return borrowed & ~TOPS & ((borrowed & TOPS) >> np.uint64(7)) * np.uint64(255)
-
-
-@kernel
 def sum_bytes(word):
     """Sum of the eight bytes of a word, below 256."""
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)

@@ -5,11 +5,13 @@ They stand in the core because batches of games let them play seats within a ste
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, below, lowest, mix, popcount
 from busenv.core.jit import kernel
-from busenv.core.rules.legal import legal_bits, random_action
+from busenv.core.rules.legal import legal_ids, random_action
 from busenv.core.rules.resolve import power_of
 from busenv.core.rules.step import step
 from busenv.core.state import (
@@ -20,6 +22,7 @@ from busenv.core.state import (
     ACT_PASSENGERS,
     ACT_START,
     ACT_VROOM,
+    GAME,
     OVER,
     SELECT_ACTIONS,
 )
@@ -96,34 +99,52 @@ def _value(g, b, seat):
     return mine - 0.3 * best
 
 
+class Workspace(NamedTuple):
+    """Where one thread works, so that nothing is allocated on the way.
+
+    bits: uint64, (words,), legal actions, and ids: int64, (num_actions,), the same as a list.
+    ahead: GAME, (1,), a position that a bot looks ahead to. before: GAME, (1,), points before a
+    decision (core.rewards).
+    """
+
+    bits: np.ndarray
+    ids: np.ndarray
+    ahead: np.ndarray
+    before: np.ndarray
+
+
+def make_workspace(actions: int) -> Workspace:
+    """A workspace for boards with a number of action ids."""
+    return Workspace(
+        np.zeros((actions + 63) // 64, np.uint64),
+        np.zeros(actions, np.int64),
+        np.zeros(1, GAME),
+        np.zeros(1, GAME),
+    )
+
+
 @kernel
-def greedy_action(g, b, scratch, bits, noise):
+def greedy_action(g, b, work, noise):
     """The action that leads to the best position at once; ties fall by the noise."""
-    legal_bits(g, b, bits)
-    seat, best, found = g.seat, -1e9, np.int64(0)
-    for word in range(bits.shape[0]):
-        rest = bits[word]
-        while rest != ZERO:
-            action = np.int64(64 * word) + np.int64(lowest(rest))
-            rest &= rest - ONE
-            noise += GOLDEN
-            scratch[0] = g
-            step(scratch[0], b, action)
-            value = _value(scratch[0], b, seat) + 1e-6 * np.float64(below(mix(noise), 1000))
-            if value > best:
-                best, found = value, action
+    ids, ahead, seat = work.ids, work.ahead, g.seat
+    best, found = -1e9, np.int64(0)
+    for k in range(legal_ids(g, b, work.bits, ids)):
+        noise += GOLDEN
+        ahead[0] = g
+        step(ahead[0], b, ids[k])
+        value = _value(ahead[0], b, seat) + 1e-6 * np.float64(below(mix(noise), 1000))
+        if value > best:
+            best, found = value, ids[k]
     return found
 
 
 @kernel
-def bot_actions(games, board, kind, noise, actions):
+def bot_actions(games, board, kind, noise, work, actions):
     """Let a bot choose for every game that is not over; `noise` (uint64, shape (1,)) moves on."""
-    scratch = games[:1].copy()
-    bits = np.empty((board[0].actions + 63) // 64, np.uint64)
     for i in range(games.shape[0]):
         noise[0] += GOLDEN
         if games[i].phase != OVER:
             if kind == RANDOM:
                 actions[i] = random_action(games[i], board[0], mix(noise[0]))
             else:
-                actions[i] = greedy_action(games[i], board[0], scratch, bits, mix(noise[0]))
+                actions[i] = greedy_action(games[i], board[0], work, mix(noise[0]))

@@ -15,13 +15,13 @@ from busenv.core.bits import (
     ZERO,
     clear_bytes,
     copy_record,
-    less_bytes,
     load_word,
     lowest,
     popcount,
     record_word,
     spread,
     store_word,
+    subtract_bytes,
     sum_bytes,
 )
 from busenv.core.features import SPACES, WIDTHS, column
@@ -85,8 +85,8 @@ def scene_size(b):
 def _paint_word(scene, people, homes, waiting, vacant):
     """Who waits, and what is vacant, at the intersections whose bytes stand in one word (R16)."""
     here, rooms = load_word(scene, people), load_word(scene, homes)
-    store_word(scene, waiting, less_bytes(here, rooms))
-    store_word(scene, vacant, less_bytes(rooms, here))
+    store_word(scene, waiting, subtract_bytes(here, rooms))
+    store_word(scene, vacant, subtract_bytes(rooms, here))
 
 
 @kernel

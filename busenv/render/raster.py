@@ -10,6 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
+from busenv.hints import missing_extra
 from busenv.render.places import HEIGHT, WIDTH
 
 
@@ -72,7 +73,5 @@ def load_pygame() -> ModuleType:
         import pygame
         import resvg_py  # noqa: F401 - only whether it is there
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f'drawing pixels needs {error.name}; pip install "busenv[render]"', name=error.name
-        ) from error
+        raise missing_extra(error, "render", "drawing pixels") from error
     return pygame

@@ -12,6 +12,7 @@ import busenv
 from busenv.experiments.cli import measuring, training, watching
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
+from busenv.hints import install
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Watch": watching.COMMANDS,
@@ -42,8 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         reader.exit(
             2,
-            f"busenv {command.name}: {error.name} is not installed. "
-            f"In a clone of busenv: pip install -e '.[{','.join(extras)}]'\n",
+            f"busenv {command.name}: {error.name} is not installed. {install(*extras)}\n",
         )
     except (OSError, ValueError) as error:
         reader.exit(2, f"busenv: {error}\n")
