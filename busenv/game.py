@@ -31,6 +31,8 @@ from busenv.rules import Rules, check_players
 class Game(Play):
     """One game of Bus: whose turn it is, what is legal, and what has happened.
 
+    Playing it is inherited from `busenv.play.Play`; here it is looked at, drawn and recorded.
+
     num_players: 3, 4 or 5 (R1).
     rules: the name of an edition in `busenv.EDITIONS`, the path of a file of rules, or a
         `busenv.Rules` value.
