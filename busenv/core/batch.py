@@ -84,18 +84,6 @@ def _run_bots(g, b, bots, work, stream, ply):
 
 
 @kernel
-def _decide(g, b, action, bots, work, stream, ply, kind, rewards):
-    """Take a decision and the bots' after it, and pay; returns the number of bots' decisions."""
-    points = points_mark(g)
-    keep_points(g, work.before[0])
-    step(g, b, action)
-    ply = _run_bots(g, b, bots, work, stream, ply)
-    if g.phase == OVER or points_mark(g) != points:
-        pay(kind, work.before[0], g, rewards)
-    return ply
-
-
-@kernel
 def _show(g, b, bits, scene, painted, seat, row, mask):
     """Write what a seat sees, and its mask if it is to decide: all ones when the game is over."""
     paint(g, b, scene, painted)
@@ -126,21 +114,25 @@ def step_some(a, work, first, end):
     Seats with a bot decide by themselves until one without is to. A game that was over begins anew
     instead: its action is ignored, its rewards are 0.
     """
-    games, rules, bots, bits = a.games, a.rules, a.bots, work.bits
+    games, rules, bots = a.games, a.rules, a.bots
     streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
     scenes, painted, seats, masks = a.scenes, a.painted, a.seats, a.masks
     rewards, over, finals = a.rewards, a.over, a.finals
     b, rows = a.board[0], a.rows[a.turn[0]]
+    bits, before = work.bits, work.before[0]
     for i in range(first, end):
         g = games[i]
         fresh = g.phase == OVER
         rewards[i, :] = 0.0
         over[i] = False
         if not fresh:
-            plies[i] = _decide(
-                g, b, actions[i], bots[i], work, streams[i], plies[i], a.kind, rewards[i]
-            )
+            points = points_mark(g)
+            keep_points(g, before)
+            step(g, b, actions[i])
+            plies[i] = _run_bots(g, b, bots[i], work, streams[i], plies[i])
             over[i] = g.phase == OVER
+            if over[i] or points_mark(g) != points:
+                pay(a.kind, before, g, rewards[i])
             if over[i]:
                 finals[i] = g
         if fresh or (over[i] and a.same_step):

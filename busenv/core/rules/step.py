@@ -62,14 +62,22 @@ def _finish(g, ending):
 
 
 @kernel
+def _run_on(g, b):
+    """Resolve actions up to the next decision, or through the end of the round (R6)."""
+    if not resolve(g, b):
+        end_round(g)
+
+
+@kernel
 def step(g, b, action):
     """Apply an action, which must be legal, and run on to the next decision."""
     phase = g.phase
     if phase == SELECT_ACTIONS:
-        if choose(g, action):
-            return
-        begin_resolving(g)
-    elif phase == SETUP_BUILDINGS or phase == BUILDINGS:
+        if not choose(g, action):
+            begin_resolving(g)
+            _run_on(g, b)
+        return
+    if phase == SETUP_BUILDINGS or phase == BUILDINGS:
         build(g, b, (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3)
         if phase == SETUP_BUILDINGS:
             set_up_building(g, b)
@@ -99,5 +107,4 @@ def step(g, b, action):
         return
     else:
         set_down(g, b, action - b.first_set)
-    if not resolve(g, b):
-        end_round(g)
+    _run_on(g, b)
