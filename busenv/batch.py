@@ -46,7 +46,7 @@ class Batch:
         self,
         num_games: int,
         num_players: int | Sequence[int] = 4,
-        rules: str | Rules = "capstone-2024",
+        rules: str | Path | Rules = "capstone-2024",
         board: str | Path | Board = "city",
         reward: str | Reward = "win",
         opponent: str | None = None,

@@ -67,7 +67,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("busenv.agents.neural.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
-    message = r"agent 'net:city-2' needs torch, .*pip install \"busenv\[train\]\""
+    message = r"agent 'net:city-2' needs torch, .*pip install -e '\.\[train\]'"
     with pytest.raises(ModuleNotFoundError, match=message) as caught:
         make_agent("net:city-2")
     assert caught.value.name == "torch"

@@ -117,7 +117,7 @@ def test_ansi_rendering_names_what_is_on_the_table() -> None:
         env.step(rng.choice(env.game.legal_actions()))
     text = env.render()
     assert text is not None
-    for words in ("clock", "seat 3", "buses", "ends at", "intersection 14:", "Round 2"):
+    for words in ("clock", "seat 3", "buses", "ends at", "intersection 14:", "round 2"):
         assert words in text
 
 

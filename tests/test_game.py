@@ -205,7 +205,7 @@ def test_a_game_draws_itself(tmp_path) -> None:  # type: ignore[no-untyped-def]
 
 def test_a_picture_without_the_extra_says_what_to_install(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "busenv\[render\]"'):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install -e '\.\[render\]'"):
         Game(3).png(tmp_path / "game.png")
     assert not [*tmp_path.iterdir()]
 

@@ -277,7 +277,7 @@ def test_the_window_shows_the_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "busenv\[render\]"'):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install -e '\.\[render\]'"):
         bus_v0.env(render_mode="rgb_array")
     bus_v0.env(render_mode="ansi")
 

@@ -174,7 +174,7 @@ def test_damaged_checkpoints_and_full_disks_are_told(
         ({"players": 4}, "players is 4; allowed: one or more"),
         ({"seed": 2**64}, "seed is 18446744073709551616; allowed"),
         ({"seconds": 1.0, "decisions": 5}, "give seconds or decisions, and not both"),
-        ({"gama": 1.0}, r"^no setting 'gama'; did you mean gamma\?$"),
+        ({"gama": 1.0}, r"^no setting 'gama'; did you mean 'gamma'\?$"),
         ({"thing": 1.0}, "no setting 'thing'; there are network, width"),
         ({"bots": []}, "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
         ({"bots": ["greedy", "nobody"]}, "bots has 'nobody'; unknown agent 'nobody'; allowed"),
@@ -225,7 +225,7 @@ def test_settings_come_from_presets_files_and_words(tmp_path: Path) -> None:
         ("players=3,x", "players has x; allowed: a whole number 3 to 5"),
         ("entropy=1e999", "entropy is 1e999; allowed: a number 0 to 10"),
         ("gamma=nan", "gamma is nan; allowed: a number 0 to 1"),
-        ("second=3", r"no setting 'second'; did you mean seconds\?"),
+        ("second=3", r"no setting 'second'; did you mean 'seconds'\?"),
     ):
         with pytest.raises(ValueError, match=message):
             parse_settings([text])

@@ -127,5 +127,5 @@ except ModuleNotFoundError as error:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "Ranking: seat" in done.stdout
-    assert 'pip install "busenv[render]"' in done.stdout
+    assert "pip install -e '.[render]'" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"games.jsonl", "game.svg", "game.html"}

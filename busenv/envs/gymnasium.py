@@ -55,7 +55,7 @@ class BusEnv(gymnasium.Env[np.ndarray, np.int64]):
         num_players: int | Sequence[int] = 4,
         seat: int | None = None,
         opponents: str | Player | Sequence[str | Player] = "random",
-        rules: str | Rules = "capstone-2024",
+        rules: str | Path | Rules = "capstone-2024",
         board: str | Path | Board = "city",
         reward: str | Reward = "win",
         illegal: Literal["raise", "lose"] = "raise",

@@ -77,7 +77,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
     def __init__(
         self,
         num_players: int = 4,
-        rules: str | Rules = "capstone-2024",
+        rules: str | Path | Rules = "capstone-2024",
         board: str | Path | Board = "city",
         reward: str | Reward = "win",
         render_mode: str | None = None,
