@@ -231,7 +231,7 @@ def test_settings_come_from_presets_files_and_words(tmp_path: Path) -> None:
             parse_settings([text])
     with pytest.raises(ValueError, match="unknown preset 'fast'; allowed: quick"):
         read_config("fast")
-    with pytest.raises(ValueError, match=r"did you mean standard\?"):
+    with pytest.raises(ValueError, match=r"did you mean 'standard'\?"):
         read_config("standart")
     path.write_text("[]")
     with pytest.raises(ValueError, match="holds no object"):
