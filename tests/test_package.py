@@ -164,3 +164,9 @@ def test_an_installed_wheel_plays_beside_other_agents(wheel: Path, tmp_path: Pat
     assert words[-1] == "True"
     assert "demo" in run(scripts / "busenv", "--help")
     assert "usage: busenv" in run(python, "-m", "busenv.experiments.cli", "--help")
+    # No extra is installed: these need none.
+    record = site / "busenv/pictures/game.json"
+    assert "Ranking: seat" in run(scripts / "busenv", "show", record)
+    run(scripts / "busenv", "replay", record, "-o", "game.html")
+    assert (user / "game.html").stat().st_size > 100_000
+    assert "not installed" in run(scripts / "busenv", "info")
