@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from busenv.batch_threads import Helpers
 from busenv.board import Board, as_board
 from busenv.checks import check_seed, check_whole, illegal_action
 from busenv.core import batch, bots, kernels
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
-from busenv.helpers import Helpers
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
 

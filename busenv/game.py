@@ -239,7 +239,7 @@ class Record:
             raise RecordError(
                 f"the game was played on board {self.board['name']!r} "
                 f"(fingerprint {self.board['fingerprint']}), not on {board.name!r} "
-                f"({board.fingerprint}); pass the board it was played on"
+                f"({board.fingerprint}); give that board (board=..., --board NAME or FILE)"
             )
         if self.position is None:
             return Game(self.players, self.rules, board, self.first_player, self.seed)

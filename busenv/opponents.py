@@ -23,7 +23,7 @@ def make_agent(spec: str, seed: int = 0) -> Any:
     """An agent by its spec, such as "greedy" or "uct:500", from whichever package builds it.
 
     busenv's own are `busenv.agents.Agent`s and know these specs: random, greedy, planner,
-    uct:SIMULATIONS, ppo:NAME, exec:COMMAND (`busenv.agents`). seed: what its chances are drawn
+    uct:SIMULATIONS, net:NAME, exec:COMMAND (`busenv.agents`). seed: what its chances are drawn
     from. ValueError when no installed package builds such an agent.
     """
     reasons = []

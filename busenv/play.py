@@ -152,6 +152,11 @@ class Play:
         return places[0].tolist()
 
     @property
+    def begun_in_position(self) -> bool:
+        """Whether the game began in a position (`Game.from_position`), not in the set-up."""
+        return self._placed
+
+    @property
     def history(self) -> list[int]:
         """The action ids so far (a copy)."""
         return self._history.copy()
@@ -221,7 +226,8 @@ class Play:
     def position_hash(self) -> int:
         """A 64-bit number that equal positions share, however they were reached.
 
-        It depends on board and rules too, and is the same on every machine: fit for tables of
+        Which end of a line moved last is part of a position (R11). The number depends on board and
+        rules too, and is the same on every machine: fit for tables of
         positions that a search has seen (transposition tables).
         """
         return int.from_bytes(

@@ -148,6 +148,11 @@ def _check_markers(position: Position, rules: Rules) -> None:
             )
 
 
+# Phases in which this round's bus, or time stone, may have been taken already (R6).
+CLOCK_DONE = (Phase.PICK_UP, Phase.SET_DOWN, Phase.OVER)
+BUSES_DONE = (Phase.PASSENGERS, Phase.BUILDINGS, Phase.CLOCK, *CLOCK_DONE)
+
+
 def _check_common_pieces(position: Position, rules: Rules) -> None:
     """Passengers, time stones, and what there is one of a round: a bus, a stone."""
     in_city, in_bus = sum(position.passengers), int(position.phase == Phase.SET_DOWN)
@@ -165,15 +170,18 @@ def _check_common_pieces(position: Position, rules: Rules) -> None:
             position.time_stones_left,
             f"and {taken} are taken; {all_stones} in all",
         )
-    for field, count in (
-        ("buses", sum(position.buses) - position.num_players),
-        ("time_stones", taken),
+    before = max(position.round - 1, 0)
+    for field, action, phases, count in (
+        ("buses", Action.BUSES, BUSES_DONE, sum(position.buses) - position.num_players),
+        ("time_stones", Action.CLOCK, CLOCK_DONE, taken),
     ):
-        if count > position.round:
+        this_round = position.phase in phases and len(position.spaces[action])
+        if count > before + this_round:
             refuse(
                 field,
                 getattr(position, field),
-                f"{count} were taken, one a round at most, but round is {position.round}",
+                f"{count} were taken, one a round at most, but {before + this_round} could be so "
+                f"far: round is {position.round}, phase {position.phase.name}",
             )
 
 

@@ -63,6 +63,14 @@ def test_imports_go_to_the_same_or_a_lower_layer() -> None:
     assert [pair for pair in pairs if layer_of(pair[1]) > layer_of(pair[0])] == []
 
 
+def test_the_core_knows_arrays_only_and_no_environment_knows_another() -> None:
+    core = [name for name in MODULES if name.startswith("busenv.core")]
+    assert {o for name in core for o in IMPORTS[name] if not o.startswith("busenv.core")} == set()
+    environments = {name for name in MODULES if name.startswith("busenv.envs.")}
+    assert len(environments) >= 4
+    assert [name for name in environments if IMPORTS[name] & environments] == []
+
+
 def test_nothing_is_imported_in_a_circle() -> None:
     try:
         TopologicalSorter(IMPORTS).prepare()

@@ -14,7 +14,7 @@ from busenv.train.games import SelfPlayGames
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import SeatPPO, imitate
 from busenv.train.rollout import ImitationBatch, Rollout, seat_advantages
-from busenv.train.selfplay import play_games
+from busenv.train.selfplay import collect_rollout
 
 
 def advantages(
@@ -108,7 +108,7 @@ def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
             asked.append(self.number)
             return self.inner.choose(games, board)
 
-    rollout = play_games(network, side_by_side, seat_owner, [Spy(1), Spy(2)], rng)  # type: ignore[list-item]
+    rollout = collect_rollout(network, side_by_side, seat_owner, [Spy(1), Spy(2)], rng)  # type: ignore[list-item]
     owners = [np.stack(parts[:2]) for parts in rollout._owners]
     games, seats = np.concatenate(owners, axis=1)
     assert set(zip(games.tolist(), seats.tolist(), strict=True)) == {
@@ -175,7 +175,7 @@ def test_imitation_approaches_the_teacher() -> None:
     )
     games = new_games([4] * 6)
     seat_owner, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
-    rollout = play_games(network, games, seat_owner, [], rng, make_agent("greedy", 1))
+    rollout = collect_rollout(network, games, seat_owner, [], rng, make_agent("greedy", 1))
     rollout.finish(games.cumulative_rewards, 0.99, 1.0)
     found = [ppo.update_by_imitation(rollout) for _ in range(30)]
     assert found[-1]["train/imitation_loss"] < 0.8 * found[0]["train/imitation_loss"]
@@ -187,7 +187,9 @@ def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the
     network, six = build_network("mlp", board, 32), new_games([4] * 6)
     network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
     seat_owner, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
-    rollout = play_games(network, six, seat_owner, [], rng, make_agent("uct:4", 1), temperature=0.0)
+    rollout = collect_rollout(
+        network, six, seat_owner, [], rng, make_agent("uct:4", 1), temperature=0.0
+    )
     games = torch.from_numpy(np.concatenate([owners[0] for owners in rollout._owners]))
     observations, masks, actions, *_ = (
         torch.cat(parts) for parts in zip(*rollout._steps, strict=True)

@@ -43,8 +43,8 @@ from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve
 from busenv.experiments.training.runs import (
     against,
     describe_training,
-    progress_bar,
     run_training,
+    training_bar,
 )
 from busenv.rules import as_rules
 from busenv.train.config import Config, read_config
@@ -140,7 +140,7 @@ def test_curves_show_intervals_par_and_phases(
 
 def test_the_bar_keeps_its_width_and_the_note_is_cut() -> None:
     console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
-    bar = progress_bar(console)
+    bar = training_bar(console)
     bar.add_task("", total=1.0, completed=1.0, note="wins: random 98%, greedy 61% " * 9)
     console.print(bar.get_renderable())
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ from tests.support.play import picks, played
 
 
 def test_make_vec() -> None:
-    env = gymnasium.make_vec("busenv/Bus-v0", num_envs=5, num_players=[3, 4])
+    env = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=5, num_players=[3, 4])
     assert isinstance(env.unwrapped, BusVectorEnv)
     rng = np.random.default_rng(0)
     seen, info = env.reset(seed=1)
@@ -38,6 +38,20 @@ def test_make_vec() -> None:
         assert not truncated.any()
         ended += over.sum()
     assert ended > 5
+
+
+def test_one_id_is_one_problem() -> None:
+    """`make` and `make_vec` of Bus-v0: one learner's seat among opponents."""
+    envs = gymnasium.make_vec("busenv/Bus-v0", num_envs=4, opponents="greedy", seat=2)
+    rng = np.random.default_rng(0)
+    _, info = envs.reset(seed=3)
+    for _ in range(100):
+        assert info["seat"].tolist() == [2] * 4
+        _, _, _, _, info = envs.step(picks(info["action_mask"], rng))
+    one = gymnasium.make("busenv/Bus-v0", opponents="greedy", seat=2)
+    assert one.reset(seed=3)[1]["seat"] == 2
+    with pytest.raises(gymnasium.error.Error):
+        gymnasium.make("busenv/BusSelfPlay-v0")
 
 
 def test_an_illegal_action_changes_nothing() -> None:

@@ -16,7 +16,7 @@ from busenv.train.rollout import Rollout
 LOWEST_TEMPERATURE = 0.01  # below it hardly anything changes
 
 
-def play_games(
+def collect_rollout(
     network: nn.Module,
     games: SelfPlayGames,
     seat_owner: np.ndarray,

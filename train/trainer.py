@@ -27,7 +27,7 @@ from busenv.train.interrupts import interrupts_deferred
 from busenv.train.league import Opponent, Pool, draw_seat_owners, update_scores
 from busenv.train.ppo import SeatPPO, ppo_settings
 from busenv.train.rollout import Rollout
-from busenv.train.selfplay import play_games
+from busenv.train.selfplay import collect_rollout
 
 FREE_BYTES = 500_000_000  # that a run wants to see free on the disk before it begins
 MODEL = "model.safetensors"
@@ -231,13 +231,13 @@ class Run:
         opponents = [member.agent for member in drawn]
         if warm and self._teacher is not None:
             self._teacher.reset(int(rng.integers(2**62)))
-            rollout = play_games(
+            rollout = collect_rollout(
                 self.network, games, seat_owner, opponents, rng, self._teacher, config.temperature
             )
             # Returns are taken as they came: the network's values mean nothing yet.
             gae_lambda = 1.0
         else:
-            rollout = play_games(self.network, games, seat_owner, opponents, rng)
+            rollout = collect_rollout(self.network, games, seat_owner, opponents, rng)
             gae_lambda = config.gae_lambda
         rollout.finish(games.cumulative_rewards, config.gamma, gae_lambda)
         return games, seat_owner, drawn, rollout

@@ -63,6 +63,11 @@ class ExternalAgent(Agent):
         """The program's answer. AgentError when it fails, which ends the program."""
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
+        if game.begun_in_position:
+            raise ValueError(
+                f"{self.name} plays games from their set-up on: the protocol has no word for the "
+                "position that this one began in"
+            )
         legal = game.legal_actions()
         try:
             if self._program is None:

@@ -170,7 +170,7 @@ def observe_seats(games, board, seats, rows):
 
 
 @kernel
-def look_one(game, board, seat, bits, row, mask):
+def observe_one(game, board, seat, bits, row, mask):
     """Write what a seat of one game sees, and its mask: zeros when it is not to move."""
     observe_seats(game, board, np.array([seat]), row.reshape((1, row.shape[0])))
     if game[0].phase != OVER and game[0].seat == seat:

@@ -1,6 +1,8 @@
-"""Gymnasium's vector interface over a batch of games: every decision of every game in arrays.
+"""Gymnasium's vector interface over a batch of games, in arrays.
 
-`gymnasium.make_vec("busenv/Bus-v0", num_envs=N)` makes a `BusVectorEnv`.
+`gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=N)` makes a `BusVectorEnv` in which every
+seat's decisions come up; `make_vec("busenv/Bus-v0", num_envs=N)` one learner's seat of each game
+among compiled opponents, as `make` does with one game.
 """
 
 from __future__ import annotations
@@ -103,10 +105,24 @@ class BusVectorEnv(VectorEnv):
         }
 
 
+def learner_envs(
+    num_envs: int = 1, opponents: str = "random", seat: int | None = None, **settings: Any
+) -> BusVectorEnv:
+    """N games of one learner's seat each among compiled opponents ("random" or "greedy").
+
+    seat: the learner's; by default game i's is seat i mod 3 (or 4, or 5, the number of players).
+    settings: as for `BusVectorEnv`. ValueError says what is allowed.
+    """
+    return BusVectorEnv(num_envs, opponent=opponents, learner_seat=seat, **settings)
+
+
 def register() -> None:
-    """Make "busenv/Bus-v0" known to Gymnasium."""
+    """Make the environments known to Gymnasium: one id, one problem."""
     gymnasium.register(
         "busenv/Bus-v0",
         entry_point="busenv.envs.gymnasium:BusEnv",
-        vector_entry_point="busenv.envs.vector:BusVectorEnv",
+        vector_entry_point="busenv.envs.vector:learner_envs",
+    )
+    gymnasium.register(
+        "busenv/BusSelfPlay-v0", vector_entry_point="busenv.envs.vector:BusVectorEnv"
     )

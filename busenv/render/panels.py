@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from busenv.actions import ACTION_WORDS, Action, Building, Phase
+from busenv.actions import ACTION_WORDS, RESOLVED_IN, Action, Building, Phase
 from busenv.board import Board
 from busenv.position import Position
 from busenv.render.city import free_site, intersection, people
-from busenv.render.phrases import RESOLVED_IN, headline
+from busenv.render.phrases import headline
 from busenv.render.pieces import (
     BUILDINGS,
     BUS,
@@ -32,7 +32,6 @@ ROW = 29  # height of an action's row
 SPACES_X, SPACES_WIDTH = X + 174, 220  # where an action's spaces stand
 PLAYER_ROWS = 202  # height of all players' rows together
 MOST_STONES = 6  # that there is room to draw; more are only counted
-ONE_SPACE = (Action.BUSES, Action.CLOCK, Action.STARTING_PLAYER)
 RIGHT_TO_LEFT = (
     Action.LINE_EXPANSION,
     Action.BUILDINGS,
@@ -111,7 +110,7 @@ def draw_actions(position: Position, rules: Rules) -> list[str]:
 
 
 def _spaces(position: Position, rules: Rules, action: int) -> str:
-    y, count = ACTIONS_Y + TITLE + ROW * action, _count(rules, action)
+    y, count = ACTIONS_Y + TITLE + ROW * action, rules.spaces_of(action)
     radius = min(13.0, _pitch(rules) / 2 - 1)
     being_resolved = action == RESOLVED_IN.get(position.phase)
     drawn = [_bar(y, ROW)] if being_resolved else []
@@ -130,11 +129,6 @@ def _spaces(position: Position, rules: Rules, action: int) -> str:
     return "".join(drawn)
 
 
-def _count(rules: Rules, action: int) -> int:
-    """Number of an action's spaces."""
-    return 1 if action in ONE_SPACE else rules.spaces
-
-
 def _pitch(rules: Rules) -> float:
     """From one space to the next."""
     return min(35, SPACES_WIDTH / rules.spaces)
@@ -142,7 +136,7 @@ def _pitch(rules: Rules) -> float:
 
 def space_middle(rules: Rules, action: int, space: int) -> Point:
     """Middle of a space on the action board."""
-    place = _count(rules, action) - 1 - space if action in RIGHT_TO_LEFT else space
+    place = rules.spaces_of(action) - 1 - space if action in RIGHT_TO_LEFT else space
     return SPACES_X + _pitch(rules) * (place + 0.5), ACTIONS_Y + TITLE + ROW * (action + 0.5)
 
 

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from busenv.actions import ACTION_WORDS, Action, Phase
+from busenv.actions import ACTION_WORDS, RESOLVED_IN, Phase
 from busenv.position import Position
 
-RESOLVED_IN = {
-    Phase.LINE_EXPANSION: Action.LINE_EXPANSION,
-    Phase.PASSENGERS: Action.PASSENGERS,
-    Phase.BUILDINGS: Action.BUILDINGS,
-    Phase.CLOCK: Action.CLOCK,
-    Phase.PICK_UP: Action.VRROOOMM,
-    Phase.SET_DOWN: Action.VRROOOMM,
-}
 STEP_WORDS = {  # the part of a round, or of the setup, that a phase belongs to
     Phase.SETUP_BUILDINGS: "first buildings",
     Phase.SETUP_FIRST_LINE: "first line markers",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ import busenv
 from busenv.experiments.cli import measuring, training, watching
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
-from busenv.hints import install
+from busenv.hints import did_you_mean, install
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Watch": watching.COMMANDS,
@@ -88,6 +87,5 @@ def _check_command(parser: argparse.ArgumentParser, words: list[str]) -> None:
     word = next((word for word in words if not word.startswith("-")), None)
     if word is None or word in COMMANDS:
         return
-    close = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(COMMANDS)}"
-    parser.error(f"no command {word!r}; {hint}")
+    hint = did_you_mean(word, COMMANDS) or f"; there are {', '.join(COMMANDS)}"
+    parser.error(f"no command {word!r}{hint}")

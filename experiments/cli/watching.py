@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from busenv.board import load_board
 from busenv.experiments.cli.command import Command, add_board
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
@@ -40,23 +39,10 @@ def _show(chosen: argparse.Namespace) -> None:
             print(list_games(games, source), end="")
             return
         source = f"{source}:{games[0]['number']}"
-    _check_board(source, chosen.board)
     if chosen.draw is not None:
         draw_record(source, chosen.ply, chosen.draw, chosen.board)
     else:
         print(tell(load_played(source, chosen.board)), end="")
-
-
-def _check_board(source: str, board: str) -> None:
-    """ValueError where a game was played on another board."""
-    from busenv.experiments.replays.words import load_played
-
-    of, fingerprint = load_played(source, board).record.board, load_board(board).fingerprint
-    if of["fingerprint"] != fingerprint:
-        raise ValueError(
-            f"{source} was played on board {of['name']!r} (fingerprint {of['fingerprint']}), not "
-            f"on {board!r} ({fingerprint}); give --board NAME or --board FILE"
-        )
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +58,6 @@ def _replay(chosen: argparse.Namespace) -> None:
     from busenv.agents import AgentError
     from busenv.experiments.replays.pages import write_replay
 
-    _check_board(chosen.record, chosen.board)
     try:
         write_replay(chosen.record, chosen.out, chosen.agent, chosen.board)
     except AgentError as error:

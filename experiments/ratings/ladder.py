@@ -134,7 +134,7 @@ def _rating_sheet(ratings: dict[int, pd.DataFrame], agents: tuple[str, ...]) -> 
         row = ratings[players].loc[agent]
         return f"{row['rating']:.1f}\n{rating_interval(row)}"
 
-    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms a decision\n(4 players)"]
+    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms/decision\n(4 players)"]
     rows = [
         [agent, *(cell(agent, n) for n in PLAYERS), decision_time(ratings[4].loc[agent])]
         for agent in agents

@@ -49,17 +49,20 @@ def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
         found = dict(json.loads(path.read_bytes()))
     except (ValueError, TypeError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
-    if found != settings:
+    if differences := _differences(found, settings):
         raise RunError(
-            f"{folder} holds a run with {', '.join(_differences(found, settings))}; "
+            f"{folder} holds a run with {', '.join(differences)}; "
             "give the same settings to go on, or another folder"
         )
 
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """In words, what differs; in a setting with parts (such as rules), which of them."""
+    """In words, what differs; in a setting with parts (such as rules), which of them.
+
+    Where a file of rules or a board is counts for nothing, but what is in it.
+    """
     words = []
-    for key in sorted(found.keys() | wanted.keys()):
+    for key in sorted((found.keys() | wanted.keys()) - {"from"}):
         one, other = found.get(key), wanted.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
             words += [f"{key}: {part}" for part in _differences(one, other)]

@@ -47,6 +47,8 @@ def changes(folder: Path, config: Config) -> list[str]:
     """
     path = folder / SETTINGS
     if not path.exists():
+        if (folder / NAME).exists():
+            raise RunError(f"{folder} has a {NAME} but no {SETTINGS}; choose another folder")
         return []
     kept = read_config(str(path))
     names = [

@@ -109,7 +109,7 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
     config, folder = run.config, run.folder
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
     saved, warned = run.seconds, False
-    bar = progress_bar(console)
+    bar = training_bar(console)
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
         task = bar.add_task("", total=1.0, note="")
         while True:
@@ -130,7 +130,7 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
     return curve
 
 
-def progress_bar(console: Console) -> Progress:
+def training_bar(console: Console) -> Progress:
     """A bar of fixed width, and a note that takes what is left of the line and is cut there."""
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     return Progress(
