@@ -113,7 +113,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     assert f"Training: {how}" in out.replace("\n", " ")
     (head,) = (line for line in out.splitlines() if "line-up" in line)
     for column in ("agent", "wins", "95% interval", "place", "points"):  # all fit in 80 columns
-        assert f" {column} " in head
+        assert f" {column} " in f"{head} "
     assert len(head) <= 80
     assert "greedy, 3 random" in out
 
@@ -387,8 +387,8 @@ def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFi
     source, page = f"{run / 'games.jsonl'}:3", str(tmp_path / "game.html")
     for command in (["replay", source, "-o", page], ["show", source]):
         error = refusal(capsys, *command)
-        assert "was played on board 'Map' (fingerprint" in error
-        assert error.endswith("give --board NAME or --board FILE\n")
+        assert "the game was played on board 'Map' (fingerprint" in error
+        assert error.endswith("give that board (board=..., --board NAME or FILE)\n")
         cli.main([*command, "--board", str(board)])
     assert "board Map" in capsys.readouterr().out
     assert Path(page).exists()

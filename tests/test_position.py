@@ -248,7 +248,8 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
 def test_what_does_not_fit_together_is_named(
     phase: Phase, change: Callable[[Position], dict[str, Any]], message: str
 ) -> None:
-    game = at_phase(phase, least_round=0 if phase.name.startswith("SETUP") else 6)
+    least_round = 0 if phase.name.startswith("SETUP") else 6 if phase == Phase.CLOCK else 5
+    game = at_phase(phase, least_round=least_round)
     position = game.position()
     with pytest.raises(PositionError, match=f"position: ({message})"):
         Game.from_position(dataclasses.replace(position, **change(position)), game.rules)

@@ -20,7 +20,6 @@ import numpy as np
 import torch
 from gymnasium.wrappers import TransformReward
 from rich.console import Console
-from rich.table import Table
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -30,6 +29,7 @@ from busenv import load_board
 from busenv.agents.neural.networks import NETWORKS, build_network
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.envs.gymnasium import BusEnv
+from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.runs import against
 from busenv.train.config import PRESETS, Config
@@ -176,23 +176,23 @@ def main() -> None:
         seats.append(speed)
         shares.append(share)
         usual.append(usual_training(config, chosen.seconds))
-    table = Table(
-        title=f"{chosen.network}, {chosen.threads} threads, medians of {chosen.repeats} runs of "
-        f"{chosen.seconds:g} s, {os.cpu_count()} cores"
-    )
-    table.add_column("training")
-    table.add_column("decisions learned from a second", justify="right")
-    table.add_column("in torch's passes and steps", justify="right")
-    table.add_row(EVERY_SEAT, f"{np.median(seats):,.0f}", f"{np.median(shares):.0%}")
-    table.add_row(ONE_SEAT, f"{np.median(usual):,.0f}", "")
     console = Console()
-    console.print(table)
+    Sheet(
+        f"{chosen.network}, {chosen.threads} threads, medians of {chosen.repeats} runs of "
+        f"{chosen.seconds:g} s, {os.cpu_count()} cores",
+        ["training", "decisions learned\nfrom a second", "in torch's\npasses and steps"],
+        [
+            [EVERY_SEAT, f"{np.median(seats):,.0f}", f"{np.median(shares):.0%}"],
+            [ONE_SEAT, f"{np.median(usual):,.0f}", ""],
+        ],
+    ).show(console)
     console.print(f"{np.median(np.array(seats) / usual):.1f} times as many")
-    columns = ("learned from", *(f"games won against three {bot}" for bot in BOTS))
-    learned = Table(*columns, title=f"{chosen.games} games each; par is 25%")
-    for name, scores in learning(config, chosen.decisions, chosen.games):
-        learned.add_row(name, *map(_won, scores))
-    console.print(learned)
+    learned = learning(config, chosen.decisions, chosen.games)
+    Sheet(
+        f"{chosen.games} games each; par is 25%",
+        ["learned from", *(f"games won\nagainst three {bot}" for bot in BOTS)],
+        [[name, *map(_won, scores)] for name, scores in learned],
+    ).show(console)
 
 
 def _won(score: Score) -> str:

@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from busenv.agents.neural.networks import NETWORKS
+from busenv.experiments.console import Sheet
 from busenv.experiments.training.runs import rate
 from busenv.train.config import PRESETS, Config
 from busenv.train.trainer import Run
@@ -31,7 +31,7 @@ def study(config: Config, games: int) -> list[str]:
         for bot in BOTS:
             score = rate(run, run.agent, bot, games)[0]
             low, high = score.interval()
-            cells.append(f"{score.wins / games:.1%} ({low:.0%} to {high:.0%})")
+            cells.append(f"{score.wins / games:.1%}\n({low:.0%} to {high:.0%})")
         return cells
 
 
@@ -45,8 +45,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
-    columns = ("network", "width", "limit", "decisions", "seconds", *(f"3 {b}" for b in BOTS))
-    table = Table(*columns, title=f"wins of {chosen.games} games, 4 players; par is 25%")
+    header = ["network", "width", "equal", "decisions", "seconds", *(f"3 {bot}" for bot in BOTS)]
+    rows = []
     for limit in ("seconds", "decisions"):
         for network in NETWORKS:
             width = WIDTHS[network]
@@ -58,8 +58,9 @@ def main() -> None:
                 "seed": chosen.seed,
             }
             cells = study(PRESETS["quick"].changed(changes), chosen.games)
-            table.add_row(network, str(width), f"equal {limit}", *cells)
-    Console(width=110).print(table)
+            rows.append([network, str(width), limit, *cells])
+    title = f"wins of {chosen.games} games, 4 players; par is 25%"
+    Sheet(title, header, rows).show(Console())
 
 
 if __name__ == "__main__":

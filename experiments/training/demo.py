@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 import busenv
 from busenv.agents import make_agent
+from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.runs import (
     CURVE,
@@ -26,7 +26,7 @@ from busenv.files import write_whole
 from busenv.train.config import PRESETS, Config
 from busenv.train.trainer import MODEL, Run
 
-COLUMNS = ("line-up", "agent", "wins", "95% interval", "place", "points")
+COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
 MatchUp = tuple[str, list[Score]]
 
 
@@ -42,16 +42,11 @@ def train_and_report(config: Config, folder: Path, games: int) -> None:
     run, _ = run_training(config, folder, console)
     console.print("Rating ...")
     match_ups = _match_ups(run, games)
-    table = Table(*COLUMNS[:2], title=_caption(run, games))
-    for column in COLUMNS[2:]:
-        table.add_column(column, justify="right", no_wrap=True)
-    for title, scores in match_ups:
-        for row, score in enumerate(scores):
-            table.add_row(title if row == 0 else "", *_cells(score))
-    console.print(table)
+    sheet = _sheet(match_ups, run, games)
+    sheet.show(console)
     play_sample(run)
     commands = next_commands(run)
-    write_whole(folder / "report.md", _report(match_ups, run, games, commands))
+    write_whole(folder / "report.md", _report(sheet, run, commands))
     for what, path in (
         ("Report", folder / "report.md"),
         ("Learning curve", folder / PICTURE),
@@ -81,6 +76,16 @@ def _caption(run: Run, games: int) -> str:
     )
 
 
+def _sheet(match_ups: list[MatchUp], run: Run, games: int) -> Sheet:
+    """The results as a table; a line-up's second row has the other seats taken together."""
+    rows = [
+        [title if row == 0 else "", *_cells(score)]
+        for title, scores in match_ups
+        for row, score in enumerate(scores)
+    ]
+    return Sheet(_caption(run, games), COLUMNS, rows, names=2)
+
+
 def _cells(score: Score) -> list[str]:
     low, high = score.interval()
     return [
@@ -92,7 +97,7 @@ def _cells(score: Score) -> list[str]:
     ]
 
 
-def _report(match_ups: list[MatchUp], run: Run, games: int, commands: list[str]) -> str:
+def _report(sheet: Sheet, run: Run, commands: list[str]) -> str:
     config = run.config
     length = f" for {config.seconds:g} s" if config.seconds else ""
     lines = [
@@ -102,15 +107,11 @@ def _report(match_ups: list[MatchUp], run: Run, games: int, commands: list[str])
         f"{length} by {describe_training(config)}; {run.decisions:,} decisions learned from, "
         f"{run.imitated:,} of them by imitation; seed {config.seed}.",
         "",
-        f"{_caption(run, games)}. A line-up's second row has the other seats taken together; "
+        f"{sheet.title}. A line-up's second row has the other seats taken together; "
         "place and points are means, and place 1 is the winner's.",
         "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|---|---|---:|---:|---:|---:|",
+        sheet.markdown().rstrip(),
     ]
-    for title, scores in match_ups:
-        for row, score in enumerate(scores):
-            lines.append(f"| {title if row == 0 else ''} | " + " | ".join(_cells(score)) + " |")
     lines += ["", f"![learning curve]({PICTURE})", ""]
     lines += [f"[{PAGE}]({PAGE}) shows a game of the agent, with its estimates. `{CURVE}` has the"]
     lines += [f"curve in numbers, `{MODEL}` and its card the agent, `run.json` all settings;"]
