@@ -154,7 +154,7 @@ class Play:
     @property
     def begun_in_position(self) -> bool:
         """Whether the game began in a position (`Game.from_position`), not in the set-up."""
-        return self._placed
+        return self._placed is not None
 
     @property
     def history(self) -> list[int]:

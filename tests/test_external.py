@@ -452,3 +452,13 @@ def test_programs_are_opponents_in_gymnasium(pids: list[int]) -> None:
     del env
     gc.collect()
     assert all(map(is_gone, pids))
+
+
+def test_games_begun_in_a_position_are_refused() -> None:
+    game = Game(3, seed=1)
+    game.step(8)
+    agent = make_agent(f"exec:{command(EXAMPLE)}")
+    with pytest.raises(ValueError, match="plays games from their set-up on"):
+        agent.act(Game.from_position(game.position()))
+    assert agent.act(game) in game.legal_actions()
+    agent.close()

@@ -7,14 +7,14 @@ import numpy as np
 from busenv.core.bits import copy_record
 from busenv.core.jit import kernel
 from busenv.core.rules.score import place
-from busenv.core.state import GAME, OVER
+from busenv.core.state import OVER, offset
 
 # Kinds of reward. PAY_NOTHING leaves paying to the caller.
 PAY_WIN, PAY_PLACE, PAY_MARGIN, PAY_DELIVERIES, PAY_SHAPED, PAY_NOTHING = range(6)
 SHAPING = 0.1  # weight of the margin in the potential of PAY_SHAPED
 
 # Where deliveries, stones and what else makes points stand in a game's record.
-POINTS_FROM, POINTS_TO = (GAME.fields[name][1] for name in ("deliveries", "marked"))
+POINTS_FROM, POINTS_TO = offset("deliveries"), offset("marked")
 
 
 @kernel

@@ -28,7 +28,7 @@ from busenv.core.features import SPACES, WIDTHS, column
 from busenv.core.jit import kernel
 from busenv.core.rules.lines import growth
 from busenv.core.rules.score import place
-from busenv.core.state import GAME, MAX_PLAYERS, MAX_SPACES
+from busenv.core.state import MAX_PLAYERS, MAX_SPACES, offset
 
 # Planes: columns of core.features. Those of seats come in pairs, seat by seat: line and end, line
 # and growth.
@@ -53,7 +53,7 @@ M_SPACES = np.array([column("players", f"spaces_{name}") - P_SUMS for name, _ in
 
 # What pictures show of a game stands at the beginning of its record, part by part.
 LINES_FROM, CITY_FROM, MARKERS_FROM, STANDING_FROM, PAINTED_TO = (
-    GAME.fields[name][1] for name in ("line", "type_sites", "spaces", "deliveries", "marked")
+    offset(name) for name in ("line", "type_sites", "spaces", "deliveries", "marked")
 )
 
 

@@ -134,3 +134,9 @@ RULES = np.dtype(
         ("players", _B),
     ]
 )
+
+
+def offset(field: str) -> int:
+    """Where a field of GAME stands in its record, in bytes."""
+    assert GAME.fields is not None
+    return GAME.fields[field][1]

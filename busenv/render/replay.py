@@ -242,7 +242,9 @@ def _marks(rounds: Mapping[int, int], plies: int) -> str:
     )
 
 
-def _charts(positions: Sequence[Position], estimates: Sequence[Estimate], rounds: list[int]) -> str:
+def _charts(
+    positions: Sequence[Position], estimates: Sequence[Estimate], rounds: Mapping[int, int]
+) -> str:
     """Points over time, and the chances to win where they are estimated."""
     seats, ranking = range(positions[0].num_players), positions[-1].ranking
     points = [[position.points[seat] for position in positions] for seat in seats]
