@@ -60,5 +60,10 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
     if found := re.fullmatch(EXEC, spec):
         return ExternalAgent(found[2], seed, float(found[1] or SECONDS), name=spec)
     kind = re.split("[@:]", spec)[0]
+    if kind == "uct":
+        raise ValueError(
+            f"agent {spec!r}: a search needs a number of simulations or seconds, such as uct:300, "
+            "uct:0.5s, or uct@2:300 on two threads"
+        )
     hint = "" if kind in KINDS else did_you_mean(kind, KINDS)
     raise ValueError(f"unknown agent {spec!r}{hint}; allowed: {', '.join(SPECS)}")

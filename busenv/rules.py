@@ -154,6 +154,8 @@ def as_rules(rules: str | Path | Rules) -> Rules:
         return EDITIONS[rules]
     if isinstance(rules, (str, Path)) and Path(rules).is_file():
         return load_rules(rules)
+    if str(rules).endswith(".json"):
+        raise ValueError(f"rules are {str(rules)!r}, but there is no such file")
     raise ValueError(
         f"unknown rules {rules!r}; allowed: a Rules value, the path of a JSON file, or one of "
         f"{[*EDITIONS]}{did_you_mean(str(rules), EDITIONS)}"

@@ -36,6 +36,8 @@ def state_of(position: Position, board: Board, rules: Rules) -> np.ndarray:
 
     Raises PositionError, naming the field and what contradicts it, when there is none.
     """
+    if not isinstance(position, Position):
+        raise TypeError(f"position is {position!r}; allowed: a busenv.Position")
     check_position(position, board, rules)
     state = new_state(board, rules, position.num_players, np.array([position.first_player]))
     _write_players(state[0], position, board)

@@ -111,7 +111,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
 
     out = capsys.readouterr().out
     assert f"Training: {how}" in out.replace("\n", " ")
-    (head,) = (line for line in out.splitlines() if "line-up" in line)
+    (head,) = (line for line in out.splitlines() if line.startswith("line-up"))
     for column in ("agent", "wins", "95% interval", "place", "points"):  # all fit in 80 columns
         assert f" {column} " in f"{head} "
     assert len(head) <= 80
@@ -127,9 +127,8 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     commands = report.split("```sh\n")[1].split("\n```")[0].splitlines()
     assert [command for command in commands if command in out] == commands
     train, rate, replay = (shlex.split(command) for command in commands)
-    assert [words[:2] for words in (train, rate, replay)] == [
-        ["busenv", "train"], ["busenv", "rate"], ["busenv", "replay"],
-    ]  # fmt: skip
+    assert {Path(words[0]).name for words in (train, rate, replay)} == {"busenv"}
+    assert [words[1] for words in (train, rate, replay)] == ["train", "rate", "replay"]
     assert train[-1] == "seconds=3600"
     done = json.loads((folder / "model.json").read_text())["training"]["seconds"]
     cli.main([*train[1:-1], f"seconds={done + 0.5}", "rated=random", "--games", "4"])
@@ -150,7 +149,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["fly"], ["demo", "--seconds", "0"], ["demo", "--games", "-3"], ["demo", "--seed", "-1"]],
+    [["fly"], ["demo", "--seconds", "0"], ["demo", "--games", "-3"], ["demo", "--seed", "-1"]],
 )
 def test_wrong_commands_say_what_is_allowed(
     arguments: list[str], capsys: pytest.CaptureFixture
@@ -164,6 +163,13 @@ def refusal(capsys: pytest.CaptureFixture, *arguments: str) -> str:
         cli.main(arguments)
     assert stopped.value.code == 2
     return capsys.readouterr().err
+
+
+def test_the_bare_command_helps(capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([])
+    assert stopped.value.code == 0
+    assert "usage: busenv" in capsys.readouterr().out
 
 
 def test_a_mistyped_command_is_guessed(capsys: pytest.CaptureFixture) -> None:

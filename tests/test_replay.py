@@ -372,5 +372,5 @@ def test_games_on_a_board_of_ones_own(tmp_path: Path) -> None:
     assert (tmp_path / "game.svg").read_text(encoding="utf-8") == game.svg()
     write_replay(tmp_path / "game.json", tmp_path / "game.html", board=str(file))
     assert (tmp_path / "game.html").read_text(encoding="utf-8") == page_of(game)
-    with pytest.raises(ValueError, match="pass the board it was played on"):
+    with pytest.raises(ValueError, match="give that board"):
         write_replay(tmp_path / "game.json", tmp_path / "other.html")

@@ -12,7 +12,7 @@
 clockwise. Any seat may look at any time; the mask is zeros for seats that are not to move.
 
 **Turns.** A seat that has several decisions in a row is simply selected again. The game has about
-150 to 300 decisions.
+80 to 340 decisions.
 
 **Rewards** reach every seat, the losers too, at the step that earns them.
 

@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     words = sys.argv[1:] if arguments is None else [*arguments]
     reader = parser()
+    if not words:
+        words = ["--help"]
     _check_command(reader, words)
     chosen = reader.parse_args(words)
     command = COMMANDS[chosen.command]
@@ -44,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             2,
             f"busenv {command.name}: {error.name} is not installed. {install(*extras)}\n",
         )
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        reader.exit(2, f"busenv: {what}\n")
+    except ValueError as error:
         reader.exit(2, f"busenv: {error}\n")
     except KeyboardInterrupt:
         reader.exit(130, "busenv: stopped\n")

@@ -44,6 +44,7 @@ def train_and_report(config: Config, folder: Path, games: int) -> None:
     match_ups = _match_ups(run, games)
     sheet = _sheet(match_ups, run, games)
     sheet.show(console)
+    console.print("A line-up's second row: each of the other seats, on average.")
     play_sample(run)
     commands = next_commands(run)
     write_whole(folder / "report.md", _report(sheet, run, commands))
@@ -77,7 +78,7 @@ def _caption(run: Run, games: int) -> str:
 
 
 def _sheet(match_ups: list[MatchUp], run: Run, games: int) -> Sheet:
-    """The results as a table; a line-up's second row has the other seats taken together."""
+    """The results as a table; a line-up's second row is each of the other seats, on average."""
     rows = [
         [title if row == 0 else "", *_cells(score)]
         for title, scores in match_ups
@@ -107,7 +108,7 @@ def _report(sheet: Sheet, run: Run, commands: list[str]) -> str:
         f"{length} by {describe_training(config)}; {run.decisions:,} decisions learned from, "
         f"{run.imitated:,} of them by imitation; seed {config.seed}.",
         "",
-        f"{sheet.title}. A line-up's second row has the other seats taken together; "
+        f"{sheet.title}. A line-up's second row is each of the other seats on average; "
         "place and points are means, and place 1 is the winner's.",
         "",
         sheet.markdown().rstrip(),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
+from pathlib import Path
 
 from busenv import Game
 from busenv.agents import Agent, make_agent
@@ -56,7 +60,15 @@ def next_commands(run: Run) -> list[str]:
         ["rate", _spec(run), "planner", *players, *rules, *board],
         ["replay", str(folder / RECORD), *page, *board],
     )
-    return [shlex.join(["busenv", *words]) for words in commands]
+    return [shlex.join([_program(), *words]) for words in commands]
+
+
+def _program() -> str:
+    """The command line as it can be called here: by its name, or beside this Python."""
+    beside = Path(sys.executable).with_name("busenv")
+    if shutil.which("busenv") or not beside.exists():
+        return "busenv"
+    return os.path.relpath(beside)
 
 
 def _spec(run: Run) -> str:
