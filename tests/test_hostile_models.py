@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import resource
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from safetensors.torch import load, save
 
-from busenv import Game, load_board
+from busenv import Game, Rules, load_board
 from busenv.agents import make_agent
 from busenv.agents.neural import files
 from busenv.agents.neural.files import save_model
 from busenv.agents.neural.networks import action_probabilities, build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
+from busenv.board import BOARDS
+from busenv.experiments.training.runs import run_training
 from busenv.observation import observe_games
+from busenv.train.checkpoint import NAME as CHECKPOINT
+from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
+from busenv.train.config import Config
 from busenv.train.ppo import SeatPPO, imitate
 from busenv.train.rollout import ImitationBatch
 
@@ -221,3 +228,117 @@ def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
     losses = imitate(ppo.policy, [batch], 0.5, 1.0)
     assert all(np.isfinite(loss) for loss in losses.values())
     assert all(weight.isfinite().all() for weight in network.parameters())
+
+
+SETTINGS: dict[str, Any] = {
+    "width": 8,
+    "games": 4,
+    "batch_size": 256,
+    "keep_every": 1,
+    "pool": 2,
+    "warm_start": "",
+    "opponent_share": 0.4,
+    "bots": ("greedy",),
+    "seconds": None,
+    "decisions": 600,
+    "rate_games": 4,
+    "rated": ("random",),
+    "threads": 1,
+    "device": "cpu",
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, in a folder with all the files that there can be."""
+    place = tmp_path_factory.mktemp("trained")
+    town, house = place / "town.json", place / "house.json"
+    board = json.loads((BOARDS / "city.json").read_text())
+    board["streets"].reverse()
+    town.write_text(json.dumps(board))
+    house.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
+    config = Config(**SETTINGS, board=str(town), rules=str(house))
+    run_training(config, place / "run", Console(quiet=True))
+    return place / "run"
+
+
+@pytest.fixture
+def folder(trained: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be damaged."""
+    return Path(shutil.copytree(trained, tmp_path / "run"))
+
+
+def read_checkpoint(folder: Path) -> tuple[State, dict[str, torch.Tensor]]:
+    """What a run goes on from."""
+    weights = weights_of("mlp", load_board(folder / "board.json"), 8)
+    return read_state(folder), read_tensors(folder, weights)
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+
+
+def test_no_damage_of_a_checkpoint_is_taken_for_true(folder: Path) -> None:
+    """600 flipped bits, half of them in the header, and 100 cuts."""
+    file, rng = folder / CHECKPOINT, np.random.default_rng(0)
+    good, data = read_checkpoint(folder), file.read_bytes()
+    header = 8 + int.from_bytes(data[:8], "little")
+    told = []
+    for attempt in range(700):
+        broken = bytearray(data)
+        at = int(rng.integers(header if attempt % 2 else len(data)))
+        if attempt < 600:
+            broken[at] ^= 1 << int(rng.integers(8))
+        else:
+            del broken[at:]
+        file.write_bytes(broken)
+        try:
+            found = read_checkpoint(folder)
+        except ValueError as error:
+            told.append(str(error))
+        else:  # a space in the header, say
+            assert found[0] == good[0]
+            assert same(found[1], good[1])
+    assert len(told) > 650
+    assert all(f"{CHECKPOINT} is no checkpoint to go on from: " in words for words in told)
+    assert not any("\n" in words for words in told)
+
+
+def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
+    """12 checkpoints, each with a checksum of its own."""
+    state, tensors = read_checkpoint(folder)
+    about = state.model_dump(exclude={"format"})
+    network = build_network("mlp", load_board(folder / "board.json"), 8)
+    optimizer = torch.optim.Adam(network.parameters())
+    restore(tensors, network, optimizer)
+    last = list(network.parameters())[-1]
+
+    def refused(words: str, **changes: Any) -> None:
+        save_checkpoint(folder, network, optimizer, {**about, **changes})
+        with pytest.raises(ValueError, match=f"no checkpoint to go on from: {words}") as told:
+            read_checkpoint(folder)
+        assert len(str(told.value)) < 1200
+
+    save_checkpoint(folder, network, optimizer, about)
+    found = read_checkpoint(folder)
+    assert found[0] == state
+    assert same(found[1], tensors)
+    refused("seconds is nan", seconds=float("nan"))
+    refused("iteration is -1", iteration=-1)
+    refused("decisions is '5'", decisions="5")
+    refused("pool.greedy is 2; ", pool={"greedy": 2})
+    refused("format is '2'", format="2")
+    refused("it has format 2; this busenv has 3", format=2)
+    refused("more is 1; extra inputs", more=1)
+    refused("its state is too large", config={"x": "x" * 10**6})
+    refused("rules is 'r.*…; ", rules="r" * 10**5)
+    moments = optimizer.state[last]
+    moments["exp_avg"].fill_(np.inf)
+    refused("optimizer.9.exp_avg holds a number that is not finite")
+    moments["exp_avg"] = torch.zeros(7)
+    refused(r"optimizer.9.exp_avg is torch.float32, \(7,\); it needs torch.float32, \(1,\)")
+    del moments["exp_avg"]
+    refused("optimizer.9.exp_avg is missing")
+    save_checkpoint(folder, build_network("mlp", CITY, 256), optimizer, about)
+    with pytest.raises(ValueError, match="it is too large; allowed: 2,"):
+        read_checkpoint(folder)

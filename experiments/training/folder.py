@@ -73,7 +73,7 @@ def _check_length(folder: Path, config: Config) -> None:
     if not (folder / NAME).exists():
         return
     limit = "seconds" if config.decisions is None else "decisions"
-    done, length = read_state(folder)[limit], getattr(config, limit)
+    done, length = getattr(read_state(folder), limit), getattr(config, limit)
     if length <= done:
         raise RunError(
             f"{limit} is {length:,}, but the run in {folder} has already had {done:,.0f}; "
