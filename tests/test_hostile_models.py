@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import resource
 import shutil
 import time
@@ -19,17 +20,21 @@ from safetensors.torch import load, save
 from busenv import Game, Rules, load_board
 from busenv.agents import make_agent
 from busenv.agents.neural import files
-from busenv.agents.neural.files import save_model
+from busenv.agents.neural.files import load_policy_agent, save_model
 from busenv.agents.neural.networks import action_probabilities, build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.board import BOARDS
+from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.training import folder as run_folder
+from busenv.experiments.training.curve import read_curve
 from busenv.experiments.training.runs import run_training
 from busenv.observation import observe_games
 from busenv.train.checkpoint import NAME as CHECKPOINT
 from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
-from busenv.train.config import Config
+from busenv.train.config import Config, read_config
 from busenv.train.ppo import SeatPPO, imitate
 from busenv.train.rollout import ImitationBatch
+from busenv.train.trainer import Run
 
 CITY = load_board("city")
 
@@ -121,18 +126,20 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
         ("{}", "network is missing"),
         ('{"network": "mlp", "width": 1e400}', "width is inf"),
         (b"\xff\xfe", "invalid JSON"),
-        (" " * 1_000_001, "is too large; allowed: 1,000,000 bytes"),
     ],
 )
 def test_cards_that_are_none_are_told_in_a_sentence(
     text: str | bytes, words: str, model: Path
 ) -> None:
-    """7 files."""
+    """6 files, and one that is too large."""
     card = model.with_suffix(".json")
     card.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ValueError, match=f"small.json is no card of a model: .*{words}") as refused:
         make_agent(f"net:{model}")
     assert len(str(refused.value)) < 400
+    card.write_bytes(b" " * 1_000_001)
+    with pytest.raises(ValueError, match="json is too large; allowed: 1,000,000 bytes"):
+        make_agent(f"net:{model}")
 
 
 @pytest.mark.parametrize(
@@ -342,3 +349,78 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
     save_checkpoint(folder, build_network("mlp", CITY, 256), optimizer, about)
     with pytest.raises(ValueError, match="it is too large; allowed: 2,"):
         read_checkpoint(folder)
+
+
+READ = ("run.json", "curve.csv", "board.json", "rules.json", CHECKPOINT, "model.json",
+        "model.safetensors", "pool/*.json", "pool/*.safetensors")  # fmt: skip
+NASTY = (
+    b"NaN", b"-1", b"1e999", b"9" * 400, b"0.5", b"null", b"true", b'""', b"[]", b"{}", b"\x00",
+    b"[" * 9000, b"\xff", b'"\\ud800"', b",", b"\n", b'"\x1b[31m"', b"../../x", b'"exec:touch x"',
+)  # fmt: skip
+
+
+def mutated(data: bytes, rng: np.random.Generator) -> bytes:
+    """A file with one thing wrong: a bit, a cut, a piece lost, twice or replaced."""
+    at = int(rng.integers(len(data)))
+    end = min(at + int(rng.integers(1, 40)), len(data))
+    match rng.integers(6):
+        case 0:
+            return data[:at] + bytes([data[at] ^ 1 << int(rng.integers(8))]) + data[at + 1 :]
+        case 1:
+            return data[:at]
+        case 2:
+            return data[:at] + data[end:]
+        case 3:
+            return data[:end] + data[at:]
+        case 4:
+            return data[:at] + NASTY[rng.integers(len(NASTY))] + data[end:]
+    # A number or text of a JSON file or table, as a whole.
+    found = [*re.finditer(rb'-?[0-9][0-9.]*|"[^"]*"', data)]
+    word = found[rng.integers(len(found))]
+    return data[: word.start()] + NASTY[rng.integers(len(NASTY))] + data[word.end() :]
+
+
+def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
+    """All networks that go on from a folder: the learner's, past selves', the model's; and all
+    else is read as it is by the command."""
+    config = read_config(str(folder / "run.json"))
+    run_folder.changes(folder, config)
+    read_curve(folder / "curve.csv")
+    run = Run(config, folder)
+    past = [m.agent.network for m in run._pool.members if isinstance(m.agent, PolicyAgent)]
+    model = load_policy_agent(str(folder / "model.safetensors")).network
+    return [network.state_dict() for network in (run.network, *past, model)]
+
+
+@pytest.mark.parametrize("tries", [500, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_damaged_training_folders_are_told_in_a_sentence(
+    tries: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """500 mutations of the files of a run (20,000 slowly): a sentence, or the same weights."""
+    monkeypatch.setattr(Run, "_try_everything", lambda _: None)
+    monkeypatch.setattr(Run, "save", lambda _: None)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    good = weights_in_play(folder)
+    assert len(good) == 4
+    paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]
+    assert len(paths) == 11
+    rng, refused = np.random.default_rng(tries), 0
+    for attempt in range(tries):
+        path = paths[attempt % len(paths)]
+        data = path.read_bytes()
+        path.write_bytes(mutated(data, rng))
+        words = ""
+        try:
+            found = weights_in_play(folder)
+        except (ValueError, OSError, RunError) as error:
+            words = str(error)
+        if words:
+            refused += 1
+            assert "\n" not in words
+            assert words.isprintable()
+            assert len(words) < 5000
+        else:
+            assert len(found) == len(good)
+            assert all(map(same, found, good))
+        path.write_bytes(data)
+    assert refused > 0.6 * tries

@@ -77,6 +77,8 @@ class Run:
         device = config.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
+        if device == "cuda" and not torch.cuda.is_available():
+            raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
         checkpoint = self._checkpoint() if (folder / NAME).exists() else None
         network = self._initial_network().to(device)
         self.ppo = SeatPPO(network, self.board, device=device, **ppo_settings(config))

@@ -168,8 +168,9 @@ def _read_card(path: Path) -> Card:
     """A card with all that loading needs."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, the card of the model beside it")
+    data = read_limited(path)
     try:
-        return parse(Card, read_limited(path))
+        return parse(Card, data)
     except ValueError as error:
         raise ValueError(f"{path} is no card of a model: {error}") from error
 
