@@ -24,6 +24,7 @@ from busenv.agents.neural.files import load_policy_agent, save_model
 from busenv.agents.neural.networks import action_probabilities, build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.board import BOARDS
+from busenv.experiments import cli
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.training import folder as run_folder
 from busenv.experiments.training.curve import read_curve
@@ -31,7 +32,8 @@ from busenv.experiments.training.runs import run_training
 from busenv.observation import observe_games
 from busenv.train.checkpoint import NAME as CHECKPOINT
 from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
-from busenv.train.config import Config, read_config
+from busenv.train.config import Config, parse_settings, programs, read_config
+from busenv.train.league import Pool
 from busenv.train.ppo import SeatPPO, imitate
 from busenv.train.rollout import ImitationBatch
 from busenv.train.trainer import Run
@@ -154,16 +156,18 @@ def test_cards_that_are_none_are_told_in_a_sentence(
         ({"board": {}}, "board.fingerprint is missing"),
         ({"board": {"fingerprint": 1}}, "board.fingerprint is 1"),
         ({"board_file": []}, "board_file is "),
+        ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is none: "),
         ({"num_actions": 3}, "has 3 actions; its board 375"),
         ({"network": None}, "network is None"),
     ],
 )
 def test_cards_that_lie_are_refused(changes: dict[str, Any], words: str, model: Path) -> None:
-    """11 cards."""
+    """12 cards."""
     change_card(model, **changes)
     with pytest.raises(ValueError, match=words) as refused:
         make_agent(f"net:{model}")
     assert len(str(refused.value)) < 400
+    assert "small.json" in str(refused.value) or "small.safetensors" in str(refused.value)
 
 
 def some_games(count: int = 300) -> np.ndarray:
@@ -424,3 +428,134 @@ def test_damaged_training_folders_are_told_in_a_sentence(
             assert all(map(same, found, good))
         path.write_bytes(data)
     assert refused > 0.6 * tries
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("nan,1,8,0.5", "line 2: 'nan,1,8,0.5' is no point"),
+        ("1.0,-1,8,0.5", "line 2"),
+        ("1.0,1,0,0.5", "line 2"),
+        ("1.0,1,8,1.5", "line 2"),
+        ("1.0,1,8,inf", "line 2"),
+        ("1.0,1,8", "line 2"),
+        ("1.0,1,8,0.5\n2.0,1,8,0.5", "line 3"),
+        ("9" * 200_000, "is no learning curve: field larger than field limit"),
+        ("\xff", "line 2"),
+        (" " * 10_000_001, "is too large; allowed: 10,000,000 bytes"),
+    ],
+)
+def test_curves_are_numbers(line: str, words: str, tmp_path: Path) -> None:
+    """10 tables, and 5 first lines."""
+    path = tmp_path / "curve.csv"
+    path.write_text(f"seconds,decisions,games,random\n{line}\n")
+    with pytest.raises(ValueError, match=f"curve.csv.*{words}"):
+        read_curve(path)
+    for head in ("", "seconds,decisions", "a,b,c,d", "seconds,decisions,games,x,x",
+                 "seconds,decisions,games,\x1b[31m"):  # fmt: skip
+        path.write_text(head)
+        with pytest.raises(ValueError, match="no learning curve: its first line is '") as refused:
+            read_curve(path)
+        assert str(refused.value).isprintable()
+
+
+def test_a_folder_that_is_not_one_run_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """5 folders; nothing in them is changed."""
+
+    def refused(words: str) -> None:
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["train", str(folder), "--set", "decisions=900"])
+        assert stopped.value.code == 2
+        assert words in " ".join(capsys.readouterr().err.split())
+        assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    run, good = folder / "run.json", (folder / "run.json").read_bytes()
+    change_json(run, gamma=0.5)
+    refused("run.json has changed: gamma is 0.5, but the run began with 0.99")
+    change_json(run, gamma=0.99, width=8192)
+    refused("run.json has changed: width is 8192, but the run began with 8")
+    run.write_text("[" * 100_000)
+    refused("run.json: recursion limit exceeded")
+    run.write_bytes(good)
+    board = (folder / "board.json").read_bytes()
+    (folder / "board.json").write_text("[" * 100_000)
+    refused("board.json is not JSON text")
+    (folder / "board.json").write_bytes(board)
+    (folder / "curve.csv").write_text("?")
+    refused("curve.csv is no learning curve")
+
+
+def test_past_selves_are_taken_from_the_pool_alone(tmp_path: Path) -> None:
+    """4 names."""
+    for name in ("../past-1", "/etc/past-1", "past-1/../x", "past-1\n"):
+        pool = Pool(("greedy",), tmp_path, CITY, 3)
+        with pytest.raises(ValueError, match="is no past self; allowed: past-NUMBER"):
+            pool.restore({"greedy": 0.5, name: 0.5})
+
+
+@pytest.mark.parametrize("name", ["bots", "rated", "warm_start"])
+def test_a_file_names_no_program_that_the_command_line_does_not(
+    name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """3 settings x 4 ways: a run folder, a recipe, another program named, the same one named."""
+    touched = tmp_path / "touched"
+    program = f"exec@5:touch {touched}"
+    value = program if name == "warm_start" else ["greedy", program]
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({**SETTINGS, name: value}))
+    change_json(folder / "run.json", **{name: value})
+    for source in (folder, recipe):
+        for words in ([], ["--set", "seed=1", f"{name}=exec:true"]):
+            with pytest.raises(SystemExit) as stopped:
+                cli.main(["train", str(source), *words, "--out", str(tmp_path / "out")])
+            assert stopped.value.code == 2
+            told = " ".join(capsys.readouterr().err.split())
+            assert f"{name} has '{program}': a file may not name a program to be run" in told
+            text = ",".join(value) if isinstance(value, list) else value
+            assert f"--set '{name}={text}'" in told
+    assert not touched.exists()
+    assert not (tmp_path / "out").exists()
+    given = parse_settings([f"{name}={program}"])
+    config = read_config(str(recipe), programs(given))
+    assert program in programs(config.to_dict())
+    assert programs({"bots": ["greedy"], "warm_start": "", "rated": None}) == set()
+    recipe.write_text(json.dumps({name: "exec:\x1b[31m" + "x" * 9000}))
+    with pytest.raises(ValueError, match="a file may not|…$") as refused:
+        read_config(str(recipe))
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 1200
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bots="], "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
+        (["learning_rate=1e30"], "learning_rate is 1e30; allowed: a number 1e-08 to 1"),
+        (["entropy=1e999"], "entropy is 1e999; allowed: a number 0 to 10"),
+        (["temperature=101"], "temperature is 101; allowed: a number 0 to 100"),
+        (["rated=ppo@101:city-2"], "temperature is 101.0; allowed: 0 (greedy) to 100"),
+        (["width=1000000"], "width is 1000000; allowed: a whole number 1 to 8,192"),
+    ],
+)
+def test_settings_beyond_sense_end_a_run_at_its_start(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """6 settings."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["train", "quick", "--set", *words, "--out", str(tmp_path / "out")])
+    assert stopped.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="device is 'cuda', but torch finds no GPU here"):
+        Run(Config(**{**SETTINGS, "device": "cuda"}), tmp_path)

@@ -264,11 +264,11 @@ def _specs(value: Any) -> list[Any]:
 def _foreign_program(content: dict[str, Any], program: str) -> str:
     """That a file names a program, and how to allow it."""
     name = next(name for name in AGENTS if program in _specs(content.get(name)))
-    words = shlex.quote(f"{name}={','.join(map(str, _specs(content[name])))}")
-    return (
-        f"{name} has {program!r}: a file may not name a program to be run; "
-        f"if you trust it, name it yourself: --set {words}"
-    )
+    words = f"{name} has {program!r}: a file may not name a program to be run"
+    setting = f"{name}={','.join(map(str, _specs(content[name])))}"
+    if setting.isprintable():  # it goes to the terminal
+        words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
+    return shortened(words)
 
 
 def _is_file(path: Path) -> bool:

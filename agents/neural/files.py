@@ -34,6 +34,7 @@ from busenv.agents.neural.networks import (
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.agents.neural.schema import Schema, parse, read_limited, shortened
 from busenv.board import board_names, load_board, make_board
+from busenv.errors import BoardError
 from busenv.files import write_whole
 from busenv.hints import did_you_mean
 from busenv.observation import VERSION
@@ -180,7 +181,10 @@ def _board_of(path: Path, card: Card) -> Board:
     fingerprint = card.board.fingerprint
     board = _shipped_board(fingerprint)
     if board is None and card.board_file is not None:
-        board = make_board(card.board_file)
+        try:
+            board = make_board(card.board_file)
+        except BoardError as error:
+            raise ValueError(f"{path.with_suffix(CARD)}: its board is none: {error}") from error
     if board is None or board.fingerprint != fingerprint:
         raise ValueError(
             f"{path} was trained on a board (fingerprint {shortened(fingerprint, 40)}) that "
