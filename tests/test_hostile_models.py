@@ -527,7 +527,7 @@ def test_a_file_names_no_program_that_the_command_line_does_not(
     assert program in programs(config.to_dict())
     assert programs({"bots": ["greedy"], "warm_start": "", "rated": None}) == set()
     recipe.write_text(json.dumps({name: "exec:\x1b[31m" + "x" * 9000}))
-    with pytest.raises(ValueError, match="a file may not|…$") as refused:
+    with pytest.raises(ValueError, match=f"{name} has 'exec:") as refused:
         read_config(str(recipe))
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 1200
