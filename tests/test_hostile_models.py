@@ -210,6 +210,7 @@ def test_temperatures_are_bounded(spec: str, model: Path) -> None:
 
 
 def test_networks_that_overflow_and_games_that_are_over_are_told(model: Path) -> None:
+    """1 network of huge weights, 1 game."""
     tensors = load(model.read_bytes())
     change_weights(model, {name: weight.fill_(1e38) for name, weight in tensors.items()})
     with pytest.raises(ValueError, match="the network's logits are not finite"):
@@ -557,5 +558,6 @@ def test_settings_beyond_sense_end_a_run_at_its_start(
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """1 run."""
     with pytest.raises(ValueError, match="device is 'cuda', but torch finds no GPU here"):
         Run(Config(**{**SETTINGS, "device": "cuda"}), tmp_path)
