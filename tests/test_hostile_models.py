@@ -155,6 +155,9 @@ def test_cards_that_are_none_are_told_in_a_sentence(
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"board": {}}, "board.fingerprint is missing"),
         ({"board": {"fingerprint": 1}}, "board.fingerprint is 1"),
+        ({"board": {"fingerprint": "\x1b[31m"}}, r"board.fingerprint is '.x1b\[31m'"),
+        ({"network": "x" * 500_000}, "network is 'xxx"),
+        ({"observation_version": 10**4000}, "observation_version is 1000"),
         ({"board_file": []}, "board_file is "),
         ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is none: "),
         ({"num_actions": 3}, "has 3 actions; its board 375"),
@@ -162,11 +165,12 @@ def test_cards_that_are_none_are_told_in_a_sentence(
     ],
 )
 def test_cards_that_lie_are_refused(changes: dict[str, Any], words: str, model: Path) -> None:
-    """12 cards."""
+    """15 cards."""
     change_card(model, **changes)
     with pytest.raises(ValueError, match=words) as refused:
         make_agent(f"net:{model}")
     assert len(str(refused.value)) < 400
+    assert str(refused.value).isprintable()
     assert "small.json" in str(refused.value) or "small.safetensors" in str(refused.value)
 
 

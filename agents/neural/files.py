@@ -44,11 +44,14 @@ SHIPPED = Path(__file__).parent / "models"
 HEADER = 100_000  # bytes at most of a weights file that are not weights
 
 
+Number = Annotated[int, Field(ge=0, le=10**9)]
+
+
 class BoardName(Schema):
     """Which board: its name, and the fingerprint that tells it from all others."""
 
     name: str = ""
-    fingerprint: str
+    fingerprint: Annotated[str, Field(pattern="^[0-9a-z]{1,64}$")]
 
 
 class Card(Schema):
@@ -56,13 +59,13 @@ class Card(Schema):
 
     model_config = ConfigDict(extra="allow")
 
-    network: str
+    network: Annotated[str, Field(max_length=40)]
     width: Annotated[int, Field(ge=1, le=WIDEST)]
     sha256: str
-    observation_version: int
+    observation_version: Number
     board: BoardName
     board_file: dict[str, Any] | None = None
-    num_actions: int
+    num_actions: Number
     temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 1.0
 
 
@@ -187,8 +190,8 @@ def _board_of(path: Path, card: Card) -> Board:
             raise ValueError(f"{path.with_suffix(CARD)}: its board is none: {error}") from error
     if board is None or board.fingerprint != fingerprint:
         raise ValueError(
-            f"{path} was trained on a board (fingerprint {shortened(fingerprint, 40)}) that "
-            "neither comes with busenv nor is in its card"
+            f"{path} was trained on a board (fingerprint {fingerprint}) that neither "
+            "comes with busenv nor is in its card"
         )
     return board
 
