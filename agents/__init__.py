@@ -10,7 +10,7 @@
 | `uct@2:1000` | ... on two threads |
 | `net:city-2` | the policy of a trained network of the package; `ppo:city-2` is the same |
 | `net:runs/demo/model.safetensors` | ... of one of yours: a path stands wherever a name may |
-| `net@0.5:city-2` | ... at temperature 0.5; at 0 its likeliest action only |
+| `net@0.5:city-2` | ... at temperature 0.5 (up to 100); at 0 its likeliest action only |
 | `exec:python3 player.py` | a program of yours, in any language (external/EXEC.md) |
 | `exec@0.5:python3 player.py` | ... with half a second for a decision |
 

@@ -1,67 +1,152 @@
-"""Checkpoints: one file, written whole or not at all, from which a run goes on as it would have."""
+"""Checkpoints: one file, written whole or not at all, from which a run goes on as it would have.
+
+A checkpoint holds the network's weights, Adam's moments, and the state of the run, with one SHA-256
+over all of them, so that damage is found whatever it hit.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 
+from busenv.agents.neural.files import BoardName
+from busenv.agents.neural.networks import check_tensors
+from busenv.agents.neural.schema import SMALL_FILE, Schema, parse, shortened
 from busenv.files import write_whole
 
 NAME = "checkpoint.safetensors"
-FORMAT = 2
+FORMAT = 3
+NETWORK = "network."
+MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class State(Schema):
+    """What a checkpoint holds besides tensors; see `busenv.train.trainer.Run`.
+
+    config, rules: as in their files. seconds: of training so far. pool: scores, 0 to 1, by name.
+    """
+
+    format: int
+    config: dict[str, Any]
+    board: BoardName
+    rules: dict[str, Any]
+    iteration: Count
+    decisions: Count
+    imitated: Count
+    seconds: Annotated[float, Field(ge=0)]
+    pool: dict[str, Annotated[float, Field(ge=0, le=1)]]
 
 
 def save_checkpoint(
     folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]
 ) -> None:
-    """Write the checkpoint of a run. state: whatever else is to be kept, as JSON can hold it."""
-    tensors = {f"network.{name}": value for name, value in network.state_dict().items()}
+    """Write the checkpoint of a run. state: the fields of `State` but for the format."""
+    tensors = {f"{NETWORK}{name}": value for name, value in network.state_dict().items()}
     for index, moments in optimizer.state_dict()["state"].items():
         for name, value in moments.items():
             tensors[f"optimizer.{index}.{name}"] = value
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    metadata = {"state": json.dumps({"format": FORMAT, **state})}
+    text = json.dumps({"format": FORMAT, **state})
+    metadata = {"state": text, "sha256": _digest(tensors, text)}
     write_whole(folder / NAME, save(tensors, metadata=metadata))
 
 
-def read_state(folder: Path) -> dict[str, Any]:
-    """The state that a checkpoint was saved with.
+def read_state(folder: Path) -> State:
+    """The state that a checkpoint was saved with; it is proven by `read_tensors` only.
 
     FileNotFoundError when there is no checkpoint, ValueError when it is none.
     """
     path = folder / NAME
     try:
-        with safe_open(path, "pt") as file:
-            state = json.loads((file.metadata() or {})["state"])
-        if state["format"] != FORMAT:
-            raise ValueError(f"it has format {state['format']}; this busenv has {FORMAT}")
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no checkpoint to go on from: {error}") from error
-    return dict(state)
+        state = parse(State, _metadata(path)["state"])
+        if state.format != FORMAT:
+            raise ValueError(f"it has format {state.format}; this busenv has {FORMAT}")
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise _damaged(path, error) from error
+    return state
 
 
-def load_tensors(folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Bring network and optimiser back from a checkpoint; ValueError when it does not fit them."""
+def read_tensors(folder: Path, weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The tensors of a checkpoint, by name.
+
+    weights: those that its network needs (`busenv.agents.neural.networks.weights_of`). ValueError
+    when the checkpoint has others, or anything in it is not as it was saved.
+    """
     path = folder / NAME
     try:
+        metadata = _metadata(path)
+        wanted = {f"{NETWORK}{name}": weight for name, weight in weights.items()}
+        moments = _moments(weights)
+        largest = sum(t.numel() * t.itemsize for t in (wanted | moments).values()) + 2 * SMALL_FILE
+        if path.stat().st_size > largest:
+            raise ValueError(f"it is too large; allowed: {largest:,} bytes")
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        prefix = "network."
-        network.load_state_dict(
-            {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
-        )
-        moments: dict[int, dict[str, torch.Tensor]] = {}
-        for key, value in tensors.items():
-            if key.startswith("optimizer."):
-                _, index, name = key.split(".")
-                moments.setdefault(int(index), {})[name] = value
-        groups = optimizer.state_dict()["param_groups"]
-        optimizer.load_state_dict({"state": moments, "param_groups": groups})
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{path} is no checkpoint to go on from: {error}") from error
+        if any(not name.startswith(NETWORK) for name in tensors):  # else nothing was learned yet
+            wanted |= moments
+        check_tensors(tensors, wanted)
+        if _digest(tensors, metadata["state"]) != metadata["sha256"]:
+            raise ValueError("it is not as it was saved")
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise _damaged(path, error) from error
+    return tensors
+
+
+def restore(
+    tensors: dict[str, torch.Tensor], network: nn.Module, optimizer: torch.optim.Optimizer
+) -> None:
+    """Bring network and optimiser back to the tensors of a checkpoint."""
+    network.load_state_dict(
+        {k[len(NETWORK) :]: v for k, v in tensors.items() if k.startswith(NETWORK)}
+    )
+    moments: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in tensors.items():
+        if not key.startswith(NETWORK):
+            _, index, name = key.split(".")
+            moments.setdefault(int(index), {})[name] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
+
+
+def _metadata(path: Path) -> dict[str, str]:
+    """The texts in a checkpoint's header."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    with safe_open(path, "pt") as file:
+        found: dict[str, str] = file.metadata() or {}
+    if len(found["state"]) > SMALL_FILE:
+        raise ValueError("its state is too large")
+    return found
+
+
+def _moments(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What Adam keeps of some weights: a count of its steps, and moments like the weight."""
+    found = {}
+    for index, weight in enumerate(weights.values()):
+        found[f"optimizer.{index}.step"] = torch.zeros((), device="meta")
+        found |= {f"optimizer.{index}.{name}": weight for name in MOMENTS}
+    return found
+
+
+def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
+    """SHA-256 over the state and over names, dtypes, shapes and content of the tensors."""
+    found = hashlib.sha256(state.encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.numpy().tobytes())
+    return found.hexdigest()
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+    return ValueError(shortened(f"{path} is no checkpoint to go on from: {words}"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
@@ -16,9 +16,11 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import from_json
 
 from busenv.agents import AgentError, make_agent
-from busenv.agents.neural.networks import NETWORKS
+from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, NETWORKS, WIDEST
+from busenv.agents.neural.schema import read_limited, shortened
 from busenv.board import load_board
 from busenv.hints import did_you_mean
 from busenv.rewards import REWARDS
@@ -42,7 +44,7 @@ def _accepted_by(use: Callable[[str], object]) -> AfterValidator:
     def check(value: str) -> str:
         try:
             use(value)
-        except (AgentError, ImportError, OSError) as error:
+        except (AgentError, ImportError, OSError, RecursionError) as error:
             raise ValueError(str(error)) from error
         return value
 
@@ -56,6 +58,9 @@ Seconds = Annotated[float, Field(ge=1e-3, le=1e9)]
 Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
 Spec = Annotated[str, _accepted_by(lambda spec: make_agent(spec).close())]
 NoneOrSpec = Annotated[str, _accepted_by(lambda spec: make_agent(spec).close() if spec else None)]
+
+
+AGENTS = ("bots", "rated", "warm_start")  # settings that name agents
 
 
 class Config(BaseModel):
@@ -90,7 +95,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     network: Annotated[str, _one_of(*NETWORKS)] = "mlp"
-    width: Annotated[int, Field(ge=1, le=8192)] = 256
+    width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
     start: str = ""
     players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (4,)
     board: Annotated[str, _accepted_by(load_board)] = "city"
@@ -115,7 +120,7 @@ class Config(BaseModel):
     keep_every: Count = 25
     seconds: Seconds | None = 180.0
     decisions: Annotated[int, Field(ge=1, le=10**15)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=100)] = 0.25
+    temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 0.25
     rated: Annotated[tuple[Spec, ...], Field(min_length=1)] = ("random", "greedy", "planner")
     rate_every: Seconds = 20.0
     rate_games: Count = 128
@@ -129,7 +134,7 @@ class Config(BaseModel):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise ValueError(_sentence(error)) from None
+            raise ValueError(shortened(_sentence(error))) from None
 
     @model_validator(mode="after")
     def _check_together(self) -> Config:
@@ -207,12 +212,15 @@ PRESETS = {
 }
 
 
-def read_config(source: str) -> Config:
+def read_config(source: str, named: Iterable[str] = ()) -> Config:
     """A preset by its name, or a JSON file with fields that differ from those of "quick".
 
     A `board` or `rules` that is a file beside the JSON file is meant as that file.
+    named: programs (`programs`) that the file may name, since the user has named them; it may come
+        from anyone, and an agent `exec:COMMAND` runs what it says.
 
-    ValueError when it is neither or holds a wrong field, OSError when the file cannot be read.
+    ValueError when it is neither, holds a wrong field or names another program, OSError when the
+    file cannot be read.
     """
     if source in PRESETS:
         return PRESETS[source]
@@ -222,17 +230,53 @@ def read_config(source: str) -> Config:
             f"unknown preset {source!r}; allowed: {', '.join(PRESETS)}, or FILE.json"
             f"{did_you_mean(source, PRESETS)}"
         )
+    data = read_limited(path)
     try:
-        content = json.loads(path.read_bytes())
+        content = from_json(data)
         if not isinstance(content, dict):
             raise ValueError("it holds no object")
+        if foreign := sorted(programs(content) - {*named}):
+            raise ValueError(_foreign_program(content, foreign[0]))
         for name in ("board", "rules"):
             value = content.get(name)
-            if isinstance(value, str) and (path.parent / value).is_file():
+            if isinstance(value, str) and _is_file(path.parent / value):
                 content[name] = str(path.parent / value)
         return Config().changed(content)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def programs(settings: dict[str, Any]) -> set[str]:
+    """The agents in settings that are programs, `exec:COMMAND`."""
+    return {
+        spec
+        for name in AGENTS
+        for spec in _specs(settings.get(name))
+        if isinstance(spec, str) and spec.startswith("exec")
+    }
+
+
+def _specs(value: Any) -> list[Any]:
+    """What a setting with one agent or several names."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _foreign_program(content: dict[str, Any], program: str) -> str:
+    """That a file names a program, and how to allow it."""
+    name = next(name for name in AGENTS if program in _specs(content.get(name)))
+    words = f"{name} has {program!r}: a file may not name a program to be run"
+    setting = f"{name}={','.join(map(str, _specs(content[name])))}"
+    if setting.isprintable():  # it goes to the terminal
+        words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
+    return shortened(words)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; no name that a system refuses is one."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def parse_settings(words: list[str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ often: prioritised fictitious self-play (Vinyals et al. 2019, AlphaStar).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,12 +70,15 @@ class Pool:
     def restore(self, state: dict[str, float]) -> None:
         """Back to a state.
 
-        FileNotFoundError or ValueError when a file is not as it was, ValueError for other bots.
+        FileNotFoundError or ValueError when a file is not as it was, ValueError for other bots and
+        for names of past selves that could lead out of the folder.
         """
         bots, kept = [*self.state()], [*state][: self._bots]
         if bots != kept:
             raise ValueError(f"the run has the bots {kept}; the settings say {bots}")
         for name in list(state)[self._bots :]:
+            if not re.fullmatch("past-[0-9]{1,18}", name):
+                raise ValueError(f"{name!r} is no past self; allowed: past-NUMBER")
             self._add(name)
         for member in self.members:
             member.score = state[member.name]

@@ -19,7 +19,7 @@ from stable_baselines3.common.utils import update_learning_rate
 from torch import nn
 
 from busenv import Board
-from busenv.agents.neural.networks import mask_logits
+from busenv.agents.neural.networks import expected_log_probs, mask_logits
 from busenv.observation import spaces_of
 from busenv.train.config import Config
 from busenv.train.rollout import ImitationBatch, Rollout
@@ -83,7 +83,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         logits, values = self.network(obs)
         logits = mask_logits(logits, action_masks.bool())
         log_probs = logits.log_softmax(dim=1)
-        entropy = -(log_probs * logits.softmax(dim=1)).sum(dim=1)
+        entropy = -expected_log_probs(logits.softmax(dim=1), log_probs, action_masks.bool())
         return values, _of(log_probs, actions), entropy
 
     def predict_values(self, obs: Any) -> torch.Tensor:
@@ -148,9 +148,9 @@ def imitate(
         log_probs = mask_logits(logits, batch.masks).log_softmax(dim=1)
         target = batch.teacher_probabilities**SHARPNESS
         target = target / target.sum(dim=1, keepdim=True)
-        imitation_loss = -(target * log_probs).sum(dim=1).mean()
+        imitation_loss = -expected_log_probs(target, log_probs, batch.masks).mean()
         value_loss = nn.functional.mse_loss(values, batch.returns)
-        entropy = -(log_probs.exp() * log_probs).sum(dim=1)
+        entropy = -expected_log_probs(log_probs.exp(), log_probs, batch.masks)
         policy.optimizer.zero_grad()
         (imitation_loss + value_weight * value_loss).backward()
         nn.utils.clip_grad_norm_(policy.parameters(), max_grad_norm)

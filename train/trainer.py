@@ -15,12 +15,20 @@ from busenv import __version__
 from busenv.actions import Action
 from busenv.agents import make_agent
 from busenv.agents.neural.files import load_model, model_path, save_model
-from busenv.agents.neural.networks import build_network
+from busenv.agents.neural.networks import build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
+from busenv.agents.neural.schema import shortened
 from busenv.board import load_board
 from busenv.core.state import MAX_PLAYERS
 from busenv.rules import EDITIONS, as_rules
-from busenv.train.checkpoint import NAME, load_tensors, read_state, save_checkpoint
+from busenv.train.checkpoint import (
+    NAME,
+    State,
+    read_state,
+    read_tensors,
+    restore,
+    save_checkpoint,
+)
 from busenv.train.config import Config
 from busenv.train.games import SelfPlayGames
 from busenv.train.interrupts import interrupts_deferred
@@ -70,6 +78,9 @@ class Run:
         device = config.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
+        if device == "cuda" and not torch.cuda.is_available():
+            raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
+        checkpoint = self._checkpoint() if (folder / NAME).exists() else None
         network = self._initial_network().to(device)
         self.ppo = SeatPPO(network, self.board, device=device, **ppo_settings(config))
         self.network = network
@@ -78,8 +89,8 @@ class Run:
         past = folder / "pool"
         past.mkdir(parents=True, exist_ok=True)
         self._pool = Pool(config.bots, past, self.board, config.pool)
-        if (folder / NAME).exists():
-            self._resume()
+        if checkpoint is not None:
+            self._resume(*checkpoint)
         free = shutil.disk_usage(folder).free
         if free < FREE_BYTES:
             raise OSError(f"{folder}: only {free / 1e6:.0f} MB are free on the disk")
@@ -174,24 +185,30 @@ class Run:
             network.load_state_dict(past.state_dict())
         return network
 
-    def _resume(self) -> None:
-        """Back to the checkpoint of the folder."""
+    def _checkpoint(self) -> tuple[State, dict[str, torch.Tensor]]:
+        """What the checkpoint of the folder holds, if it is one of this run."""
         state = read_state(self.folder)
-        if state["board"]["fingerprint"] != self.board.fingerprint:
+        if state.board.fingerprint != self.board.fingerprint:
             raise ValueError(
                 f"{self.folder} holds a run on a board with fingerprint "
-                f"{state['board']['fingerprint']}; {self.config.board} is another or has changed: "
+                f"{state.board.fingerprint}; {self.config.board} is another or has changed: "
                 f"its fingerprint is {self.board.fingerprint}"
             )
-        if state["rules"] != self.rules.to_dict():
+        if state.rules != self.rules.to_dict():
             raise ValueError(
-                f"{self.folder} holds a run with the rules {state['rules']}; "
+                f"{self.folder} holds a run with the rules {shortened(str(state.rules))}; "
                 f"{self.config.rules} has {self.rules.to_dict()}"
             )
-        load_tensors(self.folder, self.network, self.ppo.policy.optimizer)
-        self.iteration, self.decisions = state["iteration"], state["decisions"]
-        self.imitated, self._seconds = state["imitated"], state["seconds"]
-        self._pool.restore(state["pool"])
+        # Before the network is built: a wide one takes its time, and memory.
+        weights = weights_of(self.config.network, self.board, self.config.width)
+        return state, read_tensors(self.folder, weights)
+
+    def _resume(self, state: State, tensors: dict[str, torch.Tensor]) -> None:
+        """Back to a checkpoint."""
+        restore(tensors, self.network, self.ppo.policy.optimizer)
+        self.iteration, self.decisions = state.iteration, state.decisions
+        self.imitated, self._seconds = state.imitated, state.seconds
+        self._pool.restore(state.pool)
 
     def _try_everything(self) -> None:
         """Play once, and let every agent choose once: all that is compiled is, before the clock

@@ -4,7 +4,10 @@ The card says what the network is (`network`, `width`), what it was made for (`o
 `board`, `num_actions`, `rules`, `players`), how it was trained (`training`), how well it plays
 (`ratings`), at which `temperature` it is meant to play (1 where the card does not say), and which
 weights it belongs to (`sha256`). A board that does not come with busenv is in the card as a whole
-(`board_file`), so that a model can be loaded wherever it is. Nothing in either file is executed.
+(`board_file`), so that a model can be loaded wherever it is.
+
+Both may come from anyone. Nothing in them is executed, and no memory is taken that the weights on
+disk do not take: they are compared with what the card's network needs before it is built.
 """
 
 from __future__ import annotations
@@ -13,22 +16,57 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import ConfigDict, Field
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import nn
 
 from busenv import Board
-from busenv.agents.neural.networks import build_network
+from busenv.agents.neural.networks import (
+    HIGHEST_TEMPERATURE,
+    WIDEST,
+    build_network,
+    check_tensors,
+    weights_of,
+)
 from busenv.agents.neural.policy import PolicyAgent
+from busenv.agents.neural.schema import Schema, parse, read_limited, shortened
 from busenv.board import board_names, load_board, make_board
+from busenv.errors import BoardError
 from busenv.files import write_whole
 from busenv.hints import did_you_mean
 from busenv.observation import VERSION
 
 WEIGHTS, CARD = ".safetensors", ".json"
 SHIPPED = Path(__file__).parent / "models"
+HEADER = 100_000  # bytes at most of a weights file that are not weights
+
+
+Number = Annotated[int, Field(ge=0, le=10**9)]
+
+
+class BoardName(Schema):
+    """Which board: its name, and the fingerprint that tells it from all others."""
+
+    name: str = ""
+    fingerprint: Annotated[str, Field(pattern="^[0-9a-z]{1,64}$")]
+
+
+class Card(Schema):
+    """What loading needs of a card; it may tell more."""
+
+    model_config = ConfigDict(extra="allow")
+
+    network: Annotated[str, Field(max_length=40)]
+    width: Annotated[int, Field(ge=1, le=WIDEST)]
+    sha256: str
+    observation_version: Number
+    board: BoardName
+    board_file: dict[str, Any] | None = None
+    num_actions: Number
+    temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 1.0
 
 
 def shipped_models() -> list[str]:
@@ -61,13 +99,14 @@ def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any
     """The network of a model, for a board, and its card.
 
     FileNotFoundError when either file is missing; ValueError when they are damaged, do not belong
-    together, or were made for other observations or another board.
+    together, hold weights that are not finite, or were made for other observations or for another
+    board.
     """
     path = Path(path)
     card = _read_card(path.with_suffix(CARD))
-    if card["board"]["fingerprint"] != board.fingerprint:
+    if card.board.fingerprint != board.fingerprint:
         raise ValueError(f"{path} was trained on another board than {board!r}")
-    return _load_network(path, card, board), card
+    return _load_network(path, card, board), card.model_dump(exclude_unset=True)
 
 
 def model_path(name: str) -> Path:
@@ -101,58 +140,58 @@ def load_policy_agent(
     board = _board_of(path, card)
     network = _load_network(path, card, board)
     if temperature is None:
-        temperature = float(card.get("temperature", 1.0))
+        temperature = card.temperature
     return PolicyAgent(network, board, spec or f"net:{name}", seed, temperature)
 
 
-def _load_network(path: Path, card: dict[str, Any], board: Board) -> nn.Module:
+def _load_network(path: Path, card: Card, board: Board) -> nn.Module:
     """The network that a card tells of, from the weights at the path."""
-    data = path.read_bytes()
-    if hashlib.sha256(data).hexdigest() != card["sha256"]:
-        raise ValueError(f"{path} is not the file that its card {path.with_suffix(CARD)} tells of")
-    version = card["observation_version"]
+    version = card.observation_version
     if version != VERSION:
         raise ValueError(
             f"{path} sees observations of version {version}; this busenv has {VERSION}"
         )
-    network = build_network(card["network"], board, card["width"])
+    if card.num_actions != board.num_actions:
+        raise ValueError(f"{path} has {card.num_actions} actions; its board {board.num_actions}")
+    wanted = weights_of(card.network, board, card.width)
+    data = read_limited(path, sum(w.numel() * w.itemsize for w in wanted.values()) + HEADER)
+    if hashlib.sha256(data).hexdigest() != card.sha256:
+        raise ValueError(f"{path} is not the file that its card {path.with_suffix(CARD)} tells of")
     try:
-        network.load_state_dict(load(data))
-    except (SafetensorError, RuntimeError) as error:
-        raise ValueError(f"{path} holds no {card['network']} of width {card['width']}") from error
+        weights = load(data)
+        check_tensors(weights, wanted)
+    except (SafetensorError, ValueError) as error:
+        words = shortened(f"{path} holds no {card.network} of width {card.width}: {error}")
+        raise ValueError(words) from error
+    network = build_network(card.network, board, card.width)
+    network.load_state_dict(weights)
     return network.eval().requires_grad_(False)
 
 
-def _read_card(path: Path) -> dict[str, Any]:
+def _read_card(path: Path) -> Card:
     """A card with all that loading needs."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, the card of the model beside it")
+    data = read_limited(path)
     try:
-        card = json.loads(path.read_bytes())
-        needed = {"network": str, "width": int, "sha256": str, "observation_version": int}
-        for key, kind in needed.items():
-            if not isinstance(card[key], kind):
-                raise TypeError(f"{key} is {card[key]!r}")
-        if card["width"] < 1:
-            raise ValueError(f"width is {card['width']}")
-        if not isinstance(card.get("temperature", 1.0), (int, float)):
-            raise TypeError(f"temperature is {card['temperature']!r}")
-        card["board"]["fingerprint"]
-    except (ValueError, KeyError, TypeError) as error:
+        return parse(Card, data)
+    except ValueError as error:
         raise ValueError(f"{path} is no card of a model: {error}") from error
-    return dict(card)
 
 
-def _board_of(path: Path, card: dict[str, Any]) -> Board:
+def _board_of(path: Path, card: Card) -> Board:
     """The board that a model was trained on: one that comes with busenv, or the card's own."""
-    fingerprint = card["board"]["fingerprint"]
+    fingerprint = card.board.fingerprint
     board = _shipped_board(fingerprint)
-    if board is None and "board_file" in card:
-        board = make_board(card["board_file"])
+    if board is None and card.board_file is not None:
+        try:
+            board = make_board(card.board_file)
+        except BoardError as error:
+            raise ValueError(f"{path.with_suffix(CARD)}: its board is none: {error}") from error
     if board is None or board.fingerprint != fingerprint:
         raise ValueError(
-            f"{path} was trained on a board (fingerprint {fingerprint}) that neither comes with "
-            "busenv nor is in its card"
+            f"{path} was trained on a board (fingerprint {fingerprint}) that neither "
+            "comes with busenv nor is in its card"
         )
     return board
 

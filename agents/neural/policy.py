@@ -8,7 +8,7 @@ from torch import nn
 
 from busenv import Board, Game
 from busenv.agents.base import Agent
-from busenv.agents.neural.networks import action_probabilities
+from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, action_probabilities
 from busenv.checks import check_seed
 from busenv.observation import observe_games
 
@@ -20,7 +20,7 @@ class PolicyAgent(Agent):
 
     network: see `busenv.agents.neural.networks`; used where its weights are, on the CPU or a GPU.
     board: the board that it was made for; games of another are refused with a ValueError.
-    temperature: by which logits are divided; 0 takes the likeliest action always.
+    temperature: by which logits are divided, 0 to 100; 0 takes the likeliest action always.
     """
 
     def __init__(
@@ -31,8 +31,10 @@ class PolicyAgent(Agent):
         seed: int = 0,
         temperature: float = 1.0,
     ) -> None:
-        if not 0 <= temperature < float("inf"):
-            raise ValueError(f"temperature is {temperature!r}; allowed: 0 (greedy) or more")
+        if not 0 <= temperature <= HIGHEST_TEMPERATURE:
+            raise ValueError(
+                f"temperature is {temperature!r}; allowed: 0 (greedy) to {HIGHEST_TEMPERATURE:g}"
+            )
         self.name = name
         self.network = network
         self.board = board

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from busenv.agents.neural.schema import read_limited, shortened
 from busenv.experiments.ratings.intervals import wilson
 from busenv.files import write_whole
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 HEAD = ("seconds", "decisions", "games")
+LARGEST = 10_000_000  # bytes of a curve
 
 
 @dataclass(frozen=True)
@@ -41,21 +44,47 @@ def write_curve(path: Path, curve: list[CurvePoint]) -> None:
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
-    """The curve of `write_curve`; empty when there is no file."""
+    """The curve of `write_curve`; empty when there is no file.
+
+    ValueError names the line that is wrong.
+    """
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        head, *rows = csv.reader(file)
+    data = read_limited(path, LARGEST)
+    try:
+        rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"{path} is no learning curve: {error}") from error
+    head = rows[0] if rows else []
     names = head[len(HEAD) :]
-    return [
-        CurvePoint(
-            float(seconds),
-            int(decisions),
-            int(games),
-            {name: float(text) for name, text in zip(names, shares, strict=True) if text},
-        )
-        for seconds, decisions, games, *shares in rows
-    ]
+    sound = len({*names}) == len(names) and all(map(str.isprintable, names))
+    if (*head[: len(HEAD)],) != HEAD or not sound:
+        raise ValueError(f"{path} is no learning curve: its first line is {_cut(head)}")
+    curve: list[CurvePoint] = []
+    for number, row in enumerate(rows[1:], 2):
+        point = _point(row, names)
+        if point is None or (curve and point.decisions <= curve[-1].decisions):
+            raise ValueError(f"{path}, line {number}: {_cut(row)} is no point of the curve")
+        curve.append(point)
+    return curve
+
+
+def _point(row: list[str], names: list[str]) -> CurvePoint | None:
+    """A point of a curve from its line; None when it is none."""
+    try:
+        shares = zip(names, row[len(HEAD) :], strict=True)
+        wins = {name: float(text) for name, text in shares if text}
+        point = CurvePoint(float(row[0]), int(row[1]), int(row[2]), wins)
+    except (ValueError, IndexError):
+        return None
+    numbers = (point.seconds, point.decisions, point.games - 1, *wins.values())
+    sound = all(0 <= number < math.inf for number in numbers)
+    return point if sound and all(share <= 1 for share in wins.values()) else None
+
+
+def _cut(row: list[str]) -> str:
+    """A line for an error."""
+    return repr(shortened(",".join(row), 80))
 
 
 def draw_curve(

@@ -9,13 +9,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from busenv.agents.neural.schema import shortened
 from busenv.board import board_names, load_board
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import SETTINGS
 from busenv.files import write_whole
 from busenv.rules import EDITIONS, as_rules
 from busenv.train.checkpoint import NAME, read_state
-from busenv.train.config import Config, read_config
+from busenv.train.config import Config, programs, read_config
 
 BOARD, RULES = "board.json", "rules.json"
 CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_games", "rated")
@@ -43,14 +44,16 @@ def keep_config(folder: Path, config: Config) -> None:
 def changes(folder: Path, config: Config) -> list[str]:
     """In words, what settings change in the run that a folder holds; none if it holds no run.
 
-    RunError when one of them cannot change, or the run has gone further than its new length.
+    RunError when one of them cannot change, or the run has gone further than its new length, or the
+    kept settings are not those of the checkpoint beside them.
     """
     path = folder / SETTINGS
     if not path.exists():
         if (folder / NAME).exists():
             raise RunError(f"{folder} has a {NAME} but no {SETTINGS}; choose another folder")
         return []
-    kept = read_config(str(path))
+    kept = read_config(str(path), programs(config.to_dict()))
+    _check_unchanged(folder, kept)
     names = [
         name
         for name in Config.model_fields
@@ -70,12 +73,28 @@ def changes(folder: Path, config: Config) -> list[str]:
     return [f"{name} {getattr(kept, name)} → {getattr(config, name)}" for name in names]
 
 
+def _check_unchanged(folder: Path, kept: Config) -> None:
+    """RunError when the settings in a folder are no longer those that its run began with.
+
+    Of board and rules, whose files may have moved, the content is compared (`Run`).
+    """
+    if not (folder / NAME).exists():
+        return
+    begun, now = read_state(folder).config, kept.to_dict()
+    for name in begun.keys() & now.keys() - {*CHANGEABLE, "board", "rules"}:
+        if begun[name] != now[name]:
+            raise RunError(
+                f"{folder / SETTINGS} has changed: {name} is {shortened(repr(now[name]), 80)}, but "
+                f"the run began with {shortened(repr(begun[name]), 80)}"
+            )
+
+
 def _check_length(folder: Path, config: Config) -> None:
     """RunError when a run has already gone as far as its new settings would let it."""
     if not (folder / NAME).exists():
         return
     limit = "seconds" if config.decisions is None else "decisions"
-    done, length = read_state(folder)[limit], getattr(config, limit)
+    done, length = getattr(read_state(folder), limit), getattr(config, limit)
     if length <= done:
         raise RunError(
             f"{limit} is {length:,}, but the run in {folder} has already had {done:,.0f}; "

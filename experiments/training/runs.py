@@ -82,6 +82,7 @@ def run_training(config: Config, folder: Path, console: Console) -> tuple[Run, l
     """
     with locked(folder):
         changed = changes(folder, config)
+        read_curve(folder / CURVE)  # a damaged one is told before anything is changed
         console.print(f"Training: {escape(describe_training(config))}.")
         console.print("Compiling (the first time on a machine takes a minute) ...")
         run = Run(config, folder)

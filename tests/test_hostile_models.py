@@ -1,0 +1,232 @@
+"""Models from strangers, and what no temperature may do: refused in a sentence, or true."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load, save
+
+from busenv import Game, load_board
+from busenv.agents import make_agent
+from busenv.agents.neural import files
+from busenv.agents.neural.files import save_model
+from busenv.agents.neural.networks import action_probabilities, build_network, weights_of
+from busenv.agents.neural.policy import PolicyAgent
+from busenv.observation import observe_games
+from busenv.train.ppo import SeatPPO, imitate
+from busenv.train.rollout import ImitationBatch
+
+CITY = load_board("city")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The weights of a small model; its card is beside it."""
+    path = tmp_path / "small.safetensors"
+    save_model(build_network("mlp", CITY, 8), CITY, path, {"network": "mlp", "width": 8})
+    return path
+
+
+def change_card(path: Path, **changes: Any) -> None:
+    card = path.with_suffix(".json")
+    card.write_text(json.dumps({**json.loads(card.read_text()), **changes}))
+
+
+def change_weights(path: Path, tensors: dict[str, torch.Tensor]) -> None:
+    """Other weights, with a card that tells of them."""
+    data = save(tensors)
+    path.write_bytes(data)
+    change_card(path, sha256=hashlib.sha256(data).hexdigest())
+
+
+@pytest.mark.parametrize("kind", ["mlp", "board"])
+@pytest.mark.parametrize("width", [2000, 8192, 10**6, 10**18])
+def test_a_wide_card_on_a_small_file_takes_no_memory(
+    kind: str, width: int, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2 x 4 cards, on a file of 79 kB: nothing is built, within a second and 50 MB."""
+    monkeypatch.setattr(files, "build_network", lambda *_: pytest.fail("it was built"))
+    weights_of(kind, CITY, 8)  # what torch loads once
+    change_card(model, network=kind, width=width)
+    assert model.stat().st_size == pytest.approx(79_000, rel=0.02)
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    words = f"holds no {kind} of width {width}: " if width <= 8192 else f"width is {width}; "
+    with pytest.raises(ValueError, match=words):
+        make_agent(f"net:{model}")
+    assert time.perf_counter() - began < 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
+
+
+@pytest.mark.parametrize("kind", ["mlp", "board"])
+def test_weights_are_known_without_building_them(kind: str) -> None:
+    """2 kinds of network, every weight of each."""
+    built = build_network(kind, CITY, 24).state_dict()
+    known = weights_of(kind, CITY, 24)
+    assert {name: (w.shape, w.dtype) for name, w in built.items()} == {
+        name: (w.shape, w.dtype) for name, w in known.items()
+    }
+    assert {w.device.type for w in known.values()} == {"meta"}
+
+
+def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> None:
+    """10 weights x 3 numbers, and 5 files of other tensors."""
+    good = load(model.read_bytes())
+    for name in good:
+        for number in (np.nan, np.inf, -np.inf):
+            tensors = {key: value.clone() for key, value in good.items()}
+            tensors[name].view(-1)[-1] = number
+            change_weights(model, tensors)
+            with pytest.raises(ValueError, match=f"{name} holds a number that is not finite"):
+                make_agent(f"net:{model}")
+    bias = good["value.2.bias"]
+    for changes, words in (
+        ({"value.2.bias": bias.double()}, r"value.2.bias is torch.float64, \(1,\); it needs torch"),
+        ({"value.2.bias": bias[None]}, r"value.2.bias is torch.float32, \(1, 1\); it needs"),
+        ({"more": bias.clone()}, "more is not part of it"),
+    ):
+        change_weights(model, {**good, **changes})
+        with pytest.raises(ValueError, match=words):
+            make_agent(f"net:{model}")
+    change_weights(model, {name: good[name] for name in good if name != "value.2.bias"})
+    with pytest.raises(ValueError, match=r"value\.2\.bias is missing"):
+        make_agent(f"net:{model}")
+    change_weights(model, {**good, "more": torch.zeros(100_000)})
+    with pytest.raises(ValueError, match="is too large; allowed: "):
+        make_agent(f"net:{model}")
+    change_weights(model, good)
+    assert make_agent(f"net:{model}")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "invalid JSON"),
+        ("[" * 100_000, "invalid JSON: recursion limit exceeded"),
+        ("[]", "input should be an object"),
+        ("{}", "network is missing"),
+        ('{"network": "mlp", "width": 1e400}', "width is inf"),
+        (b"\xff\xfe", "invalid JSON"),
+    ],
+)
+def test_cards_that_are_none_are_told_in_a_sentence(
+    text: str | bytes, words: str, model: Path
+) -> None:
+    """6 files, and one that is too large."""
+    card = model.with_suffix(".json")
+    card.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ValueError, match=f"small.json is no card of a model: .*{words}") as refused:
+        make_agent(f"net:{model}")
+    assert len(str(refused.value)) < 400
+    card.write_bytes(b" " * 1_000_001)
+    with pytest.raises(ValueError, match="json is too large; allowed: 1,000,000 bytes"):
+        make_agent(f"net:{model}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"width": 8.5}, "width is 8.5"),
+        ({"width": True}, "width is True"),
+        ({"width": "w" * 500_000}, "width is 'w"),
+        ({"temperature": -1}, "temperature is -1; .* greater than or equal to 0"),
+        ({"temperature": 101}, "temperature is 101; .* less than or equal to 100"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"board": {}}, "board.fingerprint is missing"),
+        ({"board": {"fingerprint": 1}}, "board.fingerprint is 1"),
+        ({"board": {"fingerprint": "\x1b[31m"}}, r"board.fingerprint is '.x1b\[31m'"),
+        ({"network": "x" * 500_000}, "network is 'xxx"),
+        ({"observation_version": 10**4000}, "observation_version is 1000"),
+        ({"board_file": []}, "board_file is "),
+        ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is none: "),
+        ({"num_actions": 3}, "has 3 actions; its board 375"),
+        ({"network": None}, "network is None"),
+    ],
+)
+def test_cards_that_lie_are_refused(changes: dict[str, Any], words: str, model: Path) -> None:
+    """15 cards."""
+    change_card(model, **changes)
+    with pytest.raises(ValueError, match=words) as refused:
+        make_agent(f"net:{model}")
+    assert len(str(refused.value)) < 400
+    assert str(refused.value).isprintable()
+    assert "small.json" in str(refused.value) or "small.safetensors" in str(refused.value)
+
+
+def some_games(count: int = 300) -> np.ndarray:
+    """Games after some random moves each, none of them over."""
+    games = []
+    for seed in range(count):
+        game, rng = Game(3 + seed % 3, seed=seed), np.random.default_rng(seed)
+        for _ in range(seed):
+            game.step(int(rng.choice(game.legal_actions())))
+            if game.is_over:
+                break
+        if not game.is_over:
+            games.append(game.arrays()[0])
+    return np.concatenate(games)
+
+
+def test_no_temperature_makes_an_illegal_action_possible() -> None:
+    """5 temperatures x (hundreds of positions), by logits that favour what is illegal."""
+    games = some_games()
+    _, masks = observe_games(games, CITY)
+    legal = torch.from_numpy(masks)
+    logits = torch.where(legal, -1e6, 1e6) + torch.randn(legal.shape)
+    for temperature in (1e-40, 1e-3, 0.1, 1.0, 100.0):
+        found = action_probabilities(logits, legal, temperature)
+        assert found.isfinite().all()
+        assert (found[~legal] == 0).all()
+        torch.testing.assert_close(found.sum(dim=1), torch.ones(len(found)))
+    for temperature in (0.0, 1e-3, 100.0):
+        agent = PolicyAgent(build_network("mlp", CITY, 8), CITY, temperature=temperature)
+        agent.network.get_parameter("policy.2.bias").data.normal_(0, 1e9)
+        for _ in range(20):
+            assert masks[np.arange(len(games)), agent.choose(games, CITY)].all()
+
+
+@pytest.mark.parametrize("spec", ["ppo@100000000:", "net@100.1:", "net@" + "9" * 400 + ":"])
+def test_temperatures_are_bounded(spec: str, model: Path) -> None:
+    """3 specs."""
+    with pytest.raises(ValueError, match=r"temperature is .*; allowed: 0 \(greedy\) to 100"):
+        make_agent(f"{spec}{model}")
+
+
+def test_networks_that_overflow_and_games_that_are_over_are_told(model: Path) -> None:
+    """1 network of huge weights, 1 game."""
+    tensors = load(model.read_bytes())
+    change_weights(model, {name: weight.fill_(1e38) for name, weight in tensors.items()})
+    with pytest.raises(ValueError, match="the network's logits are not finite"):
+        make_agent(f"net:{model}").choose(some_games(3), CITY)
+    with pytest.raises(ValueError, match="no action is legal: a game is over"):
+        action_probabilities(torch.zeros(1, 3), torch.zeros(1, 3, dtype=torch.bool), 1.0)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e9])
+def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
+    """4 scales of logits x hundreds of positions: PPO's loss and imitation's."""
+    observations, masks = map(torch.from_numpy, observe_games(some_games(), CITY))
+    network = build_network("mlp", CITY, 8)
+    network.get_parameter("policy.2.bias").data.normal_(0, scale)
+    ppo = SeatPPO(network, CITY, learning_rate=1e-3, batch_size=64, seed=0, device="cpu")
+    actions, _, log_probs = ppo.policy(observations, action_masks=masks)
+    assert masks.gather(1, actions[:, None]).all()
+    values, again, entropy = ppo.policy.evaluate_actions(observations, actions, masks)
+    torch.testing.assert_close(again, log_probs)
+    assert (entropy >= 0).all()
+    assert (entropy <= masks.sum(dim=1).log() + 1e-4).all()
+    (values.sum() + again.sum() + entropy.sum()).backward()
+    gradients = [weight.grad for weight in network.parameters()]
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
+    taught = masks / masks.sum(dim=1, keepdim=True)
+    batch = ImitationBatch(observations, masks, taught, torch.zeros(len(masks)))
+    losses = imitate(ppo.policy, [batch], 0.5, 1.0)
+    assert all(np.isfinite(loss) for loss in losses.values())
+    assert all(weight.isfinite().all() for weight in network.parameters())

@@ -1,0 +1,353 @@
+"""Checkpoints, settings and training folders from strangers: refused in a sentence, or true."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from busenv import Rules, load_board
+from busenv.agents.neural.files import load_policy_agent
+from busenv.agents.neural.networks import build_network, weights_of
+from busenv.agents.neural.policy import PolicyAgent
+from busenv.board import BOARDS
+from busenv.experiments import cli
+from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.training import folder as run_folder
+from busenv.experiments.training.curve import read_curve
+from busenv.experiments.training.runs import run_training
+from busenv.train.checkpoint import NAME as CHECKPOINT
+from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
+from busenv.train.config import Config, parse_settings, programs, read_config
+from busenv.train.league import Pool
+from busenv.train.trainer import Run
+
+CITY = load_board("city")
+
+
+SETTINGS: dict[str, Any] = {
+    "width": 8,
+    "games": 4,
+    "batch_size": 256,
+    "keep_every": 1,
+    "pool": 2,
+    "warm_start": "",
+    "opponent_share": 0.4,
+    "bots": ("greedy",),
+    "seconds": None,
+    "decisions": 600,
+    "rate_games": 4,
+    "rated": ("random",),
+    "threads": 1,
+    "device": "cpu",
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, in a folder with all the files that there can be."""
+    place = tmp_path_factory.mktemp("trained")
+    town, house = place / "town.json", place / "house.json"
+    board = json.loads((BOARDS / "city.json").read_text())
+    board["streets"].reverse()
+    town.write_text(json.dumps(board))
+    house.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
+    config = Config(**SETTINGS, board=str(town), rules=str(house))
+    run_training(config, place / "run", Console(quiet=True))
+    return place / "run"
+
+
+@pytest.fixture
+def folder(trained: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be damaged."""
+    return Path(shutil.copytree(trained, tmp_path / "run"))
+
+
+def read_checkpoint(folder: Path) -> tuple[State, dict[str, torch.Tensor]]:
+    """What a run goes on from."""
+    weights = weights_of("mlp", load_board(folder / "board.json"), 8)
+    return read_state(folder), read_tensors(folder, weights)
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+
+
+def test_no_damage_of_a_checkpoint_is_taken_for_true(folder: Path) -> None:
+    """600 flipped bits, half of them in the header, and 100 cuts."""
+    file, rng = folder / CHECKPOINT, np.random.default_rng(0)
+    good, data = read_checkpoint(folder), file.read_bytes()
+    header = 8 + int.from_bytes(data[:8], "little")
+    told = []
+    for attempt in range(700):
+        broken = bytearray(data)
+        at = int(rng.integers(header if attempt % 2 else len(data)))
+        if attempt < 600:
+            broken[at] ^= 1 << int(rng.integers(8))
+        else:
+            del broken[at:]
+        file.write_bytes(broken)
+        try:
+            found = read_checkpoint(folder)
+        except ValueError as error:
+            told.append(str(error))
+        else:  # a space in the header, say
+            assert found[0] == good[0]
+            assert same(found[1], good[1])
+    assert len(told) > 650
+    assert all(f"{CHECKPOINT} is no checkpoint to go on from: " in words for words in told)
+    assert not any("\n" in words for words in told)
+
+
+def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
+    """12 checkpoints, each with a checksum of its own."""
+    state, tensors = read_checkpoint(folder)
+    about = state.model_dump(exclude={"format"})
+    network = build_network("mlp", load_board(folder / "board.json"), 8)
+    optimizer = torch.optim.Adam(network.parameters())
+    restore(tensors, network, optimizer)
+    last = list(network.parameters())[-1]
+
+    def refused(words: str, **changes: Any) -> None:
+        save_checkpoint(folder, network, optimizer, {**about, **changes})
+        with pytest.raises(ValueError, match=f"no checkpoint to go on from: {words}") as told:
+            read_checkpoint(folder)
+        assert len(str(told.value)) < 1200
+
+    save_checkpoint(folder, network, optimizer, about)
+    found = read_checkpoint(folder)
+    assert found[0] == state
+    assert same(found[1], tensors)
+    refused("seconds is nan", seconds=float("nan"))
+    refused("iteration is -1", iteration=-1)
+    refused("decisions is '5'", decisions="5")
+    refused("pool.greedy is 2; ", pool={"greedy": 2})
+    refused("format is '2'", format="2")
+    refused("it has format 2; this busenv has 3", format=2)
+    refused("more is 1; extra inputs", more=1)
+    refused("its state is too large", config={"x": "x" * 10**6})
+    refused("rules is 'r.*…; ", rules="r" * 10**5)
+    moments = optimizer.state[last]
+    moments["exp_avg"].fill_(np.inf)
+    refused("optimizer.9.exp_avg holds a number that is not finite")
+    moments["exp_avg"] = torch.zeros(7)
+    refused(r"optimizer.9.exp_avg is torch.float32, \(7,\); it needs torch.float32, \(1,\)")
+    del moments["exp_avg"]
+    refused("optimizer.9.exp_avg is missing")
+    save_checkpoint(folder, build_network("mlp", CITY, 256), optimizer, about)
+    with pytest.raises(ValueError, match="it is too large; allowed: 2,"):
+        read_checkpoint(folder)
+
+
+READ = ("run.json", "curve.csv", "board.json", "rules.json", CHECKPOINT, "model.json",
+        "model.safetensors", "pool/*.json", "pool/*.safetensors")  # fmt: skip
+NASTY = (
+    b"NaN", b"-1", b"1e999", b"9" * 400, b"0.5", b"null", b"true", b'""', b"[]", b"{}", b"\x00",
+    b"[" * 9000, b"\xff", b'"\\ud800"', b",", b"\n", b'"\x1b[31m"', b"../../x", b'"exec:touch x"',
+)  # fmt: skip
+
+
+def mutated(data: bytes, rng: np.random.Generator) -> bytes:
+    """A file with one thing wrong: a bit, a cut, a piece lost, twice or replaced."""
+    at = int(rng.integers(len(data)))
+    end = min(at + int(rng.integers(1, 40)), len(data))
+    match rng.integers(6):
+        case 0:
+            return data[:at] + bytes([data[at] ^ 1 << int(rng.integers(8))]) + data[at + 1 :]
+        case 1:
+            return data[:at]
+        case 2:
+            return data[:at] + data[end:]
+        case 3:
+            return data[:end] + data[at:]
+        case 4:
+            return data[:at] + NASTY[rng.integers(len(NASTY))] + data[end:]
+    # A number or text of a JSON file or table, as a whole.
+    found = [*re.finditer(rb'-?[0-9][0-9.]*|"[^"]*"', data)]
+    word = found[rng.integers(len(found))]
+    return data[: word.start()] + NASTY[rng.integers(len(NASTY))] + data[word.end() :]
+
+
+def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
+    """All networks that go on from a folder: the learner's, past selves', the model's; and all
+    else is read as it is by the command."""
+    config = read_config(str(folder / "run.json"))
+    run_folder.changes(folder, config)
+    read_curve(folder / "curve.csv")
+    run = Run(config, folder)
+    past = [m.agent.network for m in run._pool.members if isinstance(m.agent, PolicyAgent)]
+    model = load_policy_agent(str(folder / "model.safetensors")).network
+    return [network.state_dict() for network in (run.network, *past, model)]
+
+
+@pytest.mark.parametrize("tries", [500, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_damaged_training_folders_are_told_in_a_sentence(
+    tries: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """500 mutations of the files of a run (20,000 slowly): a sentence, or the same weights."""
+    monkeypatch.setattr(Run, "_try_everything", lambda _: None)
+    monkeypatch.setattr(Run, "save", lambda _: None)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    good = weights_in_play(folder)
+    assert len(good) == 4
+    paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]
+    assert len(paths) == 11
+    rng, refused = np.random.default_rng(tries), 0
+    for attempt in range(tries):
+        path = paths[attempt % len(paths)]
+        data = path.read_bytes()
+        path.write_bytes(mutated(data, rng))
+        words = ""
+        try:
+            found = weights_in_play(folder)
+        except (ValueError, OSError, RunError) as error:
+            words = str(error)
+        if words:
+            refused += 1
+            assert "\n" not in words
+            assert words.isprintable()
+            assert len(words) < 5000
+        else:
+            assert len(found) == len(good)
+            assert all(map(same, found, good))
+        path.write_bytes(data)
+    assert refused > 0.6 * tries
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("nan,1,8,0.5", "line 2: 'nan,1,8,0.5' is no point"),
+        ("1.0,-1,8,0.5", "line 2"),
+        ("1.0,1,0,0.5", "line 2"),
+        ("1.0,1,8,1.5", "line 2"),
+        ("1.0,1,8,inf", "line 2"),
+        ("1.0,1,8", "line 2"),
+        ("1.0,1,8,0.5\n2.0,1,8,0.5", "line 3"),
+        ("9" * 200_000, "is no learning curve: field larger than field limit"),
+        ("\xff", "line 2"),
+        (" " * 10_000_001, "is too large; allowed: 10,000,000 bytes"),
+    ],
+)
+def test_curves_are_numbers(line: str, words: str, tmp_path: Path) -> None:
+    """10 tables, and 5 first lines."""
+    path = tmp_path / "curve.csv"
+    path.write_text(f"seconds,decisions,games,random\n{line}\n")
+    with pytest.raises(ValueError, match=f"curve.csv.*{words}"):
+        read_curve(path)
+    for head in ("", "seconds,decisions", "a,b,c,d", "seconds,decisions,games,x,x",
+                 "seconds,decisions,games,\x1b[31m"):  # fmt: skip
+        path.write_text(head)
+        with pytest.raises(ValueError, match="no learning curve: its first line is '") as refused:
+            read_curve(path)
+        assert str(refused.value).isprintable()
+
+
+def test_a_folder_that_is_not_one_run_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """5 folders; nothing in them is changed."""
+
+    def refused(words: str) -> None:
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["train", str(folder), "--set", "decisions=900"])
+        assert stopped.value.code == 2
+        assert words in " ".join(capsys.readouterr().err.split())
+        assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    run, good = folder / "run.json", (folder / "run.json").read_bytes()
+    change_json(run, gamma=0.5)
+    refused("run.json has changed: gamma is 0.5, but the run began with 0.99")
+    change_json(run, gamma=0.99, width=8192)
+    refused("run.json has changed: width is 8192, but the run began with 8")
+    run.write_text("[" * 100_000)
+    refused("run.json: recursion limit exceeded")
+    run.write_bytes(good)
+    board = (folder / "board.json").read_bytes()
+    (folder / "board.json").write_text("[" * 100_000)
+    refused("board.json is not JSON text")
+    (folder / "board.json").write_bytes(board)
+    (folder / "curve.csv").write_text("?")
+    refused("curve.csv is no learning curve")
+
+
+def test_past_selves_are_taken_from_the_pool_alone(tmp_path: Path) -> None:
+    """4 names."""
+    for name in ("../past-1", "/etc/past-1", "past-1/../x", "past-1\n"):
+        pool = Pool(("greedy",), tmp_path, CITY, 3)
+        with pytest.raises(ValueError, match="is no past self; allowed: past-NUMBER"):
+            pool.restore({"greedy": 0.5, name: 0.5})
+
+
+@pytest.mark.parametrize("name", ["bots", "rated", "warm_start"])
+def test_a_file_names_no_program_that_the_command_line_does_not(
+    name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """3 settings x 4 ways: a run folder, a recipe, another program named, the same one named."""
+    touched = tmp_path / "touched"
+    program = f"exec@5:touch {touched}"
+    value = program if name == "warm_start" else ["greedy", program]
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({**SETTINGS, name: value}))
+    change_json(folder / "run.json", **{name: value})
+    for source in (folder, recipe):
+        for words in ([], ["--set", "seed=1", f"{name}=exec:true"]):
+            with pytest.raises(SystemExit) as stopped:
+                cli.main(["train", str(source), *words, "--out", str(tmp_path / "out")])
+            assert stopped.value.code == 2
+            told = " ".join(capsys.readouterr().err.split())
+            assert f"{name} has '{program}': a file may not name a program to be run" in told
+            text = ",".join(value) if isinstance(value, list) else value
+            assert f"--set '{name}={text}'" in told
+    assert not touched.exists()
+    assert not (tmp_path / "out").exists()
+    given = parse_settings([f"{name}={program}"])
+    config = read_config(str(recipe), programs(given))
+    assert program in programs(config.to_dict())
+    assert programs({"bots": ["greedy"], "warm_start": "", "rated": None}) == set()
+    recipe.write_text(json.dumps({name: "exec:\x1b[31m" + "x" * 9000}))
+    with pytest.raises(ValueError, match=f"{name} has 'exec:") as refused:
+        read_config(str(recipe))
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 1200
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bots="], "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
+        (["learning_rate=1e30"], "learning_rate is 1e30; allowed: a number 1e-08 to 1"),
+        (["entropy=1e999"], "entropy is 1e999; allowed: a number 0 to 10"),
+        (["temperature=101"], "temperature is 101; allowed: a number 0 to 100"),
+        (["rated=ppo@101:city-2"], "temperature is 101.0; allowed: 0 (greedy) to 100"),
+        (["width=1000000"], "width is 1000000; allowed: a whole number 1 to 8,192"),
+    ],
+)
+def test_settings_beyond_sense_end_a_run_at_its_start(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """6 settings."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["train", "quick", "--set", *words, "--out", str(tmp_path / "out")])
+    assert stopped.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """1 run."""
+    with pytest.raises(ValueError, match="device is 'cuda', but torch finds no GPU here"):
+        Run(Config(**{**SETTINGS, "device": "cuda"}), tmp_path)
