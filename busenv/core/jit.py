@@ -141,9 +141,18 @@ def announce() -> None:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function of the core with numba: no Python objects, no GIL, cached on disk."""
+    return _compile(function, nogil=True)
+
+
+def exclusive(function: Callable[..., Any]) -> Any:
+    """As `kernel`, but it keeps the GIL: no two Python threads are inside of such at once."""
+    return _compile(function, nogil=False)
+
+
+def _compile(function: Callable[..., Any], nogil: bool) -> Any:
     if not _Locator.looked:
         _Locator.folder, _Locator.looked = _make_folder(), True
-    dispatcher = njit(nogil=True)(function)
+    dispatcher = njit(nogil=nogil)(function)
     if _Locator.folder is None:
         announce()
     else:
