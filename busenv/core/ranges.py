@@ -144,16 +144,8 @@ def _check_city(g, b):
 
 
 @kernel
-def _check_line(g, b, seat, needed):
-    """A line's streets and intersections are the board's; one that is needed is there."""
-    if _beyond(g.line[seat, 0], min(b.streets, 64)):
-        return LINE
-    if _beyond(g.line[seat, 1], max(b.streets, 64) - 64):
-        return LINE
-    if _beyond(g.reach[seat], b.intersections):
-        return REACH
-    if g.reach[seat] == ZERO:
-        return REACH if needed else FINE
+def _check_ends(g, b, seat):
+    """The ends of a line, and the streets by which they arrived."""
     if g.head[seat] >= b.intersections:
         return HEAD
     if g.tail[seat] >= b.intersections:
@@ -164,20 +156,39 @@ def _check_line(g, b, seat, needed):
 
 
 @kernel
-def _check_lines(g, b):
-    """All lines; from the second markers on everybody has one, before who had a turn (R3)."""
-    begun = ZERO
+def _owners(g):
+    """Who has a line: a bit a seat, all from the second markers on, before who had a turn (R3)."""
+    if g.phase > SETUP_FIRST_LINE:
+        return bit(g.players) - np.uint64(1)
+    owners = ZERO
     if g.phase == SETUP_FIRST_LINE:
         seat = g.first
         while seat != g.seat:
-            begun |= bit(seat)
+            owners |= bit(seat)
             seat = np.uint8(next_seat(g, seat))
-    elif g.phase != SETUP_BUILDINGS:
-        begun = bit(g.players) - np.uint64(1)
+    return owners
+
+
+@kernel
+def _check_lines(g, b):
+    """Lines on streets and intersections of the board."""
+    low = high = reach = ZERO
     for seat in range(g.players):
-        wrong = _check_line(g, b, seat, has(begun, seat))
-        if wrong != FINE:
-            return wrong
+        low |= g.line[seat, 0]
+        high |= g.line[seat, 1]
+        reach |= g.reach[seat]
+    if _beyond(low, min(b.streets, 64)) or _beyond(high, max(b.streets, 64) - 64):
+        return LINE
+    if _beyond(reach, b.intersections):
+        return REACH
+    owners = _owners(g)
+    for seat in range(g.players):
+        if g.reach[seat] != ZERO:
+            wrong = _check_ends(g, b, seat)
+            if wrong != FINE:
+                return wrong
+        elif has(owners, seat):
+            return REACH
     return FINE
 
 
