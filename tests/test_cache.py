@@ -49,6 +49,10 @@ for size in [*range(70), *draw.sample(range(len(whole)), 200)]:
     tries, believed = tries + 1, believed + found()
 file.write_bytes(whole + b"more")
 tries, believed = tries + 1, believed + found()
+file.write_bytes(whole)
+assert found()
+cache.flush()
+assert not found() and not file.exists()
 print(tries, believed, file=sys.stderr)
 """
 )
