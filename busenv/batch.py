@@ -39,7 +39,8 @@ class Batch:
     threads: how many share the work of a step. Results do not depend on it.
     first_game: game i of the batch is drawn as game `first_game + i` of the seed, whatever N.
 
-    ValueError says what is allowed instead.
+    ValueError says what is allowed instead. A batch is for one Python thread at a time: `step` and
+    `reset` raise RuntimeError, nothing changed, while another thread is in one of them.
     """
 
     def __init__(
@@ -98,14 +99,15 @@ class Batch:
     def reset(self, seed: int) -> None:
         """Begin every game anew from a seed, 0 to 2**64 - 1; ValueError for another."""
         stream, arrays = np.uint64(check_seed(seed)), self._arrays
-        self._helpers.close()
-        batch.streams_of(stream, self._first_game, arrays.streams)
-        arrays.episodes[:] = 0
-        arrays.plies[:] = 0
-        self.over[:] = False
-        self.rewards[:] = 0
-        arrays.turn[0] = 0
-        batch.begin_all(arrays, self._helpers.workspace)
+        with self._helpers.alone():
+            self._helpers.close()
+            batch.streams_of(stream, self._first_game, arrays.streams)
+            arrays.episodes[:] = 0
+            arrays.plies[:] = 0
+            self.over[:] = False
+            self.rewards[:] = 0
+            arrays.turn[0] = 0
+            batch.begin_all(arrays, self._helpers.workspace)
 
     def step(self, actions: np.ndarray) -> None:
         """Take one decision in every game: whole numbers, (N,).
@@ -120,6 +122,10 @@ class Batch:
                 f"actions have shape {actions.shape} and dtype {actions.dtype}; "
                 f"allowed: whole numbers of shape {self.seats.shape}"
             )
+        with self._helpers.alone():
+            self._step(actions)
+
+    def _step(self, actions: np.ndarray) -> None:
         if not self.games["players"][0]:
             raise ValueError("call reset(seed) before step(actions)")
         self._helpers.close()

@@ -34,11 +34,24 @@ class Helpers:
         self._wakes: list[_thread.LockType] = []  # one for each helper; released to wake it
         self._failures: list[BaseException] = []  # of helpers
         self._process = 0  # that has the helpers: one that is forked has none
+        self._busy = _thread.allocate_lock()  # held by the thread that steps or resets
 
     @property
     def workspace(self) -> Workspace:
         """That of the caller's thread."""
         return self._workspaces[0]
+
+    def alone(self) -> _thread.LockType:
+        """Enter (`with`) to step or reset; RuntimeError while another thread does.
+
+        It is entered in one instruction of Python's, so no Ctrl-C can leave it taken. Of two
+        threads that get here at the very same moment one waits for the other.
+        """
+        if self._busy.locked():
+            raise RuntimeError(
+                "this batch is in use by another thread; give each thread a batch of its own"
+            )
+        return self._busy
 
     def call(self) -> None:
         """See that all helpers wait for the step that comes and for those that follow soon."""
@@ -85,7 +98,12 @@ class Helpers:
             raise self._failures.pop()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_wakes": [], "_failures": [], "_process": 0}
+        state = {**self.__dict__, "_wakes": [], "_failures": [], "_process": 0}
+        del state["_busy"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _busy=_thread.allocate_lock())
 
 
 def _help(

@@ -8,7 +8,7 @@ import numpy as np
 
 from busenv.actions import Phase, describe_action
 from busenv.board import Board
-from busenv.core import kernels
+from busenv.core import kernels, ranges
 from busenv.core.state import GAME
 from busenv.errors import IllegalActionError
 
@@ -55,7 +55,9 @@ def check_whole(name: str, value: int, low: int, high: int | None = None) -> int
 def check_games(games: np.ndarray, board: Board) -> np.ndarray:
     """The games as kernels know them: of a file, or of a pickle, they differ in what numba sees.
 
-    ValueError unless they are played on the board; kernels would not notice.
+    ValueError unless they are played on the board, and where a kernel could not play on from what a
+    game says, naming the game and the field (`busenv.core.ranges`). Not checked: that a position
+    can come about by play.
     """
     if games.ndim != 1 or games.dtype != GAME:
         raise ValueError(
@@ -63,4 +65,12 @@ def check_games(games: np.ndarray, board: Board) -> np.ndarray:
         )
     if not (games["board_tag"] == board.array["tag"]).all():
         raise ValueError(f"games of another board than {board!r}, or not begun")
-    return games.view(GAME)
+    games = games.view(GAME)
+    index, field = ranges.first_wrong(games, board.array)
+    if index >= 0:
+        name = GAME.names[field]
+        raise ValueError(
+            f"game {index} cannot be played on: {name} is {games[name][index].tolist()}, "
+            "which does not fit its other fields or the board"
+        )
+    return games

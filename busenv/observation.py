@@ -158,9 +158,9 @@ def observe(game: Game, seat: int | None = None) -> np.ndarray:
         raise ValueError(f"seat is {seat!r}; allowed: 0 to {game.num_players - 1}")
     games, board = game.arrays()
     view = int(games["seat"][0]) if seat is None else int(seat)
-    row = np.empty((1, kernels.observation_size(board)), np.uint8)
-    kernels.observe_seats(games, board, np.array([view]), row)
-    return row[0]
+    row = np.empty(kernels.observation_size(board), np.uint8)
+    kernels.observe_one(games, board, view, row)
+    return row
 
 
 def observe_games(games: np.ndarray, board: Board) -> tuple[np.ndarray, np.ndarray]:

@@ -7,14 +7,18 @@ import copy
 import gc
 import multiprocessing
 import pickle
+import signal
 import sys
+import threading
 import time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from busenv import Game, IllegalActionError, bus_v0
 from busenv.batch import Batch
+from busenv.core import kernels
 from busenv.core import threads as core
 from busenv.envs.vector import BusVectorEnv
 from tests.support.play import picks
@@ -118,6 +122,139 @@ def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
         monkeypatch.undo()
         assert story(env, 20) == expected
         assert len(env.batch._helpers._wakes) == 1
+
+
+def all_at_once(*works: Any) -> None:
+    """Run functions in threads that change as often as they can; raises what one fails with."""
+    failures: list[BaseException] = []
+
+    def run(work: Any) -> None:
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    if failures:
+        raise failures[0]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_in_use_refuses_another_thread_4_000_tries(threads: int) -> None:
+    env = BusVectorEnv(64, threads=threads)
+    env.reset(seed=1)
+    refused: list[str] = []
+
+    def use(number: int) -> None:
+        rng = np.random.default_rng(number)
+        for tries in range(1000):
+            try:
+                if tries % 50 == 49:
+                    env.reset(seed=number)
+                else:
+                    env.step(picks(env.batch.masks, rng))
+            except IllegalActionError:
+                pass  # the others' steps came between
+            except RuntimeError as error:
+                refused.append(str(error))
+
+    all_at_once(*(lambda number=number: use(number) for number in range(4)))
+    assert len(set(refused)) == 1
+    assert "in use by another thread" in refused[0]
+    assert story(env, 20) == story(BusVectorEnv(64), 20)
+
+
+def test_nothing_has_changed_where_another_thread_is_refused() -> None:
+    batch = Batch(5, reward=lambda before, after, rewards: during.pop()())
+    during: list[Any] = []
+    batch.reset(2)
+    before = batch.games.tobytes()
+    refusals = []
+
+    def refused() -> None:
+        for call in (lambda: batch.step(batch.masks.argmax(axis=1)), lambda: batch.reset(1)):
+            with pytest.raises(RuntimeError, match="give each thread a batch of its own"):
+                call()
+            refusals.append(batch.games.tobytes())
+
+    during.append(lambda: all_at_once(refused))
+    batch.step(batch.masks.argmax(axis=1))
+    assert refusals == [batch.games.tobytes()] * 2 != [before] * 2
+
+
+def test_a_signal_at_any_time_leaves_no_batch_in_use_2_000_tries() -> None:
+    batch = Batch(8)
+    batch.reset(0)
+    actions = batch.masks.argmax(axis=1)
+    interrupted = 0
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for tries in range(2000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 * (1 + tries % 100))
+                for _ in range(5):
+                    batch.step(actions)
+                    actions = batch.masks.argmax(axis=1)
+                time.sleep(0.001)
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            assert not batch._helpers._busy.locked()
+            batch.reset(0)
+            actions = batch.masks.argmax(axis=1)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 1000
+
+
+def test_threads_that_share_a_game_do_not_break_it_100_games() -> None:
+    # One at a time within a step: that the positions stay possible shows it, if not surely.
+    for name in ("try_step", "look_one", "observe_one", "replay"):
+        assert not getattr(kernels, name).targetoptions["nogil"]
+
+    def play(game: Game, number: int) -> None:
+        rng = np.random.default_rng(number)
+        while legal := game.legal_actions():
+            with contextlib.suppress(IllegalActionError):
+                game.step(int(rng.choice(legal)))
+            game.observe()
+
+    for seed in range(100):
+        game = Game(4, seed=seed)
+        all_at_once(*(lambda number=number: play(game, number) for number in range(3)))  # noqa: B023
+        assert game.is_over
+        Game.from_position(game.position())
+
+
+def test_threads_that_share_an_aec_environment_do_not_break_it_100_games() -> None:
+    env = bus_v0.raw_env(num_players=4)
+
+    def play(number: int) -> None:
+        rng = np.random.default_rng(number)
+        while not env.game.is_over:
+            legal = np.flatnonzero(env.observe(env.agent_selection)["action_mask"])
+            if legal.size:
+                with contextlib.suppress(IllegalActionError, ValueError):  # it may be over by now
+                    env.step(int(rng.choice(legal)))
+
+    for seed in range(100):
+        env.reset(seed=seed)
+        all_at_once(*(lambda number=number: play(number) for number in range(3)))
+        Game.from_position(env.game.position())
 
 
 def test_threads_end_with_their_batch() -> None:

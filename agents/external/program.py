@@ -15,12 +15,19 @@ from typing import BinaryIO, cast
 from busenv.agents.base import AgentError
 
 MAX_LINE = 65536  # bytes of a line from a program; more is an error, so that none can fill memory
+# Waits until nobody holds the other end of its standard input, then kills a process group: so no
+# program outlives a process of ours that is killed. (Linux' signal on a parent's death would come
+# when the thread ends that started the program, and to the program alone.)
+GUARD = ["/bin/sh", "-c", 'read line; kill -KILL "-$1"', "guard"]
 GRACE = 1.0  # seconds that a program has to end by itself
 KILLED = 10.0  # ... and one that was killed; only one that may not be killed takes longer
 
 
 class Program:
-    """A program of its own process group. Its standard error goes where ours goes.
+    """A program of its own process group, which ends with us, however we end (not on Windows).
+
+    What it starts ends too, unless that begins a group or session of its own. Its standard error
+    goes where ours goes.
 
     All reading and writing is done by a thread, so that a program that neither reads nor writes
     keeps nobody waiting beyond the time limit. (Pipes alone can be waited for on POSIX only.)
@@ -37,6 +44,7 @@ class Program:
                 stdout=subprocess.PIPE,
                 start_new_session=True,
             )
+            guard = _start_guard(self._process)
         except OSError as error:
             raise AgentError(f"{name}: cannot be started: {error}") from error
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -46,7 +54,7 @@ class Program:
         )
         thread.start()
         # Runs once: when called, or when nobody holds the program any more, or when Python ends.
-        self.stop = weakref.finalize(self, _stop, self._process, self._messages, thread)
+        self.stop = weakref.finalize(self, _stop, self._process, guard, self._messages, thread)
 
     def ask(self, message: str, seconds: float) -> str:
         """Send lines of text and wait for a line that does not begin with the word "info".
@@ -71,6 +79,33 @@ class Program:
         except subprocess.TimeoutExpired:
             return "closed its input or output"
         return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def _start_guard(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | None:
+    """Have a program's group killed when we are gone; OSError, the program killed, if not."""
+    if sys.platform == "win32":
+        return None
+    try:
+        return subprocess.Popen(
+            [*GUARD, str(process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except BaseException:
+        _kill_group(process)
+        raise
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):  # nothing left to kill
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(KILLED)
 
 
 def _talk(
@@ -103,6 +138,7 @@ def _read(output: BinaryIO) -> bytes:
 
 def _stop(
     process: subprocess.Popen[bytes],
+    guard: subprocess.Popen[bytes] | None,
     messages: queue.SimpleQueue[bytes | None],
     thread: threading.Thread,
 ) -> None:
@@ -110,11 +146,8 @@ def _stop(
     messages.put(None)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(GRACE)
-    with contextlib.suppress(OSError):  # nothing left to kill
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(KILLED)
+    _kill_group(process)
+    if guard is not None:
+        _kill_group(guard)  # before its input closes: it would kill whoever has the number then
+        cast(BinaryIO, guard.stdin).close()
     thread.join(GRACE)

@@ -2,6 +2,9 @@
 
 Every kernel takes `games`, a one-dimensional array of GAME records, and `board`, an array with one
 BOARD record, so that a single game and a batch are the same code. They trust their input.
+
+What a `busenv.Game` is played and looked at by keeps the GIL (`exclusive`): two threads that use
+one game by mistake never meet within a step, where they could write beyond its record.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, lowest, mix, seeded
-from busenv.core.jit import kernel
+from busenv.core.jit import exclusive, kernel
 from busenv.core.observe import observe, size
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import place
@@ -87,7 +90,7 @@ def step_games(games, board, actions):
     return -1
 
 
-@kernel
+@exclusive
 def replay(game, board, actions):
     """Apply a list of actions to one game; the ply of the first illegal one, or -1 when all fit."""
     for ply in range(actions.shape[0]):
@@ -143,7 +146,7 @@ def rankings(games, places):
             places[i, seat] = place(games[i], seat)
 
 
-@kernel
+@exclusive
 def try_step(game, board, action):
     """Apply an action to one game if it is legal; whether it was."""
     if not is_legal(game[0], board[0], action):
@@ -169,10 +172,16 @@ def observe_seats(games, board, seats, rows):
         observe(games[i], board[0], scene, seats[i], rows[i])
 
 
-@kernel
-def observe_one(game, board, seat, bits, row, mask):
-    """Write what a seat of one game sees, and its mask: zeros when it is not to move."""
+@exclusive
+def observe_one(game, board, seat, row):
+    """Write what a seat of one game sees into a row of bytes (uint8)."""
     observe_seats(game, board, np.array([seat]), row.reshape((1, row.shape[0])))
+
+
+@exclusive
+def observe_and_mask(game, board, seat, bits, row, mask):
+    """Write what a seat of one game sees, and its mask: zeros when it is not to move."""
+    observe_one(game, board, seat, row)
     if game[0].phase != OVER and game[0].seat == seat:
         legal_bits(game[0], board[0], bits)
         expand(bits, mask)

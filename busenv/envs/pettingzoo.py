@@ -156,7 +156,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int]):  # noqa: N801 - PettingZ
         seat = self._numbers[agent]
         row, mask = np.empty(self._size, np.uint8), np.empty(self._actions, np.int8)
         games, board = self.game.arrays()
-        kernels.observe_one(games, board, seat, self._bits, row, mask)
+        kernels.observe_and_mask(games, board, seat, self._bits, row, mask)
         return {"observation": row, "action_mask": mask}
 
     def step(self, action: int | None) -> None:

@@ -1,0 +1,278 @@
+"""Whether kernels can play on from a GAME record that they did not make: of a file, for example.
+
+Kernels index arrays by what a record says, and trust it. Here is looked at all that they index by,
+and all that the rules rely on to find a legal action and to come to an end: what passes cannot make
+them read or write beyond their arrays, nor run for ever. It need not be reachable by play: points,
+supplies and buildings may be what no game leads to (`busenv.Game.from_position` checks these too).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv.core.bits import TOPS, ZERO, bit, has, record_word, spread
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import open_sites, pick_ups, set_downs
+from busenv.core.rules.lines import growth
+from busenv.core.rules.select import next_seat
+from busenv.core.state import (
+    ACT_BUILDINGS,
+    ACT_BUSES,
+    ACT_CLOCK,
+    ACT_LINES,
+    ACT_PASSENGERS,
+    ACT_START,
+    ACT_VROOM,
+    BUILDINGS,
+    CLOCK,
+    GAME,
+    LINE_EXPANSION,
+    MAX_SPACES,
+    MAX_SPLIT,
+    NO_ACTION,
+    OVER,
+    PASSENGERS,
+    PICK_UP,
+    SELECT_ACTIONS,
+    SET_DOWN,
+    SETUP_BUILDINGS,
+    SETUP_FIRST_LINE,
+    SETUP_SECOND_LINE,
+)
+
+FINE = -1
+# Fields by their places in the record, which is how kernels name one that is wrong.
+(
+    LINE, HEAD, TAIL, HEAD_STREET, TAIL_STREET, PLAYERS, ENDING, SPACE_LIMIT, TYPE_SITES, SUPPLY,
+    HOUR, SPACES, TAKEN, OPEN, STONES, FIRST, REACH, FREE_SITES, GROW_HEAD, GROW_TAIL, WAITING,
+    VACANT, MARKERS, PHASE, SEAT, START, CHOOSING, ZONE, ACTION, SPACE, POWER,
+) = (
+    GAME.names.index(name)
+    for name in (
+        "line", "head", "tail", "head_street", "tail_street", "players", "ending", "space_limit",
+        "type_sites", "supply", "clock", "spaces", "taken", "open", "clock_stones", "first",
+        "reach", "free_sites", "grow_head", "grow_tail", "waiting", "vacant", "markers", "phase",
+        "seat", "start", "choosing", "zone", "action", "space", "power",
+    )
+)  # fmt: skip
+
+# A byte for each action, in words as they stand in the record; the eighth is no action's.
+SPACES_FROM, TAKEN_FROM = (GAME.fields[name][1] for name in ("spaces", "taken"))
+EACH = np.uint64(0x0101010101010101)
+ALL_SEVEN = np.uint64(0x00FFFFFFFFFFFFFF)
+SINGLE = np.uint64(sum(1 << 8 * action for action in (ACT_BUSES, ACT_CLOCK, ACT_START)))
+MANY = EACH & ALL_SEVEN & ~SINGLE  # actions with several spaces
+
+# The action that is resolved in each phase (R6).
+RESOLVED = np.full(OVER + 1, NO_ACTION, np.int64)
+RESOLVED[[LINE_EXPANSION, PASSENGERS, BUILDINGS, CLOCK, PICK_UP, SET_DOWN]] = (
+    ACT_LINES, ACT_PASSENGERS, ACT_BUILDINGS, ACT_CLOCK, ACT_VROOM, ACT_VROOM,
+)  # fmt: skip
+
+
+@kernel
+def _beyond(word, count):
+    """Whether a set has entries from `count` on (0 to 64)."""
+    return count < 64 and word >> np.uint64(count) != ZERO
+
+
+@kernel
+def _check_numbers(g, b):
+    """Numbers by themselves. What follows relies on them."""
+    if g.players < 3 or g.players > 5:
+        return PLAYERS
+    if g.seat >= g.players:
+        return SEAT
+    if g.first >= g.players:
+        return FIRST
+    if g.start >= g.players:
+        return START
+    if g.phase > OVER:
+        return PHASE
+    if g.ending > 3 or (g.ending == 0) != (g.phase != OVER):
+        return ENDING
+    if g.clock > 2:
+        return HOUR
+    if g.supply >= MAX_SPLIT:
+        return SUPPLY
+    if g.space > MAX_SPACES:
+        return SPACE
+    if g.zone > b.zones:
+        return ZONE
+    if g.clock_stones == 0 and g.phase != OVER:
+        return STONES
+    return ACTION if g.action != RESOLVED[g.phase] else FINE
+
+
+@kernel
+def _check_board(g):
+    """The action board: markers of seats at the table, and open where there is a space left.
+
+    Eight bytes at once: a number below 128 is too great when its byte's highest bit is set, or is
+    no longer set when it is taken off the greatest one allowed and 128.
+    """
+    if g.space_limit < 1 or g.space_limit > MAX_SPACES:
+        return SPACE_LIMIT
+    limits = MANY * np.uint64(g.space_limit) | SINGLE
+    taken = record_word(g, TAKEN_FROM) & ALL_SEVEN
+    if taken & TOPS != ZERO or ((limits | TOPS) - taken) & TOPS != TOPS:
+        return TAKEN
+    left = ((limits ^ taken) + ~TOPS) & TOPS  # where the two differ
+    if left >> np.uint64(7) != spread(np.uint64(g.open)):
+        return OPEN
+    high, seats = ZERO, np.uint64(g.players - 1) * EACH | TOPS
+    for action in range(7):
+        owners = record_word(g, SPACES_FROM + MAX_SPACES * action)
+        high |= owners | ~(seats - (owners & ~TOPS))
+    return SPACES if high & TOPS != ZERO else FINE
+
+
+@kernel
+def _check_city(g, b):
+    """Sites of the board only, and the zone is the lowest with a free one (R14)."""
+    if _beyond(g.free_sites, b.sites):
+        return FREE_SITES
+    for kind in range(3):
+        if _beyond(g.type_sites[kind], b.sites):
+            return TYPE_SITES
+    for zone in range(g.zone):
+        if g.free_sites & b.zone_sites[zone] != ZERO:
+            return ZONE
+    if g.free_sites != ZERO and (g.zone == b.zones or open_sites(g, b) == ZERO):
+        return ZONE
+    return FINE
+
+
+@kernel
+def _check_ends(g, b, seat):
+    """The ends of a line, and the streets by which they arrived."""
+    if g.head[seat] >= b.intersections:
+        return HEAD
+    if g.tail[seat] >= b.intersections:
+        return TAIL
+    if g.head_street[seat] >= b.streets:
+        return HEAD_STREET
+    return TAIL_STREET if g.tail_street[seat] >= b.streets else FINE
+
+
+@kernel
+def _owners(g):
+    """Who has a line: a bit a seat, all from the second markers on, before who had a turn (R3)."""
+    if g.phase > SETUP_FIRST_LINE:
+        return bit(g.players) - np.uint64(1)
+    owners = ZERO
+    if g.phase == SETUP_FIRST_LINE:
+        seat = g.first
+        while seat != g.seat:
+            owners |= bit(seat)
+            seat = np.uint8(next_seat(g, seat))
+    return owners
+
+
+@kernel
+def _check_lines(g, b):
+    """Lines on streets and intersections of the board."""
+    low = high = reach = ZERO
+    for seat in range(g.players):
+        low |= g.line[seat, 0]
+        high |= g.line[seat, 1]
+        reach |= g.reach[seat]
+    if _beyond(low, min(b.streets, 64)) or _beyond(high, max(b.streets, 64) - 64):
+        return LINE
+    if _beyond(reach, b.intersections):
+        return REACH
+    owners = _owners(g)
+    for seat in range(g.players):
+        if g.reach[seat] != ZERO:
+            wrong = _check_ends(g, b, seat)
+            if wrong != FINE:
+                return wrong
+        elif has(owners, seat):
+            return REACH
+    return FINE
+
+
+@kernel
+def _check_offers(g, b):
+    """Where the line of the seat to decide may grow (R8); there is such a place."""
+    head, tail = g.head[g.seat], g.tail[g.seat]
+    low, high = growth(g, b, g.seat, head)
+    if g.grow_head[0] != low or g.grow_head[1] != high:
+        return GROW_HEAD
+    tail_low = tail_high = ZERO
+    if tail != head:
+        tail_low, tail_high = growth(g, b, g.seat, tail)
+    if g.grow_tail[0] != tail_low or g.grow_tail[1] != tail_high:
+        return GROW_TAIL
+    return GROW_HEAD if low | high | tail_low | tail_high == ZERO else FINE
+
+
+@kernel
+def _check_selection(g):
+    """Who chooses actions has a marker to place, and there is a space for it (R4)."""
+    choosing = np.uint64(g.choosing)
+    if choosing >> np.uint64(g.players) != ZERO or not has(choosing, g.seat):
+        return CHOOSING
+    for seat in range(g.players):
+        if has(choosing, seat) and g.markers[seat] == 0:
+            return MARKERS
+    return OPEN if g.open == 0 else FINE
+
+
+@kernel
+def _check_setup(g):
+    """Everybody has markers for the first round (R1)."""
+    for seat in range(g.players):
+        if g.markers[seat] == 0:
+            return MARKERS
+    if g.phase == SETUP_BUILDINGS and g.power > 2:
+        return POWER
+    return FINE
+
+
+@kernel
+def _check_turn(g, b):
+    """What the phase asks for can be decided."""
+    phase = g.phase
+    if phase == SELECT_ACTIONS:
+        return _check_selection(g)
+    if phase < SELECT_ACTIONS:
+        wrong = _check_setup(g)
+        if wrong != FINE:
+            return wrong
+    powered = phase == SETUP_BUILDINGS or (LINE_EXPANSION <= phase <= SET_DOWN and phase != CLOCK)
+    if powered and g.power == 0:
+        return POWER
+    if (phase == BUILDINGS or phase == SETUP_BUILDINGS) and g.free_sites == ZERO:
+        return FREE_SITES
+    if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
+        return _check_offers(g, b)
+    if phase == PICK_UP and pick_ups(g) == ZERO:
+        return WAITING
+    if (phase == PICK_UP or phase == SET_DOWN) and set_downs(g) == ZERO:
+        return VACANT
+    return FINE
+
+
+@kernel
+def _check(g, b):
+    """The place of the first field in which a game is wrong, or FINE."""
+    wrong = _check_numbers(g, b)
+    if wrong == FINE:
+        wrong = _check_board(g)
+    if wrong == FINE:
+        wrong = _check_city(g, b)
+    if wrong == FINE:
+        wrong = _check_lines(g, b)
+    return _check_turn(g, b) if wrong == FINE else wrong
+
+
+@kernel
+def first_wrong(games, board):
+    """The first game from which kernels cannot play on, and the place in GAME.names of the field
+    that is wrong; (-1, -1) when there is none. All are played on the board, by their tags."""
+    for i in range(games.shape[0]):
+        wrong = _check(games[i], board[0])
+        if wrong != FINE:
+            return i, wrong
+    return -1, FINE
