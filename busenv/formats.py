@@ -22,9 +22,9 @@ _HEAD = struct.Struct("<BII")  # version, length of the JSON head, CRC-32 of it 
 
 def check_format(fields: dict[str, Any]) -> None:
     """RecordError unless these are the fields of a record of a version that can be read."""
-    if fields.get("format") != FORMAT:
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise RecordError(f"not a game record: 'format' is not {FORMAT!r}")
-    if fields.get("version") != VERSION:
+    if type(fields.get("version")) is not int or fields["version"] != VERSION:
         raise RecordError(f"record version {fields.get('version')!r}; this busenv reads {VERSION}")
     if wrong := (set(fields) ^ KEYS) - {"position"}:
         raise RecordError(f"record with missing or unknown keys: {sorted(wrong)}")

@@ -196,6 +196,8 @@ class Record:
         board, begun = data["board"], data.get("position")
         if not isinstance(board, dict) or set(board) != {"name", "fingerprint"}:
             raise RecordError(f"record: board is {board!r}; it must have a name and a fingerprint")
+        if not all(isinstance(text, str) for text in board.values()):
+            raise RecordError(f"record: board is {board!r}; its name and fingerprint must be texts")
         if not isinstance(data["actions"], list):
             raise RecordError("record: 'actions' must be a list of action ids")
         try:
@@ -279,11 +281,16 @@ class Record:
     def check_result(self, game: Game) -> None:
         """RecordError unless the record has the result of its game, played through."""
         result = game.record().result
-        if self.result != result:
+        if self.result != result or not _same_types(self.result, result):
             raise RecordError(
                 f"record: after ply {len(self.actions)} the result is {result}, "
                 f"but the record says {self.result}"
             )
+
+
+def _same_types(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
+    """Whether equal results are equal as text too: True and 1.0 are not 1."""
+    return other is None or repr([(one or {})[key] for key in other]) == repr([*other.values()])
 
 
 def _whole(name: str, value: object, high: int) -> None:

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from busenv.board import load_board
+from busenv.board import Board, load_board
 from busenv.experiments.cli.command import Command, add_board
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
@@ -35,7 +35,7 @@ def _show(chosen: argparse.Namespace) -> None:
         raise ValueError(f"--draw is {str(chosen.draw)!r}; allowed: FILE.svg or FILE.png")
     source = chosen.record
     if Path(source).suffix == ".jsonl" and Path(source).is_file():
-        games = _games(Path(source))
+        games = _games(Path(source), load_board(chosen.board))
         if len(games) != 1:
             print(list_games(games, source), end="")
             return
@@ -79,11 +79,13 @@ def _replay(chosen: argparse.Namespace) -> None:
         raise ValueError(f"agent {chosen.agent!r}: {error}") from error
 
 
-def _games(path: Path) -> list[dict[str, Any]]:
-    """The games of a games file, in order of number."""
+def _games(path: Path, board: Board) -> list[dict[str, Any]]:
+    """The games of a games file, checked by the rules, in order of number."""
+    from busenv.experiments.ratings.lines import check_game
     from busenv.experiments.ratings.store import parse_games
 
-    return sorted(parse_games(path.read_bytes())[0], key=lambda game: game["number"])
+    games, _ = parse_games(path.read_bytes(), path, lambda game: check_game(game, board))
+    return sorted(games, key=lambda game: game["number"])
 
 
 def list_games(games: list[dict[str, Any]], source: str) -> str:

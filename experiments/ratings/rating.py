@@ -42,7 +42,7 @@ def run_rating(
     console.print(f"Run folder: {escape(str(folder))}")
     with locked(folder):
         keep_settings(folder, {**plan.settings(), "files": file_hashes(plan.specs)})
-        games, cut = recover_games(folder)
+        games, cut = recover_games(folder, plan)
         if cut:
             console.print(f"Dropped a half-written game ({cut} bytes) at the end of {GAMES}.")
         if games:

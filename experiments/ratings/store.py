@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.ratings.lines import (
+    LONGEST_LINE,
+    check_game,
+    check_planned,
+    parse_line,
+)
+from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.files import write_whole
 
 SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"
@@ -68,39 +75,61 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     return words
 
 
-def parse_games(data: bytes) -> tuple[list[dict[str, Any]], int]:
+def parse_games(
+    data: bytes,
+    name: str | Path = GAMES,
+    check: Callable[[dict[str, Any]], None] = lambda game: None,
+) -> tuple[list[dict[str, Any]], int]:
     """The games of a games file, and the length of its whole lines.
 
-    A last line that was not written to its end is left out. RunError when any other is damaged or
-    a game is there twice.
+    name: of the file, for errors. check: what else must hold of a game, besides
+    `ratings.lines.parse_line`; raises ValueError.
+    A last line that was not written to its end is left out. RunError, naming the line, when any
+    other is damaged, too long or not true, or a game is there twice.
     """
     games: list[dict[str, Any]] = []
     numbers: set[int] = set()
-    lines = data.splitlines(keepends=True)
     whole = 0
-    for row, line in enumerate(lines):
-        try:
-            game = json.loads(line)
-            number = game["number"]
-        except (ValueError, KeyError, TypeError) as error:
-            if row == len(lines) - 1:
-                break
-            raise RunError(f"{GAMES}, line {row + 1}, is damaged: {error}") from error
-        if not line.endswith(b"\n"):
+    for row, line in enumerate(io.BytesIO(data), 1):
+        if len(line) > LONGEST_LINE:
+            raise RunError(f"{name}, line {row}, is longer than {LONGEST_LINE:,} bytes")
+        if whole + len(line) == len(data) and not _is_written(line):
             break
-        if number in numbers:
-            raise RunError(f"{GAMES}, line {row + 1}: game {number} is there twice")
-        numbers.add(number)
+        try:
+            game = parse_line(line)
+            check(game)
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{name}, line {row}, is damaged: {error}") from error
+        if game["number"] in numbers:
+            raise RunError(f"{name}, line {row}: game {game['number']} is there twice")
+        numbers.add(game["number"])
         games.append(game)
         whole += len(line)
     return games, whole
 
 
-def recover_games(folder: Path) -> tuple[list[dict[str, Any]], int]:
-    """The games of a run so far, and how many bytes of a half-written last line were cut off."""
+def _is_written(line: bytes) -> bool:
+    """Whether the last line was written to its end."""
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return line.endswith(b"\n")
+
+
+def recover_games(folder: Path, plan: Plan) -> tuple[list[dict[str, Any]], int]:
+    """The games of a run so far, and how many bytes of a half-written last line were cut off.
+
+    RunError, naming the line, when a game is not of the plan or not true by the rules.
+    """
+
+    def check(game: dict[str, Any]) -> None:
+        check_planned(game, plan)
+        check_game(game, plan.loaded_board)
+
     path = folder / GAMES
     data = path.read_bytes() if path.exists() else b""
-    games, whole = parse_games(data)
+    games, whole = parse_games(data, path, check)
     if whole < len(data):
         os.truncate(path, whole)
     return games, len(data) - whole

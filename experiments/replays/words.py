@@ -10,6 +10,7 @@ from typing import Any
 
 from busenv import Board, Building, Game, Position, Record
 from busenv.board import as_board
+from busenv.experiments.ratings.lines import check_game
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import parse_games
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
@@ -61,6 +62,11 @@ def load_played(source: str | Path, board: str | Path | Board = "city") -> Playe
             return Played(Record.from_json(Path(source).read_bytes()), board)
         name, number = source, ""
     game = _choose(name, number)
+    if game["record"]["board"]["fingerprint"] == board.fingerprint:  # else it cannot be played
+        try:
+            check_game(game, board)
+        except ValueError as error:
+            raise RunError(f"{name}, game {game['number']}, is damaged: {error}") from error
     forfeit = ""
     if game["forfeit"]:
         forfeit = "Forfeited by seat {seat} at ply {ply}: {why}".format(**game["forfeit"])
@@ -70,7 +76,7 @@ def load_played(source: str | Path, board: str | Path | Board = "city") -> Playe
 
 def _choose(name: str, number: str) -> dict[str, Any]:
     """The game of a games file that has a number; without one, the only game that it holds."""
-    games = {game["number"]: game for game in parse_games(Path(name).read_bytes())[0]}
+    games = {game["number"]: game for game in parse_games(Path(name).read_bytes(), name)[0]}
     if not number and len(games) == 1:
         return next(iter(games.values()))
     if number and int(number) in games:

@@ -1,0 +1,179 @@
+"""Files from strangers: nothing that is not true is believed, and nothing but a sentence is said.
+
+The numbers of tries are the tests' defaults; those marked slow try a hundred times as often.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from busenv import Game, Record, load_board
+from busenv.experiments import cli
+from busenv.experiments.ratings.lines import LONGEST_LINE, check_game, check_planned
+from busenv.experiments.ratings.rating import run_rating
+from busenv.experiments.ratings.schedule import Plan, RunError
+from busenv.experiments.ratings.store import GAMES, parse_games, recover_games
+from busenv.experiments.ratings.tournament import play_game
+from busenv.experiments.replays.words import load_played
+from tests.support.mutate import as_text, damaged, mutated
+from tests.support.play import cut_off
+
+PLAN = Plan(("greedy", "random"), players=3, games=18)
+MEASURED = ("seconds", "timed")  # of a line, what cannot be known to be true
+
+often = pytest.mark.parametrize("tries", [1000, pytest.param(100_000, marks=pytest.mark.slow)])
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[dict[str, Any]]:
+    """Two rated games, the second forfeited."""
+    return [play_game(PLAN, 7), cut_off(play_game(PLAN, 8), 30, number=8)]
+
+
+def believed(text: bytes) -> list[dict[str, Any]]:
+    """The games of a games file, checked as when a rating goes on."""
+
+    def check(game: dict[str, Any]) -> None:
+        check_planned(game, PLAN)
+        check_game(game, PLAN.loaded_board)
+
+    return parse_games(text, GAMES, check)[0]
+
+
+def outcome(read: Callable[[Any], Any], content: Any) -> tuple[Any, str]:
+    """What is read, or the words in which it is refused; any other error is a test's failure."""
+    try:
+        return read(content), ""
+    except RunError as error:
+        return None, str(error)
+
+
+def told(game: dict[str, Any]) -> dict[str, Any]:
+    """What a line says but for what was measured, what an agent that failed had to say, and the
+    actions: another legal one may lead to the same end."""
+    game = {key: value for key, value in game.items() if key not in MEASURED}
+    game["record"] = Game.from_record(Record.from_dict(game["record"])).record().to_dict()
+    del game["record"]["actions"]
+    return game | {"forfeit": game["forfeit"] and {**game["forfeit"], "why": ""}}
+
+
+def may_be_true(game: dict[str, Any], line: dict[str, Any]) -> bool:
+    """Whether it is the line's game; whoever forfeits may have chosen an illegal action first."""
+    if game["forfeit"]:
+        seat, decided = line["forfeit"]["seat"], [*line["decisions"]]
+        if game["decisions"][seat] == decided[seat] + 1:
+            decided[seat] += 1
+            line = {**line, "decisions": decided}
+    return json.dumps(told(game)) == json.dumps(told({key: line[key] for key in game}))
+
+
+@often
+def test_changed_lines_of_a_games_file(lines: list[dict[str, Any]], tries: int) -> None:
+    rng = random.Random(1)
+    assert [told(game) for game in believed(b"".join(map(as_text, lines)))] == [*map(told, lines)]
+    refused = 0
+    for _ in range(tries):
+        line = rng.choice(lines)
+        games, refusal = outcome(believed, as_text(mutated(line, rng)))
+        assert refusal.startswith("games.jsonl, line 1") or not refusal
+        assert all(may_be_true(game, line) for game in games or [])
+        refused += bool(refusal)
+    assert refused > 0.8 * tries
+
+
+@often
+def test_damaged_bytes_of_a_games_file(lines: list[dict[str, Any]], tries: int) -> None:
+    rng = random.Random(2)
+    text = b"".join(map(as_text, lines))
+    by_number = {line["number"]: line for line in lines}
+    for _ in range(tries):
+        games, refusal = outcome(believed, damaged(text, rng))
+        assert refusal.startswith("games.jsonl, line ") or not refusal
+        assert all(may_be_true(game, by_number[game["number"]]) for game in games or [])
+
+
+LIES = (
+    ("ranking", lambda line: line["ranking"].reverse(), "ranking by seat are"),
+    ("points", lambda line: line["points"].__setitem__(0, 99), "points by seat are"),
+    ("decisions", lambda line: line["decisions"].__setitem__(0, 999), "decisions by seat are"),
+    ("agents", lambda line: line["agents"].reverse(), "game 7 has agents"),
+    ("seating", lambda line: line.__setitem__("number", 8), "game 8 has"),
+    ("numbers", lambda line: line.__setitem__("number", 999_999), "allowed: 0 to 17"),
+    ("negative", lambda line: line.__setitem__("number", -5), "number is -5; allowed: a whole"),
+    ("half", lambda line: line.__setitem__("number", 0.5), "number is 0.5; allowed: a whole"),
+    ("action", lambda line: line["record"]["actions"].__setitem__(9, 374), "ply 9: action 374"),
+    ("cut", lambda line: line["record"].update(result=None), "the result is"),
+    ("rules", lambda line: line["record"]["rules"].update(bus_limit=6), "game 7 has rules"),
+    ("time", lambda line: line["seconds"].__setitem__(1, float("nan")), "seconds is"),
+    (
+        "forfeit",
+        lambda line: line.update(forfeit={"seat": 0, "ply": 3, "why": ""}),
+        "over or somebody forfeits",
+    ),
+)
+
+
+@pytest.mark.parametrize(("change", "message"), [lie[1:] for lie in LIES], ids=[x[0] for x in LIES])
+def test_lies_in_a_games_file_are_named_with_file_and_line(
+    lines: list[dict[str, Any]], tmp_path: Path, change: Any, message: str
+) -> None:
+    """13 lies, each told alone."""
+    lie = json.loads(json.dumps(lines[0]))
+    change(lie)
+    path = tmp_path / GAMES
+    path.write_bytes(as_text(lines[1]) + as_text(lie))
+    before = path.read_bytes()
+    with pytest.raises(RunError, match=f"{GAMES}, line 2, is damaged: .*{message}") as refused:
+        recover_games(tmp_path, PLAN)
+    assert str(refused.value).startswith(str(path))
+    assert path.read_bytes() == before
+
+
+def test_edited_rankings_do_not_change_a_rating(tmp_path: Path) -> None:
+    run_rating(PLAN, tmp_path)
+    games = [json.loads(line) for line in (tmp_path / GAMES).read_bytes().splitlines()]
+    for game in games:  # random wins them all
+        game["ranking"] = [2, 1, 0] if game["agents"][2] == "random" else [0, 1, 2]
+    (tmp_path / GAMES).write_bytes(b"".join(map(as_text, games)))
+    with pytest.raises(RunError, match=r"line \d+, is damaged: ranking by seat"):
+        run_rating(PLAN, tmp_path)
+
+
+def test_games_without_a_plan_are_checked_by_the_rules(
+    lines: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    path = tmp_path / GAMES
+    lie = {**lines[0], "ranking": [*reversed(lines[0]["ranking"])]}
+    path.write_bytes(as_text(lie) + as_text(lines[1]))
+    with pytest.raises(RunError, match="game 7, is damaged: ranking by seat"):
+        load_played(f"{path}:7")
+    assert load_played(f"{path}:8").ranking == tuple(lines[1]["ranking"])
+    with pytest.raises(SystemExit):
+        cli.main(["show", str(path)])
+    assert "line 1, is damaged: ranking by seat" in capsys.readouterr().err
+
+
+def test_lines_beyond_the_limit_are_refused_before_they_are_parsed() -> None:
+    began = time.process_time()
+    for text in (b"[" * (LONGEST_LINE + 1), b'{"number": ' + b"9" * LONGEST_LINE + b"}\n"):
+        with pytest.raises(RunError, match="line 1, is longer than 1,048,576 bytes"):
+            parse_games(text)
+    assert time.process_time() - began < 1
+
+
+def test_ten_thousand_games_are_checked_in_under_20_seconds(lines: list[dict[str, Any]]) -> None:
+    """Measured on two games, a hundred times each."""
+    board = load_board("city")
+    began = time.process_time()
+    for _ in range(100):
+        for line in lines:
+            check_planned(parse_games(as_text(line))[0][0], PLAN)
+            check_game(line, board)
+    assert 10_000 * (time.process_time() - began) / 200 < 20
