@@ -6,22 +6,27 @@ The numbers of tries are the tests' defaults; those marked slow try a hundred ti
 from __future__ import annotations
 
 import json
+import os
 import random
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from busenv import Game, Record, load_board
+from busenv import Game, Record, files, load_board
 from busenv.experiments import cli
+from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.lines import LONGEST_LINE, check_game, check_planned
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import GAMES, parse_games, recover_games
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.words import load_played
+from busenv.files import open_plain, write_whole
 from tests.support.mutate import as_text, damaged, mutated
 from tests.support.play import cut_off
 
@@ -177,3 +182,79 @@ def test_ten_thousand_games_are_checked_in_under_20_seconds(lines: list[dict[str
             check_planned(parse_games(as_text(line))[0][0], PLAN)
             check_game(line, board)
     assert 10_000 * (time.process_time() - began) / 200 < 20
+
+
+RUN_FILES = (
+    *("run.json", "games.jsonl", "lock", "report.md", "results.csv", "pairs.csv", "seats.csv"),
+    *("wins.png", "ratings.png", "seats.png", "anything"),
+)
+
+
+@pytest.mark.parametrize("name", RUN_FILES)
+def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
+    """11 links to a file of somebody else's, and 11 into nowhere."""
+    folder, target = tmp_path / "run", tmp_path / "target"
+    for content in (b"precious", None):
+        folder.mkdir(exist_ok=True)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+        if content is None:
+            target.unlink()
+        else:
+            target.write_bytes(content)
+        with pytest.raises(OSError, match=f"{name} is a symbolic link to .*target'; allowed"):
+            run_rating(PLAN, folder)
+        assert (target.read_bytes() if target.exists() else None) == content
+        assert [path.name for path in folder.iterdir()] == [name]
+
+
+def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
+    """Each way to open or write a file: 4 links, 3 pipes."""
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="link is a symbolic link"):
+        write_whole(link, "new", follow_links=False)
+    for mode in ("rb", "ab", "r+b"):
+        with pytest.raises(OSError, match="link is a symbolic link"):
+            open_plain(link, mode)
+        with pytest.raises(OSError, match="pipe is no file"):
+            open_plain(pipe, mode)
+    assert target.read_bytes() == b"precious"
+    write_whole(target, "new", follow_links=False)
+    with open_plain(target, "ab") as file:
+        file.write(b"er")
+    assert target.read_bytes() == b"newer"
+
+
+def test_a_link_put_in_place_after_the_check_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    monkeypatch.setattr(files, "check_plain", lambda path: None)
+    for mode in ("rb", "ab", "r+b"):
+        with pytest.raises(OSError, match="link"):
+            open_plain(link, mode)
+    write_whole(link, "new", follow_links=False)
+    assert not link.is_symlink()
+    assert (link.read_bytes(), target.read_bytes()) == (b"new", b"precious")
+
+
+def test_a_ladder_goes_into_no_linked_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladder, "PLAYERS", (3,))
+    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy"))
+    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"),))
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "run"
+    elsewhere.mkdir()
+    for name in ("3-players", "3-players/greedy-against-random"):
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).symlink_to(elsewhere)
+        with pytest.raises(OSError, match=f"{name} is a symbolic link"):
+            ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
+        assert not [*elsewhere.iterdir()]

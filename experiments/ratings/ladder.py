@@ -22,7 +22,7 @@ from busenv.experiments.ratings.report import (
     rating_interval,
 )
 from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.files import write_whole
+from busenv.files import check_plain, write_whole
 
 PLAYERS = (3, 4, 5)
 
@@ -67,7 +67,10 @@ def run_ladder(
 
     def rate(plan: Plan, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {plan.players} players")
-        place = folder / f"{plan.players}-players" / re.sub(r"[^\w.-]+", "-", name)
+        table = folder / f"{plan.players}-players"
+        place = table / re.sub(r"[^\w.-]+", "-", name)
+        check_plain(table)
+        check_plain(place)
         return run_rating(plan, place, workers, console).results
 
     matches = {
@@ -90,7 +93,7 @@ def run_ladder(
     text = "\n\n".join(parts) + "\n"
     for sheet in sheets:
         sheet.show(console)
-    write_whole(folder / TABLE, text)
+    write_whole(folder / TABLE, text, follow_links=False)
     if readme is not None:
         write_whole(readme, replace_block(readme.read_text(encoding="utf-8"), text))
     console.print(f"Table: {escape(str(folder / TABLE))}")

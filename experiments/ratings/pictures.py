@@ -52,4 +52,4 @@ def draw_intervals(
     axes.spines[["top", "right", "left"]].set_visible(False)
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue(), follow_links=False)

@@ -17,7 +17,7 @@ from busenv.experiments.ratings.lines import (
     parse_line,
 )
 from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.files import write_whole
+from busenv.files import check_plain, open_plain, write_whole
 
 SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"
 
@@ -26,11 +26,14 @@ SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"
 def locked(folder: Path) -> Iterator[None]:
     """Hold a folder, made if need be, for this process; RunError when another holds it.
 
-    The system gives the lock back when the process ends, however it ends.
+    OSError when a link is in it: in a folder from others it may lead anywhere. The system gives the
+    lock back when the process ends, however it ends.
     """
     from filelock import FileLock, Timeout  # games are read without it
 
     folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(folder.iterdir()):  # now, not when hours of games are to be written down
+        check_plain(path)
     lock = FileLock(folder / LOCK)
     try:
         lock.acquire(blocking=False)
@@ -47,14 +50,15 @@ def locked(folder: Path) -> Iterator[None]:
 def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
     """Write the settings of a new run; RunError when the folder has a run with other settings."""
     path = folder / SETTINGS
-    if not path.exists():
+    if not os.path.lexists(path):
         if (folder / GAMES).exists():
             raise RunError(f"{folder} has games but no {SETTINGS}; choose another folder")
-        write_whole(path, json.dumps(settings, indent=1) + "\n")
+        write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
         return
     try:
-        found = dict(json.loads(path.read_bytes()))
-    except (ValueError, TypeError) as error:
+        with open_plain(path, "rb") as file:
+            found = dict(json.loads(file.read()))
+    except (ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
     if found != settings:
         raise RunError(
@@ -128,10 +132,13 @@ def recover_games(folder: Path, plan: Plan) -> tuple[list[dict[str, Any]], int]:
         check_game(game, plan.loaded_board)
 
     path = folder / GAMES
-    data = path.read_bytes() if path.exists() else b""
-    games, whole = parse_games(data, path, check)
-    if whole < len(data):
-        os.truncate(path, whole)
+    if not os.path.lexists(path):
+        return [], 0
+    with open_plain(path, "r+b") as file:
+        data = file.read()
+        games, whole = parse_games(data, path, check)
+        if whole < len(data):
+            file.truncate(whole)
     return games, len(data) - whole
 
 
