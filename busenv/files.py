@@ -8,22 +8,26 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long game takes 4 kB
 
-LARGEST = 16 * 2**20  # bytes of a record or a board; a long game takes 4 kB, the city 8
 
+def read_bounded(
+    path: str | Path, error: type[ValueError] = ValueError, follow_links: bool = True
+) -> bytes:
+    """The content of a file; `error` when it is larger than LARGEST, of which no more is read.
 
-def read_bounded(path: str | Path, limit: int = LARGEST) -> bytes:
-    """The content of a file; ValueError when it is larger than allowed, before more is read."""
-    with open(path, "rb") as file:
-        data = file.read(limit + 1)
-    check_size(data, limit, str(path))
+    follow_links: as for `write_whole`.
+    """
+    with open(path, "rb") if follow_links else open_plain(path, "rb") as file:
+        data = file.read(LARGEST + 1)
+    check_size(data, str(path), error)
     return data
 
 
-def check_size(data: str | bytes, limit: int = LARGEST, name: str = "it") -> None:
-    """ValueError when data, of a name for the error, are larger than allowed."""
-    if len(data) > limit:
-        raise ValueError(f"{name} is larger than {limit:,} bytes, the most that is read")
+def check_size(data: str | bytes, name: str, error: type[ValueError] = ValueError) -> None:
+    """`error` when data are larger than LARGEST; name: how it calls them."""
+    if len(data) > LARGEST:
+        raise error(f"{name} is larger than {LARGEST:,} bytes, the most that is read")
 
 
 def write_whole(path: str | Path, content: str | bytes, follow_links: bool = True) -> None:

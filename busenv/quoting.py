@@ -5,11 +5,11 @@ from __future__ import annotations
 LONGEST = 200  # characters of a quotation
 
 
-def cut(text: str) -> str:
+def cut(text: str, longest: int = LONGEST) -> str:
     """A text, or its beginning where it is too long for a message."""
-    if len(text) <= LONGEST:
+    if len(text) <= longest:
         return text
-    return f"{text[:LONGEST]}... ({len(text):,} characters)"
+    return f"{text[:longest]}... ({len(text):,} characters)"
 
 
 def quote(value: object) -> str:

@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,20 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from busenv import Game, Record, files, load_board
+from busenv import BoardError, Game, Record, RecordError, Rules, files, load_board
+from busenv.board import BOARDS
 from busenv.experiments import cli
 from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.lines import LONGEST_LINE, check_game, check_planned
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.experiments.ratings.store import GAMES, parse_games, recover_games
+from busenv.experiments.ratings.store import GAMES, keep_settings, parse_games, recover_games
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.words import load_played
-from busenv.files import open_plain, write_whole
+from busenv.files import LARGEST, open_plain, write_whole
+from busenv.rules import load_rules
 from tests.support.mutate import as_text, damaged, mutated
-from tests.support.play import cut_off
+from tests.support.play import cut_off, played
 
 PLAN = Plan(("greedy", "random"), players=3, games=18)
 MEASURED = ("seconds", "timed")  # of a line, what cannot be known to be true
@@ -56,8 +59,10 @@ def outcome(read: Callable[[Any], Any], content: Any) -> tuple[Any, str]:
     """What is read, or the words in which it is refused; any other error is a test's failure."""
     try:
         return read(content), ""
-    except RunError as error:
-        return None, str(error)
+    except ValueError as error:
+        refusal = error
+    assert type(refusal) in (RunError, RecordError, BoardError, ValueError)
+    return None, str(refusal)
 
 
 def told(game: dict[str, Any]) -> dict[str, Any]:
@@ -258,3 +263,58 @@ def test_a_ladder_goes_into_no_linked_folder(
         with pytest.raises(OSError, match=f"{name} is a symbolic link"):
             ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
         assert not [*elsewhere.iterdir()]
+
+
+READERS: tuple[tuple[str, Callable[[Any], Any], type[ValueError]], ...] = (
+    ("record", Game.load, RecordError),
+    ("board", load_board, BoardError),
+    ("rules", load_rules, ValueError),
+    ("record to show", load_played, RecordError),
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "error"), [row[1:] for row in READERS], ids=[row[0] for row in READERS]
+)
+def test_files_beyond_the_limit_are_refused_before_they_are_parsed(
+    tmp_path: Path, read: Callable[[Any], Any], error: type[ValueError]
+) -> None:
+    """2 files of 100 MB to each of 4 readers."""
+    path = tmp_path / "big.json"
+    for beginning in (b"", b'{"actions": [' + b"1," * LARGEST):
+        path.write_bytes(beginning)
+        os.truncate(path, 100_000_000)
+        tracemalloc.start()
+        with pytest.raises(error, match=r"big\.json is larger than 16,777,216 bytes, the most"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 3 * LARGEST
+        tracemalloc.stop()
+
+
+def test_text_and_bytes_beyond_the_limit_are_refused_before_they_are_parsed() -> None:
+    for read, content in (
+        (Record.from_json, "[" * (LARGEST + 1)),
+        (Record.from_json, b"[" * (LARGEST + 1)),
+        (Game.from_bytes, b"BUSENV\0" * LARGEST),
+    ):
+        with pytest.raises(RecordError, match="a game record is larger than 16,777,216 bytes"):
+            read(content)
+
+
+def test_long_input_is_not_quoted_whole(tmp_path: Path) -> None:
+    """Each text of a record, a board, rules and settings, a megabyte long; 31 tries."""
+    long, path = "x" * 1_000_000, tmp_path / "long.json"
+    tries = 0
+    for content, read in (
+        (played(seed=1).record().to_dict(), Game.load),
+        (json.loads((BOARDS / "city.json").read_text()), load_board),
+        (Rules().to_dict(), load_rules),
+        (PLAN.settings(), lambda path: keep_settings(tmp_path, PLAN.settings())),
+    ):
+        for changed in [{**content, key: long} for key in content] + [{**content, long: long}]:
+            for name in (path, tmp_path / "run.json"):
+                name.write_text(json.dumps(changed))
+            _, refusal = outcome(read, path)
+            assert len(refusal) < 2000
+            tries += bool(refusal)
+    assert tries == 31

@@ -84,7 +84,8 @@ def _games(path: Path, board: Board) -> list[dict[str, Any]]:
     from busenv.experiments.ratings.lines import check_game
     from busenv.experiments.ratings.store import parse_games
 
-    games, _ = parse_games(path.read_bytes(), path, lambda game: check_game(game, board))
+    with path.open("rb") as file:
+        games, _ = parse_games(file, path, lambda game: check_game(game, board))
     return sorted(games, key=lambda game: game["number"])
 
 

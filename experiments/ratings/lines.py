@@ -43,12 +43,15 @@ def parse_line(line: bytes) -> dict[str, Any]:
     ):
         _check(key, game[key], _is_list_of(fits, players), f"a list of {players} {kind}")
     if sorted(game["ranking"]) != [*seats]:
-        raise ValueError(f"ranking is {game['ranking']}; allowed: each place 0 to {players - 1}")
+        raise ValueError(
+            f"ranking is {quote(game['ranking'])}; allowed: each place 0 to {players - 1}"
+        )
     for seat in seats:
         decided, timed, seconds = (game[k][seat] for k in ("decisions", "timed", "seconds"))
         if timed > decided or (seconds and not timed):
             raise ValueError(
-                f"seat {seat} has {decided} decisions, {timed} of them timed, {seconds} seconds"
+                f"seat {seat} has {quote(decided)} decisions, {quote(timed)} of them timed, "
+                f"{quote(seconds)} seconds"
             )
     if forfeit is not None:
         _check_keys("forfeit", forfeit, FORFEIT)
@@ -72,7 +75,7 @@ def check_game(game: dict[str, Any], board: Board) -> None:
         # Before the first decision an agent may fail that has not been asked to decide.
         if forfeit["ply"] != plies or (plies and loser != live.current_player):
             raise ValueError(
-                f"seat {loser} forfeits at ply {forfeit['ply']}, but the record ends at ply "
+                f"seat {loser} forfeits at ply {quote(forfeit['ply'])}, but the record ends at ply "
                 f"{plies}, where seat {live.current_player} decides"
             )
         decided[loser] += game["decisions"][loser] == decided[loser] + 1  # an illegal one counts
@@ -82,14 +85,14 @@ def check_game(game: dict[str, Any], board: Board) -> None:
         ("decisions", decided),
     ):
         if game[key] != true:
-            raise ValueError(f"{key} by seat are {game[key]}, but by the record {true}")
+            raise ValueError(f"{key} by seat are {quote(game[key])}, but by the record {true}")
 
 
 def check_planned(game: dict[str, Any], plan: Plan) -> None:
     """The line must be of a game of the plan: its number, who sits where, who starts, by what."""
     number, record = game["number"], game["record"]
     if number >= plan.total:
-        raise ValueError(f"number is {number}; allowed: 0 to {plan.total - 1}")
+        raise ValueError(f"number is {quote(number)}; allowed: 0 to {plan.total - 1}")
     entrants, first = plan.seating(number)
     board = plan.loaded_board
     for what, found, planned in (

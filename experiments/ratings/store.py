@@ -17,7 +17,8 @@ from busenv.experiments.ratings.lines import (
     parse_line,
 )
 from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.files import check_plain, open_plain, write_whole
+from busenv.files import check_plain, open_plain, read_bounded, write_whole
+from busenv.quoting import cut, quote
 
 SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"
 
@@ -56,13 +57,12 @@ def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
         write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
         return
     try:
-        with open_plain(path, "rb") as file:
-            found = dict(json.loads(file.read()))
+        found = dict(json.loads(read_bounded(path, follow_links=False)))
     except (ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
     if found != settings:
         raise RunError(
-            f"{folder} holds a run with {', '.join(_differences(found, settings))}; "
+            f"{folder} holds a run with {cut(', '.join(_differences(found, settings)), 1000)}; "
             "give the same settings to go on, or another folder"
         )
 
@@ -75,16 +75,16 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
         if isinstance(one, dict) and isinstance(other, dict):
             words += [f"{key}: {part}" for part in _differences(one, other)]
         elif one != other:
-            words.append(f"{key} {one!r}, not {other!r}")
+            words.append(f"{cut(key)} {quote(one)}, not {quote(other)}")
     return words
 
 
 def parse_games(
-    data: bytes,
+    data: bytes | BinaryIO,
     name: str | Path = GAMES,
     check: Callable[[dict[str, Any]], None] = lambda game: None,
 ) -> tuple[list[dict[str, Any]], int]:
-    """The games of a games file, and the length of its whole lines.
+    """The games of a games file, open or its content, and the length of its whole lines.
 
     name: of the file, for errors. check: what else must hold of a game, besides
     `ratings.lines.parse_line`; raises ValueError.
@@ -94,15 +94,18 @@ def parse_games(
     games: list[dict[str, Any]] = []
     numbers: set[int] = set()
     whole = 0
-    for row, line in enumerate(io.BytesIO(data), 1):
+    file = io.BytesIO(data) if isinstance(data, bytes) else data
+    for row, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
         if len(line) > LONGEST_LINE:
             raise RunError(f"{name}, line {row}, is longer than {LONGEST_LINE:,} bytes")
-        if whole + len(line) == len(data) and not _is_written(line):
+        if not line.endswith(b"\n"):
             break
         try:
             game = parse_line(line)
             check(game)
         except (ValueError, RecursionError) as error:
+            if not file.read(1) and not _is_json(line):
+                break
             raise RunError(f"{name}, line {row}, is damaged: {error}") from error
         if game["number"] in numbers:
             raise RunError(f"{name}, line {row}: game {game['number']} is there twice")
@@ -112,13 +115,12 @@ def parse_games(
     return games, whole
 
 
-def _is_written(line: bytes) -> bool:
-    """Whether the last line was written to its end."""
+def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return line.endswith(b"\n")
+    return True
 
 
 def recover_games(folder: Path, plan: Plan) -> tuple[list[dict[str, Any]], int]:
@@ -135,11 +137,11 @@ def recover_games(folder: Path, plan: Plan) -> tuple[list[dict[str, Any]], int]:
     if not os.path.lexists(path):
         return [], 0
     with open_plain(path, "r+b") as file:
-        data = file.read()
-        games, whole = parse_games(data, path, check)
-        if whole < len(data):
+        games, whole = parse_games(file, path, check)
+        cut_off = os.fstat(file.fileno()).st_size - whole
+        if cut_off:
             file.truncate(whole)
-    return games, len(data) - whole
+    return games, cut_off
 
 
 def append_games(file: BinaryIO, games: list[dict[str, Any]]) -> None:

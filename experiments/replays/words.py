@@ -8,11 +8,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from busenv import Board, Building, Game, Position, Record
+from busenv import Board, Building, Game, Position, Record, RecordError
 from busenv.board import as_board
 from busenv.experiments.ratings.lines import check_game
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import parse_games
+from busenv.files import read_bounded
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
 
 
@@ -59,7 +60,7 @@ def load_played(source: str | Path, board: str | Path | Board = "city") -> Playe
     name, colon, number = source.rpartition(":")
     if Path(source).exists() or not (colon and number.isdigit()):
         if Path(source).suffix != ".jsonl":
-            return Played(Record.from_json(Path(source).read_bytes()), board)
+            return Played(Record.from_json(read_bounded(source, RecordError)), board)
         name, number = source, ""
     game = _choose(name, number)
     if game["record"]["board"]["fingerprint"] == board.fingerprint:  # else it cannot be played
@@ -76,7 +77,8 @@ def load_played(source: str | Path, board: str | Path | Board = "city") -> Playe
 
 def _choose(name: str, number: str) -> dict[str, Any]:
     """The game of a games file that has a number; without one, the only game that it holds."""
-    games = {game["number"]: game for game in parse_games(Path(name).read_bytes(), name)[0]}
+    with open(name, "rb") as file:
+        games = {game["number"]: game for game in parse_games(file, name)[0]}
     if not number and len(games) == 1:
         return next(iter(games.values()))
     if number and int(number) in games:
