@@ -5,6 +5,8 @@ The numbers of tries are the tests' defaults; those marked slow try a hundred ti
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import random
@@ -21,6 +23,7 @@ from rich.console import Console
 from busenv import BoardError, Game, Record, RecordError, Rules, files, load_board
 from busenv.board import BOARDS
 from busenv.experiments import cli
+from busenv.experiments.console import Sheet
 from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.lines import LONGEST_LINE, check_game, check_planned
 from busenv.experiments.ratings.rating import run_rating
@@ -29,6 +32,7 @@ from busenv.experiments.ratings.store import GAMES, keep_settings, parse_games, 
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.words import load_played
 from busenv.files import LARGEST, open_plain, write_whole
+from busenv.quoting import printable
 from busenv.rules import load_rules
 from tests.support.mutate import as_text, damaged, mutated
 from tests.support.play import cut_off, played
@@ -318,3 +322,50 @@ def test_long_input_is_not_quoted_whole(tmp_path: Path) -> None:
             assert len(refusal) < 2000
             tries += bool(refusal)
     assert tries == 31
+
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e\ud800"
+ESCAPED = r"\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e\ud800"
+
+
+def test_control_characters_of_files_do_not_reach_the_terminal(
+    lines: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """A board's, two records' and a games file's words, shown, listed and refused: 10 tries."""
+    path, board, record = tmp_path / GAMES, tmp_path / "map.json", tmp_path / "game.json"
+    city = json.loads((BOARDS / "city.json").read_text())
+    board.write_text(json.dumps({**city, "name": HOSTILE}))
+    played(seed=1, board=board).save(record)
+    loser = {**lines[1]["forfeit"], "why": HOSTILE}
+    games = [{**line, "agents": [HOSTILE] * 3} for line in lines]
+    path.write_bytes(as_text(games[0]) + as_text({**games[1], "forfeit": loser}))
+    wrong = {**json.loads(record.read_text()), "board": {"name": HOSTILE, "fingerprint": HOSTILE}}
+    (tmp_path / "other.json").write_text(json.dumps(wrong))
+    for key in ("players", "rules", "actions", HOSTILE):
+        (tmp_path / f"{key[0]}.json").write_text(json.dumps({**wrong, key: HOSTILE}))
+    tried = 0
+    for words in (
+        ["show", str(record), "--board", str(board)],
+        ["show", str(path)],
+        ["show", f"{path}:7"],
+        ["show", f"{path}:8"],
+        *(["show", str(file)] for file in (tmp_path / "other.json", *tmp_path.glob("?.json"))),
+        ["rate", "random", f"exec:{HOSTILE[:-1]}"],
+    ):
+        with contextlib.suppress(SystemExit):
+            cli.main(words)
+        said = capsys.readouterr()
+        text = said.out + said.err
+        assert all(letter.isprintable() for letter in text.replace("\n", ""))
+        tried += r"\x1b" in text
+    assert tried == 9
+
+
+def test_tables_escape_what_agents_are_called() -> None:
+    console = Console(width=200, file=io.StringIO(), record=True)
+    Sheet(HOSTILE, ["agent", "won\n95%"], [[HOSTILE, "1"]]).show(console)
+    text = console.export_text()
+    assert text.count(ESCAPED.split("\\r")[0]) == 2
+    assert all(letter.isprintable() for letter in text.replace("\n", ""))
+    assert printable(HOSTILE) == ESCAPED
+    assert printable("naïve → 日本 [x] #2") == "naïve → 日本 [x] #2"

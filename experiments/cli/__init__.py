@@ -13,6 +13,7 @@ from busenv.experiments.cli import measuring, training, watching
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
 from busenv.hints import install
+from busenv.quoting import printable
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Watch": watching.COMMANDS,
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"busenv {command.name}: {error.name} is not installed. {install(*extras)}\n",
         )
     except (OSError, ValueError) as error:
-        reader.exit(2, f"busenv: {error}\n")
+        reader.exit(2, f"busenv: {printable(error)}\n")
     except KeyboardInterrupt:
         reader.exit(130, "busenv: stopped\n")
     if status:

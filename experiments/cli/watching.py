@@ -9,6 +9,7 @@ from typing import Any
 
 from busenv.board import Board, load_board
 from busenv.experiments.cli.command import Command, add_board
+from busenv.quoting import cut, printable, quote
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
 PICTURES = (".svg", ".png")
@@ -54,8 +55,9 @@ def _check_board(source: str, board: str) -> None:
     of, fingerprint = load_played(source, board).record.board, load_board(board).fingerprint
     if of["fingerprint"] != fingerprint:
         raise ValueError(
-            f"{source} was played on board {of['name']!r} (fingerprint {of['fingerprint']}), not "
-            f"on {board!r} ({fingerprint}); give --board NAME or --board FILE"
+            f"{source} was played on board {quote(of['name'])} (fingerprint "
+            f"{cut(of['fingerprint'])}), not on {board!r} ({fingerprint}); give --board NAME or "
+            "--board FILE"
         )
 
 
@@ -97,7 +99,7 @@ def list_games(games: list[dict[str, Any]], source: str) -> str:
     for game in games:
         result, winner = game["record"]["result"], game["ranking"].index(0)
         rounds = result["rounds"] if result else "cut off"
-        agents = ", ".join(game["agents"])
+        agents = printable(", ".join(game["agents"]))
         lines.append(f"{game['number']:4}  {rounds:>7}  seat {winner}  {agents}")
     number = games[0]["number"]
     command = shlex.join(["busenv", "show", f"{source}:{number}"])

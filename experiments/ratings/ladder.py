@@ -23,6 +23,7 @@ from busenv.experiments.ratings.report import (
 )
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.files import check_plain, write_whole
+from busenv.quoting import printable
 
 PLAYERS = (3, 4, 5)
 
@@ -105,7 +106,7 @@ def _plays(spec: str, rules: str, board: str, console: Console) -> bool:
     try:
         check_agent(spec, rules, board)
     except RunError as error:
-        console.print(f"Left out: {error}", markup=False)
+        console.print(f"Left out: {printable(error)}", markup=False)
         return False
     return True
 

@@ -14,6 +14,7 @@ from busenv.experiments.ratings.lines import check_game
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import parse_games
 from busenv.files import read_bounded
+from busenv.quoting import printable
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
 
 
@@ -95,10 +96,11 @@ def tell(played: Played) -> str:
     """The game in words: setup, rounds with every decision and what followed, board, ranking."""
     record, game = played.record, played.end()
     lines = [
-        f"Bus, {record.players} players, rules {record.rules.name}, board {game.board.name}; "
+        f"Bus, {record.players} players, rules {record.rules.name}, "
+        f"board {printable(game.board.name)}; "
         f"seat {record.first_player} starts"
     ]
-    lines += [f"seat {seat}: {agent}" for seat, agent in enumerate(played.agents)]
+    lines += [f"seat {seat}: {printable(agent)}" for seat, agent in enumerate(played.agents)]
     for number, plies in groupby(_plies(played), key=lambda ply: ply.round):
         lines += ["", f"Round {number}" if number else "Setup"]
         for step, within in groupby(plies, key=lambda ply: ply.step):
@@ -106,7 +108,7 @@ def tell(played: Played) -> str:
             for last in within:
                 lines += [f"    {words}" for words in last.words]
         lines += ["", *(f"  | {line}" for line in last.after.splitlines())]
-    lines += ["", played.forfeit or _ending(game.position())]
+    lines += ["", printable(played.forfeit) or _ending(game.position())]
     ranking, points = played.ranking or game.ranking(), game.points
     seats = sorted(range(record.players), key=lambda seat: ranking[seat])
     places = ", ".join(f"seat {seat} ({count(points[seat], 'point')})" for seat in seats)
