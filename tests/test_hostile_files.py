@@ -11,6 +11,8 @@ import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -24,6 +26,7 @@ from busenv import BoardError, Game, Record, RecordError, Rules, files, load_boa
 from busenv.board import BOARDS
 from busenv.experiments import cli
 from busenv.experiments.console import Sheet
+from busenv.experiments.drawing import own_settings
 from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.lines import LONGEST_LINE, check_game, check_planned
 from busenv.experiments.ratings.rating import run_rating
@@ -369,3 +372,44 @@ def test_tables_escape_what_agents_are_called() -> None:
     assert all(letter.isprintable() for letter in text.replace("\n", ""))
     assert printable(HOSTILE) == ESCAPED
     assert printable("naïve → 日本 [x] #2") == "naïve → 日本 [x] #2"
+
+
+DRAW = """
+import os, sys
+from pathlib import Path
+opened = []
+sys.addaudithook(lambda e, args: e == "open" and opened.append(os.path.abspath(str(args[0]))))
+import pandas as pd
+from busenv.experiments.ratings.pictures import draw_intervals
+from busenv.experiments.training.curve import CurvePoint, draw_curve
+table = pd.DataFrame({"won": [0.5], "low": [0.4], "high": [0.6], "par": [0.5]}, index=["a"])
+out = Path(sys.argv[1])
+draw_intervals(out / "wins.png", table, "title", "note")
+draw_curve(out / "curve.png", [CurvePoint(1, 1000, 10, {"random": 0.5})], "title")
+read = {Path(name).parent.name for name in opened if name.endswith("matplotlibrc")}
+assert read == {"mpl-data"}, read
+"""
+
+
+def test_a_matplotlibrc_in_the_current_folder_is_not_read(tmp_path: Path) -> None:
+    """Two pictures beside a file that would have LaTeX run, and without it."""
+    drawn = []
+    for name in ("clean", "hostile"):
+        folder = tmp_path / name
+        folder.mkdir()
+        if name == "hostile":
+            (folder / "matplotlibrc").write_text("text.usetex: True\nlines.linewidth: 99\nno: 1\n")
+        command = [sys.executable, "-c", DRAW, str(folder)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+        drawn.append([(folder / picture).read_bytes() for picture in ("wins.png", "curve.png")])
+    assert drawn[0] == drawn[1]
+
+
+def test_pictures_are_drawn_by_defaults_and_leave_settings_as_they_were() -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"lines.linewidth": 99}):
+        with own_settings():
+            assert matplotlib.rcParams["lines.linewidth"] < 5
+        assert matplotlib.rcParams["lines.linewidth"] == 99

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from busenv.experiments.drawing import own_settings
 from busenv.files import write_whole
 
 BLUE, GREY = "#0072b2", "0.45"
 
 
+@own_settings()
 def draw_intervals(
     path: Path, table: pd.DataFrame, title: str, note: str, share: bool = False
 ) -> None:

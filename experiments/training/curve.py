@@ -7,6 +7,7 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
+from busenv.experiments.drawing import own_settings
 from busenv.experiments.ratings.intervals import wilson
 from busenv.files import write_whole
 
@@ -58,6 +59,7 @@ def read_curve(path: Path) -> list[CurvePoint]:
     ]
 
 
+@own_settings()
 def draw_curve(
     path: Path, curve: list[CurvePoint], title: str, players: int = 4, imitated: int = 0
 ) -> None:
