@@ -27,7 +27,7 @@ from busenv.core.state import (
 from busenv.errors import BoardError
 from busenv.files import read_bounded
 from busenv.hints import did_you_mean
-from busenv.quoting import quote
+from busenv.quoting import LONGEST, quote
 
 BOARDS = Path(__file__).parent / "boards"
 
@@ -160,7 +160,10 @@ def make_board(data: dict[str, Any], name: str = "board") -> Board:
     )
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     array = _array(intersections, streets, sites, int(fingerprint[:8], 16))
-    return Board(str(data.get("name", name)), intersections, streets, sites, fingerprint, array)
+    name = data.get("name", name)
+    if not isinstance(name, str) or len(name) > LONGEST:
+        raise BoardError(f"'name' is {quote(name)}; allowed: a text of up to {LONGEST} letters")
+    return Board(name, intersections, streets, sites, fingerprint, array)
 
 
 def _entries(data: dict[str, Any], key: str, limit: int) -> list[Any]:

@@ -174,6 +174,8 @@ class Record:
         begun = self.position
         if begun and (begun.num_players, begun.first_player) != (self.players, self.first_player):
             raise RecordError("record: players or first_player is not as in its position")
+        if begun and self.seed:
+            raise RecordError(f"record: seed is {self.seed}; allowed with a position: 0")
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON values."""

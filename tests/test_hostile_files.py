@@ -6,6 +6,7 @@ The numbers of tries are the tests' defaults; those marked slow try a hundred ti
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -22,7 +23,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from busenv import BoardError, Game, Record, RecordError, Rules, files, load_board
+import busenv
+from busenv import EDITIONS, BoardError, Game, Record, RecordError, Rules, files, load_board
 from busenv.board import BOARDS
 from busenv.experiments import cli
 from busenv.experiments.console import Sheet
@@ -35,6 +37,7 @@ from busenv.experiments.ratings.store import GAMES, keep_settings, parse_games, 
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.words import load_played
 from busenv.files import LARGEST, open_plain, write_whole
+from busenv.formats import parse_bytes, to_bytes
 from busenv.quoting import printable
 from busenv.rules import load_rules
 from tests.support.mutate import as_text, damaged, mutated
@@ -309,7 +312,7 @@ def test_text_and_bytes_beyond_the_limit_are_refused_before_they_are_parsed() ->
 
 
 def test_long_input_is_not_quoted_whole(tmp_path: Path) -> None:
-    """Each text of a record, a board, rules and settings, a megabyte long; 31 tries."""
+    """Each text of a record, a board, rules and settings, a megabyte long; 32 tries."""
     long, path = "x" * 1_000_000, tmp_path / "long.json"
     tries = 0
     for content, read in (
@@ -324,7 +327,7 @@ def test_long_input_is_not_quoted_whole(tmp_path: Path) -> None:
             _, refusal = outcome(read, path)
             assert len(refusal) < 2000
             tries += bool(refusal)
-    assert tries == 31
+    assert tries == 32
 
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e\ud800"
@@ -413,3 +416,101 @@ def test_pictures_are_drawn_by_defaults_and_leave_settings_as_they_were() -> Non
         with own_settings():
             assert matplotlib.rcParams["lines.linewidth"] < 5
         assert matplotlib.rcParams["lines.linewidth"] == 99
+
+
+def games_to_record() -> list[Game]:
+    """A game that is over, one that runs, and one that began in a position."""
+    begun = Game.from_position(played(num_players=5, seed=2, plies=90).position())
+    begun.step(begun.legal_actions()[0])
+    return [played(num_players=3, seed=1), played(seed=2, plies=40, rules="condensed"), begun]
+
+
+def same_record(game: Game, content: dict[str, Any]) -> bool:
+    """Whether a game is what a record says, but for what the board is called."""
+    records = [json.loads(json.dumps(record)) for record in (game.record().to_dict(), content)]
+    for record in records:
+        record["board"]["name"] = ""
+    return json.dumps(records[0], sort_keys=True) == json.dumps(records[1], sort_keys=True)
+
+
+@often
+def test_changed_records(tries: int) -> None:
+    rng = random.Random(3)
+    contents = [json.loads(game.record().to_json()) for game in games_to_record()]
+    refused = 0
+    for _ in range(tries):
+        changed = mutated(rng.choice(contents), rng)
+        text = json.dumps(changed)
+        game, refusal = outcome(lambda text: Game.from_record(Record.from_json(text)), text)
+        assert refusal or same_record(game, changed)
+        refused += bool(refusal)
+    assert refused > 0.8 * tries
+
+
+@often
+def test_changed_bytes_of_games(tries: int) -> None:
+    """Half of them damaged, half written by a program that gets the checksum right."""
+    rng = random.Random(4)
+    games = games_to_record()
+    contents = [json.loads(game.record().to_json()) for game in games]
+    for _ in range(tries // 2):
+        whole = rng.choice(games).to_bytes()
+        changed = damaged(whole, rng)
+        game, refusal = outcome(Game.from_bytes, changed)
+        assert refusal or changed == whole
+    packed = 0
+    while packed < tries // 2:
+        content = mutated(rng.choice(contents), rng)
+        try:
+            data = to_bytes(content)
+        except (TypeError, ValueError, KeyError, OverflowError):  # it cannot even be written
+            continue
+        packed += 1
+        game, refusal = outcome(Game.from_bytes, data)
+        assert refusal or same_record(game, {**content, "actions": parse_bytes(data)["actions"]})
+
+
+@often
+def test_changed_boards(tries: int, tmp_path: Path) -> None:
+    """Those that are taken are as their file says, and can be played on."""
+    rng = random.Random(5)
+    city, path = json.loads((BOARDS / "city.json").read_text()), tmp_path / "map.json"
+    taken = 0
+    for _ in range(tries):
+        changed = mutated(city, rng)
+        text = as_text(changed) if rng.random() < 0.8 else damaged(as_text(city), rng)
+        path.write_bytes(text)
+        board, refusal = outcome(load_board, path)
+        if not refusal:
+            content = json.loads(text)
+            assert board.streets == tuple(map(tuple, content["streets"]))
+            assert [(s.intersection, s.zone) for s in board.sites] == [
+                (site["intersection"], site["zone"]) for site in content["sites"]
+            ]
+            assert [dataclasses.astuple(place) for place in board.intersections] == [
+                tuple(place[key] for key in ("x", "y", "roundabout", "train_station"))
+                for place in content["intersections"]
+            ]
+            assert busenv.random_playouts(1, board=board, seed=taken).decisions > 0
+            taken += 1
+    assert 0.1 * tries < taken < 0.9 * tries
+
+
+@often
+def test_changed_rules(tries: int, tmp_path: Path) -> None:
+    """Those that are taken are as their file says, and can be played by."""
+    rng = random.Random(6)
+    path, taken = tmp_path / "rules.json", 0
+    contents = [{"edition": name, **rules.to_dict()} for name, rules in EDITIONS.items()]
+    for _ in range(tries):
+        text = as_text(mutated(rng.choice(contents), rng))
+        text = text if rng.random() < 0.8 else damaged(text, rng)
+        path.write_bytes(text)
+        rules, refusal = outcome(load_rules, path)
+        if not refusal:
+            content = json.loads(text)
+            edition = EDITIONS[content.pop("edition", "capstone-2024")].to_dict()
+            assert json.dumps(rules.to_dict()) == json.dumps({**edition, **content})
+            assert busenv.random_playouts(1, 5, rules, seed=taken).decisions > 0
+            taken += 1
+    assert 0.1 * tries < taken < 0.9 * tries

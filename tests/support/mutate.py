@@ -42,7 +42,7 @@ def _change_one(value: Any, rng: random.Random) -> None:
     elif kind == 2:
         other = rng.choice(keys)
         holder[key], holder[other] = holder[other], holder[key]
-    elif kind in (3, 4, 5) and isinstance(holder[key], (int, float)):
+    elif kind in (3, 4, 5) and isinstance(holder[key], (int, float)) and abs(holder[key]) < 1e9:
         holder[key] += rng.choice((-2, -1, 1, 2, 0.0, 0.5))
     else:
         holder[key] = copy.deepcopy(rng.choice(VALUES))
