@@ -384,7 +384,11 @@ def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFi
     cli.main([*rate, "--board", str(board), "--workers", "1", "--out", str(run)])
     assert f"board {board}" in "".join(capsys.readouterr().out.split("\n"))
     source, page = f"{run / 'games.jsonl'}:3", str(tmp_path / "game.html")
-    for command in (["replay", source, "-o", page], ["show", source]):
+    for command in (
+        ["show", str(run / "games.jsonl")],
+        ["replay", source, "-o", page],
+        ["show", source],
+    ):
         error = refusal(capsys, *command)
         assert "was played on board 'Map' (fingerprint" in error
         assert error.endswith("give --board NAME or --board FILE\n")

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from busenv.board import Board, load_board
+from busenv.board import load_board
 from busenv.experiments.cli.command import Command, add_board
 from busenv.quoting import cut, printable, quote
 
@@ -36,23 +36,21 @@ def _show(chosen: argparse.Namespace) -> None:
         raise ValueError(f"--draw is {str(chosen.draw)!r}; allowed: FILE.svg or FILE.png")
     source = chosen.record
     if Path(source).suffix == ".jsonl" and Path(source).is_file():
-        games = _games(Path(source), load_board(chosen.board))
+        games = _games(Path(source), chosen.board)
         if len(games) != 1:
             print(list_games(games, source), end="")
             return
         source = f"{source}:{games[0]['number']}"
-    _check_board(source, chosen.board)
+    _check_board(source, load_played(source, chosen.board).record.board, chosen.board)
     if chosen.draw is not None:
         draw_record(source, chosen.ply, chosen.draw, chosen.board)
     else:
         print(tell(load_played(source, chosen.board)), end="")
 
 
-def _check_board(source: str, board: str) -> None:
-    """ValueError where a game was played on another board."""
-    from busenv.experiments.replays.words import load_played
-
-    of, fingerprint = load_played(source, board).record.board, load_board(board).fingerprint
+def _check_board(source: str, of: dict[str, str], board: str) -> None:
+    """ValueError where a game was played on another board; of: its board, as in its record."""
+    fingerprint = load_board(board).fingerprint
     if of["fingerprint"] != fingerprint:
         raise ValueError(
             f"{source} was played on board {quote(of['name'])} (fingerprint "
@@ -73,21 +71,26 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 def _replay(chosen: argparse.Namespace) -> None:
     from busenv.agents import AgentError
     from busenv.experiments.replays.pages import write_replay
+    from busenv.experiments.replays.words import load_played
 
-    _check_board(chosen.record, chosen.board)
+    played = load_played(chosen.record, chosen.board)
+    _check_board(chosen.record, played.record.board, chosen.board)
     try:
         write_replay(chosen.record, chosen.out, chosen.agent, chosen.board)
     except AgentError as error:
         raise ValueError(f"agent {chosen.agent!r}: {error}") from error
 
 
-def _games(path: Path, board: Board) -> list[dict[str, Any]]:
-    """The games of a games file, checked by the rules, in order of number."""
-    from busenv.experiments.ratings.lines import check_game
+def _games(path: Path, name: str) -> list[dict[str, Any]]:
+    """The games of a games file, checked on the board of a name, in order of number."""
     from busenv.experiments.ratings.store import parse_games
+    from busenv.experiments.replays.words import check_here
 
+    board = load_board(name)
     with path.open("rb") as file:
-        games, _ = parse_games(file, path, lambda game: check_game(game, board))
+        games, _ = parse_games(file, path, lambda game: check_here(game, board))
+    for game in games:
+        _check_board(str(path), game["record"]["board"], name)
     return sorted(games, key=lambda game: game["number"])
 
 

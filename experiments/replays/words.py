@@ -64,16 +64,22 @@ def load_played(source: str | Path, board: str | Path | Board = "city") -> Playe
             return Played(Record.from_json(read_bounded(source, RecordError)), board)
         name, number = source, ""
     game = _choose(name, number)
-    if game["record"]["board"]["fingerprint"] == board.fingerprint:  # else it cannot be played
-        try:
-            check_game(game, board)
-        except ValueError as error:
-            raise RunError(f"{name}, game {game['number']}, is damaged: {error}") from error
+    try:
+        check_here(game, board)
+    except ValueError as error:
+        raise RunError(f"{name}, game {game['number']}, is damaged: {error}") from error
     forfeit = ""
     if game["forfeit"]:
         forfeit = "Forfeited by seat {seat} at ply {ply}: {why}".format(**game["forfeit"])
     record = Record.from_dict(game["record"])
     return Played(record, board, tuple(game["agents"]), tuple(game["ranking"]), forfeit)
+
+
+def check_here(game: dict[str, Any], board: Board) -> None:
+    """ValueError when a line of a games file is not true by the rules; one of a game of another
+    board is not checked, since nobody can play it here (`Played.end`)."""
+    if game["record"]["board"]["fingerprint"] == board.fingerprint:
+        check_game(game, board)
 
 
 def _choose(name: str, number: str) -> dict[str, Any]:
