@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long game takes 4 kB
 
@@ -59,16 +59,17 @@ def write_whole(path: str | Path, content: str | bytes, follow_links: bool = Tru
 
 def check_plain(path: str | Path) -> None:
     """OSError when there is something at a path that is neither a plain file nor a folder."""
-    if not os.path.lexists(path):
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
         return
-    mode = os.lstat(path).st_mode
     if stat.S_ISLNK(mode):
         raise _not_plain(path, f"a symbolic link to {os.readlink(path)!r}")
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise _not_plain(path, "no file")
 
 
-def open_plain(path: str | Path, mode: str) -> BinaryIO:
+def open_plain(path: str | Path, mode: str) -> IO[bytes]:
     """Open a file of a run's folder: "rb", "ab" or "r+b". OSError when it is a link or no file.
 
     It is the open file that is checked, so that none can be put in its place meanwhile, as far as

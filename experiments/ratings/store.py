@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from busenv.experiments.ratings.lines import (
     LONGEST_LINE,
@@ -80,7 +80,7 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
 
 
 def parse_games(
-    data: bytes | BinaryIO,
+    data: bytes | IO[bytes],
     name: str | Path = GAMES,
     check: Callable[[dict[str, Any]], None] = lambda game: None,
 ) -> tuple[list[dict[str, Any]], int]:
@@ -144,7 +144,7 @@ def recover_games(folder: Path, plan: Plan) -> tuple[list[dict[str, Any]], int]:
     return games, cut_off
 
 
-def append_games(file: BinaryIO, games: list[dict[str, Any]]) -> None:
+def append_games(file: IO[bytes], games: list[dict[str, Any]]) -> None:
     """Add lines to an open games file; on disk when this returns."""
     file.write(b"".join(json.dumps(game).encode() + b"\n" for game in games))
     file.flush()
