@@ -223,6 +223,21 @@ def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
         assert [path.name for path in folder.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("name", ["run.json", "model.json", "curve.csv", "pool", "pool/1.json"])
+def test_a_training_folder_with_a_link_is_refused(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture
+) -> None:
+    """5 links, which training would write through."""
+    folder, target = tmp_path / "run", tmp_path / "target"
+    target.write_text("precious")
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).symlink_to(target)
+    with pytest.raises(SystemExit):
+        cli.main(["train", "quick", "--out", str(folder)])
+    assert f"{name} is a symbolic link to '{target}'; allowed" in capsys.readouterr().err
+    assert target.read_text() == "precious"
+
+
 def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
     """Each way to open or write a file: 4 links, 3 pipes."""
     target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"

@@ -33,7 +33,7 @@ def locked(folder: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout  # games are read without it
 
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(folder.iterdir()):  # now, not when hours of games are to be written down
+    for path in sorted(folder.rglob("*")):  # now, not when hours of games are to be written down
         check_plain(path)
     lock = FileLock(folder / LOCK)
     try:
