@@ -25,7 +25,9 @@ from busenv.core.state import (
     MAX_STREETS,
 )
 from busenv.errors import BoardError
+from busenv.files import read_bounded
 from busenv.hints import did_you_mean
+from busenv.quoting import LONGEST, quote
 
 BOARDS = Path(__file__).parent / "boards"
 
@@ -119,8 +121,9 @@ def _shipped(name: str) -> Board:
 
 
 def _load(path: Path) -> Board:
+    content = read_bounded(path, BoardError)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BoardError(f"{path} is not JSON text: {error}") from error
     return make_board(data, path.stem)
@@ -157,7 +160,10 @@ def make_board(data: dict[str, Any], name: str = "board") -> Board:
     )
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     array = _array(intersections, streets, sites, int(fingerprint[:8], 16))
-    return Board(str(data.get("name", name)), intersections, streets, sites, fingerprint, array)
+    name = data.get("name", name)
+    if not isinstance(name, str) or len(name) > LONGEST:
+        raise BoardError(f"'name' is {quote(name)}; allowed: a text of up to {LONGEST} letters")
+    return Board(name, intersections, streets, sites, fingerprint, array)
 
 
 def _entries(data: dict[str, Any], key: str, limit: int) -> list[Any]:
@@ -181,13 +187,15 @@ def _is_coordinate(value: object) -> bool:
 
 def _check_entry(what: str, index: int, entry: Any, keys: tuple[str, ...]) -> None:
     if not isinstance(entry, dict):
-        raise BoardError(f"{what} {index} must be an object with {', '.join(keys)}, not {entry!r}")
+        raise BoardError(
+            f"{what} {index} must be an object with {', '.join(keys)}, not {quote(entry)}"
+        )
     for key in keys:
         if key not in entry:
             raise BoardError(f"{what} {index} has no {key!r}")
     if entry["id"] != index or isinstance(entry["id"], bool):
         raise BoardError(
-            f"{what} {index} has id {entry['id']!r}; ids must run 0, 1, 2, ... in order"
+            f"{what} {index} has id {quote(entry['id'])}; ids must run 0, 1, 2, ... in order"
         )
 
 
@@ -196,10 +204,12 @@ def _intersection(index: int, entry: Any) -> Intersection:
     _check_entry("intersection", index, entry, keys)
     for key in ("x", "y"):
         if not _is_coordinate(entry[key]):
-            raise BoardError(f"intersection {index}: {key!r} is {entry[key]!r}, not a number")
+            raise BoardError(f"intersection {index}: {key!r} is {quote(entry[key])}, not a number")
     for key in ("roundabout", "train_station"):
         if not isinstance(entry[key], bool):
-            raise BoardError(f"intersection {index}: {key!r} is {entry[key]!r}, not true or false")
+            raise BoardError(
+                f"intersection {index}: {key!r} is {quote(entry[key])}, not true or false"
+            )
     return Intersection(
         float(entry["x"]), float(entry["y"]), entry["roundabout"], entry["train_station"]
     )
@@ -209,7 +219,7 @@ def _street(index: int, entry: Any, intersections: int) -> tuple[int, int]:
     fits = isinstance(entry, list) and len(entry) == 2
     if not fits or not all(_is_int(end, 0, intersections - 1) for end in entry):
         raise BoardError(
-            f"street {index} is {entry!r}; it must be a pair of ids 0 to {intersections - 1}"
+            f"street {index} is {quote(entry)}; it must be a pair of ids 0 to {intersections - 1}"
         )
     if entry[0] == entry[1]:
         raise BoardError(f"street {index} joins intersection {entry[0]} to itself")
@@ -220,11 +230,11 @@ def _site(index: int, entry: Any, intersections: int) -> Site:
     _check_entry("site", index, entry, ("id", "intersection", "zone"))
     if not _is_int(entry["intersection"], 0, intersections - 1):
         raise BoardError(
-            f"site {index}: no intersection {entry['intersection']!r}; "
+            f"site {index}: no intersection {quote(entry['intersection'])}; "
             f"allowed: 0 to {intersections - 1}"
         )
     if not _is_int(entry["zone"], 1, MAX_SITES):
-        raise BoardError(f"site {index}: zone {entry['zone']!r}; allowed: 1, 2, 3, ...")
+        raise BoardError(f"site {index}: zone {quote(entry['zone'])}; allowed: 1, 2, 3, ...")
     return Site(entry["intersection"], entry["zone"])
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from busenv.errors import RecordError
+from busenv.files import check_size
+from busenv.quoting import quote
 
 FORMAT = "busenv-game"
 VERSION = 1
@@ -22,12 +24,14 @@ _HEAD = struct.Struct("<BII")  # version, length of the JSON head, CRC-32 of it 
 
 def check_format(fields: dict[str, Any]) -> None:
     """RecordError unless these are the fields of a record of a version that can be read."""
-    if fields.get("format") != FORMAT:
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise RecordError(f"not a game record: 'format' is not {FORMAT!r}")
-    if fields.get("version") != VERSION:
-        raise RecordError(f"record version {fields.get('version')!r}; this busenv reads {VERSION}")
+    if type(fields.get("version")) is not int or fields["version"] != VERSION:
+        raise RecordError(
+            f"record version {quote(fields.get('version'))}; this busenv reads {VERSION}"
+        )
     if wrong := (set(fields) ^ KEYS) - {"position"}:
-        raise RecordError(f"record with missing or unknown keys: {sorted(wrong)}")
+        raise RecordError(f"record with missing or unknown keys: {quote(sorted(wrong))}")
 
 
 def to_json(fields: dict[str, Any]) -> str:
@@ -38,6 +42,7 @@ def to_json(fields: dict[str, Any]) -> str:
 
 def parse_json(text: str | bytes) -> dict[str, Any]:
     """The fields in JSON text; RecordError when there are none."""
+    check_size(text, "a game record", RecordError)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -56,6 +61,7 @@ def to_bytes(fields: dict[str, Any]) -> bytes:
 
 def parse_bytes(data: bytes) -> dict[str, Any]:
     """The fields in what `to_bytes` wrote; RecordError says what is off."""
+    check_size(data, "a game record", RecordError)
     start = len(MAGIC) + _HEAD.size
     if len(data) < start or not data.startswith(MAGIC):
         raise RecordError("not the bytes of a busenv game")

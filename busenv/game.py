@@ -18,10 +18,11 @@ from busenv.board import Board, as_board
 from busenv.checks import illegal_action
 from busenv.core import kernels
 from busenv.errors import IllegalActionError, PositionError, RecordError
-from busenv.files import write_whole
+from busenv.files import read_bounded, write_whole
 from busenv.observation import observe
 from busenv.play import Play
 from busenv.position import Position, read_position
+from busenv.quoting import cut, quote
 from busenv.render.raster import svg_to_png
 from busenv.render.svg import draw_svg
 from busenv.render.text import draw_text
@@ -130,7 +131,7 @@ class Game(Play):
         Raises OSError when there is no such file, RecordError when it holds no record or as
         `from_record` does.
         """
-        return cls.from_record(Record.from_json(Path(path).read_bytes()), board)
+        return cls.from_record(Record.from_json(read_bounded(path, RecordError)), board)
 
     def to_bytes(self) -> bytes:
         """The game in compact form, with format version, rules, board fingerprint and checksum."""
@@ -173,6 +174,8 @@ class Record:
         begun = self.position
         if begun and (begun.num_players, begun.first_player) != (self.players, self.first_player):
             raise RecordError("record: players or first_player is not as in its position")
+        if begun and self.seed:
+            raise RecordError(f"record: seed is {self.seed}; allowed with a position: 0")
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON values."""
@@ -195,7 +198,13 @@ class Record:
         formats.check_format(data)
         board, begun = data["board"], data.get("position")
         if not isinstance(board, dict) or set(board) != {"name", "fingerprint"}:
-            raise RecordError(f"record: board is {board!r}; it must have a name and a fingerprint")
+            raise RecordError(
+                f"record: board is {quote(board)}; it must have a name and a fingerprint"
+            )
+        if not all(isinstance(text, str) for text in board.values()):
+            raise RecordError(
+                f"record: board is {quote(board)}; its name and fingerprint must be texts"
+            )
         if not isinstance(data["actions"], list):
             raise RecordError("record: 'actions' must be a list of action ids")
         try:
@@ -237,8 +246,8 @@ class Record:
         board = as_board(board)
         if self.board["fingerprint"] != board.fingerprint:
             raise RecordError(
-                f"the game was played on board {self.board['name']!r} "
-                f"(fingerprint {self.board['fingerprint']}), not on {board.name!r} "
+                f"the game was played on board {quote(self.board['name'])} "
+                f"(fingerprint {cut(self.board['fingerprint'])}), not on {board.name!r} "
                 f"({board.fingerprint}); give that board (board=..., --board NAME or FILE)"
             )
         if self.position is None:
@@ -279,13 +288,18 @@ class Record:
     def check_result(self, game: Game) -> None:
         """RecordError unless the record has the result of its game, played through."""
         result = game.record().result
-        if self.result != result:
+        if self.result != result or not _same_types(self.result, result):
             raise RecordError(
                 f"record: after ply {len(self.actions)} the result is {result}, "
-                f"but the record says {self.result}"
+                f"but the record says {quote(self.result)}"
             )
+
+
+def _same_types(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
+    """Whether equal results are equal as text too: True and 1.0 are not 1."""
+    return other is None or repr([(one or {})[key] for key in other]) == repr([*other.values()])
 
 
 def _whole(name: str, value: object, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= high:
-        raise RecordError(f"record: {name} is {value!r}; allowed: a whole number 0 to {high}")
+        raise RecordError(f"record: {name} is {quote(value)}; allowed: a whole number 0 to {high}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from busenv.quoting import cut
+
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     """ "; did you mean 'NAME'?" for the closest allowed name; "" when none is close."""
-    close = difflib.get_close_matches(word, list(allowed), 1)
+    close = difflib.get_close_matches(cut(word), list(allowed), 1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -24,6 +24,7 @@ from busenv.core.state import (
     SETUP_BUILDINGS,
 )
 from busenv.errors import PositionError
+from busenv.quoting import quote
 
 ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
 POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_DOWN)
@@ -130,10 +131,12 @@ class Position:
         names = {field.name for field in dataclasses.fields(cls)}
         if not isinstance(fields, dict) or set(fields) != names:
             wrong = sorted(names ^ set(fields)) if isinstance(fields, dict) else fields
-            raise PositionError(f"position with missing or unknown fields: {wrong}")
+            raise PositionError(f"position with missing or unknown fields: {quote(wrong)}")
         phase = fields["phase"]
         if not isinstance(phase, str) or phase not in Phase.__members__:
-            raise PositionError(f"position: phase is {phase!r}; allowed: {[*Phase.__members__]}")
+            raise PositionError(
+                f"position: phase is {quote(phase)}; allowed: {[*Phase.__members__]}"
+            )
         return cls(**{**fields, "phase": Phase[phase]})
 
 

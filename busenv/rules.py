@@ -21,7 +21,9 @@ from busenv.core.state import (
     NO_LIMIT,
     RULES,
 )
+from busenv.files import read_bounded
 from busenv.hints import did_you_mean
+from busenv.quoting import quote
 
 SHARING = ("final_segment", "line_end")
 
@@ -68,7 +70,9 @@ class Rules:
             _check_tuple("line_markers", self.line_markers, MAX_PLAYERS, 2, NO_LIMIT - 1)
         _check_tuple("time_stones", self.time_stones, 2, 1, 100)
         if self.line_sharing not in SHARING:
-            raise ValueError(f"Rules.line_sharing is {self.line_sharing!r}; allowed: {SHARING}")
+            raise ValueError(
+                f"Rules.line_sharing is {quote(self.line_sharing)}; allowed: {SHARING}"
+            )
 
     @property
     def name(self) -> str:
@@ -96,7 +100,7 @@ class Rules:
         names = {field.name for field in dataclasses.fields(cls)}
         if not isinstance(fields, dict) or set(fields) != names:
             wrong = sorted(names ^ set(fields)) if isinstance(fields, dict) else fields
-            raise ValueError(f"rules with missing or unknown fields: {wrong}")
+            raise ValueError(f"rules with missing or unknown fields: {quote(wrong)}")
         return cls(**_plain(fields))
 
     def record(self, num_players: int) -> np.ndarray:
@@ -123,12 +127,12 @@ def _plain(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(f"Rules.{name} is {value!r}; allowed: a whole number {low} to {high}")
+        raise ValueError(f"Rules.{name} is {quote(value)}; allowed: a whole number {low} to {high}")
 
 
 def _check_tuple(name: str, value: object, length: int, low: int, high: int) -> None:
     if not isinstance(value, tuple) or len(value) != length:
-        raise ValueError(f"Rules.{name} is {value!r}; allowed: a tuple of {length} numbers")
+        raise ValueError(f"Rules.{name} is {quote(value)}; allowed: a tuple of {length} numbers")
     for entry in value:
         _check_int(name, entry, low, high)
 
@@ -157,7 +161,7 @@ def as_rules(rules: str | Path | Rules) -> Rules:
     if str(rules).endswith(".json"):
         raise ValueError(f"rules are {str(rules)!r}, but there is no such file")
     raise ValueError(
-        f"unknown rules {rules!r}; allowed: a Rules value, the path of a JSON file, or one of "
+        f"unknown rules {quote(rules)}; allowed: a Rules value, the path of a JSON file, or one of "
         f"{[*EDITIONS]}{did_you_mean(str(rules), EDITIONS)}"
     )
 
@@ -172,8 +176,9 @@ def load_rules(path: str | Path) -> Rules:
     Raises ValueError, naming the file and the field that is wrong; OSError when there is no such
     file.
     """
+    content = read_bounded(path)
     try:
-        changes = json.loads(Path(path).read_bytes())
+        changes = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON text: {error}") from error
     if not isinstance(changes, dict):
@@ -181,14 +186,14 @@ def load_rules(path: str | Path) -> Rules:
     edition = changes.pop("edition", "capstone-2024")
     if not isinstance(edition, str) or edition not in EDITIONS:
         raise ValueError(
-            f"{path}: edition is {edition!r}; allowed: {[*EDITIONS]}"
+            f"{path}: edition is {quote(edition)}; allowed: {[*EDITIONS]}"
             f"{did_you_mean(str(edition), EDITIONS)}"
         )
     names = [field.name for field in dataclasses.fields(Rules)]
     for key in changes:
         if key not in names:
             raise ValueError(
-                f"{path}: rules have no field {key!r}; allowed: edition, {', '.join(names)}"
+                f"{path}: rules have no field {quote(key)}; allowed: edition, {', '.join(names)}"
                 f"{did_you_mean(key, names)}"
             )
     try:
@@ -200,7 +205,7 @@ def load_rules(path: str | Path) -> Rules:
 def check_players(num_players: int) -> int:
     """The number of players as a plain int, 3 to 5 (R1)."""
     if not isinstance(num_players, (int, np.integer)) or num_players not in (3, 4, 5):
-        raise ValueError(f"num_players is {num_players!r}; allowed: 3, 4 or 5")
+        raise ValueError(f"num_players is {quote(num_players)}; allowed: 3, 4 or 5")
     return int(num_players)
 
 

@@ -8,6 +8,7 @@ from busenv.actions import RESOLVED_IN, Action, Phase
 from busenv.board import Board
 from busenv.errors import PositionError
 from busenv.position import Position
+from busenv.quoting import quote
 from busenv.rules import Rules
 
 SETUP = (Phase.SETUP_BUILDINGS, Phase.SETUP_FIRST_LINE, Phase.SETUP_SECOND_LINE)
@@ -17,7 +18,7 @@ BEFORE_BUILDINGS = (Phase.SELECT_ACTIONS, Phase.LINE_EXPANSION, Phase.PASSENGERS
 
 def refuse(field: str, value: object, why: str) -> NoReturn:
     """PositionError for a field that cannot be so."""
-    raise PositionError(f"position: {field} is {value!r}; {why}")
+    raise PositionError(f"position: {field} is {quote(value)}; {why}")
 
 
 def check_turn(position: Position, board: Board, rules: Rules) -> None:

@@ -11,6 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from rich.text import Text
 
+from busenv.quoting import printable
+
 GAP = 2  # spaces between columns
 NAME = 8  # width to which a column of names may shrink
 BAR = 20  # width of a progress bar
@@ -33,7 +35,7 @@ class Sheet:
     def show(self, console: Console) -> None:
         """Print it as wide as the terminal allows: in one line a row, in several, or, where the
         figures do not fit beside each other, below each other."""
-        console.print(Text(f"\n{self.title}", style="bold"))
+        console.print(Text(f"\n{printable(self.title)}", style="bold"))
         for broken in (False, True):
             lines = self._lines(broken)
             widths = self._widths(lines, console.width if broken else None)
@@ -51,8 +53,11 @@ class Sheet:
 
     def _lines(self, broken: bool) -> list[list[str]]:
         """Header and rows, with or without the breaks."""
-        lines = [self.header, *self.rows]
-        return lines if broken else [[cell.replace("\n", " ") for cell in row] for row in lines]
+        gap = "\n" if broken else " "
+        return [
+            [gap.join(map(printable, cell.split("\n"))) for cell in row]
+            for row in (self.header, *self.rows)
+        ]
 
     def _widths(self, lines: list[list[str]], limit: int | None) -> list[int]:
         """Widths of the columns: what they hold, or less where names and headers can be folded."""

@@ -24,6 +24,7 @@ from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.tournament import play_game
+from tests.support.play import cut_off
 
 
 class Watcher(Agent):
@@ -319,9 +320,7 @@ def test_help_of_a_module_starts_nothing(module: str, tmp_path: Path) -> None:
 def games_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two games of a rating, the second cut off."""
     played = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
-    cut = {**played, "number": 12, "forfeit": {"seat": 1, "ply": 30, "why": "no answer"}}
-    actions = played["record"]["actions"][:30]
-    cut["record"] = {**played["record"], "actions": actions, "result": None}
+    cut = cut_off(played, 30, number=12)
     path = tmp_path_factory.mktemp("run") / "games.jsonl"
     path.write_text(f"{json.dumps(cut)}\n{json.dumps(played)}\n")
     return path
@@ -391,7 +390,11 @@ def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFi
     cli.main([*rate, "--board", str(board), "--workers", "1", "--out", str(run)])
     assert f"board {board}" in "".join(capsys.readouterr().out.split("\n"))
     source, page = f"{run / 'games.jsonl'}:3", str(tmp_path / "game.html")
-    for command in (["replay", source, "-o", page], ["show", source]):
+    for command in (
+        ["show", str(run / "games.jsonl")],
+        ["replay", source, "-o", page],
+        ["show", source],
+    ):
         error = refusal(capsys, *command)
         assert "the game was played on board 'Map' (fingerprint" in error
         assert error.endswith("give that board (board=..., --board NAME or FILE)\n")

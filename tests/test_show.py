@@ -17,6 +17,7 @@ from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.words import load_played
 from busenv.render.phrases import count
 from tests.support.golden import FOLDER, GAMES
+from tests.support.play import cut_off
 
 
 def golden(name: str, players: int, rules: str, seed: int) -> Game:
@@ -52,9 +53,7 @@ def test_golden_games_in_words(setup: list, tmp_path: Path, capsys: pytest.Captu
 
 def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     played = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
-    cut = {**played, "number": 8, "forfeit": {"seat": 1, "ply": 30, "why": "no answer"}}
-    cut["record"] = {**played["record"], "actions": played["record"]["actions"][:30]}
-    cut["record"]["result"] = None
+    cut = cut_off(played, 30, number=8)
     path = tmp_path / "games.jsonl"
     path.write_text(f"{json.dumps(played)}\n{json.dumps(cut)}\n")
     cli.main(["show", f"{path}:7"])
@@ -62,7 +61,10 @@ def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "\nseat 0: greedy\nseat 1: random\n" in told
     assert "\nOver: " in told
     cli.main(["show", f"{path}:8"])
-    assert "\nForfeited by seat 1 at ply 30: no answer\nRanking: " in capsys.readouterr().out
+    assert (
+        f"\nForfeited by seat {cut['forfeit']['seat']} at ply 30: no answer\nRanking: "
+        in capsys.readouterr().out
+    )
 
 
 def test_a_games_file_stands_for_its_only_game(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_a_signal_at_any_time_leaves_no_batch_in_use_2_000_tries() -> None:
 
 def test_threads_that_share_a_game_do_not_break_it_100_games() -> None:
     # One at a time within a step: that the positions stay possible shows it, if not surely.
-    for name in ("try_step", "look_one", "observe_one", "replay"):
+    for name in ("try_step", "observe_and_mask", "observe_one", "replay"):
         assert not getattr(kernels, name).targetoptions["nogil"]
 
     def play(game: Game, number: int) -> None:

@@ -19,8 +19,9 @@ from torch import nn
 
 from busenv.agents.neural.files import BoardName
 from busenv.agents.neural.networks import check_tensors
-from busenv.agents.neural.schema import SMALL_FILE, Schema, parse, shortened
+from busenv.agents.neural.schema import SMALL_FILE, Schema, parse
 from busenv.files import write_whole
+from busenv.quoting import cut
 
 NAME = "checkpoint.safetensors"
 FORMAT = 3
@@ -149,4 +150,4 @@ def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
 
 def _damaged(path: Path, error: Exception) -> ValueError:
     words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-    return ValueError(shortened(f"{path} is no checkpoint to go on from: {words}"))
+    return ValueError(cut(f"{path} is no checkpoint to go on from: {words}"))

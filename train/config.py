@@ -20,9 +20,10 @@ from pydantic_core import from_json
 
 from busenv.agents import AgentError, make_agent
 from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, NETWORKS, WIDEST
-from busenv.agents.neural.schema import read_limited, shortened
+from busenv.agents.neural.schema import read_limited
 from busenv.board import load_board
 from busenv.hints import did_you_mean
+from busenv.quoting import cut
 from busenv.rewards import REWARDS
 from busenv.rules import as_rules
 
@@ -134,7 +135,7 @@ class Config(BaseModel):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise ValueError(shortened(_sentence(error))) from None
+            raise ValueError(cut(_sentence(error))) from None
 
     @model_validator(mode="after")
     def _check_together(self) -> Config:
@@ -268,7 +269,7 @@ def _foreign_program(content: dict[str, Any], program: str) -> str:
     setting = f"{name}={','.join(map(str, _specs(content[name])))}"
     if setting.isprintable():  # it goes to the terminal
         words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
-    return shortened(words)
+    return cut(words)
 
 
 def _is_file(path: Path) -> bool:

@@ -32,12 +32,13 @@ from busenv.agents.neural.networks import (
     weights_of,
 )
 from busenv.agents.neural.policy import PolicyAgent
-from busenv.agents.neural.schema import Schema, parse, read_limited, shortened
+from busenv.agents.neural.schema import Schema, parse, read_limited
 from busenv.board import board_names, load_board, make_board
 from busenv.errors import BoardError
 from busenv.files import write_whole
 from busenv.hints import did_you_mean
 from busenv.observation import VERSION
+from busenv.quoting import cut
 
 WEIGHTS, CARD = ".safetensors", ".json"
 SHIPPED = Path(__file__).parent / "models"
@@ -161,7 +162,7 @@ def _load_network(path: Path, card: Card, board: Board) -> nn.Module:
         weights = load(data)
         check_tensors(weights, wanted)
     except (SafetensorError, ValueError) as error:
-        words = shortened(f"{path} holds no {card.network} of width {card.width}: {error}")
+        words = cut(f"{path} holds no {card.network} of width {card.width}: {error}")
         raise ValueError(words) from error
     network = build_network(card.network, board, card.width)
     network.load_state_dict(weights)

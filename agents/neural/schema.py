@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from busenv.quoting import cut
+
 SMALL_FILE = 1_000_000  # bytes at most of a card, of settings
 LONGEST_SENTENCE = 1000  # characters of an error
 LONGEST_VALUE = 80  # of what is quoted in it
@@ -41,14 +43,9 @@ def parse(kind: type[Kind], data: str | bytes) -> Kind:
         first = error.errors(include_url=False)[0]
     words = first["msg"][0].lower() + first["msg"][1:]
     where = ".".join(map(str, first["loc"]))
-    where = shortened(where if where.isprintable() else repr(where), LONGEST_VALUE)
+    where = cut(where if where.isprintable() else repr(where), LONGEST_VALUE)
     if first["type"] == "missing":
         raise ValueError(f"{where} is missing")
     if where:
-        words = f"{where} is {shortened(repr(first['input']), LONGEST_VALUE)}; {words}"
-    raise ValueError(shortened(words))
-
-
-def shortened(text: str, length: int = LONGEST_SENTENCE) -> str:
-    """A text, cut where it is longer."""
-    return text if len(text) <= length else f"{text[:length]}…"
+        words = f"{where} is {cut(repr(first['input']), LONGEST_VALUE)}; {words}"
+    raise ValueError(cut(words, LONGEST_SENTENCE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from busenv.actions import ACTION_WORDS, Building
 from busenv.board import Board
 from busenv.position import Position
+from busenv.quoting import printable
 from busenv.render.phrases import count, headline
 from busenv.rules import Rules
 
@@ -13,7 +14,7 @@ def draw_text(board: Board, position: Position, rules: Rules) -> str:
     """The position in words: where the game stands, each player, each intersection in use."""
     clock, where = Building(position.clock).name.lower(), headline(position)
     lines = [
-        f"Bus, {position.num_players} players, {rules.name}, {board.name}: "
+        f"Bus, {position.num_players} players, {rules.name}, {printable(board.name)}: "
         f"{where[0].lower()}{where[1:]}",
         f"clock {clock}, time stones on it {position.time_stones_left}, "
         f"passengers in supply {position.supply}",

@@ -12,6 +12,7 @@ from busenv.experiments.cli import measuring, training, watching
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
 from busenv.hints import did_you_mean, install
+from busenv.quoting import printable
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Watch": watching.COMMANDS,
@@ -48,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        reader.exit(2, f"busenv: {what}\n")
+        reader.exit(2, f"busenv: {printable(what)}\n")
     except ValueError as error:
-        reader.exit(2, f"busenv: {error}\n")
+        reader.exit(2, f"busenv: {printable(error)}\n")
     except KeyboardInterrupt:
         reader.exit(130, "busenv: stopped\n")
     if status:

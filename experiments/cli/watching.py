@@ -7,7 +7,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from busenv import Record
+from busenv.board import as_board
 from busenv.experiments.cli.command import Command, add_board
+from busenv.quoting import printable
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
 PICTURES = (".svg", ".png")
@@ -34,7 +37,7 @@ def _show(chosen: argparse.Namespace) -> None:
         raise ValueError(f"--draw is {str(chosen.draw)!r}; allowed: FILE.svg or FILE.png")
     source = chosen.record
     if Path(source).suffix == ".jsonl" and Path(source).is_file():
-        games = _games(Path(source))
+        games = _games(Path(source), chosen.board)
         if len(games) != 1:
             print(list_games(games, source), end="")
             return
@@ -64,11 +67,17 @@ def _replay(chosen: argparse.Namespace) -> None:
         raise ValueError(f"agent {chosen.agent!r}: {error}") from error
 
 
-def _games(path: Path) -> list[dict[str, Any]]:
-    """The games of a games file, in order of number."""
+def _games(path: Path, name: str) -> list[dict[str, Any]]:
+    """The games of a games file, checked on the board of a name, in order of number."""
     from busenv.experiments.ratings.store import parse_games
+    from busenv.experiments.replays.words import check_here
 
-    return sorted(parse_games(path.read_bytes())[0], key=lambda game: game["number"])
+    board = as_board(name)
+    with path.open("rb") as file:
+        games, _ = parse_games(file, path, lambda game: check_here(game, board))
+    for game in games:
+        Record.from_dict(game["record"]).begin(board)  # RecordError for another board
+    return sorted(games, key=lambda game: game["number"])
 
 
 def list_games(games: list[dict[str, Any]], source: str) -> str:
@@ -79,7 +88,7 @@ def list_games(games: list[dict[str, Any]], source: str) -> str:
     for game in games:
         result, winner = game["record"]["result"], game["ranking"].index(0)
         rounds = result["rounds"] if result else "cut off"
-        agents = ", ".join(game["agents"])
+        agents = printable(", ".join(game["agents"]))
         lines.append(f"{game['number']:4}  {rounds:>7}  seat {winner}  {agents}")
     number = games[0]["number"]
     command = shlex.join(["busenv", "show", f"{source}:{number}"])

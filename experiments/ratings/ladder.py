@@ -22,7 +22,8 @@ from busenv.experiments.ratings.report import (
     rating_interval,
 )
 from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.files import write_whole
+from busenv.files import check_plain, write_whole
+from busenv.quoting import printable
 
 PLAYERS = (3, 4, 5)
 
@@ -67,7 +68,10 @@ def run_ladder(
 
     def rate(plan: Plan, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {plan.players} players")
-        place = folder / f"{plan.players}-players" / re.sub(r"[^\w.-]+", "-", name)
+        table = folder / f"{plan.players}-players"
+        place = table / re.sub(r"[^\w.-]+", "-", name)
+        check_plain(table)
+        check_plain(place)
         return run_rating(plan, place, workers, console).results
 
     matches = {
@@ -90,7 +94,7 @@ def run_ladder(
     text = "\n\n".join(parts) + "\n"
     for sheet in sheets:
         sheet.show(console)
-    write_whole(folder / TABLE, text)
+    write_whole(folder / TABLE, text, follow_links=False)
     if readme is not None:
         write_whole(readme, replace_block(readme.read_text(encoding="utf-8"), text))
     console.print(f"Table: {escape(str(folder / TABLE))}")
@@ -102,7 +106,7 @@ def _plays(spec: str, rules: str, board: str, console: Console) -> bool:
     try:
         check_agent(spec, rules, board)
     except RunError as error:
-        console.print(f"Left out: {error}", markup=False)
+        console.print(f"Left out: {printable(error)}", markup=False)
         return False
     return True
 

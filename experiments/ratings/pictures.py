@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from busenv.experiments.drawing import own_settings
 from busenv.files import write_whole
 
 BLUE, GREY = "#0072b2", "0.45"
 
 
+@own_settings()
 def draw_intervals(
     path: Path, table: pd.DataFrame, title: str, note: str, share: bool = False
 ) -> None:
@@ -52,4 +54,4 @@ def draw_intervals(
     axes.spines[["top", "right", "left"]].set_visible(False)
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue(), follow_links=False)

@@ -25,6 +25,7 @@ from busenv.experiments.ratings.store import (
     recover_games,
 )
 from busenv.experiments.ratings.tournament import play_games
+from busenv.files import open_plain
 
 
 def run_rating(
@@ -42,7 +43,7 @@ def run_rating(
     console.print(f"Run folder: {escape(str(folder))}")
     with locked(folder):
         keep_settings(folder, {**plan.settings(), "files": file_hashes(plan.specs)})
-        games, cut = recover_games(folder)
+        games, cut = recover_games(folder, plan)
         if cut:
             console.print(f"Dropped a half-written game ({cut} bytes) at the end of {GAMES}.")
         if games:
@@ -109,7 +110,7 @@ def _play(
     fresh: list[dict[str, Any]] = []
     forfeits = sum(game["forfeit"] is not None for game in played)
     try:
-        with (folder / GAMES).open("ab") as file, bar:
+        with open_plain(folder / GAMES, "ab") as file, bar:
             task = bar.add_task("", total=plan.total, completed=len(played), note="")
             for games in play_games(plan, missing, min(workers, len(missing))):
                 append_games(file, games)

@@ -48,10 +48,11 @@ def write_report(games: list[dict[str, Any]], plan: Plan, folder: Path, workers:
         _orders(orders, plan),
     ]
     for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
-        write_whole(folder / f"{name}.csv", table.round(6).to_csv(lineterminator="\n"))
+        text = table.round(6).to_csv(lineterminator="\n")
+        write_whole(folder / f"{name}.csv", text, follow_links=False)
     _draw(folder, results, orders, plan)
     warning = _warning(different_games(games), plan)
-    write_whole(folder / "report.md", _markdown(sheets, plan, warning))
+    write_whole(folder / "report.md", _markdown(sheets, plan, warning), follow_links=False)
     return Report(results, sheets, warning)
 
 

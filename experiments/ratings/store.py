@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
-from busenv.experiments.ratings.schedule import RunError
-from busenv.files import write_whole
+from busenv.experiments.ratings.lines import (
+    LONGEST_LINE,
+    check_game,
+    check_planned,
+    parse_line,
+)
+from busenv.experiments.ratings.schedule import Plan, RunError
+from busenv.files import check_plain, open_plain, read_bounded, write_whole
+from busenv.quoting import cut, quote
 
 SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"
 
@@ -19,11 +27,14 @@ SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"
 def locked(folder: Path) -> Iterator[None]:
     """Hold a folder, made if need be, for this process; RunError when another holds it.
 
-    The system gives the lock back when the process ends, however it ends.
+    OSError when a link is in it: in a folder from others it may lead anywhere. The system gives the
+    lock back when the process ends, however it ends.
     """
     from filelock import FileLock, Timeout  # games are read without it
 
     folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(folder.rglob("*")):  # now, not when hours of games are to be written down
+        check_plain(path)
     lock = FileLock(folder / LOCK)
     try:
         lock.acquire(blocking=False)
@@ -40,18 +51,18 @@ def locked(folder: Path) -> Iterator[None]:
 def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
     """Write the settings of a new run; RunError when the folder has a run with other settings."""
     path = folder / SETTINGS
-    if not path.exists():
+    if not os.path.lexists(path):
         if (folder / GAMES).exists():
             raise RunError(f"{folder} has games but no {SETTINGS}; choose another folder")
-        write_whole(path, json.dumps(settings, indent=1) + "\n")
+        write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
         return
     try:
-        found = dict(json.loads(path.read_bytes()))
-    except (ValueError, TypeError) as error:
+        found = dict(json.loads(read_bounded(path, follow_links=False)))
+    except (ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
     if differences := _differences(found, settings):
         raise RunError(
-            f"{folder} holds a run with {', '.join(differences)}; "
+            f"{folder} holds a run with {cut(', '.join(differences), 1000)}; "
             "give the same settings to go on, or another folder"
         )
 
@@ -67,49 +78,76 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
         if isinstance(one, dict) and isinstance(other, dict):
             words += [f"{key}: {part}" for part in _differences(one, other)]
         elif one != other:
-            words.append(f"{key} {one!r}, not {other!r}")
+            words.append(f"{cut(key)} {quote(one)}, not {quote(other)}")
     return words
 
 
-def parse_games(data: bytes) -> tuple[list[dict[str, Any]], int]:
-    """The games of a games file, and the length of its whole lines.
+def parse_games(
+    data: bytes | IO[bytes],
+    name: str | Path = GAMES,
+    check: Callable[[dict[str, Any]], None] = lambda game: None,
+) -> tuple[list[dict[str, Any]], int]:
+    """The games of a games file, open or its content, and the length of its whole lines.
 
-    A last line that was not written to its end is left out. RunError when any other is damaged or
-    a game is there twice.
+    name: of the file, for errors. check: what else must hold of a game, besides
+    `ratings.lines.parse_line`; raises ValueError.
+    A last line that was not written to its end is left out. RunError, naming the line, when any
+    other is damaged, too long or not true, or a game is there twice.
     """
     games: list[dict[str, Any]] = []
     numbers: set[int] = set()
-    lines = data.splitlines(keepends=True)
     whole = 0
-    for row, line in enumerate(lines):
-        try:
-            game = json.loads(line)
-            number = game["number"]
-        except (ValueError, KeyError, TypeError) as error:
-            if row == len(lines) - 1:
-                break
-            raise RunError(f"{GAMES}, line {row + 1}, is damaged: {error}") from error
+    file = io.BytesIO(data) if isinstance(data, bytes) else data
+    for row, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+        if len(line) > LONGEST_LINE:
+            raise RunError(f"{name}, line {row}, is longer than {LONGEST_LINE:,} bytes")
         if not line.endswith(b"\n"):
             break
-        if number in numbers:
-            raise RunError(f"{GAMES}, line {row + 1}: game {number} is there twice")
-        numbers.add(number)
+        try:
+            game = parse_line(line)
+            check(game)
+        except (ValueError, RecursionError) as error:
+            if not file.read(1) and not _is_json(line):
+                break
+            raise RunError(f"{name}, line {row}, is damaged: {error}") from error
+        if game["number"] in numbers:
+            raise RunError(f"{name}, line {row}: game {game['number']} is there twice")
+        numbers.add(game["number"])
         games.append(game)
         whole += len(line)
     return games, whole
 
 
-def recover_games(folder: Path) -> tuple[list[dict[str, Any]], int]:
-    """The games of a run so far, and how many bytes of a half-written last line were cut off."""
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def recover_games(folder: Path, plan: Plan) -> tuple[list[dict[str, Any]], int]:
+    """The games of a run so far, and how many bytes of a half-written last line were cut off.
+
+    RunError, naming the line, when a game is not of the plan or not true by the rules.
+    """
+
+    def check(game: dict[str, Any]) -> None:
+        check_planned(game, plan)
+        check_game(game, plan.loaded_board)
+
     path = folder / GAMES
-    data = path.read_bytes() if path.exists() else b""
-    games, whole = parse_games(data)
-    if whole < len(data):
-        os.truncate(path, whole)
-    return games, len(data) - whole
+    if not os.path.lexists(path):
+        return [], 0
+    with open_plain(path, "r+b") as file:
+        games, whole = parse_games(file, path, check)
+        cut_off = os.fstat(file.fileno()).st_size - whole
+        if cut_off:
+            file.truncate(whole)
+    return games, cut_off
 
 
-def append_games(file: BinaryIO, games: list[dict[str, Any]]) -> None:
+def append_games(file: IO[bytes], games: list[dict[str, Any]]) -> None:
     """Add lines to an open games file; on disk when this returns."""
     file.write(b"".join(json.dumps(game).encode() + b"\n" for game in games))
     file.flush()

@@ -19,6 +19,7 @@ import numpy as np
 
 from busenv import Game, IllegalActionError
 from busenv.agents import Agent, AgentError, make_agent
+from busenv.experiments.ratings.lines import ranking
 from busenv.experiments.ratings.schedule import Plan
 from busenv.experiments.ratings.workers import end_workers, worker_pool
 
@@ -108,12 +109,6 @@ def play_game(plan: Plan, number: int) -> dict[str, Any]:
         "timed": timed,
         "seconds": [round(spent, 6) for spent in seconds],
     }
-
-
-def ranking(standing: list[int], forfeiter: int | None) -> list[int]:
-    """Place by seat, 0 first: the standing, but a seat that forfeits goes last."""
-    order = sorted(range(len(standing)), key=lambda seat: (seat == forfeiter, standing[seat]))
-    return [order.index(seat) for seat in range(len(standing))]
 
 
 def seed_of(seed: int, number: int, seat: int) -> int:

@@ -8,10 +8,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from busenv import Board, Building, Game, Position, Record
+from busenv import Board, Building, Game, Position, Record, RecordError
 from busenv.board import as_board
+from busenv.experiments.ratings.lines import check_game
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import parse_games
+from busenv.files import read_bounded
+from busenv.quoting import printable
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
 
 
@@ -58,9 +61,13 @@ def load_played(source: str | Path, board: str | Path | Board = "city") -> Playe
     name, colon, number = source.rpartition(":")
     if Path(source).exists() or not (colon and number.isdigit()):
         if Path(source).suffix != ".jsonl":
-            return Played(Record.from_json(Path(source).read_bytes()), board)
+            return Played(Record.from_json(read_bounded(source, RecordError)), board)
         name, number = source, ""
     game = _choose(name, number)
+    try:
+        check_here(game, board)
+    except ValueError as error:
+        raise RunError(f"{name}, game {game['number']}, is damaged: {error}") from error
     forfeit = ""
     if game["forfeit"]:
         forfeit = "Forfeited by seat {seat} at ply {ply}: {why}".format(**game["forfeit"])
@@ -68,9 +75,17 @@ def load_played(source: str | Path, board: str | Path | Board = "city") -> Playe
     return Played(record, board, tuple(game["agents"]), tuple(game["ranking"]), forfeit)
 
 
+def check_here(game: dict[str, Any], board: Board) -> None:
+    """ValueError when a line of a games file is not true by the rules; one of a game of another
+    board is not checked, since nobody can play it here (`Played.end`)."""
+    if game["record"]["board"]["fingerprint"] == board.fingerprint:
+        check_game(game, board)
+
+
 def _choose(name: str, number: str) -> dict[str, Any]:
     """The game of a games file that has a number; without one, the only game that it holds."""
-    games = {game["number"]: game for game in parse_games(Path(name).read_bytes())[0]}
+    with open(name, "rb") as file:
+        games = {game["number"]: game for game in parse_games(file, name)[0]}
     if not number and len(games) == 1:
         return next(iter(games.values()))
     if number and int(number) in games:
@@ -87,10 +102,11 @@ def tell(played: Played) -> str:
     """The game in words: setup, rounds with every decision and what followed, board, ranking."""
     record, game = played.record, played.end()
     lines = [
-        f"Bus, {record.players} players, rules {record.rules.name}, board {game.board.name}; "
+        f"Bus, {record.players} players, rules {record.rules.name}, "
+        f"board {printable(game.board.name)}; "
         f"seat {record.first_player} starts"
     ]
-    lines += [f"seat {seat}: {agent}" for seat, agent in enumerate(played.agents)]
+    lines += [f"seat {seat}: {printable(agent)}" for seat, agent in enumerate(played.agents)]
     for number, plies in groupby(_plies(played), key=lambda ply: ply.round):
         lines += ["", f"Round {number}" if number else "Setup"]
         for step, within in groupby(plies, key=lambda ply: ply.step):
@@ -98,7 +114,7 @@ def tell(played: Played) -> str:
             for last in within:
                 lines += [f"    {words}" for words in last.words]
         lines += ["", *(f"  | {line}" for line in last.after.splitlines())]
-    lines += ["", played.forfeit or _ending(game.position())]
+    lines += ["", printable(played.forfeit) or _ending(game.position())]
     ranking, points = played.ranking or game.ranking(), game.points
     seats = sorted(range(record.players), key=lambda seat: ranking[seat])
     places = ", ".join(f"seat {seat} ({count(points[seat], 'point')})" for seat in seats)

@@ -8,9 +8,11 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from busenv.agents.neural.schema import read_limited, shortened
+from busenv.agents.neural.schema import read_limited
+from busenv.experiments.drawing import own_settings
 from busenv.experiments.ratings.intervals import wilson
 from busenv.files import write_whole
+from busenv.quoting import cut
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 HEAD = ("seconds", "decisions", "games")
@@ -84,9 +86,10 @@ def _point(row: list[str], names: list[str]) -> CurvePoint | None:
 
 def _cut(row: list[str]) -> str:
     """A line for an error."""
-    return repr(shortened(",".join(row), 80))
+    return repr(cut(",".join(row), 80))
 
 
+@own_settings()
 def draw_curve(
     path: Path, curve: list[CurvePoint], title: str, players: int = 4, imitated: int = 0
 ) -> None:

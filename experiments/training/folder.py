@@ -9,11 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from busenv.agents.neural.schema import shortened
 from busenv.board import board_names, load_board
 from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.ratings.store import SETTINGS
 from busenv.files import write_whole
+from busenv.quoting import cut
 from busenv.rules import EDITIONS, as_rules
 from busenv.train.checkpoint import NAME, read_state
 from busenv.train.config import Config, programs, read_config
@@ -84,8 +84,8 @@ def _check_unchanged(folder: Path, kept: Config) -> None:
     for name in begun.keys() & now.keys() - {*CHANGEABLE, "board", "rules"}:
         if begun[name] != now[name]:
             raise RunError(
-                f"{folder / SETTINGS} has changed: {name} is {shortened(repr(now[name]), 80)}, but "
-                f"the run began with {shortened(repr(begun[name]), 80)}"
+                f"{folder / SETTINGS} has changed: {name} is {cut(repr(now[name]), 80)}, but "
+                f"the run began with {cut(repr(begun[name]), 80)}"
             )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from busenv import Board, Game, Rules, decode
+from busenv import Board, Game, Record, Rules, decode
 from busenv.actions import Action
+from busenv.experiments.ratings.lines import ranking
 
 # Weights by kind of action; 1 for what is not named. "join" weighs a street that leads back to an
 # intersection of one's own line.
@@ -69,3 +70,22 @@ def played(
     while not game.is_over and len(game.history) < plies:
         game.step(rng.choice(game.legal_actions()))
     return game
+
+
+def cut_off(line: dict[str, Any], plies: int, number: int) -> dict[str, Any]:
+    """A rated game (ratings.tournament.play_game), but that whoever is to decide then forfeits."""
+    record = {**line["record"], "actions": line["record"]["actions"][:plies], "result": None}
+    decided = [0] * record["players"]
+    for game, _ in Record.from_dict(record).replay():
+        decided[game.current_player] += 1
+    loser = game.current_player
+    return {
+        **line,
+        "number": number,
+        "record": record,
+        "points": game.points,
+        "ranking": ranking(game.ranking(), loser),
+        "forfeit": {"seat": loser, "ply": plies, "why": "no answer"},
+        "decisions": decided,
+        "timed": decided,
+    }

@@ -1,0 +1,531 @@
+"""Files from strangers: nothing that is not true is believed, and nothing but a sentence is said.
+
+The numbers of tries are the tests' defaults; those marked slow try a hundred times as often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import busenv
+from busenv import EDITIONS, BoardError, Game, Record, RecordError, Rules, files, load_board
+from busenv.board import BOARDS
+from busenv.experiments import cli
+from busenv.experiments.console import Sheet
+from busenv.experiments.drawing import own_settings
+from busenv.experiments.ratings import ladder
+from busenv.experiments.ratings.lines import LONGEST_LINE, check_game, check_planned
+from busenv.experiments.ratings.rating import run_rating
+from busenv.experiments.ratings.schedule import Plan, RunError
+from busenv.experiments.ratings.store import GAMES, keep_settings, parse_games, recover_games
+from busenv.experiments.ratings.tournament import play_game
+from busenv.experiments.replays.words import load_played
+from busenv.files import LARGEST, open_plain, write_whole
+from busenv.formats import parse_bytes, to_bytes
+from busenv.quoting import printable
+from busenv.rules import load_rules
+from tests.support.mutate import as_text, damaged, mutated
+from tests.support.play import cut_off, played
+
+PLAN = Plan(("greedy", "random"), players=3, games=18)
+MEASURED = ("seconds", "timed")  # of a line, what cannot be known to be true
+
+often = pytest.mark.parametrize("tries", [1000, pytest.param(100_000, marks=pytest.mark.slow)])
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[dict[str, Any]]:
+    """Two rated games, the second forfeited."""
+    return [play_game(PLAN, 7), cut_off(play_game(PLAN, 8), 30, number=8)]
+
+
+def believed(text: bytes) -> list[dict[str, Any]]:
+    """The games of a games file, checked as when a rating goes on."""
+
+    def check(game: dict[str, Any]) -> None:
+        check_planned(game, PLAN)
+        check_game(game, PLAN.loaded_board)
+
+    return parse_games(text, GAMES, check)[0]
+
+
+def outcome(read: Callable[[Any], Any], content: Any) -> tuple[Any, str]:
+    """What is read, or the words in which it is refused; any other error is a test's failure."""
+    try:
+        return read(content), ""
+    except ValueError as error:
+        refusal = error
+    assert type(refusal) in (RunError, RecordError, BoardError, ValueError)
+    return None, str(refusal)
+
+
+def told(game: dict[str, Any]) -> dict[str, Any]:
+    """What a line says but for what was measured, what an agent that failed had to say, and the
+    actions: another legal one may lead to the same end."""
+    game = {key: value for key, value in game.items() if key not in MEASURED}
+    game["record"] = Game.from_record(Record.from_dict(game["record"])).record().to_dict()
+    del game["record"]["actions"]
+    return game | {"forfeit": game["forfeit"] and {**game["forfeit"], "why": ""}}
+
+
+def may_be_true(game: dict[str, Any], line: dict[str, Any]) -> bool:
+    """Whether it is the line's game; whoever forfeits may have chosen an illegal action first."""
+    if game["forfeit"]:
+        seat, decided = line["forfeit"]["seat"], [*line["decisions"]]
+        if game["decisions"][seat] == decided[seat] + 1:
+            decided[seat] += 1
+            line = {**line, "decisions": decided}
+    return json.dumps(told(game)) == json.dumps(told({key: line[key] for key in game}))
+
+
+@often
+def test_changed_lines_of_a_games_file(lines: list[dict[str, Any]], tries: int) -> None:
+    rng = random.Random(1)
+    assert [told(game) for game in believed(b"".join(map(as_text, lines)))] == [*map(told, lines)]
+    refused = 0
+    for _ in range(tries):
+        line = rng.choice(lines)
+        games, refusal = outcome(believed, as_text(mutated(line, rng)))
+        assert refusal.startswith("games.jsonl, line 1") or not refusal
+        assert all(may_be_true(game, line) for game in games or [])
+        refused += bool(refusal)
+    assert refused > 0.8 * tries
+
+
+@often
+def test_damaged_bytes_of_a_games_file(lines: list[dict[str, Any]], tries: int) -> None:
+    rng = random.Random(2)
+    text = b"".join(map(as_text, lines))
+    by_number = {line["number"]: line for line in lines}
+    for _ in range(tries):
+        games, refusal = outcome(believed, damaged(text, rng))
+        assert refusal.startswith("games.jsonl, line ") or not refusal
+        assert all(may_be_true(game, by_number[game["number"]]) for game in games or [])
+
+
+LIES = (
+    ("ranking", lambda line: line["ranking"].reverse(), "ranking by seat are"),
+    ("points", lambda line: line["points"].__setitem__(0, 99), "points by seat are"),
+    ("decisions", lambda line: line["decisions"].__setitem__(0, 999), "decisions by seat are"),
+    ("agents", lambda line: line["agents"].reverse(), "game 7 has agents"),
+    ("seating", lambda line: line.__setitem__("number", 8), "game 8 has"),
+    ("numbers", lambda line: line.__setitem__("number", 999_999), "allowed: 0 to 17"),
+    ("negative", lambda line: line.__setitem__("number", -5), "number is -5; allowed: a whole"),
+    ("half", lambda line: line.__setitem__("number", 0.5), "number is 0.5; allowed: a whole"),
+    ("action", lambda line: line["record"]["actions"].__setitem__(9, 374), "ply 9: action 374"),
+    ("cut", lambda line: line["record"].update(result=None), "the result is"),
+    ("rules", lambda line: line["record"]["rules"].update(bus_limit=6), "game 7 has rules"),
+    ("time", lambda line: line["seconds"].__setitem__(1, float("nan")), "seconds is"),
+    (
+        "forfeit",
+        lambda line: line.update(forfeit={"seat": 0, "ply": 3, "why": ""}),
+        "over or somebody forfeits",
+    ),
+)
+
+
+@pytest.mark.parametrize(("change", "message"), [lie[1:] for lie in LIES], ids=[x[0] for x in LIES])
+def test_lies_in_a_games_file_are_named_with_file_and_line(
+    lines: list[dict[str, Any]], tmp_path: Path, change: Any, message: str
+) -> None:
+    """13 lies, each told alone."""
+    lie = json.loads(json.dumps(lines[0]))
+    change(lie)
+    path = tmp_path / GAMES
+    path.write_bytes(as_text(lines[1]) + as_text(lie))
+    before = path.read_bytes()
+    with pytest.raises(RunError, match=f"{GAMES}, line 2, is damaged: .*{message}") as refused:
+        recover_games(tmp_path, PLAN)
+    assert str(refused.value).startswith(str(path))
+    assert path.read_bytes() == before
+
+
+def test_edited_rankings_do_not_change_a_rating(tmp_path: Path) -> None:
+    run_rating(PLAN, tmp_path)
+    games = [json.loads(line) for line in (tmp_path / GAMES).read_bytes().splitlines()]
+    for game in games:  # random wins them all
+        game["ranking"] = [2, 1, 0] if game["agents"][2] == "random" else [0, 1, 2]
+    (tmp_path / GAMES).write_bytes(b"".join(map(as_text, games)))
+    with pytest.raises(RunError, match=r"line \d+, is damaged: ranking by seat"):
+        run_rating(PLAN, tmp_path)
+
+
+def test_games_without_a_plan_are_checked_by_the_rules(
+    lines: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    path = tmp_path / GAMES
+    lie = {**lines[0], "ranking": [*reversed(lines[0]["ranking"])]}
+    path.write_bytes(as_text(lie) + as_text(lines[1]))
+    with pytest.raises(RunError, match="game 7, is damaged: ranking by seat"):
+        load_played(f"{path}:7")
+    assert load_played(f"{path}:8").ranking == tuple(lines[1]["ranking"])
+    with pytest.raises(SystemExit):
+        cli.main(["show", str(path)])
+    assert "line 1, is damaged: ranking by seat" in capsys.readouterr().err
+
+
+def test_lines_beyond_the_limit_are_refused_before_they_are_parsed() -> None:
+    began = time.process_time()
+    for text in (b"[" * (LONGEST_LINE + 1), b'{"number": ' + b"9" * LONGEST_LINE + b"}\n"):
+        with pytest.raises(RunError, match="line 1, is longer than 1,048,576 bytes"):
+            parse_games(text)
+    assert time.process_time() - began < 1
+
+
+def test_ten_thousand_games_are_checked_in_under_20_seconds(lines: list[dict[str, Any]]) -> None:
+    """Measured on two games, a hundred times each."""
+    board = load_board("city")
+    began = time.process_time()
+    for _ in range(100):
+        for line in lines:
+            check_planned(parse_games(as_text(line))[0][0], PLAN)
+            check_game(line, board)
+    assert 10_000 * (time.process_time() - began) / 200 < 20
+
+
+RUN_FILES = (
+    *("run.json", "games.jsonl", "lock", "report.md", "results.csv", "pairs.csv", "seats.csv"),
+    *("wins.png", "ratings.png", "seats.png", "anything"),
+)
+
+
+@pytest.mark.parametrize("name", RUN_FILES)
+def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
+    """11 links to a file of somebody else's, and 11 into nowhere."""
+    folder, target = tmp_path / "run", tmp_path / "target"
+    for content in (b"precious", None):
+        folder.mkdir(exist_ok=True)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+        if content is None:
+            target.unlink()
+        else:
+            target.write_bytes(content)
+        with pytest.raises(OSError, match=f"{name} is a symbolic link to .*target'; allowed"):
+            run_rating(PLAN, folder)
+        assert (target.read_bytes() if target.exists() else None) == content
+        assert [path.name for path in folder.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["run.json", "model.json", "curve.csv", "pool", "pool/1.json"])
+def test_a_training_folder_with_a_link_is_refused(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture
+) -> None:
+    """5 links, which training would write through."""
+    folder, target = tmp_path / "run", tmp_path / "target"
+    target.write_text("precious")
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).symlink_to(target)
+    with pytest.raises(SystemExit):
+        cli.main(["train", "quick", "--out", str(folder)])
+    assert f"{name} is a symbolic link to '{target}'; allowed" in capsys.readouterr().err
+    assert target.read_text() == "precious"
+
+
+def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
+    """Each way to open or write a file: 4 links, 3 pipes."""
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="link is a symbolic link"):
+        write_whole(link, "new", follow_links=False)
+    for mode in ("rb", "ab", "r+b"):
+        with pytest.raises(OSError, match="link is a symbolic link"):
+            open_plain(link, mode)
+        with pytest.raises(OSError, match="pipe is no file"):
+            open_plain(pipe, mode)
+    assert target.read_bytes() == b"precious"
+    write_whole(target, "new", follow_links=False)
+    with open_plain(target, "ab") as file:
+        file.write(b"er")
+    assert target.read_bytes() == b"newer"
+
+
+def test_a_link_put_in_place_after_the_check_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    monkeypatch.setattr(files, "check_plain", lambda path: None)
+    for mode in ("rb", "ab", "r+b"):
+        with pytest.raises(OSError, match="link"):
+            open_plain(link, mode)
+    write_whole(link, "new", follow_links=False)
+    assert not link.is_symlink()
+    assert (link.read_bytes(), target.read_bytes()) == (b"new", b"precious")
+
+
+def test_a_ladder_goes_into_no_linked_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladder, "PLAYERS", (3,))
+    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy"))
+    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"),))
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "run"
+    elsewhere.mkdir()
+    for name in ("3-players", "3-players/greedy-against-random"):
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).symlink_to(elsewhere)
+        with pytest.raises(OSError, match=f"{name} is a symbolic link"):
+            ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
+        assert not [*elsewhere.iterdir()]
+
+
+READERS: tuple[tuple[str, Callable[[Any], Any], type[ValueError]], ...] = (
+    ("record", Game.load, RecordError),
+    ("board", load_board, BoardError),
+    ("rules", load_rules, ValueError),
+    ("record to show", load_played, RecordError),
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "error"), [row[1:] for row in READERS], ids=[row[0] for row in READERS]
+)
+def test_files_beyond_the_limit_are_refused_before_they_are_parsed(
+    tmp_path: Path, read: Callable[[Any], Any], error: type[ValueError]
+) -> None:
+    """2 files of 100 MB to each of 4 readers."""
+    path = tmp_path / "big.json"
+    for beginning in (b"", b'{"actions": [' + b"1," * LARGEST):
+        path.write_bytes(beginning)
+        os.truncate(path, 100_000_000)
+        tracemalloc.start()
+        with pytest.raises(error, match=r"big\.json is larger than 16,777,216 bytes, the most"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 3 * LARGEST
+        tracemalloc.stop()
+
+
+def test_text_and_bytes_beyond_the_limit_are_refused_before_they_are_parsed() -> None:
+    for read, content in (
+        (Record.from_json, "[" * (LARGEST + 1)),
+        (Record.from_json, b"[" * (LARGEST + 1)),
+        (Game.from_bytes, b"BUSENV\0" * LARGEST),
+    ):
+        with pytest.raises(RecordError, match="a game record is larger than 16,777,216 bytes"):
+            read(content)
+
+
+def test_long_input_is_not_quoted_whole(tmp_path: Path) -> None:
+    """Each text of a record, a board, rules and settings, a megabyte long; 32 tries."""
+    long, path = "x" * 1_000_000, tmp_path / "long.json"
+    tries = 0
+    for content, read in (
+        (played(seed=1).record().to_dict(), Game.load),
+        (json.loads((BOARDS / "city.json").read_text()), load_board),
+        (Rules().to_dict(), load_rules),
+        (PLAN.settings(), lambda path: keep_settings(tmp_path, PLAN.settings())),
+    ):
+        for changed in [{**content, key: long} for key in content] + [{**content, long: long}]:
+            for name in (path, tmp_path / "run.json"):
+                name.write_text(json.dumps(changed))
+            _, refusal = outcome(read, path)
+            assert len(refusal) < 2000
+            tries += bool(refusal)
+    assert tries == 32
+
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e\ud800"
+ESCAPED = r"\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e\ud800"
+
+
+def test_control_characters_of_files_do_not_reach_the_terminal(
+    lines: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """A board's, two records' and a games file's words, shown, listed and refused: 10 tries."""
+    path, board, record = tmp_path / GAMES, tmp_path / "map.json", tmp_path / "game.json"
+    city = json.loads((BOARDS / "city.json").read_text())
+    board.write_text(json.dumps({**city, "name": HOSTILE}))
+    played(seed=1, board=board).save(record)
+    loser = {**lines[1]["forfeit"], "why": HOSTILE}
+    games = [{**line, "agents": [HOSTILE] * 3} for line in lines]
+    path.write_bytes(as_text(games[0]) + as_text({**games[1], "forfeit": loser}))
+    wrong = {**json.loads(record.read_text()), "board": {"name": HOSTILE, "fingerprint": HOSTILE}}
+    (tmp_path / "other.json").write_text(json.dumps(wrong))
+    for key in ("players", "rules", "actions", HOSTILE):
+        (tmp_path / f"{key[0]}.json").write_text(json.dumps({**wrong, key: HOSTILE}))
+    tried = 0
+    for words in (
+        ["show", str(record), "--board", str(board)],
+        ["show", str(path)],
+        ["show", f"{path}:7"],
+        ["show", f"{path}:8"],
+        *(["show", str(file)] for file in (tmp_path / "other.json", *tmp_path.glob("?.json"))),
+        ["rate", "random", f"exec:{HOSTILE[:-1]}"],
+    ):
+        with contextlib.suppress(SystemExit):
+            cli.main(words)
+        said = capsys.readouterr()
+        text = said.out + said.err
+        assert all(letter.isprintable() for letter in text.replace("\n", ""))
+        tried += r"\x1b" in text
+    assert tried == 9
+
+
+def test_tables_escape_what_agents_are_called() -> None:
+    console = Console(width=200, file=io.StringIO(), record=True)
+    Sheet(HOSTILE, ["agent", "won\n95%"], [[HOSTILE, "1"]]).show(console)
+    text = console.export_text()
+    assert text.count(ESCAPED.split("\\r")[0]) == 2
+    assert all(letter.isprintable() for letter in text.replace("\n", ""))
+    assert printable(HOSTILE) == ESCAPED
+    assert printable("naïve → 日本 [x] #2") == "naïve → 日本 [x] #2"
+
+
+DRAW = """
+import os, sys
+from pathlib import Path
+opened = []
+sys.addaudithook(lambda e, args: e == "open" and opened.append(os.path.abspath(str(args[0]))))
+import pandas as pd
+from busenv.experiments.ratings.pictures import draw_intervals
+from busenv.experiments.training.curve import CurvePoint, draw_curve
+table = pd.DataFrame({"won": [0.5], "low": [0.4], "high": [0.6], "par": [0.5]}, index=["a"])
+out = Path(sys.argv[1])
+draw_intervals(out / "wins.png", table, "title", "note")
+draw_curve(out / "curve.png", [CurvePoint(1, 1000, 10, {"random": 0.5})], "title")
+read = {Path(name).parent.name for name in opened if name.endswith("matplotlibrc")}
+assert read == {"mpl-data"}, read
+"""
+
+
+def test_a_matplotlibrc_in_the_current_folder_is_not_read(tmp_path: Path) -> None:
+    """Two pictures beside a file that would have LaTeX run, and without it."""
+    drawn = []
+    for name in ("clean", "hostile"):
+        folder = tmp_path / name
+        folder.mkdir()
+        if name == "hostile":
+            (folder / "matplotlibrc").write_text("text.usetex: True\nlines.linewidth: 99\nno: 1\n")
+        command = [sys.executable, "-c", DRAW, str(folder)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+        drawn.append([(folder / picture).read_bytes() for picture in ("wins.png", "curve.png")])
+    assert drawn[0] == drawn[1]
+
+
+def test_pictures_are_drawn_by_defaults_and_leave_settings_as_they_were() -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"lines.linewidth": 99}):
+        with own_settings():
+            assert matplotlib.rcParams["lines.linewidth"] < 5
+        assert matplotlib.rcParams["lines.linewidth"] == 99
+
+
+def games_to_record() -> list[Game]:
+    """A game that is over, one that runs, and one that began in a position."""
+    begun = Game.from_position(played(num_players=5, seed=2, plies=90).position())
+    begun.step(begun.legal_actions()[0])
+    return [played(num_players=3, seed=1), played(seed=2, plies=40, rules="condensed"), begun]
+
+
+def same_record(game: Game, content: dict[str, Any]) -> bool:
+    """Whether a game is what a record says, but for what the board is called."""
+    records = [json.loads(json.dumps(record)) for record in (game.record().to_dict(), content)]
+    for record in records:
+        record["board"]["name"] = ""
+    return json.dumps(records[0], sort_keys=True) == json.dumps(records[1], sort_keys=True)
+
+
+@often
+def test_changed_records(tries: int) -> None:
+    rng = random.Random(3)
+    contents = [json.loads(game.record().to_json()) for game in games_to_record()]
+    refused = 0
+    for _ in range(tries):
+        changed = mutated(rng.choice(contents), rng)
+        text = json.dumps(changed)
+        game, refusal = outcome(lambda text: Game.from_record(Record.from_json(text)), text)
+        assert refusal or same_record(game, changed)
+        refused += bool(refusal)
+    assert refused > 0.8 * tries
+
+
+@often
+def test_changed_bytes_of_games(tries: int) -> None:
+    """Half of them damaged, half written by a program that gets the checksum right."""
+    rng = random.Random(4)
+    games = games_to_record()
+    contents = [json.loads(game.record().to_json()) for game in games]
+    for _ in range(tries // 2):
+        whole = rng.choice(games).to_bytes()
+        changed = damaged(whole, rng)
+        game, refusal = outcome(Game.from_bytes, changed)
+        assert refusal or changed == whole
+    packed = 0
+    while packed < tries // 2:
+        content = mutated(rng.choice(contents), rng)
+        try:
+            data = to_bytes(content)
+        except (TypeError, ValueError, KeyError, OverflowError):  # it cannot even be written
+            continue
+        packed += 1
+        game, refusal = outcome(Game.from_bytes, data)
+        assert refusal or same_record(game, {**content, "actions": parse_bytes(data)["actions"]})
+
+
+@often
+def test_changed_boards(tries: int, tmp_path: Path) -> None:
+    """Those that are taken are as their file says, and can be played on."""
+    rng = random.Random(5)
+    city, path = json.loads((BOARDS / "city.json").read_text()), tmp_path / "map.json"
+    taken = 0
+    for _ in range(tries):
+        changed = mutated(city, rng)
+        text = as_text(changed) if rng.random() < 0.8 else damaged(as_text(city), rng)
+        path.write_bytes(text)
+        board, refusal = outcome(load_board, path)
+        if not refusal:
+            content = json.loads(text)
+            assert board.streets == tuple(map(tuple, content["streets"]))
+            assert [(s.intersection, s.zone) for s in board.sites] == [
+                (site["intersection"], site["zone"]) for site in content["sites"]
+            ]
+            assert [dataclasses.astuple(place) for place in board.intersections] == [
+                tuple(place[key] for key in ("x", "y", "roundabout", "train_station"))
+                for place in content["intersections"]
+            ]
+            assert busenv.random_playouts(1, board=board, seed=taken).decisions > 0
+            taken += 1
+    assert 0.1 * tries < taken < 0.9 * tries
+
+
+@often
+def test_changed_rules(tries: int, tmp_path: Path) -> None:
+    """Those that are taken are as their file says, and can be played by."""
+    rng = random.Random(6)
+    path, taken = tmp_path / "rules.json", 0
+    contents = [{"edition": name, **rules.to_dict()} for name, rules in EDITIONS.items()]
+    for _ in range(tries):
+        text = as_text(mutated(rng.choice(contents), rng))
+        text = text if rng.random() < 0.8 else damaged(text, rng)
+        path.write_bytes(text)
+        rules, refusal = outcome(load_rules, path)
+        if not refusal:
+            content = json.loads(text)
+            edition = EDITIONS[content.pop("edition", "capstone-2024")].to_dict()
+            assert json.dumps(rules.to_dict()) == json.dumps({**edition, **content})
+            assert busenv.random_playouts(1, 5, rules, seed=taken).decisions > 0
+            taken += 1
+    assert 0.1 * tries < taken < 0.9 * tries
