@@ -28,7 +28,13 @@ from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.lines import LONGEST_LINE, check_game, check_planned
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.experiments.ratings.store import GAMES, keep_settings, parse_games, recover_games
+from busenv.experiments.ratings.store import (
+    GAMES,
+    SETTINGS,
+    keep_settings,
+    parse_games,
+    recover_games,
+)
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.words import load_played
 from busenv.files import LARGEST
@@ -159,6 +165,18 @@ def test_edited_rankings_do_not_change_a_rating(tmp_path: Path) -> None:
     (tmp_path / GAMES).write_bytes(b"".join(map(as_text, games)))
     with pytest.raises(RunError, match=r"line \d+, is damaged: ranking by seat"):
         run_rating(PLAN, tmp_path)
+
+
+@often
+def test_changed_settings_of_a_run(tmp_path: Path, tries: int) -> None:
+    rng = random.Random(7)
+    keep_settings(tmp_path, PLAN.settings())
+    path = tmp_path / SETTINGS
+    whole = path.read_bytes()
+    for damage in [b"[[1, 2]]", b"3", b"[" * 100_000, *(damaged(whole, rng) for _ in range(tries))]:
+        path.write_bytes(damage)
+        _, refusal = outcome(lambda folder: keep_settings(folder, PLAN.settings()), tmp_path)
+        assert refusal or json.loads(damage) == json.loads(whole)
 
 
 def test_games_without_a_plan_are_checked_by_the_rules(
