@@ -133,7 +133,7 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
     refused("it has format 2; this busenv has 3", format=2)
     refused("more is 1; extra inputs", more=1)
     refused("its state is too large", config={"x": "x" * 10**6})
-    refused("rules is 'r.*…; ", rules="r" * 10**5)
+    refused(r"rules is 'r.*\.\.\. \(.*; ", rules="r" * 10**5)
     moments = optimizer.state[last]
     moments["exp_avg"].fill_(np.inf)
     refused("optimizer.9.exp_avg holds a number that is not finite")

@@ -19,7 +19,7 @@ from torch import nn
 
 from busenv.agents.neural.files import BoardName
 from busenv.agents.neural.networks import check_tensors
-from busenv.agents.neural.schema import SMALL_FILE, Schema, parse
+from busenv.agents.neural.schema import LONGEST_SENTENCE, SMALL_FILE, Schema, parse
 from busenv.files import write_whole
 from busenv.quoting import cut
 
@@ -150,4 +150,4 @@ def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
 
 def _damaged(path: Path, error: Exception) -> ValueError:
     words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-    return ValueError(cut(f"{path} is no checkpoint to go on from: {words}"))
+    return ValueError(cut(f"{path} is no checkpoint to go on from: {words}", LONGEST_SENTENCE))

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from busenv.agents import AgentError, make_agent
 from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, NETWORKS, WIDEST
-from busenv.agents.neural.schema import read_limited
+from busenv.agents.neural.schema import LONGEST_SENTENCE, read_limited
 from busenv.board import load_board
 from busenv.hints import did_you_mean
 from busenv.quoting import cut
@@ -135,7 +135,7 @@ class Config(BaseModel):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise ValueError(cut(_sentence(error))) from None
+            raise ValueError(cut(_sentence(error), LONGEST_SENTENCE)) from None
 
     @model_validator(mode="after")
     def _check_together(self) -> Config:
@@ -269,7 +269,7 @@ def _foreign_program(content: dict[str, Any], program: str) -> str:
     setting = f"{name}={','.join(map(str, _specs(content[name])))}"
     if setting.isprintable():  # it goes to the terminal
         words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
-    return cut(words)
+    return cut(words, LONGEST_SENTENCE)
 
 
 def _is_file(path: Path) -> bool:

@@ -19,7 +19,7 @@ from busenv.agents.neural.networks import build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.board import load_board
 from busenv.core.state import MAX_PLAYERS
-from busenv.quoting import cut
+from busenv.quoting import quote
 from busenv.rules import EDITIONS, as_rules
 from busenv.train.checkpoint import (
     NAME,
@@ -196,7 +196,7 @@ class Run:
             )
         if state.rules != self.rules.to_dict():
             raise ValueError(
-                f"{self.folder} holds a run with the rules {cut(str(state.rules))}; "
+                f"{self.folder} holds a run with the rules {quote(state.rules)}; "
                 f"{self.config.rules} has {self.rules.to_dict()}"
             )
         # Before the network is built: a wide one takes its time, and memory.

@@ -32,7 +32,7 @@ from busenv.agents.neural.networks import (
     weights_of,
 )
 from busenv.agents.neural.policy import PolicyAgent
-from busenv.agents.neural.schema import Schema, parse, read_limited
+from busenv.agents.neural.schema import LONGEST_SENTENCE, Schema, parse, read_limited
 from busenv.board import board_names, load_board, make_board
 from busenv.errors import BoardError
 from busenv.files import write_whole
@@ -162,7 +162,9 @@ def _load_network(path: Path, card: Card, board: Board) -> nn.Module:
         weights = load(data)
         check_tensors(weights, wanted)
     except (SafetensorError, ValueError) as error:
-        words = cut(f"{path} holds no {card.network} of width {card.width}: {error}")
+        words = cut(
+            f"{path} holds no {card.network} of width {card.width}: {error}", LONGEST_SENTENCE
+        )
         raise ValueError(words) from error
     network = build_network(card.network, board, card.width)
     network.load_state_dict(weights)

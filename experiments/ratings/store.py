@@ -57,9 +57,11 @@ def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
         write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
         return
     try:
-        found = dict(json.loads(read_bounded(path, follow_links=False)))
-    except (ValueError, TypeError, RecursionError) as error:
+        found = json.loads(read_bounded(path, follow_links=False))
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
+    if not isinstance(found, dict):
+        raise RunError(f"{path} is damaged: it holds no object, but {quote(found)}")
     if differences := _differences(found, settings):
         raise RunError(
             f"{folder} holds a run with {cut(', '.join(differences), 1000)}; "

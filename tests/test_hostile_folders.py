@@ -1,0 +1,153 @@
+"""Folders from strangers: nothing is written through links, and no settings in them are read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from busenv import files
+from busenv.experiments import cli
+from busenv.experiments.drawing import own_settings
+from busenv.experiments.ratings import ladder
+from busenv.experiments.ratings.rating import run_rating
+from busenv.experiments.ratings.schedule import Plan
+from busenv.files import open_plain, write_whole
+
+PLAN = Plan(("greedy", "random"), players=3, games=18)
+
+RUN_FILES = (
+    *("run.json", "games.jsonl", "lock", "report.md", "results.csv", "pairs.csv", "seats.csv"),
+    *("wins.png", "ratings.png", "seats.png", "anything"),
+)
+
+
+@pytest.mark.parametrize("name", RUN_FILES)
+def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
+    """11 links to a file of somebody else's, and 11 into nowhere."""
+    folder, target = tmp_path / "run", tmp_path / "target"
+    for content in (b"precious", None):
+        folder.mkdir(exist_ok=True)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+        if content is None:
+            target.unlink()
+        else:
+            target.write_bytes(content)
+        with pytest.raises(OSError, match=f"{name} is a symbolic link to .*target'; allowed"):
+            run_rating(PLAN, folder)
+        assert (target.read_bytes() if target.exists() else None) == content
+        assert [path.name for path in folder.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["run.json", "model.json", "curve.csv", "pool", "pool/1.json"])
+def test_a_training_folder_with_a_link_is_refused(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture
+) -> None:
+    """5 links, which training would write through."""
+    folder, target = tmp_path / "run", tmp_path / "target"
+    target.write_text("precious")
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).symlink_to(target)
+    with pytest.raises(SystemExit):
+        cli.main(["train", "quick", "--out", str(folder)])
+    assert f"{name} is a symbolic link to '{target}'; allowed" in capsys.readouterr().err
+    assert target.read_text() == "precious"
+
+
+def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
+    """Each way to open or write a file: 4 links, 3 pipes."""
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="link is a symbolic link"):
+        write_whole(link, "new", follow_links=False)
+    for mode in ("rb", "ab", "r+b"):
+        with pytest.raises(OSError, match="link is a symbolic link"):
+            open_plain(link, mode)
+        with pytest.raises(OSError, match="pipe is no file"):
+            open_plain(pipe, mode)
+    assert target.read_bytes() == b"precious"
+    write_whole(target, "new", follow_links=False)
+    with open_plain(target, "ab") as file:
+        file.write(b"er")
+    assert target.read_bytes() == b"newer"
+
+
+def test_a_link_put_in_place_after_the_check_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    monkeypatch.setattr(files, "check_plain", lambda path: None)
+    for mode in ("rb", "ab", "r+b"):
+        with pytest.raises(OSError, match="link"):
+            open_plain(link, mode)
+    write_whole(link, "new", follow_links=False)
+    assert not link.is_symlink()
+    assert (link.read_bytes(), target.read_bytes()) == (b"new", b"precious")
+
+
+def test_a_ladder_goes_into_no_linked_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladder, "PLAYERS", (3,))
+    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy"))
+    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"),))
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "run"
+    elsewhere.mkdir()
+    for name in ("3-players", "3-players/greedy-against-random"):
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).symlink_to(elsewhere)
+        with pytest.raises(OSError, match=f"{name} is a symbolic link"):
+            ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
+        assert not [*elsewhere.iterdir()]
+
+
+DRAW = """
+import os, sys
+from pathlib import Path
+opened = []
+sys.addaudithook(lambda e, args: e == "open" and opened.append(os.path.abspath(str(args[0]))))
+import pandas as pd
+from busenv.experiments.ratings.pictures import draw_intervals
+from busenv.experiments.training.curve import CurvePoint, draw_curve
+table = pd.DataFrame({"won": [0.5], "low": [0.4], "high": [0.6], "par": [0.5]}, index=["a"])
+out = Path(sys.argv[1])
+draw_intervals(out / "wins.png", table, "title", "note")
+draw_curve(out / "curve.png", [CurvePoint(1, 1000, 10, {"random": 0.5})], "title")
+read = {Path(name).parent.name for name in opened if name.endswith("matplotlibrc")}
+assert read == {"mpl-data"}, read
+"""
+
+
+def test_a_matplotlibrc_in_the_current_folder_is_not_read(tmp_path: Path) -> None:
+    """Two pictures beside a file that would have LaTeX run, and without it."""
+    drawn = []
+    for name in ("clean", "hostile"):
+        folder = tmp_path / name
+        folder.mkdir()
+        if name == "hostile":
+            (folder / "matplotlibrc").write_text("text.usetex: True\nlines.linewidth: 99\nno: 1\n")
+        command = [sys.executable, "-c", DRAW, str(folder)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+        drawn.append([(folder / picture).read_bytes() for picture in ("wins.png", "curve.png")])
+    assert drawn[0] == drawn[1]
+
+
+def test_pictures_are_drawn_by_defaults_and_leave_settings_as_they_were() -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"lines.linewidth": 99}):
+        with own_settings():
+            assert matplotlib.rcParams["lines.linewidth"] < 5
+        assert matplotlib.rcParams["lines.linewidth"] == 99
