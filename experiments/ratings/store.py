@@ -79,7 +79,7 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
         one, other = found.get(key), wanted.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
             words += [f"{key}: {part}" for part in _differences(one, other)]
-        elif one != other:
+        elif one != other or (key in found) != (key in wanted):
             words.append(f"{cut(key)} {quote(one)}, not {quote(other)}")
     return words
 
