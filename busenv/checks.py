@@ -9,7 +9,7 @@ import numpy as np
 from busenv.actions import Phase, describe_action
 from busenv.board import Board
 from busenv.core import kernels, ranges
-from busenv.core.state import GAME
+from busenv.core.state import FIELDS, GAME
 from busenv.errors import IllegalActionError
 
 
@@ -68,7 +68,7 @@ def check_games(games: np.ndarray, board: Board) -> np.ndarray:
     games = games.view(GAME)
     index, field = ranges.first_wrong(games, board.array)
     if index >= 0:
-        name = GAME.names[field]
+        name = FIELDS[field]
         raise ValueError(
             f"game {index} cannot be played on: {name} is {games[name][index].tolist()}, "
             "which does not fit its other fields or the board"

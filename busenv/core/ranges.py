@@ -25,7 +25,7 @@ from busenv.core.state import (
     ACT_VROOM,
     BUILDINGS,
     CLOCK,
-    GAME,
+    FIELDS,
     LINE_EXPANSION,
     MAX_SPACES,
     MAX_SPLIT,
@@ -38,6 +38,7 @@ from busenv.core.state import (
     SETUP_BUILDINGS,
     SETUP_FIRST_LINE,
     SETUP_SECOND_LINE,
+    offset,
 )
 
 FINE = -1
@@ -47,7 +48,7 @@ FINE = -1
     HOUR, SPACES, TAKEN, OPEN, STONES, FIRST, REACH, FREE_SITES, GROW_HEAD, GROW_TAIL, WAITING,
     VACANT, MARKERS, PHASE, SEAT, START, CHOOSING, ZONE, ACTION, SPACE, POWER,
 ) = (
-    GAME.names.index(name)
+    FIELDS.index(name)
     for name in (
         "line", "head", "tail", "head_street", "tail_street", "players", "ending", "space_limit",
         "type_sites", "supply", "clock", "spaces", "taken", "open", "clock_stones", "first",
@@ -57,7 +58,7 @@ FINE = -1
 )  # fmt: skip
 
 # A byte for each action, in words as they stand in the record; the eighth is no action's.
-SPACES_FROM, TAKEN_FROM = (GAME.fields[name][1] for name in ("spaces", "taken"))
+SPACES_FROM, TAKEN_FROM = offset("spaces"), offset("taken")
 EACH = np.uint64(0x0101010101010101)
 ALL_SEVEN = np.uint64(0x00FFFFFFFFFFFFFF)
 SINGLE = np.uint64(sum(1 << 8 * action for action in (ACT_BUSES, ACT_CLOCK, ACT_START)))

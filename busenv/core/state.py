@@ -135,6 +135,8 @@ RULES = np.dtype(
     ]
 )
 
+FIELDS: tuple[str, ...] = GAME.names or ()
+
 
 def offset(field: str) -> int:
     """Where a field of GAME stands in its record, in bytes."""
