@@ -55,7 +55,12 @@ class Agent(ABC):
         """
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
-        return int(self.choose(game.arrays()[0], game.board)[0])
+        return int(self._choose(game.arrays()[0], game.board)[0])
+
+    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """`choose` for games that are known to be in order, such as a Game's own: agents that
+        would look through them first can save that here."""
+        return self.choose(games, board)
 
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """How the agent weighs the actions of each game: float32, (N, num_actions).

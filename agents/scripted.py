@@ -24,7 +24,9 @@ class _Scripted(Agent):
         self._noise[0] = check_seed(seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        games = check_games(games, board)
+        return self._choose(check_games(games, board), board)
+
+    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         actions = np.zeros(len(games), np.int64)
         if len(self._work.ids) != board.num_actions:
             self._work = bots.make_workspace(board.num_actions)

@@ -77,7 +77,9 @@ class PlannerAgent(Agent):
         self._noise[0] = check_seed(seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        games = check_games(games, board)
+        return self._choose(check_games(games, board), board)
+
+    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         work = make_workspace(board.num_actions)
         actions = np.zeros(len(games), np.int64)
         _planned_actions(games, board.array, self._weights, self._noise, work, actions)
