@@ -59,7 +59,7 @@ def save_checkpoint(
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     text = json.dumps({"format": FORMAT, **state})
     metadata = {"state": text, "sha256": _digest(tensors, text)}
-    write_whole(folder / NAME, save(tensors, metadata=metadata))
+    write_whole(folder / NAME, save(tensors, metadata=metadata), follow_links=False)
 
 
 def read_state(folder: Path) -> State:

@@ -76,8 +76,9 @@ def shipped_models() -> list[str]:
 
 
 def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[str, Any]) -> None:
-    """Write PATH (.safetensors) and its card beside it, each whole or not at all.
+    """Write PATH (.safetensors) and its card beside it, each whole or not at all, through no link.
 
+    Who reads between the two is told that they do not belong together, and may read again.
     card: `network` and `width` as for `build_network`, and whatever else is to be told.
     """
     path = Path(path)
@@ -92,8 +93,10 @@ def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[st
     }
     if _shipped_board(board.fingerprint) is None:
         about["board_file"] = _board_content(board)
-    write_whole(path, data)
-    write_whole(path.with_suffix(CARD), json.dumps({**card, **about}, indent=1) + "\n")
+    write_whole(path, data, follow_links=False)
+    write_whole(
+        path.with_suffix(CARD), json.dumps({**card, **about}, indent=1) + "\n", follow_links=False
+    )
 
 
 def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any]]:

@@ -42,7 +42,7 @@ def write_curve(path: Path, curve: list[CurvePoint]) -> None:
     for p in curve:
         shares = [f"{p.wins[name]:.4f}" if name in p.wins else "" for name in names]
         writer.writerow([f"{p.seconds:.1f}", p.decisions, p.games, *shares])
-    write_whole(path, out.getvalue())
+    write_whole(path, out.getvalue(), follow_links=False)
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
@@ -122,7 +122,7 @@ def draw_curve(
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue(), follow_links=False)
 
 
 def _mark_phases(axes, imitated: float, end: float) -> None:  # type: ignore[no-untyped-def]

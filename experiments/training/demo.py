@@ -47,7 +47,7 @@ def train_and_report(config: Config, folder: Path, games: int) -> None:
     console.print("A line-up's second row: each of the other seats, on average.")
     play_sample(run)
     commands = next_commands(run)
-    write_whole(folder / "report.md", _report(sheet, run, commands))
+    write_whole(folder / "report.md", _report(sheet, run, commands), follow_links=False)
     for what, path in (
         ("Report", folder / "report.md"),
         ("Learning curve", folder / PICTURE),

@@ -33,12 +33,16 @@ def keep_config(folder: Path, config: Config) -> None:
         if config.board not in board_names():
             board = json.loads(Path(config.board).read_bytes())
             board["name"] = load_board(config.board).name  # which may be that of the file
-            write_whole(folder / BOARD, json.dumps(board))
+            write_whole(folder / BOARD, json.dumps(board), follow_links=False)
             settings["board"] = BOARD
         if config.rules not in EDITIONS:
-            write_whole(folder / RULES, json.dumps(as_rules(config.rules).to_dict(), indent=1))
+            write_whole(
+                folder / RULES,
+                json.dumps(as_rules(config.rules).to_dict(), indent=1),
+                follow_links=False,
+            )
             settings["rules"] = RULES
-    write_whole(path, json.dumps(settings, indent=1) + "\n")
+    write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
 
 
 def changes(folder: Path, config: Config) -> list[str]:
