@@ -22,6 +22,7 @@ from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
 from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.ratings import plackett_luce as ratings
+from busenv.experiments.ratings.pictures import short_name
 from busenv.experiments.ratings.rating import check_agent, file_hashes, run_rating
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import GAMES, SETTINGS, locked, parse_games
@@ -64,6 +65,12 @@ def alone(plan: Plan) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def small_games() -> list[dict[str, Any]]:
     return alone(SMALL)
+
+
+def test_long_names_leave_room_in_pictures() -> None:
+    assert short_name("uct:300") == "uct:300"
+    long = short_name("net:runs/demo-20261122-021652/model.safetensors")
+    assert long == "…22-021652/model.safetensors"
 
 
 def test_games_do_not_depend_on_the_workers(small_games: list[dict[str, Any]]) -> None:

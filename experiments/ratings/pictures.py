@@ -35,7 +35,7 @@ def draw_intervals(
     for row in rows:
         words = f"{value[row]:.1%}" if share else f"{value[row]:.1f}"
         axes.annotate(words, (high[row], row), (9, 0), textcoords="offset points", va="center")
-    axes.set_yticks(rows, [str(name) for name in table.index])
+    axes.set_yticks(rows, [short_name(str(name)) for name in table.index])
     axes.set_ylim(len(table) - 0.4, -0.6)
     axes.set_title(title, loc="left", fontweight="bold")
     axes.set_xlabel(f"{note}; bars: 95% intervals", color=GREY)
@@ -55,3 +55,8 @@ def draw_intervals(
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
     write_whole(path, buffer.getvalue(), follow_links=False)
+
+
+def short_name(name: str, longest: int = 28) -> str:
+    """A name that leaves room for the picture; of a path the end tells most."""
+    return name if len(name) <= longest else f"…{name[1 - longest :]}"

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from busenv.experiments.console import Sheet
-from busenv.experiments.ratings.pictures import draw_intervals
+from busenv.experiments.ratings.pictures import draw_intervals, short_name
 from busenv.experiments.ratings.schedule import Plan
 from busenv.experiments.ratings.tables import (
     anchor_of,
@@ -144,7 +144,7 @@ def _draw(folder: Path, results: pd.DataFrame, orders: pd.DataFrame, plan: Plan)
     turns.index = pd.Index(ORDERS[: plan.players])
     for name, table, title in (
         ("wins", wins, "Games won"),
-        ("ratings", ratings, f"Rating ({anchor_of(plan)} = 0)"),
+        ("ratings", ratings, f"Rating ({short_name(anchor_of(plan))} = 0)"),
         ("seats", turns, "Games won by turn in the first round, all agents"),
     ):
         share = name != "ratings"
