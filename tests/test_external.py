@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import os
 import re
-import select
-import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,38 +17,11 @@ import pytest
 from busenv import EDITIONS, Game, __version__
 from busenv.agents import make_agent
 from busenv.agents.base import Agent, AgentError
-from busenv.agents.external import example_client, program
+from busenv.agents.external import program
 from busenv.experiments.ratings.match import play_match
+from tests.support.programs import EXAMPLE, HELPERS, command, is_gone
 
-EXAMPLE = Path(example_client.__file__)
 PAGE = EXAMPLE.with_name("EXEC.md").read_text()
-
-HELPERS = """
-import os, signal, subprocess, sys, time
-def say(line):
-    print(line, flush=True)
-def asked(word="go"):
-    for line in sys.stdin:
-        if line.split()[0] == word:
-            return line
-"""
-READY = HELPERS + "asked('hello'); say('ready')\n"
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[..., str]:
-    """Writes a program and tells the spec that plays it."""
-
-    def spec(code: str, start: str = READY, seconds: float = 20) -> str:
-        path = tmp_path / "a program.py"
-        path.write_text(start + code)
-        return f"exec@{seconds}:{command(path)}"
-
-    return spec
-
-
-def command(path: Path) -> str:
-    return shlex.join([sys.executable, str(path)])
 
 
 def play(agent: Agent, players: int = 3, rules: str = "capstone-2024", seed: int = 1) -> Game:
@@ -63,28 +32,6 @@ def play(agent: Agent, players: int = 3, rules: str = "capstone-2024", seed: int
         seat = game.current_player
         game.step(agent.act(game) if seat == 0 else others[seat - 1].act(game))
     return game
-
-
-@pytest.fixture
-def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of the programs that a test starts, as they start."""
-    start, found = program.Program.__init__, []
-
-    def noted(self: program.Program, name: str, arguments: list[str]) -> None:
-        start(self, name, arguments)
-        found.append(self._process.pid)
-
-    monkeypatch.setattr(program.Program, "__init__", noted)
-    return found
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a child process has ended and has been waited for."""
-    try:
-        os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize(
@@ -296,76 +243,6 @@ def test_programs_that_do_not_get_ready(
     assert all(map(is_gone, pids))
 
 
-def test_standard_error_is_free(write: Callable[..., str]) -> None:
-    agent = make_agent(
-        write("""
-line = asked()
-sys.stderr.write("x" * 10**6)
-sys.stderr.flush()
-say("bestmove " + line.split()[6])
-asked("quit")
-""")
-    )
-    assert agent.act(Game(3, seed=1)) == 8
-    agent.close()
-
-
-def test_a_program_that_ignores_quit_is_killed_with_what_it_started(
-    write: Callable[..., str], pids: list[int], tmp_path: Path
-) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    child = f"import time; file = open({str(fifo)!r}, 'w'); time.sleep(600)"
-    agent = make_agent(
-        write(f"""
-for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
-    signal.signal(number, signal.SIG_IGN)
-child = subprocess.Popen([sys.executable, "-c", {child!r}])
-while True:
-    say("bestmove " + asked().split()[6])
-    asked("quit")
-    time.sleep(600)
-""")
-    )
-    assert agent.act(Game(3, seed=1)) == 8
-    held = os.open(fifo, os.O_RDONLY)  # waits until the child has opened it
-    assert select.select([held], [], [], 0) == ([], [], [])
-    agent.close()
-    assert is_gone(pids[0])
-    assert select.select([held], [], [], 20)[0] == [held]
-    assert os.read(held, 1) == b""  # nobody holds the other end any more
-    os.close(held)
-
-
-def test_forgotten_agents_end_their_programs(pids: list[int]) -> None:
-    agent = make_agent(f"exec:{command(EXAMPLE)}")
-    agent.act(Game(3, seed=1))
-    del agent
-    gc.collect()
-    assert is_gone(pids[0])
-
-
-def test_programs_are_asked_to_quit_when_python_ends(
-    write: Callable[..., str], tmp_path: Path
-) -> None:
-    mark = tmp_path / "mark"
-    spec = write(f"""
-say("bestmove " + asked().split()[6])
-if asked("quit"):
-    open({str(mark)!r}, "w").close()
-""")
-    code = (
-        "import sys, busenv.agents\n"
-        "agent = busenv.agents.make_agent(sys.argv[1])\n"
-        "print(agent.act(busenv.Game(3, seed=1)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, spec], capture_output=True, text=True, timeout=300
-    )
-    assert (done.stdout, done.stderr) == ("8\n", "")
-    assert mark.exists()
-
-
 def test_an_interrupted_question_does_not_leave_its_answer_behind(
     write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,92 +295,6 @@ def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
     agent = make_agent(f"exec:{path}")
     with pytest.raises(AgentError, match="cannot be started"):
         agent.act(Game(3))
-
-
-def lives(pid: int) -> bool:
-    """Whether a process runs; one that has ended and waits to be asked after does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state not in "ZX"
-
-
-WORKER = """
-import os, sys, threading, time
-from busenv import Game
-from busenv.agents import make_agent
-agent = make_agent(sys.argv[1])
-thread = threading.Thread(target=agent.act, args=(Game(3, seed=1),))
-thread.start()
-thread.join()
-agent.act(Game(3, seed=1))  # the thread that started the program has ended
-print(os.getpid(), flush=True)
-time.sleep(60)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc to look into")
-def test_programs_end_with_a_worker_that_is_killed_5_tries(
-    write: Callable[..., str], tmp_path: Path
-) -> None:
-    spec = write(f"""
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-with open({str(tmp_path / "pids")!r}, "a") as file:
-    print(os.getpid(), child.pid, file=file, flush=True)
-for line in sys.stdin:
-    if line.startswith("go"):
-        say("bestmove " + line.split()[6])
-time.sleep(60)
-""")
-    workers = [
-        subprocess.Popen([sys.executable, "-c", WORKER, spec], stdout=subprocess.PIPE)
-        for _ in range(5)
-    ]
-    for worker in workers:
-        assert worker.stdout is not None
-        assert worker.stdout.readline()
-    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-    assert len(pids) == 10
-    assert all(map(lives, pids))
-    for worker in workers:
-        worker.kill()
-        worker.wait()
-    deadline = time.monotonic() + 2
-    while any(map(lives, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not [pid for pid in pids if lives(pid)]
-
-
-def test_guards_end_with_their_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    guards: list[subprocess.Popen[bytes]] = []
-    start = program._start_guard
-
-    def noted(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
-        guard = start(process)
-        assert guard is not None
-        guards.append(guard)
-        return guard
-
-    monkeypatch.setattr(program, "_start_guard", noted)
-    agent = make_agent(f"exec:{command(EXAMPLE)}")
-    agent.act(Game(3, seed=1))
-    (guard,) = guards
-    assert guard.poll() is None
-    agent.close()
-    assert guard.poll() is not None
-    monkeypatch.undo()
-    monkeypatch.setattr(program, "GUARD", ["no-such-guard"])
-    with pytest.raises(AgentError, match=r"cannot be started: .*no-such-guard"):
-        agent.act(Game(3, seed=1))
-
-
-def test_no_shell_runs_the_command(tmp_path: Path) -> None:
-    agent = make_agent(f"exec:{command(EXAMPLE)} ; touch {tmp_path}/sprung $(touch {tmp_path}/two)")
-    assert agent.act(Game(3, seed=1)) >= 8
-    agent.close()
-    assert not list(tmp_path.iterdir())
 
 
 def test_batches_are_refused() -> None:

@@ -161,9 +161,8 @@ def test_a_batch_in_use_refuses_another_thread_4_000_tries(threads: int) -> None
                 if tries % 50 == 49:
                     env.reset(seed=number)
                 else:
-                    env.step(picks(env.batch.masks, rng))
-            except IllegalActionError:
-                pass  # the others' steps came between
+                    with contextlib.suppress(IllegalActionError):  # other steps came between
+                        env.step(picks(env.batch.masks, rng))
             except RuntimeError as error:
                 refused.append(str(error))
 

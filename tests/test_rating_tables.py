@@ -1,0 +1,117 @@
+"""The numbers of a rating mean what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from busenv import Game, Record
+from busenv.experiments.ratings import plackett_luce as ratings
+from busenv.experiments.ratings.pictures import short_name
+from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.tables import (
+    pair_table,
+    result_table,
+    seat_rows,
+    seat_table,
+)
+from tests.support.ratings import SMALL, alone
+
+
+@pytest.fixture(autouse=True)
+def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ratings, "RESAMPLES", 20)
+
+
+def quiet() -> Console:
+    return Console(quiet=True)
+
+
+@pytest.fixture(scope="module")
+def small_games() -> list[dict[str, Any]]:
+    return alone(SMALL)
+
+
+def test_long_names_leave_room_in_pictures() -> None:
+    assert short_name("uct:300") == "uct:300"
+    long = short_name("net:runs/demo-20261122-021652/model.safetensors")
+    assert long == "…22-021652/model.safetensors"
+
+
+def test_finished_games_are_kept_whole(small_games: list[dict[str, Any]]) -> None:
+    for game in small_games[:9]:
+        replayed = Game.from_record(Record.from_dict(game["record"]))
+        assert replayed.is_over
+        assert game["ranking"] == replayed.ranking()
+        assert sum(game["decisions"]) == len(replayed.history)
+        assert game["forfeit"] is None
+
+
+def test_identical_agents_are_at_par() -> None:
+    plan = Plan(("greedy",) * 4, games=480)
+    rows = seat_rows(alone(plan))
+    table = result_table(rows, plan)
+    assert (table["par"] == 0.25).all()
+    assert (table["low"] < table["par"]).all()
+    assert (table["par"] < table["high"]).all()
+    assert table["won"].sum() == pytest.approx(1)
+    assert (table["rating_low"] <= 0).all()
+    assert (table["rating_high"] >= 0).all()
+    ahead = pair_table(rows)
+    assert len(ahead) == 12
+    assert ((ahead["low"] < 0.5) & (ahead["high"] > 0.5)).all()
+
+
+def test_tables_count_what_they_say(small_games: list[dict[str, Any]]) -> None:
+    rows = seat_rows(small_games)
+    table = result_table(rows, SMALL)
+    assert [*table.index] == ["greedy", "random", "random#2"]
+    assert (table["games"] == 90).all()
+    assert table["place"].sum() == pytest.approx(6)
+    won = sum(game["ranking"][game["agents"].index("greedy")] == 0 for game in small_games)
+    assert table.loc["greedy", "won"] == won / 90
+    assert table.loc["random", "rating"] == 0
+    assert table.loc["greedy", "rating_low"] > 0 > table.loc["random#2", "rating_low"]
+    seats = seat_table(rows)
+    assert (seats.xs("all")["games"] == 90).all()
+    assert (seats.xs("greedy")["games"] == 30).all()
+    assert seats.xs("all").groupby("by")["won"].sum().to_dict() == pytest.approx(
+        {"order": 1, "seat": 1}
+    )
+
+
+def test_par_of_copies_is_their_share_of_the_seats() -> None:
+    plan = Plan(("greedy",), games=16, against="random")
+    table = result_table(seat_rows(alone(plan)), plan)
+    assert table["par"].to_dict() == {"greedy": 0.25, "random": 0.75}
+    assert table.loc["greedy", "rating"] > table.loc["random", "rating"] == 0
+
+
+def drawn(strengths: np.ndarray, line_up: list[int], games: int) -> np.ndarray:
+    """Rankings after Plackett and Luce of agents with these strengths (logarithms)."""
+    noise = np.random.default_rng(0).gumbel(size=(games, len(line_up)))
+    return np.array(line_up)[np.argsort(-(strengths[line_up] + noise), axis=1)]
+
+
+@pytest.mark.parametrize("line_up", [[0, 1, 2, 2], [2, 1, 0], [0, 0, 1, 1, 2]])
+def test_both_ratings_find_the_strengths(line_up: list[int]) -> None:
+    strengths = np.array([0.0, 1.0, 2.5])
+    orders = drawn(strengths, line_up, 2000)
+    scale = ratings.MODEL.beta * np.sqrt(len(line_up))
+    for rate in (ratings.openskill_ratings, ratings.likeliest_ratings):
+        found = rate(orders, 3) / scale
+        assert found - found[0] == pytest.approx(strengths, abs=0.25)
+
+
+def test_bootstrap_holds_the_truth_and_the_anchor_still() -> None:
+    orders = drawn(np.array([0.0, 1.0, 1.0]), [0, 1, 2], 400)
+    low, high = ratings.bootstrap(orders, 3, anchor=0, seed=0)
+    truth = ratings.MODEL.beta * np.sqrt(3)
+    assert low[0] == high[0] == 0
+    assert (low[1:] < truth).all()
+    assert (truth < high[1:]).all()
+    again = ratings.bootstrap(orders, 3, anchor=0, seed=0, workers=2)
+    assert np.array_equal(again, (low, high))
