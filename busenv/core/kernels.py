@@ -172,6 +172,19 @@ def observe_seats(games, board, seats, rows):
         observe(games[i], board[0], scene, seats[i], rows[i])
 
 
+@kernel
+def scale_rows(rows, scale, out):
+    """Write observations (uint8, (N, size)) times `scale` (float32, (size,)), at most 1, to `out`.
+
+    `out` is float32, (N, size).
+    """
+    for i in range(rows.shape[0]):
+        row, scaled = rows[i], out[i]
+        for j in range(scale.shape[0]):
+            value = np.float32(row[j]) * scale[j]
+            scaled[j] = value if value < np.float32(1) else np.float32(1)
+
+
 @exclusive
 def observe_one(game, board, seat, row):
     """Write what a seat of one game sees into a row of bytes (uint8)."""

@@ -1,0 +1,107 @@
+"""The forms of observations that all environments share, and what `illegal` may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from busenv import Game, ObservationLayout, load_board
+from busenv.envs.forms import as_form, check_illegal, draw_legal
+from busenv.observation import observe_games
+from tests.support.play import played
+
+CITY = load_board("city")
+
+
+def some_games(number: int) -> np.ndarray:
+    """States along random games of 3 to 5 players."""
+    games = []
+    for k in range(number):
+        done = played(3 + k % 3, seed=k)
+        game = Game(done.num_players, first_player=done.first_player)
+        for action in done.history[: 7 * k]:
+            game.step(action)
+        games.append(game.arrays()[0])
+    return np.concatenate(games)
+
+
+ROWS, MASKS = observe_games(some_games(20), CITY)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", np.float32, np.dtype("uint8")])
+@pytest.mark.parametrize("keys", [None, ("observations", "action_mask"), ["obs", "mask"]])
+def test_one_game_and_many_are_shown_alike_and_as_the_space_says(keys: Any, dtype: Any) -> None:
+    form, layout = as_form(CITY, keys, dtype), ObservationLayout(CITY)
+    scaled = np.dtype(dtype) == np.float32
+    expected = np.minimum(ROWS * layout.scale, 1) if scaled else ROWS
+    seen = form.show(ROWS, MASKS)
+    one = form.show(ROWS[3], MASKS[3])
+    assert form.observation_space.contains(one)
+    assert form.action_space == spaces.Discrete(CITY.num_actions)
+    if keys is None:
+        assert isinstance(seen, np.ndarray)
+        assert isinstance(one, np.ndarray)
+    else:
+        assert isinstance(seen, dict)
+        assert isinstance(one, dict)
+        assert [*seen] == [*one] == [*keys]
+        assert seen[keys[1]].dtype == one[keys[1]].dtype == np.int8
+        assert (seen[keys[1]] == MASKS).all()
+        assert (one[keys[1]] == MASKS[3]).all()
+        seen, one = seen[keys[0]], one[keys[0]]
+    assert seen.dtype == one.dtype == dtype
+    assert (seen == expected).all()
+    assert (one == expected[3]).all()
+
+
+def test_scaled_rows_are_within_0_and_1_and_tell_apart_what_bytes_do() -> None:
+    seen = as_form(CITY, None, "float32").show(ROWS, MASKS)
+    assert isinstance(seen, np.ndarray)
+    assert (seen.min(), seen.max()) == (0, 1)
+    assert ((seen > 0) == (ROWS > 0)).all()
+    full = as_form(CITY, None, "float32").show(np.full_like(ROWS, 255), MASKS)
+    assert (full == 1).all()
+
+
+def test_nothing_is_copied_that_need_not_be() -> None:
+    form = as_form(CITY, ("obs", "mask"))
+    seen = form.show(ROWS, MASKS)
+    assert isinstance(seen, dict)
+    assert seen["obs"] is ROWS
+    assert np.shares_memory(seen["mask"], MASKS)
+    out = np.empty(ROWS.shape, np.float32)
+    scaled = as_form(CITY, None, "float32")
+    assert scaled.show(ROWS, MASKS, out) is out
+    assert (out == scaled.show(ROWS, MASKS)).all()
+
+
+@pytest.mark.parametrize("keys", ["ab", ("obs",), ("obs", "obs"), ("obs", 1), 3, ("a", "b", "c")])
+def test_keys_that_are_no_pair_of_names_are_refused(keys: Any) -> None:
+    with pytest.raises(ValueError, match=r"observation_keys is .*allowed: None, or two names"):
+        as_form(CITY, keys)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bytes?", None, int, 7])
+def test_types_of_observations_that_there_are_not_are_refused(dtype: Any) -> None:
+    with pytest.raises(ValueError, match=r"observation_dtype is .*allowed: one of \['uint8', "):
+        as_form(CITY, None, dtype)
+
+
+def test_what_illegal_may_be() -> None:
+    assert [check_illegal(name) for name in ("raise", "lose", "replace")]
+    for wrong in ("ignore", None, 1):
+        with pytest.raises(ValueError, match=r"illegal is .*allowed: one of \['raise', 'lose', "):
+            check_illegal(wrong)  # type: ignore[arg-type]
+
+
+def test_a_legal_action_is_drawn_evenly() -> None:
+    mask = np.zeros(375, np.int8)
+    mask[[5, 100, 374]] = 1
+    generator = np.random.default_rng(0)
+    drawn = [draw_legal(mask, generator) for _ in range(3000)]
+    actions, counts = np.unique(drawn, return_counts=True)
+    assert actions.tolist() == [5, 100, 374]
+    assert (abs(counts - 1000) < 100).all()
