@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
+from busenv.batch_opponents import Opponents, Seating
 from busenv.batch_threads import Helpers
 from busenv.board import Board, as_board
 from busenv.checks import check_seed, check_whole, illegal_action
-from busenv.core import batch, bots, kernels
+from busenv.core import batch, kernels
+from busenv.core.batch import MOVE, SETTLE, SHOW
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
 
-OPPONENTS = {"random": bots.RANDOM, "greedy": bots.GREEDY}
+ILLEGAL = {"raise": batch.RAISE, "lose": batch.LOSE, "replace": batch.REPLACE}
+AUTORESET = {
+    AutoresetMode.NEXT_STEP: batch.NEXT_STEP,
+    AutoresetMode.SAME_STEP: batch.SAME_STEP,
+    AutoresetMode.DISABLED: batch.DISABLED,
+}
 
 
 class Batch:
@@ -23,19 +32,27 @@ class Batch:
 
     games: GAME, (N,), the states. board: the busenv.Board.
     seats: int64, (N,), who decides. masks: bool, (N, num_actions), what is legal; all true where a
-        game is over (there the next action is ignored and a new game begins).
+        game is over.
     observations: uint8, (N, size), as the deciding seats see it. Two buffers take turns, so what
         was seen before a step is still there after it (and gone after the next).
-    rewards: float32, (N, 5), of the last decision, by seat. over: bool, (N,), whether it ended the
-        game. finals: GAME, (N,), the final state of the last game that ended in each place.
+    acted: int64, (N,), who took the last decision. rewards: float32, (N, 5), of it, by seat.
+    over: bool, (N,), whether it ended the game. finals: GAME, (N,), the final state of the last
+        game that ended in each place.
+    wrong: bool, (N,), whether the last action was illegal.
 
     num_players: 3, 4 or 5, or several of them to draw from for each game.
     reward: a name in `busenv.rewards.REWARDS`, or a function (see there).
-    opponent: None, or "random" or "greedy": then one seat of each game is a learner's and the
-        others are played by that compiled bot inside of each step.
-    learner_seat: with an opponent, the learner's seat; by default game i's is seat i mod 3 (or 4,
-        or 5, the smallest number of players).
-    same_step: begin a new game in the step that ends one, not in the one after.
+    opponents: None: every seat's decisions come up. Else one seat of each game is a learner's, and
+        these play the others inside of a step: a spec such as "greedy", or an object with a method
+        `act(game)` or, faster, `choose(games, board)` (see `busenv.agents.Agent`). One plays all
+        seats, or a sequence has one for each, clockwise from the learner. "random" and "greedy"
+        are compiled.
+    learner_seat: with opponents, the learner's seat; None: drawn for each game.
+    illegal: "raise": an illegal action raises. "lose": it ends the game, which pays -1. "replace":
+        a legal one, drawn from the game's own stream, is played in its place.
+    autoreset_mode: a gymnasium.vector.AutoresetMode or its value. NEXT_STEP: where a game is over,
+        the next step ignores the action, begins a new one and pays 0. SAME_STEP: a new one begins
+        in the step that ends one. DISABLED: `reset` begins it.
     threads: how many share the work of a step. Results do not depend on it.
     first_game: game i of the batch is drawn as game `first_game + i` of the seed, whatever N.
 
@@ -50,45 +67,58 @@ class Batch:
         rules: str | Path | Rules = "capstone-2024",
         board: str | Path | Board = "city",
         reward: str | Reward = "win",
-        opponent: str | None = None,
+        opponents: Opponents = None,
         learner_seat: int | None = None,
-        same_step: bool = False,
+        illegal: str = "raise",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         threads: int = 1,
         first_game: int = 0,
     ) -> None:
         num_games = check_whole("num_games", num_games, 1)
         threads = check_whole("threads", threads, 1, num_games)
-        first_game = check_whole("first_game", first_game, 0)
+        self._first_game = check_whole("first_game", first_game, 0)
         counts = player_counts(num_players)
-        self.board = as_board(board)
-        self._first_game = first_game
+        self.board, rules = as_board(board), as_rules(rules)
+        self.autoreset_mode = _check_autoreset(autoreset_mode)
         kind = reward_kind(reward)
         self._reward = reward if callable(reward) else None
+        seat = _check_learner(learner_seat, opponents, min(counts))
+        if illegal not in ILLEGAL:
+            raise ValueError(f"illegal is {illegal!r}; allowed: one of {[*ILLEGAL]}")
+        self._seating = Seating(opponents, max(counts), rules, self.board)
         size, actions = kernels.observation_size(self.board.array), self.board.num_actions
         self._arrays = batch.Arrays(
             games=np.zeros(num_games, GAME),
             board=self.board.array,
-            rules=np.concatenate([as_rules(rules).record(n) for n in counts]),
+            rules=np.concatenate([rules.record(n) for n in counts]),
             streams=np.zeros(num_games, np.uint64),
             episodes=np.zeros(num_games, np.int64),
             plies=np.zeros(num_games, np.int64),
-            bots=_bots(opponent, learner_seat, min(counts), num_games, first_game),
+            ended=np.zeros(num_games, np.bool_),
+            kinds=self._seating.kinds,
+            learners=np.zeros(num_games, np.int64),
+            learner_seat=seat,
             scenes=np.zeros((num_games, batch.scene_length(self.board.array)), np.uint8),
             painted=np.zeros(num_games, GAME),
-            kind=kind,
-            same_step=same_step,
+            reward=kind,
+            illegal=ILLEGAL[illegal],
+            autoreset=AUTORESET[self.autoreset_mode],
+            stages=np.zeros(1, np.int64),
             actions=np.zeros(num_games, np.int64),
+            acted=np.zeros(num_games, np.int64),
             seats=np.zeros(num_games, np.int64),
             rewards=np.zeros((num_games, MAX_PLAYERS), np.float32),
             over=np.zeros(num_games, np.bool_),
+            wrong=np.zeros(num_games, np.bool_),
             rows=np.zeros((2, num_games, size), np.uint8),
             turn=np.zeros(1, np.int64),
             masks=np.zeros((num_games, actions), np.bool_),
             finals=np.zeros(num_games, GAME),
         )
         self.games, self.finals = self._arrays.games, self._arrays.finals
-        self.seats, self.masks = self._arrays.seats, self._arrays.masks
-        self.rewards, self.over = self._arrays.rewards, self._arrays.over
+        self.seats, self.acted = self._arrays.seats, self._arrays.acted
+        self.masks, self.rewards = self._arrays.masks, self._arrays.rewards
+        self.over, self.wrong = self._arrays.over, self._arrays.wrong
         self._helpers = Helpers(self._arrays, threads)
 
     @property
@@ -96,24 +126,59 @@ class Batch:
         """What the deciding seats see: uint8, (N, size)."""
         return self._arrays.rows[self._arrays.turn[0]]
 
-    def reset(self, seed: int) -> None:
-        """Begin every game anew from a seed, 0 to 2**64 - 1; ValueError for another."""
-        stream, arrays = np.uint64(check_seed(seed)), self._arrays
-        with self._helpers.alone():
-            self._helpers.close()
-            batch.streams_of(stream, self._first_game, arrays.streams)
-            arrays.episodes[:] = 0
-            arrays.plies[:] = 0
-            self.over[:] = False
-            self.rewards[:] = 0
-            arrays.turn[0] = 0
-            batch.begin_all(arrays, self._helpers.workspace)
+    def last_views(self) -> tuple[np.ndarray, np.ndarray]:
+        """What those who decided last see of the games that the last step ended, and what they
+        may do there: uint8, (K, size), and bool, (K, num_actions), all true in games that are over;
+        fresh arrays, K being the number of games that ended."""
+        finals, board = self.finals[self.over], self.board.array
+        rows = np.empty((len(finals), self.observations.shape[1]), np.uint8)
+        masks = np.empty((len(finals), self.board.num_actions), np.bool_)
+        kernels.observe_seats(finals, board, self.acted[self.over], rows)
+        kernels.legal_bytes(finals, board, self._helpers.workspace.bits, masks)
+        masks[finals["phase"] == OVER] = True
+        return rows, masks
+
+    def reset(self, seed: int | None = None, chosen: np.ndarray | None = None) -> None:
+        """Begin games anew.
+
+        seed: 0 to 2**64 - 1. None: each game goes on in its own random stream.
+        chosen: bool, (N,), which games. None: all of them; with a seed, agents are given new ones.
+
+        Raises ValueError for another seed or none the first time, or when no game is chosen;
+        AgentError when an opponent chooses what is illegal. Nothing has changed then.
+        """
+        stream = None if seed is None else np.uint64(check_seed(seed))
+        games = _check_chosen(chosen, self.seats.shape)
+        if (stream is None or not games.all()) and not self._begun:
+            raise ValueError("call reset(seed) for all games first")
+        with self._helpers.alone(), self._undone_on_failure():
+            self._reset(stream, games)
+
+    def _reset(self, stream: np.uint64 | None, games: np.ndarray) -> None:
+        arrays, work = self._arrays, self._helpers.workspace
+        self._helpers.close()
+        if stream is None:
+            arrays.episodes[games] += 1
+        else:
+            streams = np.empty_like(arrays.streams)
+            batch.streams_of(stream, self._first_game, streams)
+            arrays.streams[games] = streams[games]
+            arrays.episodes[games] = 0
+            arrays.plies[games] = 0
+            if games.all():
+                self._seating.reset(int(stream))
+        batch.begin_some(arrays, work, games)
+        self._seating.play(arrays, work)
+        self._helpers.step(SHOW)
+        arrays.acted[games] = arrays.seats[games]
 
     def step(self, actions: np.ndarray) -> None:
         """Take one decision in every game: whole numbers, (N,).
 
-        Raises IllegalActionError, nothing changed, naming the first game whose action is illegal;
-        ValueError when there is not one whole number for each game. A step that is interrupted may
+        Raises IllegalActionError, naming the first game whose action is illegal (if `illegal` says
+        so); ValueError when there is not one whole number for each game, or a game has ended that
+        only `reset` begins anew; AgentError when an opponent chooses what is illegal. Nothing has
+        changed then, but for what the agents themselves remember. A step that is interrupted may
         have been taken in some games only; begin anew with `reset` then.
         """
         actions = np.asarray(actions)
@@ -126,41 +191,104 @@ class Batch:
             self._step(actions)
 
     def _step(self, actions: np.ndarray) -> None:
-        if not self.games["players"][0]:
+        arrays = self._arrays
+        if not self._begun:
             raise ValueError("call reset(seed) before step(actions)")
         self._helpers.close()
+        if arrays.autoreset == batch.DISABLED and arrays.ended.any():
+            raise ValueError(
+                f"games {np.flatnonzero(arrays.ended).tolist()} have ended; reset them first"
+            )
         chosen = np.array(actions, np.int64)  # a copy: contiguous, and writable as kernels know it
-        wrong = kernels.first_illegal(self.games, self.board.array, chosen)
-        if wrong >= 0:
-            raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
-        before = self.games.copy() if self._reward else None
+        if arrays.illegal == batch.RAISE:
+            wrong = kernels.first_illegal(self.games, self.board.array, chosen)
+            if wrong >= 0:
+                raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
+        before = (self.games.copy(), arrays.ended.copy()) if self._reward else None
         self._helpers.call()
-        self._arrays.actions[:] = chosen
-        self._helpers.step()
+        arrays.actions[:] = chosen
+        if self._seating.agents:
+            self._step_in_stages()
+        else:
+            self._helpers.step()
         if self._reward and before is not None:
-            self._pay(self._reward, before)
+            self._pay(self._reward, *before)
 
-    def _pay(self, reward: Reward, before: np.ndarray) -> None:
-        """Have the caller's function pay; games that began anew pay nothing."""
-        after = self.games.copy()
+    def _step_in_stages(self) -> None:
+        """A step in which agents that are not compiled decide."""
+        arrays, work = self._arrays, self._helpers.workspace
+        with self._undone_on_failure():
+            self._helpers.step(MOVE)
+            self._seating.play(arrays, work)
+            self._helpers.step(SETTLE)
+            self._seating.play(arrays, work)  # in games that have begun anew
+        self._helpers.step(SHOW)
+
+    def _pay(self, reward: Reward, before: np.ndarray, fresh: np.ndarray) -> None:
+        """Have the caller's function pay; games that began anew pay nothing, lost ones stay."""
+        after, paid = self.games.copy(), np.zeros_like(self.rewards)
         after[self.over] = self.finals[self.over]
-        reward(before, after, self.rewards)
-        self.rewards[before["phase"] == OVER] = 0
+        reward(before, after, paid)
+        paid[fresh] = 0
+        kept = self.wrong & self.over & (self._arrays.illegal == batch.LOSE)
+        self.rewards[~kept] = paid[~kept]
+
+    @property
+    def _begun(self) -> bool:
+        return bool(self.games["players"][0])
+
+    @contextlib.contextmanager
+    def _undone_on_failure(self) -> Iterator[None]:
+        """Take back what has been done to the games when an agent fails; nothing is shown yet."""
+        arrays = self._arrays
+        changed = (
+            arrays.games, arrays.streams, arrays.episodes, arrays.plies, arrays.ended,
+            arrays.learners, arrays.acted, arrays.rewards, arrays.over, arrays.wrong, arrays.finals,
+        ) if self._seating.agents else ()  # fmt: skip
+        before = [_bytes(array).copy() for array in changed]
+        try:
+            yield
+        except BaseException:
+            self._helpers.close()
+            for array, content in zip(changed, before, strict=True):
+                _bytes(array)[:] = content
+            raise
+
+    def close(self) -> None:
+        """Give back what opponents hold, such as running programs."""
+        self._seating.close()
 
 
-def _bots(
-    opponent: str | None, learner_seat: int | None, players: int, num_games: int, first_game: int
-) -> np.ndarray:
-    """Kind of bot at each seat of each game: uint8, (N, 5)."""
-    if opponent is None:
-        if learner_seat is not None:
-            raise ValueError("learner_seat goes with an opponent")
-        return np.zeros((num_games, MAX_PLAYERS), np.uint8)
-    if not isinstance(opponent, str) or opponent not in OPPONENTS:
-        raise ValueError(f"unknown opponent {opponent!r}; allowed: None or one of {[*OPPONENTS]}")
-    if learner_seat is not None:
-        learner_seat = check_whole("learner_seat", learner_seat, 0, players - 1)
-    kinds = np.full((num_games, MAX_PLAYERS), OPPONENTS[opponent], np.uint8)
-    games = np.arange(num_games)
-    kinds[games, (games + first_game) % players if learner_seat is None else learner_seat] = 0
-    return kinds
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """An array by its bytes, since numpy copies records field by field, slowly."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def _check_autoreset(mode: str | AutoresetMode) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        allowed = [one.value for one in AutoresetMode]
+        raise ValueError(
+            f"autoreset_mode is {mode!r}; allowed: an AutoresetMode or one of {allowed}"
+        ) from None
+
+
+def _check_learner(seat: int | None, opponents: Opponents, players: int) -> int:
+    """The learner's seat for kernels."""
+    if seat is None:
+        return batch.DRAWN
+    if opponents is None:
+        raise ValueError("learner_seat goes with opponents")
+    return check_whole("learner_seat", seat, 0, players - 1)
+
+
+def _check_chosen(chosen: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """Which games are to begin anew: bool, (N,)."""
+    if chosen is None:
+        return np.ones(shape, np.bool_)
+    if not isinstance(chosen, np.ndarray) or chosen.dtype != np.bool_ or chosen.shape != shape:
+        raise ValueError(f"games to reset are {chosen!r}; allowed: a bool array of shape {shape}")
+    if not chosen.any():
+        raise ValueError("games to reset: none is chosen; allowed: one or more")
+    return chosen

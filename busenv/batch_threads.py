@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from busenv.core import threads
-from busenv.core.batch import Arrays
+from busenv.core.batch import ALL, Arrays
 from busenv.core.bots import Workspace, make_workspace
 
 
@@ -72,9 +72,9 @@ class Helpers:
             if wake.locked():
                 wake.release()
 
-    def step(self) -> None:
-        """Take one decision in every game; the batch's actions are in place and legal."""
-        threads.open_step(self._claimed, self._finished, self._arrays.turn)
+    def step(self, stages: int = ALL) -> None:
+        """Take the stages (core.batch) of a step in every game; the actions are in place."""
+        threads.open_step(self._claimed, self._finished, self._arrays, stages)
         threads.advance(*self._share(0))
         self._wait()
 

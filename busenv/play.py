@@ -71,6 +71,14 @@ class Play:
         game._begin(state, rules, board, seed=0, placed=_copy(state))
         return game
 
+    @classmethod
+    def from_state(cls: type[Self], state: np.ndarray, rules: Rules, board: Board) -> Self:
+        """A game that plays on from a copy of a state that is known to be one of these rules and
+        this board, such as a batch's: GAME, (1,). Its history begins there."""
+        game = object.__new__(cls)
+        game._begin(_copy(state), rules, board, seed=0, placed=_copy(state))
+        return game
+
     def _begin(
         self,
         state: np.ndarray,

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from busenv import Game, IllegalActionError
+from gymnasium.vector import AutoresetMode
+
+from busenv import AgentError, Board, Game, IllegalActionError, batch_opponents
+from busenv.agents import make_agent
 from busenv.batch import Batch
+from busenv.core import kernels
 from busenv.core.state import OVER
 from busenv.observation import observe
 from busenv.rewards import REWARDS
 from tests.support.play import picks
 
+SAME_STEP, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
+
 
 def test_a_batch_is_single_games_and_begins_anew_at_once() -> None:
-    batch = Batch(6, same_step=True, reward="margin", rules="capstone-2019")
+    batch = Batch(6, autoreset_mode=SAME_STEP, reward="margin", rules="capstone-2019")
     batch.reset(3)
     rng = np.random.default_rng(0)
     alone = [Game(4, "capstone-2019", first_player=int(g["first"]), seed=0) for g in batch.games]
@@ -59,16 +67,19 @@ def test_next_step_reset_ignores_one_action() -> None:
     assert resets > 10
 
 
-def test_the_same_seed_gives_the_same_games_however_the_batch_is_cut() -> None:
-    whole = Batch(10, [3, 4, 5], same_step=True)
-    parts = [Batch(4, [3, 4, 5], same_step=True), Batch(6, [3, 4, 5], same_step=True, first_game=4)]
+@pytest.mark.parametrize("opponents", [None, "random"])
+def test_the_same_seed_gives_the_same_games_however_the_batch_is_cut(opponents: None | str) -> None:
+    settings: Any = {"opponents": opponents, "illegal": "replace", "autoreset_mode": SAME_STEP}
+    whole = Batch(10, [3, 4, 5], **settings)
+    parts = [Batch(4, [3, 4, 5], **settings), Batch(6, [3, 4, 5], first_game=4, **settings)]
     for batch in (whole, *parts):
         batch.reset(9)
     assert len(set(whole.games["players"])) > 1
     rng = np.random.default_rng(2)
-    for _ in range(500):
-        actions = picks(whole.masks, rng)
+    for step in range(500):
+        actions = picks(whole.masks if step % 10 else ~whole.masks, rng)
         whole.step(actions)
+        assert whole.wrong.all() == (step % 10 == 0)
         parts[0].step(actions[:4])
         parts[1].step(actions[4:])
         assert whole.games.tobytes() == parts[0].games.tobytes() + parts[1].games.tobytes()
@@ -186,8 +197,12 @@ def test_observations_of_two_steps_stand_side_by_side() -> None:
         ({"num_games": 2.0}, "num_games is 2.0; allowed: 1 or more"),
         ({"threads": 3}, "threads is 3; allowed: 1 to 2"),
         ({"first_game": 0.5}, "first_game is 0.5; allowed: 0 or more"),
-        ({"opponent": ["greedy"]}, r"unknown opponent \['greedy'\]; allowed: None or one of"),
-        ({"opponent": "greedy", "learner_seat": 1.0}, "learner_seat is 1.0; allowed: 0 to 3"),
+        ({"opponents": ["greedy"]}, "1 opponents; allowed: one for all, or one for each of the 3"),
+        ({"opponents": "greedier"}, "unknown agent 'greedier'"),
+        ({"opponents": "greedy", "learner_seat": 1.0}, "learner_seat is 1.0; allowed: 0 to 3"),
+        ({"learner_seat": 1}, "learner_seat goes with opponents"),
+        ({"illegal": "ignore"}, r"illegal is 'ignore'; allowed: one of \['raise', 'lose', 'repla"),
+        ({"autoreset_mode": "never"}, "autoreset_mode is 'never'; allowed: an AutoresetMode or"),
         ({"reward": ["win"]}, "unknown reward"),
         ({"num_players": 4.0}, "num_players is 4.0; allowed: 3, 4 or 5"),
         ({"num_players": None}, "num_players is None; allowed: 3, 4 or 5"),
@@ -199,3 +214,290 @@ def test_observations_of_two_steps_stand_side_by_side() -> None:
 def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Batch(**{"num_games": 2, **wrong})
+
+
+# Opponents
+
+
+class Watcher:
+    """Takes the first legal action, and notes which seats it was asked for."""
+
+    def __init__(self) -> None:
+        self.seats: set[int] = set()
+
+    def act(self, game: Game) -> int:
+        self.seats.add(game.current_player)
+        return game.legal_actions()[0]
+
+
+class Scribbler:
+    """Chooses for many games as greedy does, and scribbles over what it was given."""
+
+    def __init__(self) -> None:
+        self.greedy = make_agent("greedy", 0)
+        self.most = 0
+
+    def act(self, game: Game) -> int:
+        raise AssertionError("it can choose for many games at once")
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        chosen = self.greedy.choose(games, board)
+        self.most = max(self.most, len(games))
+        games.view(np.uint8)[:] = 255
+        return chosen
+
+
+def test_opponents_sit_clockwise_from_the_learner() -> None:
+    near, far, scribbler = Watcher(), Watcher(), Scribbler()
+    batch = Batch(6, [3, 4], opponents=[near, scribbler, far], learner_seat=1)
+    batch.reset(3)
+    rng = np.random.default_rng(0)
+    ended = 0
+    for _ in range(120):
+        assert (batch.seats == 1).all()
+        assert (batch.masks.any(axis=1)).all()
+        batch.step(picks(batch.masks, rng))
+        ended += batch.over.sum()
+    assert ended > 5
+    assert near.seats == {2}
+    assert far.seats == {0}  # of four; of three it is the one in the middle
+    assert scribbler.most > 1
+
+
+def by_sight(rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """A legal action for every game, which depends on what is seen and on nothing else."""
+    return np.array(
+        [
+            legal[int(row.sum()) % len(legal)]
+            for row, legal in zip(rows, map(np.flatnonzero, masks), strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("mode", [*AutoresetMode])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_learner_among_opponents_plays_the_games_of_self_play(
+    mode: AutoresetMode, compiled: bool
+) -> None:
+    opponents: Any = ["random", Watcher(), Watcher()] if compiled else Watcher()
+    batch = Batch(5, opponents=opponents, reward="margin", autoreset_mode=mode, threads=2)
+    batch.reset(6)
+    games, total, learners = Games(5), np.zeros(5), batch.seats.copy()
+    while games.fewest < 5:
+        assert (batch.observations == seen_by(batch.games, batch.board, learners)).all()
+        batch.step(by_sight(batch.observations, batch.masks))
+        assert (batch.acted == learners).all()
+        total += batch.rewards[np.arange(5), learners]
+        games.note(batch, learners, total)
+        if mode == DISABLED and batch.over.any():
+            batch.reset(chosen=batch.over.copy())
+        learners[:] = batch.seats
+    assert len({learner for ended in games.ended for _, learner, _ in ended}) == 4
+    if compiled:
+        return  # the chances of "random" are its own: the assertions above are all
+    alone, again, total = Batch(5, autoreset_mode=SAME_STEP, reward="margin"), Games(5), np.zeros(5)
+    alone.reset(6)
+    while again.fewest < 5:
+        learners = np.array([games.ended[i][min(len(e), 4)][1] for i, e in enumerate(again.ended)])
+        chosen = by_sight(alone.observations, alone.masks)
+        alone.step(np.where(alone.seats == learners, chosen, alone.masks.argmax(axis=1)))
+        total += alone.rewards[np.arange(5), learners]
+        again.note(alone, learners, total)
+    for one, other in zip(games.ended, again.ended, strict=True):
+        assert one[:5] == other[:5]
+
+
+class Games:
+    """What the games of a batch ended with: final state, learner's seat and what it was paid."""
+
+    def __init__(self, number: int) -> None:
+        self.ended: list[list[tuple[bytes, int, float]]] = [[] for _ in range(number)]
+
+    @property
+    def fewest(self) -> int:
+        return min(map(len, self.ended))
+
+    def note(self, batch: Batch, learners: np.ndarray, total: np.ndarray) -> None:
+        for i in np.flatnonzero(batch.over):
+            paid = round(float(total[i]), 3)
+            self.ended[i].append((batch.finals[i].tobytes(), int(learners[i]), paid))
+            total[i] = 0
+
+
+def seen_by(games: np.ndarray, board: Board, seats: np.ndarray) -> np.ndarray:
+    rows = np.zeros((len(games), kernels.observation_size(board.array)), np.uint8)
+    kernels.observe_seats(games, board.array, seats, rows)
+    return rows
+
+
+def test_the_learners_seat_is_drawn_evenly_for_each_game() -> None:
+    batch = Batch(4000, [3, 5], opponents="random", autoreset_mode=DISABLED)
+    batch.reset(4)
+    seats, players = batch.seats.copy(), batch.games["players"].copy()
+    for count in (3, 5):
+        drawn = np.bincount(seats[players == count], minlength=count)
+        assert drawn.shape == (count,)
+        assert (abs(drawn - drawn.mean()) < 130).all()
+        firsts = batch.games["first"][(players == count) & (seats == 0)]
+        assert np.bincount(firsts, minlength=count).min() > 0.6 * len(firsts) / count
+    batch.reset()
+    assert 0.5 < (seats != batch.seats).mean() < 0.85
+
+
+class Failing(Watcher):
+    """Chooses what is illegal when `fails` is set."""
+
+    fails = False
+
+    def act(self, game: Game) -> int:
+        return 374 if self.fails and game.phase.name != "SET_DOWN" else super().act(game)
+
+
+def test_nothing_has_changed_when_an_opponent_fails() -> None:
+    failing = Failing()
+    settings: Any = {"opponents": ["random", failing, "greedy"], "autoreset_mode": SAME_STEP}
+    batch, twin = Batch(30, **settings), Batch(30, **settings)
+    rng = np.random.default_rng(0)
+    failures = 0
+    for one in (batch, twin):
+        one.reset(3)
+    for step in range(120):
+        actions = picks(twin.masks, rng)
+        if step % 5 == 4:
+            failing.fails = True
+            for act in (lambda: batch.step(actions), lambda: batch.reset(1)):  # noqa: B023
+                before = [batch.games.tobytes(), batch.observations.tobytes(), batch.over.tobytes()]
+                try:
+                    act()
+                except AgentError as error:
+                    assert "the opponent at seat" in str(error)
+                    assert "action 374 (set the passenger down" in str(error)
+                    failures += 1
+                else:
+                    pytest.fail("nobody was asked")
+                assert before[0] == batch.games.tobytes()
+                assert before[1] == batch.observations.tobytes()
+                assert before[2] == batch.over.tobytes()
+            failing.fails = False
+        batch.step(actions)
+        twin.step(actions)
+        assert batch.games.tobytes() == twin.games.tobytes()
+        assert batch.finals.tobytes() == twin.finals.tobytes()
+    assert failures == 48
+
+
+@pytest.mark.parametrize("chosen", [np.zeros(9, int), np.zeros((2, 1), int), [0.5, 1.5], None])
+def test_an_agent_must_choose_a_whole_number_for_each_game(chosen: Any) -> None:
+    class Wrong(Watcher):
+        def choose(self, games: np.ndarray, board: Board) -> Any:
+            return chosen
+
+    with pytest.raises(AgentError, match=r"allowed: whole numbers of shape \(\d,\)"):
+        Batch(8, opponents=Wrong()).reset(0)
+
+
+def test_a_reset_reseeds_agents_and_builds_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    def build(agent: Any, seed: int) -> Any:
+        built.append(agent)
+        return make_agent(agent, seed)
+
+    monkeypatch.setattr(batch_opponents, "as_player", build)
+    batch = Batch(3, opponents=("planner", "greedy", "planner"))
+    stories = []
+    for seed in (5, 5, 6):
+        batch.reset(seed)
+        rng, story = np.random.default_rng(0), b""
+        for _ in range(30):
+            batch.step(picks(batch.masks, rng))
+            story += batch.games.tobytes()
+        stories.append(story)
+    assert built == ["planner", "planner"]
+    assert stories[0] == stories[1] != stories[2]
+
+
+# Illegal actions, and games that have ended
+
+
+@pytest.mark.parametrize("mode", [*AutoresetMode])
+@pytest.mark.parametrize("reward", ["margin", "function"])
+def test_an_illegal_action_may_lose_the_game(mode: AutoresetMode, reward: str) -> None:
+    def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+        rewards[:] = 3
+
+    pays: Any = pay if reward == "function" else reward
+    batch = Batch(4, illegal="lose", reward=pays, autoreset_mode=mode)
+    batch.reset(0)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        batch.step(picks(batch.masks, rng))
+    actions, acted = picks(batch.masks, rng), batch.seats.copy()
+    actions[1] = batch.masks[1].argmin()
+    actions[3] = -1
+    before = batch.games.copy()
+    batch.step(actions)
+    assert batch.wrong.tolist() == batch.over.tolist() == [False, True, False, True]
+    assert (batch.acted == acted).all()
+    for i in (1, 3):
+        assert batch.rewards[i].tolist() == [-1.0 if seat == acted[i] else 0 for seat in range(5)]
+        assert batch.finals[i].tobytes() == before[i].tobytes()
+    rows, masks = batch.last_views()
+    assert (rows == seen_by(before[[1, 3]], batch.board, acted[[1, 3]])).all()
+    assert masks.any(axis=1).all()
+    assert not masks.all(axis=1).any()
+    if mode == DISABLED:
+        with pytest.raises(ValueError, match=r"games \[1, 3\] have ended; reset them first"):
+            batch.step(actions)
+        batch.reset(chosen=batch.over.copy())
+    elif mode == AutoresetMode.NEXT_STEP:
+        batch.step(picks(batch.masks, rng))
+        assert (batch.rewards[[1, 3]] == 0).all()
+        assert not batch.over.any()
+        assert not batch.wrong.any()
+    assert (batch.games["round"][[1, 3]] == 0).all()
+    assert (batch.games["phase"][[1, 3]] == 0).all()
+    batch.step(picks(batch.masks, rng))
+    assert not batch.over.any()
+
+
+def test_an_illegal_action_may_be_replaced_by_any_legal_one() -> None:
+    drawn = set()
+    for seed in range(40):
+        batch = Batch(2, illegal="replace")
+        batch.reset(seed)
+        before = Game(4, first_player=int(batch.games["first"][1]), seed=0)
+        batch.step(np.array([before.legal_actions()[0], 374]))
+        assert batch.wrong.tolist() == [False, True]
+        assert not batch.over.any()
+        after = {}
+        for action in before.legal_actions():
+            game = before.clone()
+            game.step(action)
+            after[game.arrays()[0].tobytes()] = action
+        drawn.add(after[batch.games[1].tobytes()])
+    assert len(drawn) > 10
+
+
+def test_some_games_may_be_begun_anew() -> None:
+    batch, twin = Batch(6), Batch(6)
+    for one in (batch, twin):
+        with pytest.raises(ValueError, match="call reset"):
+            one.reset(3, np.arange(6) < 2)
+        one.reset(3)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        actions = picks(batch.masks, rng)
+        batch.step(actions)
+        twin.step(actions)
+    chosen = np.array([1, 0, 0, 1, 1, 0], bool)
+    batch.reset(8, chosen)
+    assert (batch.games[~chosen] == twin.games[~chosen]).all()
+    assert (batch.observations[~chosen] == twin.observations[~chosen]).all()
+    assert (batch.masks[~chosen] == twin.masks[~chosen]).all()
+    twin.reset(8)
+    assert (batch.games[chosen] == twin.games[chosen]).all()
+    assert (batch.observations[chosen] == twin.observations[chosen]).all()
+    for wrong in ([True] * 6, np.ones(5, bool), np.ones(6, int), np.zeros(6, bool)):
+        with pytest.raises(ValueError, match=r"games to reset .*; allowed"):
+            batch.reset(8, wrong)  # type: ignore[arg-type]

@@ -20,8 +20,13 @@ from busenv import Game, IllegalActionError, bus_v0
 from busenv.batch import Batch
 from busenv.core import kernels
 from busenv.core import threads as core
+from busenv.core.batch import ALL
 from busenv.envs.vector import BusVectorEnv
 from tests.support.play import picks
+
+
+def self_play(num_envs: int, threads: int = 1) -> BusVectorEnv:
+    return BusVectorEnv(num_envs, opponents=None, threads=threads)
 
 
 def story(env: BusVectorEnv, steps: int = 300) -> list[bytes]:
@@ -36,15 +41,15 @@ def story(env: BusVectorEnv, steps: int = 300) -> list[bytes]:
     return out
 
 
-@pytest.mark.parametrize("opponent", [None, "random", "greedy"])
-def test_threads_change_nothing(opponent: str | None) -> None:
-    alone = story(BusVectorEnv(7, opponent=opponent))
-    assert alone == story(BusVectorEnv(7, opponent=opponent, threads=2))
-    assert alone == story(BusVectorEnv(7, opponent=opponent, threads=7))
+@pytest.mark.parametrize("opponents", [None, "random", ["greedy", "planner", "random"]])
+def test_threads_change_nothing(opponents: Any) -> None:
+    alone = story(BusVectorEnv(7, opponents=opponents))
+    assert alone == story(BusVectorEnv(7, opponents=opponents, threads=2))
+    assert alone == story(BusVectorEnv(7, opponents=opponents, threads=7))
 
 
 def test_threads_may_leave_and_come_back() -> None:
-    batches = [Batch(150, same_step=True, threads=threads) for threads in (1, 2, 3)]
+    batches = [Batch(150, autoreset_mode="SameStep", threads=threads) for threads in (1, 2, 3)]
     for batch in batches:
         batch.reset(4)
     rng = np.random.default_rng(5)
@@ -61,18 +66,18 @@ def test_threads_may_leave_and_come_back() -> None:
 
 @pytest.mark.parametrize("helper_waits", [True, False])
 def test_an_interrupted_step_does_not_reach_into_the_next(helper_waits: bool) -> None:
-    env, fresh = BusVectorEnv(70, threads=2), BusVectorEnv(70)
+    env, fresh = self_play(70, 2), self_play(70)
     expected = story(fresh, 20)
     story(env, 3)
     if not helper_waits:
         time.sleep(0.1)  # it has left, so nobody claims what is open
     helpers = env.batch._helpers
-    core.open_step(helpers._claimed, helpers._finished, env.batch._arrays.turn)  # then Ctrl-C came
+    core.open_step(helpers._claimed, helpers._finished, env.batch._arrays, ALL)  # then Ctrl-C came
     assert story(env, 20) == expected
 
 
 def test_what_a_thread_fails_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = BusVectorEnv(70, threads=2)
+    env = self_play(70, 2)
     story(env, 3)
     time.sleep(0.1)  # the thread has left
 
@@ -89,17 +94,17 @@ def test_what_a_thread_fails_with_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(MemoryError, match="no room"):
         play()
     monkeypatch.undo()
-    assert story(env, 20) == story(BusVectorEnv(70), 20)
+    assert story(env, 20) == story(self_play(70), 20)
 
 
 @pytest.mark.parametrize("name", ["help_on", "open_step", "advance", "wait_for"])
 def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = story(BusVectorEnv(70), 20)
+    expected = story(self_play(70), 20)
     # The first step of a batch makes its threads, and compiles what they do.
     for steps in (0,) if name == "help_on" else (0, 3):
-        env = BusVectorEnv(70, threads=2)
+        env = self_play(70, 2)
         env.reset(seed=8)
         rng = np.random.default_rng(0)
         for _ in range(steps):
@@ -150,7 +155,7 @@ def all_at_once(*works: Any) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_in_use_refuses_another_thread_4_000_tries(threads: int) -> None:
-    env = BusVectorEnv(64, threads=threads)
+    env = self_play(64, threads)
     env.reset(seed=1)
     refused: list[str] = []
 
@@ -169,7 +174,7 @@ def test_a_batch_in_use_refuses_another_thread_4_000_tries(threads: int) -> None
     all_at_once(*(lambda number=number: use(number) for number in range(4)))
     assert len(set(refused)) == 1
     assert "in use by another thread" in refused[0]
-    assert story(env, 20) == story(BusVectorEnv(64), 20)
+    assert story(env, 20) == story(self_play(64), 20)
 
 
 def test_nothing_has_changed_where_another_thread_is_refused() -> None:
@@ -288,7 +293,7 @@ def in_another_process(queue, env) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_batches_pickle_and_work_in_other_processes(method: str) -> None:
-    env = BusVectorEnv(3, threads=2)
+    env = self_play(3, 2)
     here = story(env, 30)
     assert story(pickle.loads(pickle.dumps(env)), 30) == here
     assert story(copy.deepcopy(env), 30) == here

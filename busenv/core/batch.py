@@ -7,17 +7,28 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv.core.bits import GOLDEN, below, mix, seeded
-from busenv.core.bots import GREEDY, greedy_action
+from busenv.core.bots import GREEDY, RANDOM, greedy_action
 from busenv.core.jit import kernel
 from busenv.core.kernels import expand
 from busenv.core.observe import observe
-from busenv.core.rewards import keep_points, pay
-from busenv.core.rules.legal import legal_bits, random_action
+from busenv.core.rewards import pay
+from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import points_mark
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.scene import paint, scene_size
 from busenv.core.state import OVER
+
+# What an illegal action does (raising is up to the caller, who looks before the step), and when a
+# game that has ended begins anew.
+RAISE, LOSE, REPLACE = 0, 1, 2
+NEXT_STEP, SAME_STEP, DISABLED = 0, 1, 2
+
+# Stages of a step. All in one go is fastest; agents that are not compiled decide in between.
+MOVE, SETTLE, SHOW, ALL = 1, 2, 4, 7
+
+FIRST_AGENT = 3  # kinds of players from here on are agents that are not compiled
+DRAWN = -1  # the learner's seat: another one each episode
 
 
 class Arrays(NamedTuple):
@@ -26,12 +37,18 @@ class Arrays(NamedTuple):
     games: GAME, (N,). board: BOARD, (1,), of all games.
     rules: RULES, (K,), one for each number of players that may be drawn.
     streams: uint64, (N,), random stream of each game. episodes: int64, (N,), games begun in it.
-    plies: int64, (N,), decisions of bots so far. bots: uint8, (N, 5), kind of bot by seat, 0: none.
+    plies: int64, (N,), random words taken so far. ended: bool, (N,), whether the game has ended and
+        none has begun in its place.
+    kinds: uint8, (5,), who plays, clockwise from the learner: 0 decides by `actions`, else a kind of
+        bot (core.bots) or FIRST_AGENT and more. learners: int64, (N,), the learner's seat.
+    learner_seat: the same for all games, or DRAWN.
     scenes: uint8, (N, scene_size), pictures. painted: GAME, (N,), the states that they show.
-    kind: of reward (core.rewards). same_step: begin a new game in the step that ends one.
-    actions: int64, (N,), of this step. seats: int64, (N,), who decides next.
-    rewards: float32, (N, 5), by seat. over: bool, (N,), whether this step ended the game.
-    rows: uint8, (2, N, size), observations, in two buffers that take turns.
+    reward: kind of reward (core.rewards). illegal: RAISE, LOSE or REPLACE. autoreset: NEXT_STEP,
+        SAME_STEP or DISABLED. stages: int64, (1,), what the step that is open is to do.
+    actions: int64, (N,), of this step. acted: int64, (N,), who decided in it.
+    seats: int64, (N,), who decides next. rewards: float32, (N, 5), by seat.
+    over: bool, (N,), whether this step ended the game. wrong: bool, (N,), whether its action was
+        illegal. rows: uint8, (2, N, size), observations, in two buffers that take turns.
     turn: int64, (1,), which of them is written to. masks: bool, (N, num_actions).
     finals: GAME, (N,), the final state of the last game that ended in each place.
     """
@@ -42,15 +59,22 @@ class Arrays(NamedTuple):
     streams: np.ndarray
     episodes: np.ndarray
     plies: np.ndarray
-    bots: np.ndarray
+    ended: np.ndarray
+    kinds: np.ndarray
+    learners: np.ndarray
+    learner_seat: int
     scenes: np.ndarray
     painted: np.ndarray
-    kind: int
-    same_step: bool
+    reward: int
+    illegal: int
+    autoreset: int
+    stages: np.ndarray
     actions: np.ndarray
+    acted: np.ndarray
     seats: np.ndarray
     rewards: np.ndarray
     over: np.ndarray
+    wrong: np.ndarray
     rows: np.ndarray
     turn: np.ndarray
     masks: np.ndarray
@@ -62,25 +86,60 @@ class Arrays(NamedTuple):
 
 
 @kernel
-def _begin(g, b, rules, stream, episode):
-    """Begin a game; players and first player depend on its stream and episode only."""
+def _begin(g, b, rules, stream, episode, learner_seat):
+    """Begin a game; returns the learner's seat.
+
+    Players, first player and a drawn seat depend on the game's stream and episode only.
+    """
     draw = mix(stream + GOLDEN * np.uint64(episode))
     chosen = rules[below(draw, rules.shape[0])]
-    new_game(g, b, chosen, below(mix(draw), chosen.players))
+    draw = mix(draw)
+    new_game(g, b, chosen, below(draw, chosen.players))
+    return below(mix(draw), chosen.players) if learner_seat == DRAWN else np.int64(learner_seat)
 
 
 @kernel
-def _run_bots(g, b, bots, work, stream, ply):
-    """Let bots decide until a seat without one is to; returns the number of their decisions."""
-    while g.phase != OVER and bots[g.seat] != 0:
-        noise = mix(stream ^ mix(np.uint64(ply) + GOLDEN))
-        if bots[g.seat] == GREEDY:
-            action = greedy_action(g, b, work, noise)
+def _kind(g, kinds, learner):
+    """Who plays the seat that is to decide."""
+    place = np.int64(g.seat) - learner
+    return kinds[place if place >= 0 else place + np.int64(g.players)]
+
+
+@kernel
+def _noise(stream, ply):
+    """A random word of a game's own."""
+    return mix(stream ^ mix(np.uint64(ply) + GOLDEN))
+
+
+@kernel
+def _run_bots(g, b, kinds, learner, work, stream, ply):
+    """Let compiled bots decide until somebody else is to; returns the random words taken so far."""
+    while g.phase != OVER:
+        kind = _kind(g, kinds, learner)
+        if kind == GREEDY:
+            action = greedy_action(g, b, work, _noise(stream, ply))
+        elif kind == RANDOM:
+            action = random_action(g, b, _noise(stream, ply))
         else:
-            action = random_action(g, b, noise)
+            break
         step(g, b, action)
         ply += 1
     return ply
+
+
+@kernel
+def begin_some(a, work, chosen):
+    """Begin the games that are chosen (bool, (N,)) and let bots decide that are first."""
+    b = a.board[0]
+    for i in range(a.games.shape[0]):
+        if chosen[i]:
+            g = a.games[i]
+            a.learners[i] = _begin(g, b, a.rules, a.streams[i], a.episodes[i], a.learner_seat)
+            a.plies[i] = _run_bots(
+                g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i]
+            )
+            a.ended[i] = a.over[i] = a.wrong[i] = False
+            a.rewards[i, :] = 0.0
 
 
 @kernel
@@ -96,52 +155,83 @@ def _show(g, b, bits, scene, painted, seat, row, mask):
 
 
 @kernel
-def begin_all(a, work):
-    """Begin every game, let bots decide that are first, and show it."""
-    b, rows = a.board[0], a.rows[a.turn[0]]
-    for i in range(a.games.shape[0]):
-        g = a.games[i]
-        _begin(g, b, a.rules, a.streams[i], a.episodes[i])
-        a.plies[i] = _run_bots(g, b, a.bots[i], work, a.streams[i], a.plies[i])
-        a.seats[i] = g.seat
-        _show(g, b, work.bits, a.scenes[i], a.painted[i], a.seats[i], rows[i], a.masks[i])
+def step_some(a, work, first, end):
+    """Take the stages of a step that is open in the games from `first` to before `end`.
+
+    MOVE: take one decision, which must be legal if others are to raise, and let compiled bots
+    decide. A game that has ended begins anew instead: its action is ignored.
+    SETTLE: pay, and see what has ended, and begin it anew if that is to be in the same step.
+    SHOW: write observation and mask of whoever is to decide.
+    """
+    games, rules, kinds, learners = a.games, a.rules, a.kinds, a.learners
+    streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
+    scenes, painted, seats, masks = a.scenes, a.painted, a.seats, a.masks
+    rewards, over, finals, acted = a.rewards, a.over, a.finals, a.acted
+    ended, wrong, stages = a.ended, a.wrong, a.stages[0]
+    b, rows, bits = a.board[0], a.rows[a.turn[0]], work.bits
+    loses, same_step = a.illegal == LOSE, a.autoreset == SAME_STEP
+    for i in range(first, end):
+        g = games[i]
+        if stages & MOVE:
+            wrong[i] = False
+            if ended[i]:
+                episodes[i] += 1
+                learners[i] = _begin(g, b, rules, streams[i], episodes[i], a.learner_seat)
+            else:
+                acted[i] = g.seat
+                action = actions[i]
+                if a.illegal != RAISE and not is_legal(g, b, action):
+                    wrong[i] = True
+                    action = random_action(g, b, _noise(streams[i], plies[i]))
+                    plies[i] += 1
+                if not (wrong[i] and loses):
+                    step(g, b, action)
+            plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
+        if stages & SETTLE:
+            rewards[i, :] = 0.0
+            over[i] = not ended[i] and (g.phase == OVER or (wrong[i] and loses))
+            if ended[i]:
+                ended[i] = False
+            elif wrong[i] and loses:
+                rewards[i, acted[i]] = -1.0
+            elif over[i] or points_mark(g) != points_mark(painted[i]):
+                pay(a.reward, painted[i], g, rewards[i])  # a picture shows the state before
+            if over[i]:
+                finals[i] = g
+                ended[i] = not same_step
+            if over[i] and same_step:
+                episodes[i] += 1
+                learners[i] = _begin(g, b, rules, streams[i], episodes[i], a.learner_seat)
+                plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
+        if stages & SHOW:
+            seats[i] = g.seat if g.phase != OVER else acted[i]  # who decided last sees the end
+            _show(g, b, bits, scenes[i], painted[i], seats[i], rows[i], masks[i])
 
 
 @kernel
-def step_some(a, work, first, end):
-    """Take one decision in the games from `first` to before `end`; the actions must be legal.
+def waiting(a, agents):
+    """Which agent that is not compiled is to decide in each game: int64 into `agents`, or -1;
+    returns in how many games one is."""
+    number = 0
+    for i in range(a.games.shape[0]):
+        g = a.games[i]
+        agents[i] = -1
+        if g.phase != OVER:
+            agents[i] = max(np.int64(_kind(g, a.kinds, a.learners[i])) - FIRST_AGENT, -1)
+        number += agents[i] >= 0
+    return number
 
-    Seats with a bot decide by themselves until one without is to. A game that was over begins anew
-    instead: its action is ignored, its rewards are 0.
-    """
-    games, rules, bots = a.games, a.rules, a.bots
-    streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
-    scenes, painted, seats, masks = a.scenes, a.painted, a.seats, a.masks
-    rewards, over, finals = a.rewards, a.over, a.finals
-    b, rows = a.board[0], a.rows[a.turn[0]]
-    bits, before = work.bits, work.before[0]
-    for i in range(first, end):
-        g = games[i]
-        fresh = g.phase == OVER
-        rewards[i, :] = 0.0
-        over[i] = False
-        if not fresh:
-            points = points_mark(g)
-            keep_points(g, before)
-            step(g, b, actions[i])
-            plies[i] = _run_bots(g, b, bots[i], work, streams[i], plies[i])
-            over[i] = g.phase == OVER
-            if over[i] or points_mark(g) != points:
-                pay(a.kind, before, g, rewards[i])
-            if over[i]:
-                finals[i] = g
-        if fresh or (over[i] and a.same_step):
-            episodes[i] += 1
-            _begin(g, b, rules, streams[i], episodes[i])
-            plies[i] = _run_bots(g, b, bots[i], work, streams[i], plies[i])
-        if g.phase != OVER:  # else who decided last sees the end, not a bot after it
-            seats[i] = g.seat
-        _show(g, b, bits, scenes[i], painted[i], seats[i], rows[i], masks[i])
+
+@kernel
+def answer(a, work, index, actions):
+    """Take decisions of agents, which must be legal, in the games of an index (int64), and let
+    compiled bots go on."""
+    b = a.board[0]
+    for k in range(index.shape[0]):
+        i = index[k]
+        g = a.games[i]
+        step(g, b, actions[k])
+        a.plies[i] = _run_bots(g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i])
 
 
 @kernel

@@ -103,14 +103,12 @@ class Workspace(NamedTuple):
     """Where one thread works, so that nothing is allocated on the way.
 
     bits: uint64, (words,), legal actions, and ids: int64, (num_actions,), the same as a list.
-    ahead: GAME, (1,), a position that a bot looks ahead to. before: GAME, (1,), points before a
-    decision (core.rewards).
+    ahead: GAME, (1,), a position that a bot looks ahead to.
     """
 
     bits: np.ndarray
     ids: np.ndarray
     ahead: np.ndarray
-    before: np.ndarray
 
 
 def make_workspace(actions: int) -> Workspace:
@@ -118,7 +116,6 @@ def make_workspace(actions: int) -> Workspace:
     return Workspace(
         np.zeros((actions + 63) // 64, np.uint64),
         np.zeros(actions, np.int64),
-        np.zeros(1, GAME),
         np.zeros(1, GAME),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.batch import step_some
+from busenv.core.batch import SHOW, step_some
 from busenv.core.bits import exchange, fetch_add
 from busenv.core.jit import kernel
 
@@ -23,13 +23,16 @@ def _part(games, parts, part):
 
 
 @kernel
-def open_step(claimed, finished, turn):
-    """Let threads claim the games of a step, which goes into the other of the two buffers.
+def open_step(claimed, finished, arrays, stages):
+    """Let threads claim the games of a step, or of stages of it (core.batch). What is shown goes
+    into the other of the two buffers.
 
     All that the step is about must be in place before: a thread that looks for the last games of
     one step may find the first ones of the next.
     """
-    turn[0] = 1 - turn[0]
+    arrays.stages[0] = stages
+    if stages & SHOW:
+        arrays.turn[0] = 1 - arrays.turn[0]
     exchange(finished, 0)
     for part in range(claimed.shape[0]):
         exchange(claimed[part], 0)

@@ -1,47 +1,70 @@
 """Gymnasium's vector interface over a batch of games, in arrays.
 
-`gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=N)` makes a `BusVectorEnv` in which every
-seat's decisions come up; `make_vec("busenv/Bus-v0", num_envs=N)` one learner's seat of each game
-among compiled opponents, as `make` does with one game.
+`gymnasium.make_vec("busenv/Bus-v0", num_envs=N)` makes N games of the problem that `make` makes one
+of: one learner's seat among opponents. In `make_vec("busenv/BusSelfPlay-v0", num_envs=N)` every
+seat's decisions come up. Both are a `BusVectorEnv`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from numpy.typing import DTypeLike
 
 from busenv.batch import Batch
-from busenv.observation import spaces_of
+from busenv.batch_opponents import Opponents
+from busenv.board import Board
+from busenv.envs.forms import Illegal, as_form
+from busenv.rewards import Reward
+from busenv.rules import Rules
+
+Observations = np.ndarray | dict[str, np.ndarray]
 
 
 class BusVectorEnv(VectorEnv):
-    """N games, one decision of each a step, whoever's turn it is.
+    """N games, one decision of each a step.
 
-    Observations, uint8 (N, size), are those of the seats to decide. Each step returns the reward of
-    the seat that decided, float64 (N,), which games ended, bool (N,), and that none was cut off,
-    bool (N,), all false; `info` names the rest:
+    Each step returns observations (see `observation_keys`), the reward of the seat that decided,
+    float64 (N,), which games ended, bool (N,), that none was cut off, bool (N,), all false, and
+    `info`:
 
-    seat: int64 (N,), who is to decide next. acted: int64 (N,), who decided in this step.
-    rewards: float32 (N, 5), what every seat was paid in this step.
-    action_mask: bool (N, num_actions), what the seats to decide may do.
+    action_mask: int8 (N, num_actions), what may be decided next (with `observation_keys` it stands
+        in the observation as well); all ones where a game is over.
+    seat: int64 (N,), who is to decide next: the learner, if there are opponents.
+    acted: int64 (N,), who decided in this step. rewards: float32 (N, 5), what each seat was paid,
+        all that happened since `acted` decided.
+    illegal_action: bool (N,), whether the action of this step was illegal; unless illegal="raise".
 
-    Episodes follow Gymnasium's next-step convention: after a step that ends a game (`terminations`)
-    the next step ignores that game's action, begins a new one and pays 0. The mask is all true
-    there. Observations, mask and seat are views of buffers: two steps' observations stand side by
-    side (two buffers take turns), the others change with the next step. Copy what is to be kept.
+    num_envs: N.
+    num_players: 3, 4 or 5, or several of them to draw from for each episode.
+    rules, board: as for `busenv.Game`.
+    reward: a name in `busenv.rewards.REWARDS`, or a function (see there).
+    opponents: who plays the other seats, clockwise from the learner: spec strings of agents or
+        objects with a method `act(game)` or `choose(games, board)` (`busenv.Batch`). One alone
+        plays all of them. None: every seat's decisions come up, whoever's turn it is; a learner
+        must then go by `seat`, `acted` and `rewards`, since a row is no one seat's trajectory.
+    learner_seat: the learner's seat, None: drawn for each episode.
+    illegal: what an illegal action does. "raise": IllegalActionError, and nothing has changed.
+        "lose": the episode ends and pays -1. "replace": a legal one, drawn from the game's own
+        stream, is played in its place.
+    observation_keys: None: the flat row. A pair of names: a dict of row and mask under them.
+    observation_dtype: "uint8", or "float32" for rows scaled to 0..1 (`busenv.envs.forms`).
+    threads: how many share the work of a step. Results do not depend on it, nor on N.
+    copy: True: all that is returned is the caller's own. False, faster: views of buffers that later
+        steps overwrite (observations the step after the next, the rest the next), to be read only.
+    autoreset_mode: a gymnasium.vector.AutoresetMode or its value. NEXT_STEP: the step after one that
+        ends a game ignores its action, begins a new one and pays 0. SAME_STEP: a new game begins in
+        the step that ends one, whose end stands in `info["final_obs"]` and `info["final_info"]`.
+        DISABLED: `reset(options={"reset_mask": ...})` begins it.
 
-    An illegal action raises IllegalActionError and changes nothing.
-
-    num_envs: N. The other settings are those of `busenv.batch.Batch`: num_players, rules, board,
-    reward, opponent, learner_seat, threads, first_game. With an opponent, `seat` is always the
-    learner's, who also sees the end, and rewards add up until it decides again.
-
-    There is nothing to render: a batch keeps no record of what was done. To look at a game, play it
-    in one of the other environments.
+    ValueError says what is allowed instead. There is nothing to render: a batch keeps no record of
+    what was done. To look at a game, play it in one of the other environments.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's own name and form
@@ -49,71 +72,125 @@ class BusVectorEnv(VectorEnv):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
-    def __init__(self, num_envs: int = 1, **settings: Any) -> None:
-        self.batch = Batch(num_envs, same_step=False, **settings)
-        self.num_envs = num_envs
-        self.single_observation_space, self.single_action_space = spaces_of(self.batch.board)
+    def __init__(
+        self,
+        num_envs: int = 1,
+        num_players: int | Sequence[int] = 4,
+        rules: str | Path | Rules = "capstone-2024",
+        board: str | Path | Board = "city",
+        reward: str | Reward = "win",
+        opponents: Opponents = "random",
+        learner_seat: int | None = None,
+        illegal: Illegal = "raise",
+        observation_keys: Sequence[str] | None = None,
+        observation_dtype: DTypeLike = "uint8",
+        threads: int = 1,
+        copy: bool = True,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        self.batch = Batch(
+            num_envs,
+            num_players,
+            rules,
+            board,
+            reward,
+            opponents,
+            learner_seat,
+            illegal,
+            autoreset_mode,
+            threads,
+        )
+        self.num_envs, self.copy = num_envs, copy
+        self.autoreset_mode = self.batch.autoreset_mode
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        self._form = as_form(self.batch.board, observation_keys, observation_dtype)
+        self._illegal = illegal
+        self.single_observation_space = self._form.observation_space
+        self.single_action_space = self._form.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._games = np.arange(num_envs)
-        self._acted = np.zeros(num_envs, np.int64)
-        self._reward = np.zeros(num_envs, np.float64)
-        self._truncations = np.zeros(num_envs, np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    ) -> tuple[Observations, dict[str, Any]]:
         """Begin every game anew; without a seed from the generator's next number.
 
-        No options are known. Returns observations and `info` as `step` does.
+        options: "reset_mask", bool (N,), names the games to begin anew, the others stay as they
+        are; without a seed these go on in their own random streams, as after any end of a game.
+
+        Returns observations and `info` as `step` does. ValueError for another seed or mask.
         """
+        mask = (options or {}).get("reset_mask")
         super().reset(seed=seed)
-        chosen = seed if seed is not None else int(self.np_random.integers(2**63))
-        self.batch.reset(chosen)
-        self._acted[:] = self.batch.seats
-        return self.batch.observations, self._info()
+        if seed is None and mask is None:
+            seed = int(self.np_random.integers(2**63))
+        self.batch.reset(seed, mask)
+        return self._seen(), self._info()
 
     def step(
         self, actions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    ) -> tuple[Observations, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take one decision in every game. actions: whole numbers, (N,).
 
-        Raises IllegalActionError or ValueError as `busenv.batch.Batch.step`, nothing changed.
+        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step`, nothing changed.
         """
-        acted = self.batch.seats.copy()
-        self.batch.step(actions)
-        self._acted[:] = acted
-        self._reward[:] = self.batch.rewards[self._games, self._acted]
-        return (
-            self.batch.observations,
-            self._reward,
-            self.batch.over,
-            self._truncations,
-            self._info(),
-        )
+        batch = self.batch
+        batch.step(actions)
+        info = self._info()
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and batch.over.any():
+            self._add_ends(info)
+        rewards = batch.rewards[self._games, batch.acted].astype(np.float64)
+        truncations = np.zeros(self.num_envs, np.bool_)
+        return self._seen(), rewards, self._own(batch.over), truncations, info
 
     def action_masks(self) -> np.ndarray:
-        """What the seats to decide may do: bool, (N, num_actions); a view, as in `info`."""
-        return self.batch.masks
+        """What the seats to decide may do: bool, (N, num_actions)."""
+        return self._own(self.batch.masks)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Give back what opponents hold, such as running programs."""
+        self.batch.close()
+
+    def _own(self, array: np.ndarray) -> np.ndarray:
+        """What is handed out of an array that the next step overwrites."""
+        return array.copy() if self.copy else array
+
+    def _seen(self) -> Observations:
+        rows = self.batch.observations
+        return self._form.show(
+            rows if self._form.scale is not None else self._own(rows), self._own(self.batch.masks)
+        )
 
     def _info(self) -> dict[str, Any]:
-        return {
-            "seat": self.batch.seats,
-            "acted": self._acted,
-            "rewards": self.batch.rewards,
-            "action_mask": self.batch.masks,
+        batch = self.batch
+        info = {
+            "seat": self._own(batch.seats),
+            "acted": self._own(batch.acted),
+            "rewards": self._own(batch.rewards),
+            "action_mask": self._own(batch.masks).view(np.int8),
         }
+        return info if self._illegal == "raise" else info | {"illegal_action": self._own(batch.wrong)}
 
-
-def learner_envs(
-    num_envs: int = 1, opponents: str = "random", seat: int | None = None, **settings: Any
-) -> BusVectorEnv:
-    """N games of one learner's seat each among compiled opponents ("random" or "greedy").
-
-    seat: the learner's; by default game i's is seat i mod 3 (or 4, or 5, the number of players).
-    settings: as for `BusVectorEnv`. ValueError says what is allowed.
-    """
-    return BusVectorEnv(num_envs, opponent=opponents, learner_seat=seat, **settings)
+    def _add_ends(self, info: dict[str, Any]) -> None:
+        """Add to the info of a step what the games that it ended looked like, as Gymnasium does."""
+        batch, ended = self.batch, self.batch.over.copy()
+        rows, masks = batch.last_views()
+        final_obs = np.full(self.num_envs, None, object)
+        for i, row, mask in zip(np.flatnonzero(ended), rows, masks, strict=True):
+            final_obs[i] = self._form.show(row, mask)
+        known = {"seat": batch.acted, "acted": batch.acted, "rewards": batch.rewards}
+        if self._illegal != "raise":
+            known["illegal_action"] = batch.wrong
+        final_info: dict[str, Any] = {}
+        for name, value in known.items():
+            final_info[name] = np.zeros_like(value)
+            final_info[name][ended] = value[ended]
+        final_info["action_mask"] = np.zeros(batch.masks.shape, np.int8)
+        final_info["action_mask"][ended] = masks
+        final_info |= {f"_{name}": ended.copy() for name in final_info}
+        info |= {"final_obs": final_obs, "_final_obs": ended}
+        info |= {"final_info": final_info, "_final_info": ended.copy()}
 
 
 def register() -> None:
@@ -121,8 +198,10 @@ def register() -> None:
     gymnasium.register(
         "busenv/Bus-v0",
         entry_point="busenv.envs.gymnasium:BusEnv",
-        vector_entry_point="busenv.envs.vector:learner_envs",
+        vector_entry_point="busenv.envs.vector:BusVectorEnv",
     )
     gymnasium.register(
-        "busenv/BusSelfPlay-v0", vector_entry_point="busenv.envs.vector:BusVectorEnv"
+        "busenv/BusSelfPlay-v0",
+        vector_entry_point="busenv.envs.vector:BusVectorEnv",
+        kwargs={"opponents": None},
     )
