@@ -499,5 +499,5 @@ def test_some_games_may_be_begun_anew() -> None:
     assert (batch.games[chosen] == twin.games[chosen]).all()
     assert (batch.observations[chosen] == twin.observations[chosen]).all()
     for wrong in ([True] * 6, np.ones(5, bool), np.ones(6, int), np.zeros(6, bool)):
-        with pytest.raises(ValueError, match=r"games to reset .*; allowed"):
+        with pytest.raises(ValueError, match=r"games to reset.*; allowed"):
             batch.reset(8, wrong)  # type: ignore[arg-type]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
+from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
 import busenv
 from busenv.agents import make_agent
+from busenv.batch import Batch
 from busenv.core import kernels
 from busenv.envs import pettingzoo as bus_v0
 from busenv.envs.gymnasium import BusEnv
@@ -41,21 +45,216 @@ def test_make_vec() -> None:
 
 
 def test_one_id_is_one_problem() -> None:
-    """`make` and `make_vec` of Bus-v0: one learner's seat among opponents."""
-    envs = gymnasium.make_vec("busenv/Bus-v0", num_envs=4, opponents="greedy", seat=2)
+    """The same words, with the same meanings where nothing is said, on all faces."""
+    ours, theirs = (inspect.signature(cls.__init__).parameters for cls in (BusVectorEnv, BusEnv))
+    shared = [name for name in theirs if name not in ("self", "render_mode")]
+    assert set(shared) <= set(ours)
+    assert len(shared) >= 9
+    assert [ours[name].default for name in shared] == [theirs[name].default for name in shared]
+    theirs = inspect.signature(BusVecEnv.__init__).parameters
+    shared = [name for name in theirs if name not in ("self", "num_envs")]
+    assert [ours[name].default for name in shared] == [theirs[name].default for name in shared]
+    learner, every = (
+        gymnasium.make_vec(name, num_envs=40) for name in ("busenv/Bus-v0", "busenv/BusSelfPlay-v0")
+    )
     rng = np.random.default_rng(0)
-    _, info = envs.reset(seed=3)
-    for _ in range(100):
-        assert info["seat"].tolist() == [2] * 4
-        _, _, _, _, info = envs.step(picks(info["action_mask"], rng))
-    one = gymnasium.make("busenv/Bus-v0", opponents="greedy", seat=2)
-    assert one.reset(seed=3)[1]["seat"] == 2
+    for envs, changes in ((learner, False), (every, True)):
+        first = seats = envs.reset(seed=3)[1]["seat"]
+        for _ in range(10):
+            *_, info = envs.step(picks(envs.unwrapped.action_masks(), rng))
+            seats = info["seat"]
+        assert (first != seats).any() == changes
+        assert set(first) == {0, 1, 2, 3}
     with pytest.raises(gymnasium.error.Error):
         gymnasium.make("busenv/BusSelfPlay-v0")
 
 
+class BySight:
+    """Decides by what it sees, and nothing else."""
+
+    def act(self, game: busenv.Game) -> int:
+        legal = game.legal_actions()
+        return legal[int(game.observe().sum()) % len(legal)]
+
+
+class GivenFirsts(gymnasium.Wrapper):
+    """Begins its games with the first players of a list."""
+
+    def __init__(self, env: gymnasium.Env, firsts: list[int]) -> None:
+        super().__init__(env)
+        self.firsts = iter(firsts)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed, options={"first_player": next(self.firsts)})
+
+
+@pytest.mark.parametrize("mode", [*AutoresetMode])
+@pytest.mark.parametrize("illegal", ["raise", "lose"])
+@pytest.mark.parametrize("keys", [None, ("obs", "mask")])
+def test_all_that_is_shown_is_as_gymnasium_shows_copies_of_make(
+    mode: AutoresetMode, illegal: Any, keys: Any
+) -> None:
+    settings: Any = {
+        "num_players": 3,
+        "opponents": BySight(),
+        "learner_seat": 1,
+        "illegal": illegal,
+        "reward": "margin",
+        "observation_keys": keys,
+        "observation_dtype": "float32" if keys else "uint8",
+    }
+    envs = gymnasium.make_vec("busenv/Bus-v0", num_envs=3, autoreset_mode=mode, **settings)
+    firsts = first_players(seed=4, games=3, episodes=40)
+    copies = SyncVectorEnv(
+        [
+            lambda i=i: GivenFirsts(BusEnv(**settings), firsts[i])  # type: ignore[misc]
+            for i in range(3)
+        ],
+        autoreset_mode=mode,
+    )
+    assert envs.autoreset_mode == mode == envs.metadata["autoreset_mode"]
+    for name in ("observation_space", "action_space", "single_observation_space"):
+        assert getattr(envs, name) == getattr(copies, name)
+    rng = np.random.default_rng(0)
+    shown, expected = envs.reset(seed=4), copies.reset(seed=0)
+    compare(shown, expected)
+    ends = 0
+    while ends < 12:
+        actions = picks(envs.unwrapped.action_masks(), rng)
+        if illegal == "lose" and rng.random() < 0.05:
+            actions[rng.integers(3)] = 374
+        shown, expected = envs.step(actions), copies.step(actions)
+        compare(shown, expected)
+        over = shown[2]
+        ends += over.sum()
+        if mode == AutoresetMode.DISABLED and over.any():
+            shown, expected = (e.reset(options={"reset_mask": over.copy()}) for e in (envs, copies))
+            compare(shown, expected)
+
+
+def first_players(seed: int, games: int, episodes: int) -> list[list[int]]:
+    """First players of each game's episodes, as a batch draws them."""
+    batch = Batch(games, 3)
+    found = []
+    for episode in range(episodes):
+        batch.reset(None if episode else seed)
+        found.append(batch.games["first"].tolist())
+    return [list(one) for one in zip(*found, strict=True)]
+
+
+def compare(ours: Any, theirs: Any) -> None:
+    """Assert that all that copies show is shown by ours, in the same types."""
+    if isinstance(theirs, dict):
+        for key, value in theirs.items():
+            if not key.startswith("_"):
+                held = theirs.get(f"_{key}")  # in which games
+                compare_where(ours[key], value, held)
+            if key.startswith("_final"):
+                compare(ours[key], value)
+        assert ("final_obs" in ours) == ("final_obs" in theirs)
+    elif isinstance(theirs, tuple):
+        assert len(ours) == len(theirs)
+        for our, their in zip(ours, theirs, strict=True):
+            compare(our, their)
+    else:
+        np.testing.assert_array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype
+
+
+def compare_where(ours: Any, theirs: Any, held: np.ndarray | None) -> None:
+    if isinstance(theirs, dict):
+        compare(ours, theirs)
+    elif theirs.dtype == object:
+        for our, their in zip(ours, theirs, strict=True):
+            assert (our is None) == (their is None)
+            if their is not None:
+                compare(our, their)
+    else:
+        chosen = np.ones(len(theirs), bool) if held is None else held
+        compare(ours[chosen], theirs[chosen])
+
+
+def flatten(value: Any) -> list[Any]:
+    """All arrays in what a face returns, and dicts that may be written to."""
+    if isinstance(value, (tuple, list)):
+        return [array for part in value for array in flatten(part)]
+    if isinstance(value, dict):
+        return [array for part in value.values() for array in flatten(part)] + [value]
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return [array for part in value for array in flatten(part)] + [value]
+    return [value] if isinstance(value, np.ndarray) else []
+
+
+def scribble(value: Any) -> None:
+    for one in flatten(value):
+        if isinstance(one, dict):
+            one.clear()
+        elif one.dtype == object:
+            one[:] = None
+        else:
+            one[...] = np.ones((), one.dtype) if one.dtype == bool else 77
+
+
+FACES: list[Any] = [
+    *({"autoreset_mode": mode} for mode in AutoresetMode),
+    {"opponents": None, "illegal": "replace", "observation_keys": ("obs", "mask")},
+    {"observation_dtype": "float32", "observation_keys": ("obs", "mask"), "illegal": "lose"},
+    {"opponents": "greedy", "threads": 2},
+]
+
+
+@pytest.mark.parametrize("settings", FACES, ids=map(str, range(len(FACES))))
+@pytest.mark.parametrize("face", ["vector", "sb3"])
+def test_nothing_that_is_handed_out_is_live(face: str, settings: dict[str, Any]) -> None:
+    """All that one returns is scribbled over, all that its twin returns is kept."""
+    if face == "sb3":
+        if "autoreset_mode" in settings and settings["autoreset_mode"] != AutoresetMode.SAME_STEP:
+            pytest.skip("one mode only")
+        chosen = {key: value for key, value in settings.items() if key != "autoreset_mode"}
+        used, twin = (BusVecEnv(5, num_players=3, **chosen) for _ in range(2))
+    else:
+        used, twin = (BusVectorEnv(5, num_players=3, **settings) for _ in range(2))
+    rng = np.random.default_rng(0)
+    kept: list[tuple[Any, Any]] = []
+
+    def both(name: str, **arguments: Any) -> Any:
+        one, other = (getattr(env, name)(**arguments) for env in (used, twin))
+        kept.append((other, copy.deepcopy(other)))
+        assert pickle.dumps(one) == pickle.dumps(other)
+        scribble(one)
+        return other
+
+    if face == "vector":
+        both("reset", seed=5)
+    else:
+        both("reset")
+    ended = 0
+    while ended < 12:
+        masks = both("action_masks")
+        if face == "sb3":
+            for env in (used, twin):
+                actions = picks(masks, rng) if env is used else actions
+                env.step_async(actions)
+            over = both("step_wait")[2]
+        else:
+            over = both("step", actions=picks(masks, rng))[2]
+        ended += over.sum()
+        if settings.get("autoreset_mode") == AutoresetMode.DISABLED and over.any():
+            both("reset", options={"reset_mask": over.copy()})
+    for value, as_it_was in kept:
+        assert pickle.dumps(value) == pickle.dumps(as_it_was)
+
+
+def test_views_on_request() -> None:
+    for env in (BusVectorEnv(4, copy=False), BusVecEnv(4, copy=False)):
+        env.reset()
+        shown = env.step(env.batch.masks.argmax(axis=1))
+        assert np.shares_memory(shown[0], env.batch.observations)
+        assert np.shares_memory(env.action_masks(), env.batch.masks)
+
+
 def test_an_illegal_action_changes_nothing() -> None:
-    env = BusVectorEnv(5)
+    env = BusVectorEnv(5, opponents=None, copy=False)
     rng = np.random.default_rng(0)
     _, info = env.reset(seed=0)
     for _ in range(30):
@@ -79,20 +278,21 @@ def test_resets_without_a_seed_go_on_from_the_last_one() -> None:
     assert (firsts[0] != env.batch.games["first"]).any()
 
 
-@pytest.mark.parametrize("opponent", ["random", "greedy"])
+@pytest.mark.parametrize("opponents", ["random", "greedy"])
 @pytest.mark.parametrize("seat", [None, 2])
-def test_opponents_play_inside_of_the_step(opponent: str, seat: int | None) -> None:
-    env = BusVectorEnv(8, opponent=opponent, learner_seat=seat, reward="margin")
+def test_opponents_play_inside_of_the_step(opponents: str, seat: int | None) -> None:
+    env = BusVectorEnv(8, opponents=opponents, learner_seat=seat, reward="margin")
     rng = np.random.default_rng(0)
     _, info = env.reset(seed=0)
-    learners = np.arange(8) % 4 if seat is None else np.full(8, seat)
     totals = np.zeros(8)
-    ended = 0
+    ended, drawn = 0, set()
     for _ in range(400):
+        learners = info["seat"]
+        assert seat is None or (learners == seat).all()
         waiting = env.batch.games["phase"] != busenv.Phase.OVER
-        assert (info["seat"] == learners).all()
-        seen, _, over, _, info = env.step(picks(info["action_mask"], rng))
-        totals += np.where(waiting, env.batch.rewards[np.arange(8), learners], 0)
+        seen, rewards, over, _, info = env.step(picks(info["action_mask"], rng))
+        assert ((info["acted"] == learners) & ((info["seat"] == learners) | ~waiting)).all()
+        totals += rewards
         for i in np.flatnonzero(over):
             final = env.batch.finals[i]
             view = np.zeros((1, seen.shape[1]), np.uint8)  # of the end, as the learner sees it
@@ -105,14 +305,16 @@ def test_opponents_play_inside_of_the_step(opponent: str, seat: int | None) -> N
             assert totals[i] == pytest.approx(margin, abs=1e-4)
             totals[i] = 0
             ended += 1
+            drawn.add(int(learners[i]))
     assert ended > 20
+    assert drawn == ({0, 1, 2, 3} if seat is None else {2})
 
 
 def test_a_function_may_pay() -> None:
     def buses(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
         rewards[:] = after["buses"].astype(int) - before["buses"]
 
-    env = BusVectorEnv(6, reward=buses)
+    env = BusVectorEnv(6, reward=buses, opponents=None)
     rng = np.random.default_rng(0)
     _, info = env.reset(seed=0)
     totals = np.ones((6, 5))
@@ -137,10 +339,10 @@ def test_a_function_may_pay() -> None:
 
 
 def test_shaping_pays_what_winning_pays_over_a_game() -> None:
-    for opponent in (None, "random"):
+    for opponents in (None, "random"):
         totals = []
         for reward in ("win", "shaped"):
-            env = BusVectorEnv(10, reward=reward, opponent=opponent)
+            env = BusVectorEnv(10, reward=reward, opponents=opponents)
             rng = np.random.default_rng(0)
             _, info = env.reset(seed=0)
             total, games, nonzero = np.zeros((10, 5)), [], 0
@@ -198,6 +400,8 @@ def test_sb3_masks_and_interface() -> None:
         assert [bool(info) for info in infos] == over.tolist()
         episodes += [info["episode"] for info in infos if info]
         assert (rewards[~over] == 0).all()
+        paid = env.batch.rewards[np.arange(6), env.acted]
+        assert (rewards == paid).all()
     assert len(episodes) > 5
     assert {round(e["r"], 2) for e in episodes} <= {1.0, -0.25}
 
@@ -217,7 +421,7 @@ def test_sb3_resets_go_on_from_the_seed() -> None:
 
 
 def test_plain_maskable_ppo_learns_from_it() -> None:
-    env = BusVecEnv(4, opponent="random", reward="margin")
+    env = BusVecEnv(4, reward="margin")
     model = MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=64, seed=0, device="cpu")
     model.learn(512)
     action, _ = model.predict(env.reset(), action_masks=env.action_masks())
@@ -230,7 +434,10 @@ def test_plain_maskable_ppo_learns_from_it() -> None:
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_all_faces_play_the_same_game_to_the_same_end(players: int) -> None:
     game = played(players, seed=players)
-    vector, sb3 = (cls(1, num_players=players, reward="place") for cls in (BusVectorEnv, BusVecEnv))
+    vector, sb3 = (
+        cls(1, num_players=players, reward="place", opponents=None)
+        for cls in (BusVectorEnv, BusVecEnv)
+    )
     aec = bus_v0.raw_env(num_players=players, reward="place")
     for seed in range(100):  # until the seed draws the game's first player
         vector.reset(seed=seed)
