@@ -85,8 +85,7 @@ class Seating:
                     batch.answer(arrays, work, index, self._ask(agent, arrays.games, index))
 
     def _ask(self, agent: Player, games: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """What an agent chooses in the games of an index, of which it is given copies: int64, (n,).
-        """
+        """What an agent chooses in the games of an index, given copies of them: int64, (n,)."""
         given = games[index]
         if callable(getattr(agent, "choose", None)):
             chosen = np.asarray(agent.choose(given, self._board))  # type: ignore[attr-defined]

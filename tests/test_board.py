@@ -153,7 +153,7 @@ def test_the_largest_board_stays_within_its_arrays() -> None:
         "from tests.test_board import largest; from busenv.board import make_board; "
         "from busenv import Rules; from busenv.batch import Batch; import numpy as np\n"
         "rules = Rules(bus_limit=100, action_markers=60, spaces=8, line_markers=None)\n"
-        "batch = Batch(4, [3, 5], rules, make_board(largest()), opponent='greedy')\n"
+        "batch = Batch(4, [3, 5], rules, make_board(largest()), opponents='greedy')\n"
         "batch.reset(0)\n"
         "rng = np.random.default_rng(0)\n"
         "for _ in range(400):\n"

@@ -232,9 +232,9 @@ def test_nothing_that_is_handed_out_is_live(face: str, settings: dict[str, Any])
     while ended < 12:
         masks = both("action_masks")
         if face == "sb3":
-            for env in (used, twin):
-                actions = picks(masks, rng) if env is used else actions
-                env.step_async(actions)
+            actions = picks(masks, rng)
+            used.step_async(actions)
+            twin.step_async(actions)
             over = both("step_wait")[2]
         else:
             over = both("step", actions=picks(masks, rng))[2]

@@ -39,8 +39,8 @@ class Arrays(NamedTuple):
     streams: uint64, (N,), random stream of each game. episodes: int64, (N,), games begun in it.
     plies: int64, (N,), random words taken so far. ended: bool, (N,), whether the game has ended and
         none has begun in its place.
-    kinds: uint8, (5,), who plays, clockwise from the learner: 0 decides by `actions`, else a kind of
-        bot (core.bots) or FIRST_AGENT and more. learners: int64, (N,), the learner's seat.
+    kinds: uint8, (5,), who plays, clockwise from the learner: 0 decides by `actions`, else a kind
+        of bot (core.bots) or FIRST_AGENT and more. learners: int64, (N,), the learner's seat.
     learner_seat: the same for all games, or DRAWN.
     scenes: uint8, (N, scene_size), pictures. painted: GAME, (N,), the states that they show.
     reward: kind of reward (core.rewards). illegal: RAISE, LOSE or REPLACE. autoreset: NEXT_STEP,
@@ -135,9 +135,7 @@ def begin_some(a, work, chosen):
         if chosen[i]:
             g = a.games[i]
             a.learners[i] = _begin(g, b, a.rules, a.streams[i], a.episodes[i], a.learner_seat)
-            a.plies[i] = _run_bots(
-                g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i]
-            )
+            a.plies[i] = _run_bots(g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i])
             a.ended[i] = a.over[i] = a.wrong[i] = False
             a.rewards[i, :] = 0.0
 

@@ -94,7 +94,7 @@ class BusVecEnv(VecEnv):
         self._seed = 0 if seed is None else seed
         return [seed] * self.num_envs
 
-    def reset(self) -> Observations:  # type: ignore[override]  # dicts too
+    def reset(self) -> Observations:
         """Begin every game anew. Returns observations."""
         self.batch.reset(self._seed)
         self._seed = int(np.random.default_rng(self._seed).integers(2**63))
@@ -106,7 +106,7 @@ class BusVecEnv(VecEnv):
         """Take note of the actions of the next step: whole numbers, (N,)."""
         self._actions = actions
 
-    def step_wait(  # type: ignore[override]
+    def step_wait(
         self,
     ) -> tuple[Observations, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Take one decision in every game. Returns observations, rewards, ends and infos.

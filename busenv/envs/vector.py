@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -58,10 +58,10 @@ class BusVectorEnv(VectorEnv):
     threads: how many share the work of a step. Results do not depend on it, nor on N.
     copy: True: all that is returned is the caller's own. False, faster: views of buffers that later
         steps overwrite (observations the step after the next, the rest the next), to be read only.
-    autoreset_mode: a gymnasium.vector.AutoresetMode or its value. NEXT_STEP: the step after one that
-        ends a game ignores its action, begins a new one and pays 0. SAME_STEP: a new game begins in
-        the step that ends one, whose end stands in `info["final_obs"]` and `info["final_info"]`.
-        DISABLED: `reset(options={"reset_mask": ...})` begins it.
+    autoreset_mode: a gymnasium.vector.AutoresetMode or its value. NEXT_STEP: the step after the one
+        that ends a game ignores its action, begins a new one and pays 0. SAME_STEP: a new game
+        begins in the step that ends one, whose end stands in `info["final_obs"]` and
+        `info["final_info"]`. DISABLED: `reset(options={"reset_mask": ...})` begins it.
 
     ValueError says what is allowed instead. There is nothing to render: a batch keeps no record of
     what was done. To look at a game, play it in one of the other environments.
@@ -170,7 +170,9 @@ class BusVectorEnv(VectorEnv):
             "rewards": self._own(batch.rewards),
             "action_mask": self._own(batch.masks).view(np.int8),
         }
-        return info if self._illegal == "raise" else info | {"illegal_action": self._own(batch.wrong)}
+        if self._illegal != "raise":
+            info["illegal_action"] = self._own(batch.wrong)
+        return info
 
     def _add_ends(self, info: dict[str, Any]) -> None:
         """Add to the info of a step what the games that it ended looked like, as Gymnasium does."""

@@ -47,7 +47,7 @@ def show_speeds(
 
 def parts_of_a_step(steps: int = STEPS) -> Sheet:
     """Nanoseconds a game of a whole batched step, and of its parts by themselves."""
-    games = Batch(NUM_ENVS, same_step=True)
+    games = Batch(NUM_ENVS, autoreset_mode="SameStep")
     games.reset(0)
     board = games.board.array
     random = np.random.default_rng(0)

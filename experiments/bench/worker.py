@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -38,11 +39,15 @@ def playouts(scale: float = 1.0) -> Play:
     return lambda: busenv.random_playouts(games).decisions
 
 
-def vector(scale: float = 1.0, threads: int = 1) -> Play:
-    """Every decision of many games side by side, Gymnasium's way; decisions."""
+def vector(scale: float = 1.0, threads: int = 1, copy: bool = False) -> Play:
+    """Every decision of many games side by side, Gymnasium's way; decisions.
+
+    copy: whether what a step returns is the caller's own; earlier commits know views only.
+    """
     known = "busenv/BusSelfPlay-v0" in gymnasium.registry
     name = "busenv/BusSelfPlay-v0" if known else "busenv/Bus-v0"
-    envs = gymnasium.make_vec(name, num_envs=NUM_ENVS, threads=threads)
+    make = partial(gymnasium.make_vec, name, num_envs=NUM_ENVS, threads=threads)
+    envs = _made(partial(make, copy=copy), make)
 
     def begin() -> np.ndarray:
         return envs.reset(seed=0)[1]["action_mask"]
@@ -56,7 +61,8 @@ def vector(scale: float = 1.0, threads: int = 1) -> Play:
 def sb3(scale: float = 1.0) -> Play:
     """The same for Stable-Baselines3, masks fetched as MaskablePPO does; decisions."""
     module = "busenv.envs.sb3" if importlib.util.find_spec("busenv.envs") else "busenv.sb3"
-    envs = importlib.import_module(module).BusVecEnv(NUM_ENVS)
+    make = partial(importlib.import_module(module).BusVecEnv, NUM_ENVS)
+    envs = _made(partial(make, opponents=None), make)
 
     def masks() -> np.ndarray:
         return np.stack(envs.env_method("action_masks")).reshape(NUM_ENVS, -1)
@@ -71,6 +77,14 @@ def sb3(scale: float = 1.0) -> Play:
         return masks()
 
     return _steps(begin, step, _size(300, scale))
+
+
+def _made(make: Callable[[], Any], before: Callable[[], Any]) -> Any:
+    """What is made by this commit's settings, or by those of commits before it."""
+    try:
+        return make()
+    except TypeError:
+        return before()
 
 
 def _steps(
@@ -138,8 +152,9 @@ def search(simulations: int, threads: int = 1, games: int = 1, scale: float = 1.
 # Name: what it is in words, and what makes it; all play 4 players by the 2024 edition.
 MEASUREMENTS: dict[str, tuple[str, Callable[[float], Play]]] = {
     "playouts": ("random play, bare core", playouts),
-    "vector": (f"vector environment, N = {NUM_ENVS}", vector),
+    "vector": (f"vector environment, N = {NUM_ENVS}, views", vector),
     "vector-2": ("the same, 2 threads", partial(vector, threads=2)),
+    "vector-copy": ("the same, one thread, copies", partial(vector, copy=True)),
     "sb3": (f"Stable-Baselines3 VecEnv, N = {NUM_ENVS}", sb3),
     "aec": ("PettingZoo raw AEC, one game", aec),
     "greedy": ("decisions of greedy", partial(agent, "greedy", 40)),
