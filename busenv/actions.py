@@ -176,16 +176,19 @@ def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) ->
 
 
 def describe_action(board: Board, action: int) -> str:
-    """An action id in the game's words, such as "grow line 14→20"; ValueError as `decode`."""
+    """An action id in the game's words, such as "grow line 14→20"; no two ids have the same.
+
+    ValueError as `decode`.
+    """
     kind, subject, detail = decode(board, action)
     if kind == "place":
         return f"place marker on {ACTION_WORDS[subject]}"
     if kind == "pass":
         return "pass"
     if kind == "build":
-        site = board.sites[subject]
+        where, zone = board.sites[subject].intersection, board.sites[subject].zone
         name = Building(detail).name.lower()
-        return f"erect {name} at intersection {site.intersection}, zone {site.zone}"
+        return f"erect {name} on site {subject} at intersection {where}, zone {zone}"
     if kind == "grow":
         ends = board.streets[subject]
         return f"grow line {ends[detail]}→{ends[1 - detail]}"

@@ -266,8 +266,8 @@ class Record:
         >>> played.step(14)
         >>> for game, action in played.record().replay():
         ...     print(f"seat {game.current_player}: {game.describe(action)}")
-        seat 2: erect house at intersection 9, zone 1
-        seat 2: erect house at intersection 14, zone 1
+        seat 2: erect house on site 0 at intersection 9, zone 1
+        seat 2: erect house on site 2 at intersection 14, zone 1
         >>> game.current_player
         0
 

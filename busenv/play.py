@@ -223,7 +223,7 @@ class Play:
     def describe(self, action: int) -> str:
         """An action id in the game's words, such as "grow line 14→20"; legal now or not.
 
-        Raises ValueError when the board has no such id.
+        No two ids have the same words. Raises ValueError when the board has no such id.
         """
         return describe_action(self.board, operator.index(action))
 
