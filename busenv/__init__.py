@@ -7,10 +7,11 @@
     >>> game.ranking()
     [0, 1, 2, 3]
 
-`Game` is one game, `Batch` many side by side, `random_playouts` many at full speed; `EDITIONS` and
-`Rules` say by which rules, `load_board` on which map, `describe_action`, `decode` and `encode` what
-an action id means, `ObservationLayout` what a seat sees, `REWARDS` what it is paid. `make_agent`
-builds somebody to play against. The rules page is RULES.md in this package.
+`Game` is one game, `Batch` many side by side; `random_playouts` plays many at full speed,
+`random_returns` one on from where it stands, and `longest_game` bounds how long one goes on.
+`EDITIONS` and `Rules` say by which rules, `load_board` on which map, `describe_action`, `decode`
+and `encode` what an action id means, `ObservationLayout` what a seat sees, `REWARDS` what it is
+paid. `make_agent` builds somebody to play against. The rules page is RULES.md in this package.
 """
 
 from busenv.actions import Action, Building, Move, Phase, decode, describe_action, encode
@@ -19,9 +20,10 @@ from busenv.board import Board, load_board
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
 from busenv.game import Game, Record
+from busenv.limits import longest_game
 from busenv.observation import ObservationLayout, observe
 from busenv.opponents import make_agent
-from busenv.playouts import Playouts, random_playouts
+from busenv.playouts import Playouts, random_playouts, random_returns
 from busenv.position import Position
 from busenv.rewards import REWARDS
 from busenv.rules import EDITIONS, Rules, load_rules
@@ -55,7 +57,9 @@ __all__ = [
     "encode",
     "load_board",
     "load_rules",
+    "longest_game",
     "make_agent",
     "observe",
     "random_playouts",
+    "random_returns",
 ]

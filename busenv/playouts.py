@@ -1,4 +1,4 @@
-"""Uniformly random play of whole games, in one compiled call."""
+"""Uniformly random play, of whole games or from a position on, in one compiled call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from busenv.board import Board, as_board
 from busenv.checks import check_seed, check_whole
 from busenv.core import kernels
 from busenv.core.state import GAME, MAX_PLAYERS
+from busenv.game import Game
 from busenv.position import ENDINGS
+from busenv.rewards import REWARDS
 from busenv.rules import Rules, as_rules, check_players
 
 
@@ -67,3 +69,28 @@ def random_playouts(
         deliveries=[float(d * share) for d in deliveries[:players]],
         endings={name: int(sums[3 + i]) for i, name in enumerate(ENDINGS) if i > 0},
     )
+
+
+def random_returns(game: Game, playouts: int = 1, reward: str = "win", seed: int = 0) -> np.ndarray:
+    """Play a game on to its end, again and again: what it then has paid each seat in all.
+
+    Each legal action is as likely as another. One compiled call, the GIL released; the game itself
+    stays where it is. When it is over, every playout tells what it has paid.
+
+    playouts: how many, 0 or more. reward: a name in `busenv.REWARDS`; paid is from the beginning of
+    the game on, so what is still to come of `margin` is this less the margin so far.
+    Returns float64, shape (playouts, num_players). ValueError says what is allowed instead.
+
+    >>> import busenv
+    >>> game = busenv.Game(num_players=3, seed=1)
+    >>> random_returns(game, 2, seed=5)
+    array([[-0.5, -0.5,  1. ],
+           [-0.5, -0.5,  1. ]])
+    """
+    if reward not in REWARDS:
+        raise ValueError(f"reward is {reward!r}; allowed: one of {[*REWARDS]}")
+    state, board = game.arrays()
+    returns = np.empty((check_whole("playouts", playouts, 0, 2**31 - 1), MAX_PLAYERS))
+    noise, scratch = np.uint64(check_seed(seed)), np.zeros(2, GAME)
+    kernels.random_returns(state, board, REWARDS[reward], noise, scratch, returns)
+    return returns[:, : game.num_players]

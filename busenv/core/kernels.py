@@ -14,6 +14,7 @@ import numpy as np
 from busenv.core.bits import GOLDEN, ONE, ZERO, lowest, mix, seeded
 from busenv.core.jit import exclusive, kernel
 from busenv.core.observe import observe, size
+from busenv.core.rewards import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import place
 from busenv.core.rules.setup import new_game
@@ -136,6 +137,23 @@ def random_games(board, rules, seed, scratch, sums, deliveries):
         sums[3 + g.ending] += 1
         for seat in range(MAX_PLAYERS):
             deliveries[seat] += g.deliveries[seat]
+
+
+@kernel
+def random_returns(game, board, kind, seed, scratch, returns):
+    """Play one game on to its end again and again, and write what it pays in all.
+
+    `kind` is of `busenv.core.rewards`. `scratch`: two GAME records; the second is all zeros, which
+    is what a game begins with as far as pay goes. `returns` (float64): a row of 5 for each time.
+    """
+    g = scratch[0]
+    for i in range(returns.shape[0]):
+        scratch[0] = game[0]
+        counter = seeded(seed, i)
+        while g.phase != OVER:
+            counter += GOLDEN
+            step(g, board[0], random_action(g, board[0], mix(counter)))
+        pay(kind, scratch[1], g, returns[i])
 
 
 @kernel

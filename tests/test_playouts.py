@@ -1,0 +1,83 @@
+"""Random play from a position on: what it pays, compared with the same play step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from busenv import REWARDS, Game, random_returns
+from busenv.core import bits, kernels
+from tests.support.play import played
+
+
+def by_hand(game: Game, reward: str) -> list[float]:
+    """What a finished game has paid each seat, from its result."""
+    places, points, others = game.ranking(), np.array(game.points), game.num_players - 1
+    if reward == "deliveries":
+        return [float(count) for count in game.deliveries]
+    if reward == "margin":
+        return list(points - (points.sum() - points) / others)
+    if reward == "place":
+        return [1 - 2 * place / others for place in places]
+    return [1.0 if place == 0 else -1 / others for place in places]
+
+
+def played_on(game: Game, seed: int, times: int) -> list[Game]:
+    """The game played on to its end with the random streams of `random_returns`."""
+    copies = []
+    for index in range(times):
+        copies.append(game.clone())
+        state, board = copies[-1].arrays()
+        kernels.play_out(state, board, np.array([bits.seeded(np.uint64(seed), index)]))
+    return copies
+
+
+@pytest.mark.parametrize("reward", REWARDS)
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_every_playout_pays_what_its_end_is_worth(players: int, reward: str) -> None:
+    for plies in (0, 60, 10_000):
+        game = played(players, seed=players, plies=plies)
+        returns = random_returns(game, 20, reward, seed=9)
+        assert returns.dtype == np.float64
+        expected = [by_hand(end, reward) for end in played_on(game, 9, 20)]
+        np.testing.assert_allclose(returns, expected, rtol=0, atol=1e-12)
+        if game.is_over:
+            assert (returns == returns[0]).all()
+        else:
+            assert len(np.unique(returns, axis=0)) > 1
+
+
+def test_what_was_delivered_before_counts() -> None:
+    game = played(plies=150)
+    assert sum(game.deliveries) > 2
+    again = Game.from_position(game.position())
+    for reward in REWARDS:
+        one, other = (random_returns(g, 20, reward, seed=3) for g in (game, again))
+        np.testing.assert_array_equal(one, other)
+    assert (random_returns(game, 20, "deliveries") >= game.deliveries).all()
+
+
+def test_the_seed_decides_and_the_game_stays() -> None:
+    game = played(plies=80)
+    before = game.to_bytes()
+    one = random_returns(game, 50, "margin", seed=1)
+    np.testing.assert_array_equal(one, random_returns(game, 50, "margin", seed=1))
+    np.testing.assert_array_equal(one[:10], random_returns(game, 10, "margin", seed=1))
+    assert (one != random_returns(game, 50, "margin", seed=2)).any()
+    assert game.to_bytes() == before
+    assert random_returns(game, 0).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"playouts": -1}, "playouts is -1; allowed: 0 to"),
+        ({"playouts": 1.5}, "playouts is 1.5"),
+        ({"reward": "wins"}, r"reward is 'wins'; allowed: one of \['win', 'place'"),
+        ({"reward": print}, "reward is <built-in function print>; allowed"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_bad_arguments_are_named(wrong: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        random_returns(Game(seed=1), **wrong)
