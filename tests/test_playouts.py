@@ -7,19 +7,7 @@ import pytest
 
 from busenv import REWARDS, Game, random_returns
 from busenv.core import bits, kernels
-from tests.support.play import played
-
-
-def by_hand(game: Game, reward: str) -> list[float]:
-    """What a finished game has paid each seat, from its result."""
-    places, points, others = game.ranking(), np.array(game.points), game.num_players - 1
-    if reward == "deliveries":
-        return [float(count) for count in game.deliveries]
-    if reward == "margin":
-        return list(points - (points.sum() - points) / others)
-    if reward == "place":
-        return [1 - 2 * place / others for place in places]
-    return [1.0 if place == 0 else -1 / others for place in places]
+from tests.support.play import paid, played
 
 
 def played_on(game: Game, seed: int, times: int) -> list[Game]:
@@ -39,7 +27,7 @@ def test_every_playout_pays_what_its_end_is_worth(players: int, reward: str) -> 
         game = played(players, seed=players, plies=plies)
         returns = random_returns(game, 20, reward, seed=9)
         assert returns.dtype == np.float64
-        expected = [by_hand(end, reward) for end in played_on(game, 9, 20)]
+        expected = [paid(end, reward) for end in played_on(game, 9, 20)]
         np.testing.assert_allclose(returns, expected, rtol=0, atol=1e-12)
         if game.is_over:
             assert (returns == returns[0]).all()

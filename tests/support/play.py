@@ -72,6 +72,18 @@ def played(
     return game
 
 
+def paid(game: Game, reward: str) -> list[float]:
+    """What a finished game has paid each seat, from its result."""
+    places, points, others = game.ranking(), np.array(game.points), game.num_players - 1
+    if reward == "deliveries":
+        return [float(count) for count in game.deliveries]
+    if reward == "margin":
+        return list(points - (points.sum() - points) / others)
+    if reward == "place":
+        return [1 - 2 * place / others for place in places]
+    return [1.0 if place == 0 else -1 / others for place in places]
+
+
 def cut_off(line: dict[str, Any], plies: int, number: int) -> dict[str, Any]:
     """A rated game (ratings.tournament.play_game), but that whoever is to decide then forfeits."""
     record = {**line["record"], "actions": line["record"]["actions"][:plies], "result": None}

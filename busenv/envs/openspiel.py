@@ -1,0 +1,198 @@
+"""OpenSpiel: the game as one of its Python games, and a fast evaluator for its tree search.
+
+Importing this module registers the game; `pip install 'busenv[openspiel]'` brings the library.
+
+    import pyspiel
+    import busenv.envs.openspiel
+
+    game = pyspiel.load_game("busenv(players=3,rules=splotter-1999)")
+
+| parameter | default | allowed |
+|---|---|---|
+| `players` | 4 | 3, 4, 5 |
+| `rules` | capstone-2024 | the name of an edition, the path of a file of rules |
+| `board` | city | the name of a board, the path of a board file |
+| `first_player` | 0 | a seat: who starts (R1) |
+| `reward` | win | a name in `busenv.REWARDS`: what the seats get |
+
+A path may hold no comma and no bracket. ValueError says what is allowed instead.
+
+The game is sequential, of perfect information and deterministic: who starts is a parameter, not an
+event of chance, since the many algorithms for deterministic games refuse chance events; seats are
+alike but for who starts (and for line markers in splotter-1999), so nothing is lost by it. What a
+reward adds up to over a game is paid at its end, as OpenSpiel's tree search demands. All rewards
+but `deliveries` are zero-sum.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pyspiel
+from open_spiel.python.algorithms.mcts import Evaluator
+from open_spiel.python.observation import IIGObserverForPublicInfoGame
+
+from busenv.game import Game
+from busenv.limits import longest_game, most_deliveries
+from busenv.observation import ObservationLayout
+from busenv.playouts import random_returns
+from busenv.rewards import REWARDS
+
+PARAMETERS: dict[str, Any] = {
+    "players": 4,
+    "rules": "capstone-2024",
+    "board": "city",
+    "first_player": 0,
+    "reward": "win",
+}
+
+
+def _game_type(zero_sum: bool) -> pyspiel.GameType:
+    utility = pyspiel.GameType.Utility
+    return pyspiel.GameType(
+        short_name="busenv",
+        long_name="Bus",
+        dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
+        chance_mode=pyspiel.GameType.ChanceMode.DETERMINISTIC,
+        information=pyspiel.GameType.Information.PERFECT_INFORMATION,
+        utility=utility.ZERO_SUM if zero_sum else utility.GENERAL_SUM,
+        reward_model=pyspiel.GameType.RewardModel.TERMINAL,
+        max_num_players=5,
+        min_num_players=3,
+        provides_information_state_string=True,
+        provides_information_state_tensor=False,
+        provides_observation_string=True,
+        provides_observation_tensor=True,
+        parameter_specification=PARAMETERS,
+    )
+
+
+def _utilities(opening: Game, reward: str) -> tuple[float, float]:
+    """The least and the most that a seat can get."""
+    players, most = opening.num_players, most_deliveries(opening.num_players, opening.rules)
+    margin = most + opening.rules.stones_for(players)
+    return {
+        "place": (-1.0, 1.0),
+        "margin": (-float(margin), float(margin)),
+        "deliveries": (0.0, float(most)),
+    }.get(reward, (-1 / (players - 1), 1.0))
+
+
+class BusGame(pyspiel.Game):
+    """The game in OpenSpiel's words: what it is, and where it begins.
+
+    opening: the `busenv.Game` before its first decision. reward: its name.
+    """
+
+    def __init__(self, params: dict[str, Any] | None = None) -> None:
+        chosen = PARAMETERS | (params or {})
+        if chosen["reward"] not in REWARDS:
+            raise ValueError(f"reward is {chosen['reward']!r}; allowed: one of {[*REWARDS]}")
+        self.reward: str = chosen["reward"]
+        self.opening = Game(
+            chosen["players"], chosen["rules"], chosen["board"], chosen["first_player"], seed=0
+        )
+        players, rules, board = self.opening.num_players, self.opening.rules, self.opening.board
+        zero_sum = self.reward != "deliveries"
+        least, most = _utilities(self.opening, self.reward)
+        info = pyspiel.GameInfo(
+            num_distinct_actions=board.num_actions,
+            max_chance_outcomes=0,
+            num_players=players,
+            min_utility=least,
+            max_utility=most,
+            utility_sum=0.0 if zero_sum else None,
+            max_game_length=longest_game(players, rules, board),
+        )
+        super().__init__(_game_type(zero_sum), info, params or {})
+
+    def new_initial_state(self) -> BusState:
+        return BusState(self)
+
+    def make_py_observer(
+        self, iig_obs_type: pyspiel.IIGObservationType | None = None, params: Any = None
+    ) -> BusObserver | IIGObserverForPublicInfoGame:
+        if iig_obs_type is None or (iig_obs_type.public_info and not iig_obs_type.perfect_recall):
+            return BusObserver(self, params)
+        return IIGObserverForPublicInfoGame(iig_obs_type, params)
+
+
+class BusState(pyspiel.State):
+    """A position. bus: the `busenv.Game` in it, for agents and drawings; not to be played on."""
+
+    def __init__(self, game: BusGame) -> None:
+        super().__init__(game)
+        self.bus = game.opening.clone()
+
+    def current_player(self) -> int:
+        seat = self.bus.current_player
+        return seat if seat >= 0 else pyspiel.PlayerId.TERMINAL
+
+    def is_terminal(self) -> bool:
+        return self.bus.is_over
+
+    def legal_actions(self, player: int | None = None) -> list[int]:
+        """As OpenSpiel's own, which asks four questions on the way here."""
+        turn = player is None or player == self.bus.current_player
+        return self.bus.legal_actions() if turn else []
+
+    def _legal_actions(self, player: int) -> list[int]:
+        return self.bus.legal_actions()
+
+    def _apply_action(self, action: int) -> None:
+        self.bus.step(action)
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        return self.bus.describe(action)
+
+    def returns(self) -> list[float]:
+        """What each seat got; zeros before the end."""
+        if not self.bus.is_over:
+            return [0.0] * self.bus.num_players
+        return random_returns(self.bus, 1, self.get_game().reward)[0].tolist()
+
+    def __str__(self) -> str:
+        return self.bus.text()
+
+
+class BusObserver:
+    """What a seat sees (`busenv.observation`), scaled to 0..1: float32, shape (size,)."""
+
+    def __init__(self, game: BusGame, params: Any = None) -> None:
+        if params:
+            raise ValueError(f"the observer takes no parameters; given: {params}")
+        self._scale = ObservationLayout(game.opening.board).scale
+        self.tensor = np.zeros(len(self._scale), np.float32)
+        self.dict = {"observation": self.tensor}
+
+    def set_from(self, state: BusState, player: int) -> None:
+        np.minimum(state.bus.observe(player) * self._scale, 1, out=self.tensor)
+
+    def string_from(self, state: BusState, player: int) -> str:
+        return state.bus.text()
+
+
+class PlayoutEvaluator(Evaluator):
+    """OpenSpiel's `RandomRolloutEvaluator` in compiled code, for its `mcts.MCTSBot` in Python.
+
+    n_rollouts: games played on from a position, whose returns are averaged. seed: of their play.
+    """
+
+    def __init__(self, n_rollouts: int = 1, seed: int = 0) -> None:
+        self.n_rollouts = n_rollouts
+        self._random = random.Random(seed)
+
+    def evaluate(self, state: BusState) -> np.ndarray:
+        """Mean returns by seat, float64."""
+        seed, reward = self._random.getrandbits(64), state.get_game().reward
+        return random_returns(state.bus, self.n_rollouts, reward, seed).mean(axis=0)
+
+    def prior(self, state: BusState) -> list[tuple[int, float]]:
+        """Every legal action, each with the same chance."""
+        legal = state.bus.legal_actions()
+        return [(action, 1 / len(legal)) for action in legal]
+
+
+pyspiel.register_game(_game_type(zero_sum=True), BusGame)
