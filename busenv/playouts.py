@@ -87,7 +87,7 @@ def random_returns(game: Game, playouts: int = 1, reward: str = "win", seed: int
     array([[-0.5, -0.5,  1. ],
            [-0.5, -0.5,  1. ]])
     """
-    if reward not in REWARDS:
+    if not isinstance(reward, str) or reward not in REWARDS:
         raise ValueError(f"reward is {reward!r}; allowed: one of {[*REWARDS]}")
     state, board = game.arrays()
     returns = np.empty((check_whole("playouts", playouts, 0, 2**31 - 1), MAX_PLAYERS))

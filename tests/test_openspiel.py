@@ -69,7 +69,7 @@ def test_random_sim_test(players: int, rules: str) -> None:
 def test_random_sim_test_many_times(players: int, rules: str) -> None:
     for reward in REWARDS:
         game = load(players=players, rules=rules, reward=reward, first_player=players - 1)
-        pyspiel.random_sim_test(game, num_sims=10, serialize=True, verbose=False)
+        pyspiel.random_sim_test(game, num_sims=3, serialize=True, verbose=False)
 
 
 def test_what_the_game_says_of_itself() -> None:
