@@ -52,14 +52,22 @@ def save_checkpoint(
     folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]
 ) -> None:
     """Write the checkpoint of a run. state: the fields of `State` but for the format."""
+    tensors = {
+        name: value.detach().cpu().contiguous()
+        for name, value in tensors_of(network, optimizer).items()
+    }
+    text = json.dumps({"format": FORMAT, **state})
+    metadata = {"state": text, "sha256": _digest(tensors, text)}
+    write_whole(folder / NAME, save(tensors, metadata=metadata), follow_links=False)
+
+
+def tensors_of(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """What `restore` takes: the network's weights and the optimiser's moments, which live on."""
     tensors = {f"{NETWORK}{name}": value for name, value in network.state_dict().items()}
     for index, moments in optimizer.state_dict()["state"].items():
         for name, value in moments.items():
             tensors[f"optimizer.{index}.{name}"] = value
-    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    text = json.dumps({"format": FORMAT, **state})
-    metadata = {"state": text, "sha256": _digest(tensors, text)}
-    write_whole(folder / NAME, save(tensors, metadata=metadata), follow_links=False)
+    return tensors
 
 
 def read_state(folder: Path) -> State:

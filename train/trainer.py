@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from busenv.agents.neural.networks import build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.board import load_board
 from busenv.core.state import MAX_PLAYERS
+from busenv.interrupts import interrupts_deferred
 from busenv.quoting import quote
 from busenv.rules import EDITIONS, as_rules
 from busenv.train.checkpoint import (
@@ -28,10 +31,10 @@ from busenv.train.checkpoint import (
     read_tensors,
     restore,
     save_checkpoint,
+    tensors_of,
 )
 from busenv.train.config import Config
 from busenv.train.games import SelfPlayGames
-from busenv.train.interrupts import interrupts_deferred
 from busenv.train.league import Opponent, Pool, draw_seat_owners, update_scores
 from busenv.train.ppo import SeatPPO, ppo_settings
 from busenv.train.rollout import Rollout
@@ -122,12 +125,14 @@ class Run:
         progress = min(self.progress, 1.0)
         games, seat_owner, drawn, rollout = self._play(self.config.games, rng, progress)
         scalars = _game_statistics(games, rollout, seat_owner)
-        with interrupts_deferred():  # what is saved on Ctrl-C is a whole iteration
-            if self._imitates(progress):
+        imitates = self._imitates(progress)
+        with self._whole_or_not_at_all():
+            if imitates:
                 scalars |= self.ppo.update_by_imitation(rollout)
-                self.imitated += len(rollout)
             else:
                 scalars |= self.ppo.update(rollout, progress)
+        with interrupts_deferred():
+            self.imitated += len(rollout) if imitates else 0
             update_scores(drawn, seat_owner, games.places(), games.players)
             self.iteration += 1
             self.decisions += len(rollout)
@@ -135,6 +140,19 @@ class Run:
                 self._pool.keep(self.network, self.card(), f"past-{self.iteration:06}")
             self._seconds = self.seconds
         return Iteration(self.iteration, self.decisions, self._seconds, self.progress, scalars)
+
+    @contextmanager
+    def _whole_or_not_at_all(self) -> Iterator[None]:
+        """For an update: when it is interrupted, all that it has changed is put back, so that what
+        is saved then is a whole iteration. (To wait for its end may take many seconds.)"""
+        parts = self.network, self.ppo.policy.optimizer
+        before = {name: value.clone() for name, value in tensors_of(*parts).items()}
+        try:
+            yield
+        except BaseException:
+            with interrupts_deferred():
+                restore(before, *parts)
+            raise
 
     def save(self) -> None:
         """Write the checkpoint, and the model with its card."""

@@ -21,6 +21,7 @@ from busenv.experiments.bench import worker
 from busenv.experiments.bench.compare import SLOWER, UNCLEAR, Comparison, compare
 from busenv.experiments.bench.trees import running_tree, tree_of, trees_folder
 from busenv.experiments.console import Sheet, progress_bar
+from busenv.interrupts import deaf_children
 
 NAMES = tuple(worker.MEASUREMENTS)
 ROUNDS = 3  # in each both versions run in new processes: where code lies in memory makes a few %
@@ -103,13 +104,15 @@ def running_worker(tree: Path, scale: float) -> Iterator[Worker]:
     # Without the site module (-S) nothing of this Python's own installation of busenv is found, as
     # an editable one would be: other packages are, by the same paths as here.
     paths = [str(tree), *(str(Path(path).resolve()) for path in sys.path)]
-    process = subprocess.Popen(
-        [sys.executable, "-S", str(Path(worker.__file__).resolve()), "--scale", str(scale)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    with deaf_children() as tell:
+        process = subprocess.Popen(
+            [sys.executable, "-S", str(Path(worker.__file__).resolve()), "--scale", str(scale)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        tell(process)
     with process:
         try:
             yield process

@@ -10,6 +10,7 @@ from rich.console import Console
 from busenv.experiments.bench.timing import speeds
 from busenv.experiments.bench.worker import search
 from busenv.experiments.console import Sheet
+from busenv.interrupts import run_command
 
 THREADS = (1, 2)
 
@@ -41,4 +42,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -20,6 +20,7 @@ from busenv.core import kernels
 from busenv.experiments.bench.timing import speeds
 from busenv.experiments.bench.worker import MEASUREMENTS, NUM_ENVS, choose
 from busenv.experiments.console import Sheet
+from busenv.interrupts import run_command
 
 GAMES, STEPS, REPEATS = 20_000, 300, 15
 
@@ -106,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -32,6 +32,7 @@ from busenv.envs.gymnasium import BusEnv
 from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.runs import against
+from busenv.interrupts import run_command
 from busenv.train.config import PRESETS, Config
 from busenv.train.ppo import NetworkPolicy, ppo_settings
 from busenv.train.trainer import Run
@@ -201,4 +202,4 @@ def _won(score: Score) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import busenv
+from busenv import interrupts
 from busenv.experiments.cli import measuring, training, watching
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
@@ -25,12 +26,19 @@ COMMANDS = {command.name: command for group in GROUPS.values() for command in gr
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; `busenv --help` lists them.
 
-    Exits with 2 when it cannot be done as asked, and with what the command itself says.
+    Exits with 2 when it cannot be done as asked, and with what the command itself says. Without
+    arguments those of the process are taken, and Ctrl-C ends it (`busenv.interrupts`).
     """
+    if arguments is None:
+        interrupts.run_command(lambda: _run(sys.argv[1:]))
+    else:
+        _run([*arguments])
+
+
+def _run(words: list[str]) -> None:
     # Threads of torch that wait should sleep, not spin: where another process wants a core, two
     # that spin were found to learn a twelfth as fast. Read once, when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    words = sys.argv[1:] if arguments is None else [*arguments]
     reader = parser()
     if not words:
         words = ["--help"]
@@ -52,8 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         reader.exit(2, f"busenv: {printable(what)}\n")
     except ValueError as error:
         reader.exit(2, f"busenv: {printable(error)}\n")
-    except KeyboardInterrupt:
-        reader.exit(130, "busenv: stopped\n")
     if status:
         sys.exit(status)
 

@@ -22,8 +22,10 @@ from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments.ratings.lines import ranking
 from busenv.experiments.ratings.schedule import Plan
 from busenv.experiments.ratings.workers import end_workers, worker_pool
+from busenv.interrupts import interrupts_deferred
 
 AHEAD = 4  # games handed out to each worker at a time
+LOOK = 0.1  # seconds between looks whether Ctrl-C has come
 WARM_UP = 4  # decisions of a spec in a process that are not timed
 
 # This process's agents by spec and by how often the spec has a seat before.
@@ -34,30 +36,21 @@ _decided: Counter[str] = Counter()  # decisions of each spec in this process
 def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[list[dict[str, Any]]]:
     """Play the games of these numbers, and hand them over as they end, some at a time.
 
-    Raises BrokenProcessPool when a worker dies. On Ctrl-C games that have not ended are given up,
-    those that have are handed over first.
+    Raises BrokenProcessPool when a worker dies. Ctrl-C is held back until the end: then games that
+    have not ended are given up, those that have are handed over.
     """
     left = iter(numbers)
     running: set[Future[dict[str, Any]]] = set()
-    with worker_pool(workers, _close_agents) as pool:
-        try:
-            while True:
-                free = AHEAD * workers - len(running)
-                running |= {pool.submit(play_game, plan, n) for n in islice(left, free)}
-                if not running:
-                    return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                yield [game.result() for game in done]
-        except KeyboardInterrupt:
-            ended = [game for game in running if game.done() and not game.exception()]
-            end_workers(pool)
-            yield [game.result() for game in ended]
-            raise
-        except GeneratorExit:  # nobody wants the rest, as when Ctrl-C comes while they are written
-            end_workers(pool)
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with interrupts_deferred() as interrupted, worker_pool(workers, _close_agents) as pool:
+        while not interrupted:
+            free = AHEAD * workers - len(running)
+            running |= {pool.submit(play_game, plan, n) for n in islice(left, free)}
+            if not running:
+                return
+            done, running = wait(running, LOOK, FIRST_COMPLETED)
+            yield [game.result() for game in done]
+        yield [game.result() for game in running if game.done() and not game.exception()]
+        end_workers(pool)
 
 
 def play_game(plan: Plan, number: int) -> dict[str, Any]:

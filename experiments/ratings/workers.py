@@ -2,33 +2,71 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import connection, parent_process, util
+from multiprocessing.context import SpawnContext, SpawnProcess
+
+from busenv.interrupts import deaf_children
+
+GRACE = 0.7  # seconds that a worker has to end by itself
 
 
-def worker_pool(workers: int, at_end: Callable[[], None] | None = None) -> ProcessPoolExecutor:
-    """A pool of fresh processes (spawned, so that no lock or thread of ours is copied).
+class _Worker(SpawnProcess):
+    def start(self) -> None:
+        with deaf_children() as tell:
+            super().start()
+            tell(self)
+
+
+class _Context(SpawnContext):
+    """Fresh processes, so that no lock or thread of ours is copied."""
+
+    Process = _Worker  # type: ignore[assignment]
+
+
+@contextmanager
+def worker_pool(
+    workers: int, at_end: Callable[[], None] | None = None
+) -> Iterator[ProcessPoolExecutor]:
+    """A pool of processes; where the block is left by an exception, in the middle of their work.
 
     at_end: a function of a module, called in each worker before it ends.
     """
-    spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=spawn, initializer=_begin, initargs=(at_end,))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=_Context(), initializer=_begin, initargs=(at_end,)
+    )
+    try:
+        yield pool
+    except BaseException:
+        end_workers(pool)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def end_workers(pool: ProcessPoolExecutor) -> None:
     """End the processes of a pool in the middle of what they do; the pool is broken then."""
-    for process in list(pool._processes.values()):  # Python 3.14 has a method for it
+    processes = list(pool._processes.values())  # Python 3.14 has a method for it
+    for process in processes:
         process.terminate()
+    waiting, end = {process.sentinel for process in processes}, time.monotonic() + GRACE
+    while waiting and (left := end - time.monotonic()) > 0:
+        waiting -= {*connection.wait(waiting, left)}  # type: ignore[arg-type]
+    for process in processes:
+        process.kill()  # one that is in compiled code does not hear what was said
 
 
 def _begin(at_end: Callable[[], None] | None) -> None:
     """Leave Ctrl-C to the parent, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):  # what it starts need not be deaf for being so itself
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     signal.signal(signal.SIGTERM, lambda *_: _end(at_end))
     if at_end is not None:
         util.Finalize(None, at_end, exitpriority=1)  # atexit is not heeded in such a process

@@ -14,6 +14,7 @@ import busenv
 from busenv import Game
 from busenv.agents import make_agent
 from busenv.experiments.replays.pages import draw_record
+from busenv.interrupts import run_command
 
 FOLDER = Path(busenv.__file__).parent / "pictures"
 RECORD = "game.json"
@@ -54,4 +55,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -14,6 +14,7 @@ from rich.console import Console
 from busenv.agents.neural.networks import NETWORKS
 from busenv.experiments.console import Sheet
 from busenv.experiments.training.runs import rate
+from busenv.interrupts import run_command
 from busenv.train.config import PRESETS, Config
 from busenv.train.trainer import Run
 
@@ -64,4 +65,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -37,6 +37,7 @@ from busenv.agents.planner.evaluation import (
 )
 from busenv.experiments.ratings.match import play_match
 from busenv.files import write_whole
+from busenv.interrupts import run_command
 
 LINE_UPS = (("uct", "greedy", "greedy", "greedy"), ("uct",) * 4, ("uct", "planner") * 2)
 RANDOM_SHARE = 0.02  # share of random decisions, for positions that good play avoids
@@ -216,4 +217,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

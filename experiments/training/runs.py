@@ -93,16 +93,22 @@ def run_training(config: Config, folder: Path, console: Console) -> tuple[Run, l
         try:
             curve = _train(run, console)
         except KeyboardInterrupt:
-            run.save()
-            _draw(run, read_curve(folder / CURVE))
+            _save_at_once(run)
             console.print(
                 f"Stopped after {run.decisions:,} decisions; checkpoint and {MODEL} are in "
                 f"{escape(str(folder))}. To go on: busenv train {escape(shlex.quote(str(folder)))}",
                 soft_wrap=True,
             )
             raise
-        _draw(run, curve)
     return run, curve
+
+
+def _save_at_once(run: Run) -> None:
+    """Save on Ctrl-C; what cannot be saved is told in the line that the command ends with."""
+    try:
+        run.save()
+    except OSError as error:
+        raise KeyboardInterrupt(f"nothing saved since the last checkpoint: {error}") from error
 
 
 def _train(run: Run, console: Console) -> list[CurvePoint]:
@@ -145,7 +151,7 @@ def training_bar(console: Console) -> Progress:
 
 
 def _rate(run: Run, curve: list[CurvePoint], board: SummaryWriter) -> None:
-    """Add a point to the curve."""
+    """Add a point to the curve, and draw it: on Ctrl-C there is no time to."""
     config = run.config
     wins = {}
     for bot in config.rated:
@@ -157,15 +163,9 @@ def _rate(run: Run, curve: list[CurvePoint], board: SummaryWriter) -> None:
         curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
     write_curve(run.folder / CURVE, curve)
-
-
-def _draw(run: Run, curve: list[CurvePoint]) -> None:
-    """The picture of the learning curve, if anything has been rated."""
-    if curve:
-        words = describe_training(run.config)
-        title = words[0].upper() + words[1:]
-        players = run.config.rating_players
-        draw_curve(run.folder / PICTURE, curve, title, players, run.imitated)
+    words = describe_training(config)
+    title = words[0].upper() + words[1:]
+    draw_curve(run.folder / PICTURE, curve, title, config.rating_players, run.imitated)
 
 
 def _collapsed(found: Iteration) -> bool:

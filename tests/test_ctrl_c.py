@@ -1,0 +1,129 @@
+"""Ctrl-C ends a command in one line, whatever it is doing and however often it comes."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from busenv.interrupts import STATUS
+from tests.support.bursts import COMMANDS, STOPPED, Outcome, attack, check_files
+
+LIMIT = 10.0  # seconds; two are promised, on a machine that does nothing else
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(), reason="processes are looked up in /proc"
+)
+
+
+def burst(name: str, seed: int, folder: Path) -> Outcome:
+    folder.mkdir()
+    outcome = attack(name, folder, random.Random(seed))
+    assert outcome.good or outcome.early, outcome
+    assert outcome.seconds < LIMIT, outcome
+    check_files(folder)
+    return outcome
+
+
+def test_bursts_end_a_command_in_one_line_12_tries(tmp_path: Path) -> None:
+    names = ("show", "replay", "rate", "rate, to its end") * 3
+    with ThreadPoolExecutor(3) as pool:
+        tries = [
+            pool.submit(burst, name, seed, tmp_path / str(seed)) for seed, name in enumerate(names)
+        ]
+    outcomes = [one.result() for one in tries]
+    assert sum(outcome.status == STATUS for outcome in outcomes) >= 3
+
+
+@pytest.mark.slow
+def test_bursts_end_every_command_in_one_line_210_tries(tmp_path: Path) -> None:
+    outcomes = [burst(name, 15 * k + n, tmp_path / f"{k}-{n}")
+                for k in range(15) for n, name in enumerate(COMMANDS)]  # fmt: skip
+    assert len(outcomes) == 210
+    assert sum(outcome.early for outcome in outcomes) < 20
+    assert sum(outcome.status == STATUS for outcome in outcomes) > 150
+
+
+CASES = {  # what happens while it runs, and what it says
+    "in compiled code": ("compiled()", ""),
+    "in a destructor": ("destructor(); time.sleep(60)", ""),
+    "on its way out": (
+        """try:
+        press(); time.sleep(60)
+    finally:
+        time.sleep(60)""",
+        "",
+    ),
+    "an error after it": (
+        """try:
+        press(); time.sleep(60)
+    finally:
+        print("a traceback", file=sys.stderr)
+        1 / 0""",
+        "",
+    ),
+    "what it says": ("raise KeyboardInterrupt('not saved') if not press() else None", ""),
+    "again and again": (
+        """try:
+        press(); time.sleep(60)
+    except KeyboardInterrupt:
+        for _ in range(9): press()
+        raise KeyboardInterrupt("saved")""",
+        ": saved",
+    ),
+}
+
+COMMAND = """
+import ctypes, os, signal, sys, time
+from busenv.interrupts import run_command
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+def compiled():
+    press_soon()
+    ctypes.CDLL(None).sleep(60)  # signals wake it, so again
+    ctypes.CDLL(None).sleep(60)
+
+def press_soon():
+    import threading
+    threading.Timer(0.2, press).start()
+
+class Fragile:
+    def __del__(self):
+        press()
+        time.sleep(1)
+
+def destructor():
+    Fragile()
+
+def command():
+    {body}
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+run_command(command)
+"""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_and_no_more(case: str) -> None:
+    body, words = CASES[case]
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND.replace("{body}", body)],
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert (done.returncode, done.stderr) == (STATUS, STOPPED.replace("\n", f"{words}\n"))
+
+
+def test_nothing_changes_where_ctrl_c_is_ignored() -> None:
+    code = COMMAND.replace("{body}", "press(); print('on')").replace(
+        "signal.default_int_handler", "signal.SIG_IGN"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "on\n", "")
