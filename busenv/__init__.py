@@ -14,7 +14,8 @@ and `encode` what an action id means, `ObservationLayout` what a seat sees, `REW
 paid. `make_agent` builds somebody to play against. The rules page is RULES.md in this package.
 """
 
-import busenv.interrupts  # noqa: F401 - first, for Ctrl-C while the rest is imported
+import busenv.first
+import busenv.interrupts  # noqa: F401 - for Ctrl-C while the rest is imported
 
 # isort: split
 from busenv.actions import Action, Building, Move, Phase, decode, describe_action, encode

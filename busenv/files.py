@@ -16,12 +16,26 @@ def read_bounded(
 ) -> bytes:
     """The content of a file; `error` when it is larger than LARGEST, of which no more is read.
 
-    follow_links: as for `write_whole`.
+    follow_links: as for `write_whole`. OSError, of the system's kind, says what cannot be read.
     """
-    with open(path, "rb") if follow_links else open_plain(path, "rb") as file:
-        data = file.read(LARGEST + 1)
+    try:
+        with open(path, "rb") if follow_links else open_plain(path, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as failed:
+        if failed.errno is None:  # it is a sentence of ours
+            raise
+        raise type(failed)(_unread(path, failed)) from None
     check_size(data, str(path), error)
     return data
+
+
+def _unread(path: str | Path, error: OSError) -> str:
+    """Why a file cannot be read, in a sentence."""
+    if isinstance(error, FileNotFoundError):
+        return f"there is no file {path}"
+    if os.path.isdir(path):  # which not every system tells apart from one that is not ours
+        return f"{path} is a folder; wanted: a file"
+    return f"{path} cannot be read: {error.strerror}"
 
 
 def check_size(data: str | bytes, name: str, error: type[ValueError] = ValueError) -> None:

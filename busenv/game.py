@@ -128,8 +128,8 @@ class Game(Play):
     def load(cls, path: str | Path, board: str | Path | Board = "city") -> Game:
         """Read a JSON record and play it through the rules.
 
-        Raises OSError when there is no such file, RecordError when it holds no record or as
-        `from_record` does.
+        OSError says which file is not there or cannot be read; RecordError when it holds no record
+        or as `from_record` does.
         """
         return cls.from_record(Record.from_json(read_bounded(path, RecordError)), board)
 

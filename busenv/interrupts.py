@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, NoReturn, Protocol
 
-STOPPED = "busenv: stopped"
-STATUS = 130  # as a shell has it of a program that Ctrl-C ended
+from busenv.first import STATUS, STOPPED, end_at_once, is_ours
+
 GRACE = 1.5  # seconds from Ctrl-C on in which a command may end by itself
 SHOW_CURSOR = b"\x1b[?25h\n"  # which a progress bar hides
 
@@ -90,11 +90,12 @@ def own_process() -> bool:
     False, and nothing changes, where it is not heeded (in the background of a shell) or somebody
     else deals with it.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return signal.getsignal(signal.SIGINT) is _interrupt
+    handler = signal.getsignal(signal.SIGINT)
+    if handler not in (signal.default_int_handler, end_at_once):
+        return handler is _interrupt
     signal.signal(signal.SIGINT, _interrupt)
     sys.unraisablehook = _once_more
-    atexit.register(_exit)  # first, so it is called last
+    atexit.register(_exit)  # before others do so, and thus called after them
     import socket  # late, since it takes some milliseconds
 
     heard, woken = socket.socketpair()
@@ -102,13 +103,6 @@ def own_process() -> bool:
     signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(heard, woken), daemon=True).start()
     return True
-
-
-def _is_ours() -> bool:
-    """Whether this process is `busenv`, or a module of `busenv.experiments` that -m runs."""
-    first, second = (*sys.orig_argv[1:3], "", "")[:2]
-    started = os.path.basename(first) in ("busenv", "busenv.exe")
-    return started or (first == "-m" and second.startswith("busenv.experiments."))
 
 
 def run_command(command: Callable[[], object]) -> None:
@@ -202,5 +196,5 @@ def _end() -> NoReturn:
     os._exit(STATUS)
 
 
-if _is_ours():
+if is_ours():
     own_process()

@@ -103,7 +103,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     assert names >= {"report.md", "learning_curve.png", "curve.csv", "model.safetensors"}
     assert names >= {"model.json", "run.json", "tensorboard", "replay.json", "replay.html"}
     report = (folder / "report.md").read_text()
-    assert "| ppo, 3 greedy | ppo |" in report
+    assert "| net, 3 greedy | net |" in report
     how = "imitation of planner, then PPO among greedy, planner and past selves"
     assert how in report.replace("\n", " ")
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
@@ -123,7 +123,8 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     assert game.num_players == 4
     page = (folder / "replay.html").read_text()
     assert "planner" in page
-    assert "ppo" in page
+    assert '"agent": "net:model"' in page  # whose estimates: not where it lies
+    assert "ppo" not in out
 
     commands = report.split("```sh\n")[1].split("\n```")[0].splitlines()
     assert [command for command in commands if command in out] == commands

@@ -17,7 +17,7 @@ from safetensors.torch import load, save
 from busenv import Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.neural import files
-from busenv.agents.neural.files import save_model
+from busenv.agents.neural.files import load_model, save_model
 from busenv.agents.neural.networks import action_probabilities, build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.observation import observe_games
@@ -45,6 +45,30 @@ def change_weights(path: Path, tensors: dict[str, torch.Tensor]) -> None:
     data = save(tensors)
     path.write_bytes(data)
     change_card(path, sha256=hashlib.sha256(data).hexdigest())
+
+
+def test_a_model_that_is_just_written_anew_is_read_once_more(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other.safetensors"
+    network = build_network("mlp", CITY, 8, seed=1)
+    save_model(network, CITY, other, {"network": "mlp", "width": 8})
+    model.write_bytes(other.read_bytes())  # the first of the two files
+    pauses = []
+
+    def second(seconds: float) -> None:
+        pauses.append(seconds)
+        model.with_suffix(".json").write_bytes(other.with_suffix(".json").read_bytes())
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files.time, "sleep", pauses.append)
+        for load_it in (lambda: make_agent(f"net:{model}"), lambda: load_model(model, CITY)):
+            with pytest.raises(ValueError, match=r"is not the file that its card .* tells of"):
+                load_it()
+        patched.setattr(files.time, "sleep", second)
+        found, _ = load_model(model, CITY)
+    assert len(pauses) == 3
+    assert all(map(torch.equal, found.state_dict().values(), network.state_dict().values()))
 
 
 @pytest.mark.parametrize("kind", ["mlp", "board"])

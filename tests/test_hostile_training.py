@@ -14,6 +14,7 @@ import torch
 from rich.console import Console
 
 from busenv import Rules, load_board
+from busenv.agents.neural import files
 from busenv.agents.neural.files import load_policy_agent
 from busenv.agents.neural.networks import build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
@@ -195,6 +196,7 @@ def test_damaged_training_folders_are_told_in_a_sentence(
     monkeypatch.setattr(Run, "_try_everything", lambda _: None)
     monkeypatch.setattr(Run, "save", lambda _: None)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    monkeypatch.setattr(files, "PAUSE", 0.0)
     good = weights_in_play(folder)
     assert len(good) == 4
     paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]

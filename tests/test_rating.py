@@ -256,9 +256,9 @@ def test_agents_that_cannot_play_on_a_board_are_refused(tmp_path: Path) -> None:
     city["streets"].reverse()
     board.write_text(json.dumps(city))
     check_agent("uct:5", board=str(board))
-    check_agent("ppo:city-2")
-    with pytest.raises(RunError, match=r"agent 'ppo:city-2': .* trained on"):
-        check_agent("ppo:city-2", board=str(board))
+    check_agent("net:city-2")
+    with pytest.raises(RunError, match=r"agent 'net:city-2': .* trained on"):
+        check_agent("net:city-2", board=str(board))
 
 
 def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
     assert all(one[spec] != two[spec] for spec in specs[2:])
     path.with_suffix(".json").write_text('{"temperature": 0}')
     assert file_hashes(specs)[specs[2]] != two[specs[2]]
-    assert [*file_hashes(("ppo:city-2", "ppo@0.5:city-2"))] == ["ppo:city-2", "ppo@0.5:city-2"]
+    assert [*file_hashes(("net:city-2", "net@0.5:city-2"))] == ["net:city-2", "net@0.5:city-2"]
     assert not file_hashes((f"exec:python3 -c '{300 * '#'}'",))
 
 
@@ -398,15 +398,15 @@ def test_ladder_leaves_out_who_cannot_play_on_its_board(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ladder, "PLAYERS", (4,))
-    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy", "ppo:city-2"))
-    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"), ("ppo:city-2", "greedy")))
+    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy", "net:city-2"))
+    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"), ("net:city-2", "greedy")))
     board, folder = tmp_path / "map.json", tmp_path / "run"
     city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
     city["streets"].reverse()
     board.write_text(json.dumps(city))
     console = Console(record=True, width=80, file=io.StringIO())
     ladder.run_ladder(folder, 1, 0, 1, console, rules="condensed", board=str(board))
-    assert "Left out: agent 'ppo:city-2': " in console.export_text()
+    assert "Left out: agent 'net:city-2': " in console.export_text()
     table = (folder / ladder.TABLE).read_text()
     assert f"rules condensed, board {board}" in table
     assert "| greedy | random | " in table

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
+import errno
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -114,6 +117,27 @@ def test_text_that_is_no_record_is_refused(text: str, tmp_path) -> None:  # type
     path = tmp_path / "game.json"
     path.write_text(text)
     with pytest.raises(RecordError, match="not a game record"):
+        Game.load(path)
+
+
+def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "game.json"
+    for wrong, kind, words in (
+        (path, FileNotFoundError, f"there is no file {path}"),
+        (tmp_path, OSError, f"{tmp_path} is a folder; wanted: a file"),
+        (tmp_path / ("x" * 999), OSError, "x cannot be read: File name too long"),
+    ):
+        with pytest.raises(kind, match=f"{re.escape(words)}$"):
+            Game.load(wrong)
+    played().save(path)
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(builtins, "open", refused)
+    with pytest.raises(PermissionError, match=f"^{path} cannot be read: Permission denied$"):
         Game.load(path)
 
 

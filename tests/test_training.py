@@ -41,6 +41,7 @@ from busenv.experiments.studies import networks
 from busenv.experiments.training import runs as training
 from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
 from busenv.experiments.training.runs import (
+    _note,
     against,
     describe_training,
     run_training,
@@ -49,7 +50,7 @@ from busenv.experiments.training.runs import (
 from busenv.rules import as_rules
 from busenv.train.config import Config, read_config
 from busenv.train.ppo import SeatPPO, ppo_settings
-from busenv.train.trainer import Run
+from busenv.train.trainer import Iteration, Run
 from tests.test_runs import SMALL
 
 
@@ -138,16 +139,20 @@ def test_curves_show_intervals_par_and_phases(
     assert (at_half.min(), at_half.max()) == pytest.approx(wilson(20, 40))
 
 
-def test_the_bar_keeps_its_width_and_the_note_is_cut() -> None:
+def test_the_line_of_the_training_has_room_for_three_bots_and_is_cut_beyond() -> None:
     console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
-    bar = training_bar(console)
-    bar.add_task("", total=1.0, completed=1.0, note="wins: random 98%, greedy 61% " * 9)
-    console.print(bar.get_renderable())
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert len(lines) == 1
-    assert lines[0].count("━") == 20
-    assert "wins: random 98%, greedy 61%" in lines[0]
-    assert "…" in lines[0]
+    wins = dict.fromkeys(Config().rated, 1.0)
+    found = Iteration(1, 9_999_900, 100.0, 1.0, {})
+    whole = _note(found, [CurvePoint(1.0, 1, 1, wins)])
+    for note in (whole, whole * 2):
+        bar = training_bar(console)
+        bar.add_task("", total=1.0, completed=1.0, note=note)
+        console.print(bar.get_renderable())
+    one, cut = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert one.rstrip().endswith("won random 100%, greedy 100%, planner 100%; 99,999 decisions/s")
+    assert one.count("━") == cut.count("━") == 8
+    assert len(cut) == 80
+    assert cut.endswith("…")
 
 
 def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:

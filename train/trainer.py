@@ -87,7 +87,7 @@ class Run:
         network = self._initial_network().to(device)
         self.ppo = SeatPPO(network, self.board, device=device, **ppo_settings(config))
         self.network = network
-        self.agent = PolicyAgent(network, self.board, "ppo", config.seed, config.temperature)
+        self.agent = PolicyAgent(network, self.board, "net", config.seed, config.temperature)
         self._teacher = make_agent(config.warm_start) if config.warm_start else None
         past = folder / "pool"
         past.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,6 +44,7 @@ from busenv.quoting import cut
 WEIGHTS, CARD = ".safetensors", ".json"
 SHIPPED = Path(__file__).parent / "models"
 HEADER = 100_000  # bytes at most of a weights file that are not weights
+PAUSE = 0.1  # seconds in which the second of two files is written, on a slow disk
 
 
 Number = Annotated[int, Field(ge=0, le=10**9)]
@@ -78,7 +80,7 @@ def shipped_models() -> list[str]:
 def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[str, Any]) -> None:
     """Write PATH (.safetensors) and its card beside it, each whole or not at all, through no link.
 
-    Who reads between the two is told that they do not belong together, and may read again.
+    Who reads between the two reads once more.
     card: `network` and `width` as for `build_network`, and whatever else is to be told.
     """
     path = Path(path)
@@ -106,11 +108,8 @@ def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any
     together, hold weights that are not finite, or were made for other observations or for another
     board.
     """
-    path = Path(path)
-    card = _read_card(path.with_suffix(CARD))
-    if card.board.fingerprint != board.fingerprint:
-        raise ValueError(f"{path} was trained on another board than {board!r}")
-    return _load_network(path, card, board), card.model_dump(exclude_unset=True)
+    network, card, _ = _load(Path(path), board)
+    return network, card.model_dump(exclude_unset=True)
 
 
 def model_path(name: str) -> Path:
@@ -139,13 +138,34 @@ def load_policy_agent(
     It plays on the board that the model was trained on. temperature: by default what the card says.
     Errors are those of `load_model` and `model_path`.
     """
-    path = model_path(name)
-    card = _read_card(path.with_suffix(CARD))
-    board = _board_of(path, card)
-    network = _load_network(path, card, board)
+    network, card, board = _load(model_path(name))
     if temperature is None:
         temperature = card.temperature
     return PolicyAgent(network, board, spec or f"net:{name}", seed, temperature)
+
+
+class _MismatchError(ValueError):
+    """Weights and card do not belong together."""
+
+
+def _load(
+    path: Path, board: Board | None = None, again: bool = True
+) -> tuple[nn.Module, Card, Board]:
+    """A model with its card and board: the one that is wanted, or by default its own.
+
+    again: read once more after a moment, where the files may just be written anew.
+    """
+    card = _read_card(path.with_suffix(CARD))
+    if board is not None and card.board.fingerprint != board.fingerprint:
+        raise ValueError(f"{path} was trained on another board than {board!r}")
+    own = board or _board_of(path, card)
+    try:
+        return _load_network(path, card, own), card, own
+    except _MismatchError:
+        if not again:
+            raise
+    time.sleep(PAUSE)
+    return _load(path, board, again=False)
 
 
 def _load_network(path: Path, card: Card, board: Board) -> nn.Module:
@@ -160,7 +180,9 @@ def _load_network(path: Path, card: Card, board: Board) -> nn.Module:
     wanted = weights_of(card.network, board, card.width)
     data = read_limited(path, sum(w.numel() * w.itemsize for w in wanted.values()) + HEADER)
     if hashlib.sha256(data).hexdigest() != card.sha256:
-        raise ValueError(f"{path} is not the file that its card {path.with_suffix(CARD)} tells of")
+        raise _MismatchError(
+            f"{path} is not the file that its card {path.with_suffix(CARD)} tells of"
+        )
     try:
         weights = load(data)
         check_tensors(weights, wanted)

@@ -141,7 +141,7 @@ COMMANDS = (
         "play agents against each other",
         (
             "busenv rate greedy planner uct:300",
-            "busenv rate ppo:city-2 --against planner --players 3 --games 2000",
+            "busenv rate net:city-2 --against planner --players 3 --games 2000",
             "busenv rate greedy planner --rules splotter-1999 --board map.json",
         ),
         _add_rate,

@@ -28,13 +28,13 @@ from busenv.quoting import printable
 PLAYERS = (3, 4, 5)
 
 # The ladder's agents, weakest first, and who plays in one seat against copies of whom.
-AGENTS = ("random", "greedy", "planner", "ppo:city-2", "uct:300")
+AGENTS = ("random", "greedy", "planner", "net:city-2", "uct:300")
 MATCH_UPS = (
     ("greedy", "random"),
     ("planner", "greedy"),
-    ("ppo:city-2", "greedy"),
-    ("ppo:city-2", "planner"),
-    ("ppo:city-2", "uct:300"),
+    ("net:city-2", "greedy"),
+    ("net:city-2", "planner"),
+    ("net:city-2", "uct:300"),
     ("uct:300", "greedy"),
     ("uct:300", "planner"),
     ("uct:1500", "uct:300"),

@@ -60,11 +60,17 @@ def write_replay(
         positions,
         played.record.actions,
         [] if spec is None else _estimates(played, spec),
-        spec or "",
+        _short(spec or ""),
         played.agents if names is None else names,
         played.forfeit,
     )
     write_whole(out, page)
+
+
+def _short(spec: str) -> str:
+    """A spec as a heading has it: of a path only the model's name."""
+    kind, _, rest = spec.partition(":")
+    return f"{kind}:{Path(rest).stem}" if rest.endswith(".safetensors") else spec
 
 
 def _estimates(played: Played, spec: str) -> list[Estimate]:

@@ -62,7 +62,7 @@ def train_and_report(config: Config, folder: Path, games: int) -> None:
 def _match_ups(run: Run, games: int) -> list[MatchUp]:
     """The agent against copies of each bot, and for comparison one bot against another."""
     bots, others = run.config.rated, run.config.rating_players - 1
-    match_ups = [(f"ppo, {others} {bot}", rate(run, run.agent, bot, games)) for bot in bots]
+    match_ups = [(f"net, {others} {bot}", rate(run, run.agent, bot, games)) for bot in bots]
     if "greedy" in bots and "random" in bots:
         scores = rate(run, make_agent("greedy"), "random", games)
         match_ups.append((f"greedy, {others} random", scores))

@@ -138,11 +138,11 @@ def _train(run: Run, console: Console) -> list[CurvePoint]:
 
 
 def training_bar(console: Console) -> Progress:
-    """A bar of fixed width, and a note that takes what is left of the line and is cut there."""
+    """A short bar, and a note that takes what is left of the line: what three bots and a speed take
+    fits into 80 columns, and more is cut there."""
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     return Progress(
-        TextColumn("training"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=8),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", table_column=rest),
         console=console,
@@ -174,4 +174,4 @@ def _collapsed(found: Iteration) -> bool:
 
 def _note(found: Iteration, curve: list[CurvePoint]) -> str:
     wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
-    return f"wins: {wins}; {found.decisions / found.seconds:,.0f} decisions/s"
+    return f"won {wins}; {found.decisions / found.seconds:,.0f} decisions/s"

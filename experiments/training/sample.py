@@ -28,8 +28,8 @@ def play_sample(run: Run) -> None:
     """
     config, players = run.config, run.config.rating_players
     seat = config.seed % players
-    names = [*OPPONENTS[:seat], "ppo", *OPPONENTS[seat : players - 1]]
-    agents = [run.agent if name == "ppo" else make_agent(name) for name in names]
+    names = [*OPPONENTS[:seat], "net", *OPPONENTS[seat : players - 1]]
+    agents = [run.agent if name == "net" else make_agent(name) for name in names]
     game = Game(players, run.rules, run.board, seed=config.seed)
     for number, agent in enumerate(agents):
         agent.reset(config.seed + number)

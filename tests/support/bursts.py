@@ -22,7 +22,7 @@ from busenv import Game
 from busenv.agents.neural.networks import weights_of
 from busenv.board import load_board
 from busenv.experiments.ratings.store import GAMES, parse_games
-from busenv.interrupts import STATUS
+from busenv.first import STATUS
 from busenv.train.checkpoint import NAME, read_state, read_tensors
 from tests.support.programs import EXAMPLE
 
@@ -100,7 +100,7 @@ class Outcome:
     def early(self) -> bool:
         files = {*re.findall(r'File "[^"]*/(\w+/\w+\.py)"', self.errors)}
         ours = {name for name in files if name.startswith(("busenv/", "experiments/"))}
-        within = ours <= {"busenv/__init__.py", "busenv/interrupts.py"}
+        within = ours <= {"busenv/__init__.py", "busenv/first.py"}
         return self.status != STATUS and STOPPED not in self.errors and within and not self.left
 
     @property
