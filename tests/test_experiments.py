@@ -123,7 +123,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     assert game.num_players == 4
     page = (folder / "replay.html").read_text()
     assert "planner" in page
-    assert '"agent": "net:model"' in page  # whose estimates: not where it lies
+    assert "<h2>Estimate of net:model</h2>" in page  # not where it lies
     assert "ppo" not in out
 
     commands = report.split("```sh\n")[1].split("\n```")[0].splitlines()
