@@ -66,7 +66,7 @@ class Board:
     fingerprint: str
     array: np.ndarray
 
-    @property
+    @functools.cached_property
     def num_actions(self) -> int:
         """Number of action ids: 8 + 3 sites + 2 streets + 12 + 2 + 2 intersections."""
         return int(self.array["actions"][0])

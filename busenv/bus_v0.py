@@ -1,5 +1,7 @@
-"""PettingZoo's interface under the name that it goes by: see `busenv.envs.pettingzoo`."""
+"""PettingZoo's interfaces under the name that they go by: see `busenv.envs.pettingzoo` (agents in
+turns) and `busenv.envs.parallel` (all at once)."""
 
+from busenv.envs.parallel import parallel_env
 from busenv.envs.pettingzoo import env, raw_env
 
-__all__ = ["env", "raw_env"]
+__all__ = ["env", "parallel_env", "raw_env"]

@@ -13,7 +13,7 @@ import numpy as np
 from busenv.actions import Phase, describe_action
 from busenv.board import Board, as_board
 from busenv.checks import check_seed, check_whole, illegal_action
-from busenv.core import kernels
+from busenv.core import bots, kernels
 from busenv.core.state import GAME, OVER
 from busenv.position import ENDINGS, Position, read_position
 from busenv.rules import Rules, as_rules, check_players
@@ -68,7 +68,7 @@ class Play:
         rules, board = as_rules(rules), as_board(board)
         game = object.__new__(cls)
         state = state_of(position, board, rules)
-        game._begin(state, rules, board, seed=0, placed=_copy(state))
+        game._begin(state, rules, board, seed=0, placed=copy_state(state))
         return game
 
     @classmethod
@@ -193,11 +193,21 @@ class Play:
         when it is no whole number. A game that is over takes no action.
         """
         action = operator.index(action)
-        if not 0 <= action < self.board.num_actions or self.is_over:
-            raise illegal_action(self._array, 0, self.board, action)
-        if not kernels.try_step(self._array, self.board.array, action):
+        known = 0 <= action < self.board.num_actions
+        if not (known and kernels.try_step(self._array, self.board.array, action)):
             raise illegal_action(self._array, 0, self.board, action)
         self._history.append(action)
+
+    def run_bots(self, kinds: np.ndarray, noise: np.ndarray) -> None:
+        """Let compiled bots decide until a seat without one is to, or the game is over.
+
+        kinds, noise: as for `busenv.core.bots.run_bots`; noise moves on.
+        """
+        taken = np.empty(64, np.int64)
+        count = len(taken)
+        while count == len(taken):
+            count = bots.run_bots(self._array, self.board.array, kinds, noise, taken)
+            self._history += taken[:count].tolist()
 
     def undo(self) -> int:
         """Take back the last decision, and what followed from it by the rules; its action id.
@@ -216,7 +226,7 @@ class Play:
             first = np.array([self.first_player])
             state = new_state(self.board, self._rules, self.num_players, first)
         else:
-            state = _copy(self._placed)
+            state = copy_state(self._placed)
         kernels.replay(state, self.board.array, np.array(self._history[:-1], np.int64))
         return state
 
@@ -254,7 +264,7 @@ class Play:
         copy = object.__new__(type(self))
         copy._rules, copy._seed, copy.board = self._rules, self._seed, self.board
         copy._placed = self._placed
-        copy._array = _copy(self._array)
+        copy._array = copy_state(self._array)
         copy._state = copy._array[0]
         copy._bits = self._bits.copy()
         copy._history = self._history.copy()
@@ -276,6 +286,7 @@ class Play:
         )
 
 
-def _copy(state: np.ndarray) -> np.ndarray:
-    """A copy of a GAME array; of its bytes, since numpy copies records field by field, slowly."""
-    return state.view(np.uint8).copy().view(GAME)
+def copy_state(state: np.ndarray) -> np.ndarray:
+    """A copy of a GAME array of one; of its bytes, since numpy copies records, and even looks at
+    them in another type, slowly."""
+    return np.ndarray((1,), GAME, bytearray(state.tobytes()))

@@ -1,138 +1,47 @@
-"""PettingZoo and Gymnasium: their own checks, and what they promise."""
+"""Gymnasium's environment of one learner's seat: its checks, and what it promises."""
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 import warnings
+from copy import deepcopy
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
-from pettingzoo.test import api_test, seed_test
+from gymnasium.utils.env_checker import check_env, data_equivalence
 
-from busenv import Game, IllegalActionError, bus_v0
+from busenv import Game, IllegalActionError, make_agent
 from busenv.envs.gymnasium import BusEnv
 from busenv.observation import observe
-from tests.support.play import picks, played
-
-# PettingZoo
+from tests.support.play import picks
 
 
-@pytest.mark.parametrize("players", [3, 4, 5])
-@pytest.mark.filterwarnings("ignore")
-def test_pettingzoo_api(players: int) -> None:
-    api_test(bus_v0.env(num_players=players), num_cycles=600)
-    api_test(bus_v0.raw_env(num_players=players, render_mode="ansi"), num_cycles=300)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_pettingzoo_seed() -> None:
-    seed_test(bus_v0.env, num_cycles=300)
-    drawn = set()
-    env = bus_v0.raw_env(num_players=5)
-    for seed in range(40):
-        env.reset(seed=seed)
-        drawn.add(env.game.first_player)
-    assert drawn == set(range(5))
-
-
-@pytest.mark.parametrize("players", [3, 5])
-def test_aec_replays_a_game_and_pays_every_seat(players: int) -> None:
-    for seed in range(5):
-        game = played(players, seed)
-        env = bus_v0.raw_env(num_players=players, reward="margin")
-        env.reset(options={"first_player": game.first_player})
-        twin = Game(players, first_player=game.first_player, seed=0)
-        totals = dict.fromkeys(env.agents, 0.0)
-        for action in game.history:
-            agent = f"player_{twin.current_player}"
-            assert env.agent_selection == agent
-            seen = env.observe(agent)
-            assert (seen["action_mask"] == twin.action_mask()).all()
-            assert (seen["observation"] == observe(twin)).all()
-            other = f"player_{(twin.current_player + 1) % players}"
-            assert not env.observe(other)["action_mask"].any()
-            assert (env.observe(other)["observation"] == observe(twin, int(other[-1]))).all()
-            env.step(action)
-            twin.step(action)
-            for name, reward in env.rewards.items():
-                totals[name] += reward
-        points = np.array(game.points)
-        margins = points - (points.sum() - points) / (players - 1)
-        np.testing.assert_allclose(list(totals.values()), margins, atol=1e-4)
-        assert all(env.terminations.values())
-        for _ in range(players):
-            env.step(None)
-        assert env.agents == []
-
-
-def test_aec_cumulative_rewards_pay_the_losers_at_the_end() -> None:
-    env = bus_v0.env(num_players=4)
-    env.reset(seed=3)
-    rng = np.random.default_rng(0)
-    paid = {}
-    for agent in env.agent_iter():
-        seen, reward, over, _, _ = env.last()
-        if over:
-            paid[agent] = reward
-            env.step(None)
-        else:
-            assert reward == 0
-            env.step(int(picks(seen["action_mask"][None], rng)[0]))
-    assert sorted(round(value, 4) for value in paid.values()) == [-0.3333, -0.3333, -0.3333, 1]
-
-
-def test_aec_options_and_errors() -> None:
-    env = bus_v0.env(num_players=5)
-    env.reset(seed=1, options={"num_players": 3, "rules": "condensed", "first_player": 2})
-    assert env.agents == ["player_0", "player_1", "player_2"]
-    assert env.agent_selection == "player_2"
-    for options, message in (
-        ({"num_players": 6}, "num_players is 6"),
-        ({"first_player": 5}, "first_player is 5"),
-        ({"rules": "x"}, "unknown rules"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            env.reset(options=options)
-    with pytest.raises(ValueError, match="made for 3"):
-        bus_v0.raw_env(num_players=3).reset(options={"num_players": 4})
-    with pytest.raises(ValueError, match="render_mode is 'html'"):
-        bus_v0.raw_env(render_mode="html")
-    env.reset(seed=1)
-    before = env.unwrapped.game.to_bytes()
-    for action in (7, 374):
-        with pytest.raises(IllegalActionError, match=f"action {action}"):
-            env.step(action)
-    assert env.unwrapped.game.to_bytes() == before
-
-
-def test_ansi_rendering_names_what_is_on_the_table() -> None:
-    env = bus_v0.raw_env(render_mode="ansi")
-    env.reset(seed=2)
-    rng = random.Random(1)
-    for _ in range(60):
-        env.step(rng.choice(env.game.legal_actions()))
-    text = env.render()
-    assert text is not None
-    for words in ("clock", "seat 3", "buses", "ends at", "intersection 14:", "round 2"):
-        assert words in text
-
-
-# Gymnasium
-
-
-@pytest.mark.parametrize("players", [3, 4, 5])
-def test_gymnasium_check_env(players: int) -> None:
-    env = gymnasium.make(
-        "busenv/Bus-v0", num_players=players, illegal="lose", disable_env_checker=True
-    )
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"num_players": 3, "illegal": "lose"},
+        {"num_players": (4, 5), "illegal": "replace"},
+        {"illegal": "replace", "observation_keys": ("obs", "mask")},
+        {"illegal": "lose", "observation_dtype": "float32", "opponents": "greedy"},
+    ],
+)
+def test_gymnasium_check_env(settings: dict) -> None:
+    env = gymnasium.make("busenv/Bus-v0", disable_env_checker=True, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*render.*")
         check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_gymnasiums_check_plays_what_the_default_refuses() -> None:
+    """It samples actions without a mask, which "raise" is there to refuse."""
+    env = gymnasium.make("busenv/Bus-v0", disable_env_checker=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(IllegalActionError):
+            check_env(env.unwrapped, skip_render_check=True)
 
 
 def test_make_imports_by_itself() -> None:
@@ -152,7 +61,7 @@ def test_gymnasium_plays_one_seat_against_agents() -> None:
             watched.append(game.current_player)
             return game.legal_actions()[0]
 
-    env = BusEnv(num_players=3, seat=1, opponents=["greedy", Watcher()], reward="margin")
+    env = BusEnv(num_players=3, learner_seat=1, opponents=["greedy", Watcher()], reward="margin")
     rng = np.random.default_rng(0)
     seen, info = env.reset(seed=5)
     total, over = 0.0, False
@@ -200,9 +109,162 @@ def test_gymnasium_illegal_actions() -> None:
     with pytest.raises(IllegalActionError, match="action 374"):
         env.step(374)
     lose = BusEnv(illegal="lose")
-    lose.reset(seed=0)
+    _, info = lose.reset(seed=0)
+    assert info["illegal_action"] == np.bool_(False)
     _, reward, over, _, info = lose.step(374)
     assert (reward, over, info["illegal_action"]) == (-1.0, True, True)
+    with pytest.raises(IllegalActionError, match="has ended the episode"):
+        lose.step(int(info["action_mask"].argmax()))
+    lose.reset()
+    lose.step(int(lose.action_masks().argmax()))
+
+
+def test_an_illegal_action_is_replaced_by_any_legal_one_and_told() -> None:
+    def story(seed: int) -> list[int]:
+        env = BusEnv(illegal="replace", learner_seat=0, opponents="greedy")
+        env.reset(seed=seed, options={"first_player": 0})
+        legal = set(np.flatnonzero(env.action_masks()).tolist())
+        assert env.game is not None
+        assert not env.step(min(legal))[4]["illegal_action"]
+        for refused in (374, -1, 10**20):
+            legal, ply = set(np.flatnonzero(env.action_masks()).tolist()), len(env.game.history)
+            _, _, _, _, info = env.step(refused)
+            assert info["illegal_action"] == np.bool_(True)
+            assert env.game.history[ply] in legal
+        return env.game.history
+
+    assert story(1) == story(1)
+    assert len({story(seed)[1] for seed in range(12)}) > 6
+    env = BusEnv(illegal="replace")
+    over = False
+    env.reset(seed=2)
+    while not over:
+        _, _, over, _, _ = env.step(374)
+    with pytest.raises(IllegalActionError, match="the game is OVER"):
+        env.step(0)
+
+
+@pytest.mark.parametrize("spec", ["random", "greedy"])
+def test_compiled_opponents_play_what_the_agents_play(spec: str) -> None:
+    """They are the agents of that name, in compiled code: action for action."""
+
+    class Seen:
+        def __init__(self) -> None:
+            self.agent = make_agent(spec)
+
+        def act(self, game: Game) -> int:
+            return self.agent.act(game)
+
+    compiled = BusEnv(num_players=(3, 4, 5), opponents=spec, reward="margin")
+    watched = [Seen() for _ in range(4)]
+    plain = BusEnv(num_players=(3, 4, 5), opponents=watched, reward="margin")
+    mixed = BusEnv(num_players=(3, 4, 5), opponents=[spec, watched[1], spec, spec], reward="margin")
+    for seed in range(3):
+        for env in (plain, mixed):
+            seeds = seeds_of_opponents(seed)
+            for one, number in zip(watched, seeds, strict=True):
+                one.agent.reset(number)
+            rng, over = np.random.default_rng(seed), False
+            seen, info = env.reset(seed=seed)
+            twin_seen, twin_info = compiled.reset(seed=seed)
+            while not over:
+                assert (seen == twin_seen).all()
+                assert (info["action_mask"] == twin_info["action_mask"]).all()
+                action = picks(env.action_masks()[None], rng)[0]
+                seen, paid, over, _, info = env.step(action)
+                twin_seen, twin_paid, twin_over, _, twin_info = compiled.step(action)
+                assert (paid, over) == (twin_paid, twin_over)
+            assert env.game is not None
+            assert compiled.game is not None
+            assert env.game.record() == compiled.game.record()
+            assert Game.from_record(compiled.game.record()).is_over
+
+
+def seeds_of_opponents(seed: int) -> list[int]:
+    """What a reset by this seed gives its opponents, as an agent given by spec is told."""
+    told: list[int] = []
+
+    class Told:
+        def act(self, game: Game) -> int:
+            return game.legal_actions()[0]
+
+        def reset(self, seed: int) -> None:
+            told.append(seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("busenv.opponents.make_agent", lambda spec, seed=0: Told())
+        env = BusEnv(num_players=(3, 4, 5), opponents="told")
+    env.reset(seed=seed)
+    return told + [0] * (4 - len(told))
+
+
+def test_a_reset_reseeds_agents_and_builds_none() -> None:
+    env = BusEnv(opponents=["greedy", "planner", "uct:4"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("busenv.opponents.make_agent", None)
+        stories = []
+        for _ in range(2):
+            _, info = env.reset(seed=7)
+            for _ in range(12):
+                _, _, _, _, info = env.step(int(info["action_mask"].argmax()))
+            assert env.game is not None
+            stories.append(env.game.history)
+    assert stories[0] == stories[1]
+
+
+@pytest.mark.parametrize("keys", [None, ("obs", "mask")])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_what_is_handed_out_is_the_callers_own(keys: tuple | None, dtype: str) -> None:
+    """Scribbling over all of it changes nothing: compared with an untouched twin."""
+
+    def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+        rewards[:] = after["delivered"][:, None]
+        for states in (before, after):
+            states.view(np.uint8)[:] = 255
+
+    settings: dict = {"observation_keys": keys, "observation_dtype": dtype, "illegal": "replace"}
+    settings |= {"opponents": ["greedy", "random", "planner"]}
+    env, twin = BusEnv(reward=pay, **settings), BusEnv(reward="margin", **settings)
+    rng = np.random.default_rng(1)
+    kept: list = []
+    for episode in range(2):
+        given, expected = env.reset(seed=episode), twin.reset(seed=episode)
+        over = False
+        while not over:
+            assert data_equivalence(given[0], expected[0], exact=True)
+            assert data_equivalence(given[-1], expected[-1], exact=True)
+            kept.append((given, deepcopy(expected[0])))
+            mask = expected[-1]["action_mask"]
+            action = int(picks(mask[None], rng)[0])
+            if len(kept) > 1:
+                scribble(kept[-2][0])
+            masks = env.action_masks()
+            scribble(masks)
+            given, expected = env.step(action), twin.step(action)
+            over = bool(expected[2])
+    shown = kept[-1]  # the last one kept has not been scribbled over
+    assert data_equivalence(shown[0][0], shown[1], exact=True)
+
+
+def scribble(given: object) -> None:
+    """Write nonsense into every array and dict, however deep."""
+    if isinstance(given, dict):
+        for value in given.values():
+            scribble(value)
+        given.clear()
+    elif isinstance(given, (tuple, list)):
+        for value in given:
+            scribble(value)
+    elif isinstance(given, np.ndarray):
+        given[...] = 77
+
+
+def test_info_is_of_numpys_types() -> None:
+    env = BusEnv(illegal="replace")
+    _, info = env.reset(seed=1)
+    for told in (info, env.step(374)[4]):
+        assert {*told} == {"action_mask", "seat", "illegal_action"}
+        assert all(isinstance(value, (np.ndarray, np.generic)) for value in told.values())
 
 
 class Failing:
@@ -224,7 +286,7 @@ class Failing:
 def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
     action: int | None, error: type[BaseException]
 ) -> None:
-    env = BusEnv(opponents=Failing(9, action), seat=0, illegal="lose")
+    env = BusEnv(opponents=Failing(9, action), learner_seat=0, illegal="lose")
     seen, info = env.reset(seed=3, options={"first_player": None})
 
     def play() -> None:
@@ -250,35 +312,20 @@ def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
         env.step(8.9)  # type: ignore[arg-type]
 
 
-def test_aec_goes_on_after_a_reward_function_that_fails() -> None:
-    fails = True
-
-    def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
-        if fails:
-            raise ZeroDivisionError
-
-    env = bus_v0.raw_env(reward=pay)
-    env.reset(seed=1)
-    while not env.game.is_over:
-        with pytest.raises(ZeroDivisionError):
-            env.step(env.game.legal_actions()[0])
-        if not env.game.is_over:
-            assert env.agent_selection == f"player_{env.game.current_player}"
-    assert all(env.terminations.values())
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"num_players": 2}, "num_players is 2"),
-        ({"seat": 4}, "seat is 4; allowed: 0 to 3"),
-        ({"num_players": [3, 5], "seat": 3}, "seat is 3; allowed: 0 to 2"),
-        ({"seat": 1.0}, "seat is 1.0; allowed: 0 to 3"),
+        ({"learner_seat": 4}, "learner_seat is 4; allowed: 0 to 3"),
+        ({"num_players": [3, 5], "learner_seat": 3}, "learner_seat is 3; allowed: 0 to 2"),
+        ({"learner_seat": 1.0}, "learner_seat is 1.0; allowed: 0 to 3"),
         ({"opponents": ["random"]}, "1 opponents; allowed: one for all"),
         ({"opponents": "martian"}, "unknown agent 'martian'"),
         ({"reward": "gold"}, "unknown reward 'gold'"),
         ({"illegal": "ignore"}, "illegal is 'ignore'"),
         ({"render_mode": "html"}, "render_mode is 'html'"),
+        ({"observation_keys": "ab"}, "observation_keys is 'ab'"),
+        ({"observation_dtype": "float64"}, "observation_dtype is 'float64'"),
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:

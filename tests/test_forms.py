@@ -9,7 +9,7 @@ import pytest
 from gymnasium import spaces
 
 from busenv import Game, ObservationLayout, load_board
-from busenv.envs.forms import as_form, check_illegal, draw_legal
+from busenv.envs.forms import as_form, check_illegal, legal_instead
 from busenv.observation import observe_games
 from tests.support.play import played
 
@@ -97,11 +97,15 @@ def test_what_illegal_may_be() -> None:
             check_illegal(wrong)  # type: ignore[arg-type]
 
 
-def test_a_legal_action_is_drawn_evenly() -> None:
-    mask = np.zeros(375, np.int8)
-    mask[[5, 100, 374]] = 1
-    generator = np.random.default_rng(0)
-    drawn = [draw_legal(mask, generator) for _ in range(3000)]
+def test_a_legal_action_stands_in_for_an_illegal_one_evenly_and_always_the_same() -> None:
+    drawn = []
+    for seed in range(3000):
+        game = Game(first_player=0, seed=seed)
+        drawn.append(legal_instead(game))
+        assert drawn[-1] == legal_instead(game)
+    legal = Game(first_player=0).legal_actions()
     actions, counts = np.unique(drawn, return_counts=True)
-    assert actions.tolist() == [5, 100, 374]
-    assert (abs(counts - 1000) < 100).all()
+    assert actions.tolist() == legal
+    assert (abs(counts - 3000 / len(legal)) < 5 * (3000 / len(legal)) ** 0.5).all()
+    game.step(drawn[-1])
+    assert len({legal_instead(game) for _ in range(3)}) == 1

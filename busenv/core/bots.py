@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, below, lowest, mix, popcount
-from busenv.core.jit import kernel
+from busenv.core.jit import exclusive, kernel
 from busenv.core.rules.legal import legal_ids, random_action
 from busenv.core.rules.resolve import power_of
 from busenv.core.rules.step import step
@@ -145,3 +145,33 @@ def bot_actions(games, board, kind, noise, work, actions):
                 actions[i] = random_action(games[i], board[0], mix(noise[0]))
             else:
                 actions[i] = greedy_action(games[i], board[0], work, mix(noise[0]))
+
+
+@exclusive
+def run_bots(game, board, kinds, noise, taken):
+    """Let bots decide in one game until a seat without one is to, or the game is over.
+
+    kinds: uint8, (5,), by seat, 0: none. noise: uint64, (5,), by seat, moves on as `bot_actions`
+    has it. taken: int64, what they decide is written to; returns how many. They stop when it is
+    full.
+    """
+    g, b = game[0], board[0]
+    actions = np.int64(b.actions)
+    work = Workspace(  # made here, since to be handed so many arrays takes longer
+        np.zeros((actions + 63) // 64, np.uint64),
+        np.zeros(actions, np.int64),
+        np.zeros(1, GAME),
+        np.zeros(1, GAME),
+    )
+    count = 0
+    while count < taken.shape[0] and g.phase != OVER and kinds[g.seat] != 0:
+        seat = g.seat
+        noise[seat] += GOLDEN
+        if kinds[seat] == RANDOM:
+            action = random_action(g, b, mix(noise[seat]))
+        else:
+            action = greedy_action(g, b, work, mix(noise[seat]))
+        step(g, b, action)
+        taken[count] = action
+        count += 1
+    return count

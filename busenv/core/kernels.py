@@ -166,8 +166,8 @@ def rankings(games, places):
 
 @exclusive
 def try_step(game, board, action):
-    """Apply an action to one game if it is legal; whether it was."""
-    if not is_legal(game[0], board[0], action):
+    """Apply an action to one game if it is legal, and the game not over; whether it was."""
+    if game[0].phase == OVER or not is_legal(game[0], board[0], action):
         return False
     step(game[0], board[0], action)
     return True

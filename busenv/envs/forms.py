@@ -40,6 +40,7 @@ from numpy.typing import DTypeLike
 
 from busenv.board import Board
 from busenv.core import kernels
+from busenv.game import Game
 from busenv.observation import ObservationLayout
 
 Illegal = Literal["raise", "lose", "replace"]
@@ -103,12 +104,13 @@ def check_illegal(illegal: str) -> Illegal:
     return illegal  # type: ignore[return-value]
 
 
-def draw_legal(mask: np.ndarray, generator: np.random.Generator) -> int:
+def legal_instead(game: Game) -> int:
     """An action to play instead of an illegal one: each legal one with the same chance.
 
-    mask: bool or int8, (num_actions,), not all zeros.
+    It follows from the game's seed and the decisions so far alone, so asking again changes nothing.
     """
-    return int(generator.choice(np.flatnonzero(mask)))
+    draw = np.random.default_rng([game.seed, len(game.history)])
+    return int(draw.choice(game.legal_actions()))
 
 
 def _scaled(rows: np.ndarray, scale: np.ndarray, out: np.ndarray | None) -> np.ndarray:
