@@ -12,15 +12,14 @@ import numpy as np
 
 from busenv.board import Board
 from busenv.checks import illegal_action
-from busenv.core import batch, bots, kernels
+from busenv.core import batch, kernels
 from busenv.core.bots import Workspace
 from busenv.core.state import MAX_PLAYERS
 from busenv.errors import AgentError
 from busenv.game import Game
-from busenv.opponents import Player, as_player
+from busenv.opponents import COMPILED, Player, as_player
 from busenv.rules import Rules
 
-COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}
 Opponents = str | Player | Sequence[str | Player] | None
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from busenv.core import bots
 from busenv.core.state import MAX_PLAYERS
-from busenv.errors import IllegalActionError
+from busenv.errors import AgentError, IllegalActionError
 from busenv.game import Game
 
 COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}  # bots of the core by their specs
@@ -45,13 +45,13 @@ def make_agent(spec: str, seed: int = 0) -> Any:
     raise ValueError("; ".join(reasons) or f"no package that builds agents such as {spec!r}")
 
 
-def as_player(agent: str | Player) -> Player:
+def as_player(agent: str | Player, seed: int = 0) -> Player:
     """An agent given by its spec, or the agent itself.
 
     ValueError as `make_agent`, TypeError when it cannot act.
     """
     if isinstance(agent, str):
-        return make_agent(agent)
+        return make_agent(agent, seed)
     if not callable(getattr(agent, "act", None)):
         raise TypeError(f"{agent!r} is no agent: it has no method act(game)")
     return agent
@@ -70,7 +70,7 @@ class Table:
     def play_on(self, game: Game) -> np.ndarray:
         """Let them decide until the learner is to, or the game is over; returns the noise after it.
 
-        The noise before it stays as it is, so that who fails can be asked again. RuntimeError when
+        The noise before it stays as it is, so that who fails can be asked again. AgentError when
         one chooses what is illegal.
         """
         noise = self.noise.copy()
@@ -84,7 +84,7 @@ class Table:
             try:
                 game.step(action)
             except IllegalActionError as error:
-                raise RuntimeError(f"the opponent at seat {seat}: {error}") from error
+                raise AgentError(f"the opponent at seat {seat}: {error}") from error
 
 
 class Opponents:
@@ -97,8 +97,10 @@ class Opponents:
     """
 
     def __init__(self, opponents: str | Player | Sequence[str | Player], seats: int) -> None:
-        alone = isinstance(opponents, str) or not isinstance(opponents, Sequence)
-        given = [opponents] * seats if alone else [*opponents]  # type: ignore[misc]
+        if isinstance(opponents, Sequence) and not isinstance(opponents, str):
+            given = [*opponents]
+        else:
+            given = [opponents] * seats
         if len(given) < seats:
             raise ValueError(
                 f"{len(given)} opponents; allowed: one for all, or one for each of the "
@@ -128,4 +130,4 @@ class Opponents:
         """Give back what agents given by spec hold, such as running programs."""
         for player, built in zip(self._players, self._built, strict=True):
             if built and hasattr(player, "close"):
-                player.close()
+                player.close()  # type: ignore[union-attr]

@@ -76,7 +76,7 @@ class Play:
         """A game that plays on from a copy of a state that is known to be one of these rules and
         this board, such as a batch's: GAME, (1,). Its history begins there."""
         game = object.__new__(cls)
-        game._begin(_copy(state), rules, board, seed=0, placed=_copy(state))
+        game._begin(copy_state(state), rules, board, seed=0, placed=copy_state(state))
         return game
 
     def _begin(

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.utils.env_checker import data_equivalence
 
-from busenv import Game, ObservationLayout, load_board
+from busenv import Game, ObservationLayout, bus_v0, load_board
 from busenv.envs.forms import as_form, check_illegal, legal_instead
+from busenv.envs.gymnasium import BusEnv
+from busenv.envs.vector import BusVectorEnv
+from busenv.envs.wrappers import with_form
 from busenv.observation import observe_games
-from tests.support.play import played
+from tests.support.play import picks, played
 
 CITY = load_board("city")
 
@@ -109,3 +114,68 @@ def test_a_legal_action_stands_in_for_an_illegal_one_evenly_and_always_the_same(
     assert (abs(counts - 3000 / len(legal)) < 5 * (3000 / len(legal)) ** 0.5).all()
     game.step(drawn[-1])
     assert len({legal_instead(game) for _ in range(3)}) == 1
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_environments_that_exist_already_are_seen_in_another_form(dtype: str) -> None:
+    """The wrapper shows what the environment's own settings do."""
+    keys, rng = ("obs", "mask"), np.random.default_rng(0)
+    form: Any = {"observation_keys": keys, "observation_dtype": dtype}
+
+    wrapped, own = with_form(gymnasium.make("busenv/Bus-v0"), **form), BusEnv(**form)
+    given, expected = wrapped.reset(seed=1), own.reset(seed=1)
+    over = False
+    while not over:
+        assert data_equivalence(given, expected, exact=True)
+        assert wrapped.observation_space.contains(given[0])
+        action = int(picks(expected[0]["mask"][None], rng)[0])
+        given, expected = wrapped.step(action), own.step(action)
+        over = bool(expected[2])
+    assert data_equivalence(given, expected, exact=True)
+    assert wrapped.observation_space == own.observation_space
+
+    many = {"num_envs": 3, "autoreset_mode": "SameStep"}
+    vector = with_form(BusVectorEnv(**many), **form)
+    vectors = BusVectorEnv(**many, **form)
+    given, expected = vector.reset(seed=1), vectors.reset(seed=1)
+    assert vector.observation_space == vectors.observation_space
+    ended = 0
+    while ended < 4:
+        assert data_equivalence(given, expected, exact=True)
+        actions = picks(expected[-1]["action_mask"], rng)
+        given, expected = vector.step(actions), vectors.step(actions)
+        ended += expected[2].sum()
+
+    for make in (bus_v0.env, bus_v0.parallel_env):
+        one, other = with_form(make(), **form), make(**form)
+        for env in (one, other):
+            env.reset(seed=1)
+        agent = one.agents[0]
+        assert one.observation_space(agent) is one.observation_space(agent)
+        assert one.observation_space(agent) == other.observation_space(agent)
+    turns, twin = with_form(bus_v0.env(), **form), bus_v0.env(**form)
+    turns.reset(seed=1)
+    twin.reset(seed=1)
+    while twin.agents:
+        assert data_equivalence(turns.last(), twin.last(), exact=True)
+        seen, _, over, _, _ = twin.last()
+        action = None if over else int(picks(seen["mask"][None], rng)[0])
+        turns.step(action)
+        twin.step(action)
+    parallel, pair = with_form(bus_v0.parallel_env(), **form), bus_v0.parallel_env(**form)
+    given, expected = parallel.reset(seed=1), pair.reset(seed=1)
+    for _ in range(20):
+        assert data_equivalence(given, expected, exact=True)
+        actions = {name: int(seen["mask"].argmax()) for name, seen in expected[0].items()}
+        given, expected = parallel.step(actions), pair.step(actions)
+
+
+def test_only_what_can_be_seen_in_another_form_is() -> None:
+    with pytest.raises(TypeError, match="is no environment of Gymnasium"):
+        with_form(CITY)  # type: ignore[type-var]
+    with pytest.raises(TypeError, match="is no environment of busenv"):
+        with_form(gymnasium.make("CartPole-v1"))
+    with pytest.raises(ValueError, match="has another form already"):
+        with_form(BusEnv(observation_dtype="float32"))
+    with pytest.raises(ValueError, match="PettingZoo wants two names"):
+        with_form(bus_v0.env(), None)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SHARED = {"busenv.envs.forms"}  # what all environments stand on
+SHARED = {"busenv.envs.forms", "busenv.envs.wrappers"}  # for all environments
 ONE_FACE = ("busenv.envs.parallel", "busenv.envs.pettingzoo")  # PettingZoo's two interfaces
 LAYERS = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")  # lowest first
 

@@ -161,7 +161,6 @@ def run_bots(game, board, kinds, noise, taken):
         np.zeros((actions + 63) // 64, np.uint64),
         np.zeros(actions, np.int64),
         np.zeros(1, GAME),
-        np.zeros(1, GAME),
     )
     count = 0
     while count < taken.shape[0] and g.phase != OVER and kinds[g.seat] != 0:

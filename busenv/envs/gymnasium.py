@@ -76,15 +76,15 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         if learner_seat is not None:
             learner_seat = check_whole("learner_seat", learner_seat, 0, min(self._counts) - 1)
         self._learner_seat, self._illegal = learner_seat, check_illegal(illegal)
-        self._rules, self._board = as_rules(rules), as_board(board)
-        self._form = as_form(self._board, observation_keys, observation_dtype)
+        self._rules, self.board = as_rules(rules), as_board(board)
+        self._form = as_form(self.board, observation_keys, observation_dtype)
         self.observation_space = self._form.observation_space
         self.action_space = self._form.action_space
         self._pay, self._pays_freely = as_reward(reward), callable(reward)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self._opponents = Opponents(opponents, max(self._counts) - 1)
-        self._size = kernels.observation_size(self._board.array)
-        self._bits = np.zeros((self._board.num_actions + 63) // 64, np.uint64)
+        self._size = kernels.observation_size(self.board.array)
+        self._bits = np.zeros((self.board.num_actions + 63) // 64, np.uint64)
         self._payment = np.zeros((1, MAX_PLAYERS), np.float32)
         self._lost = False
         self.game: Game | None = None
@@ -103,7 +103,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         chosen = (options or {}).get("first_player")
         first = drawn_first if chosen is None else chosen
         seat = drawn_seat if self._learner_seat is None else self._learner_seat
-        game = Game(players, self._rules, self._board, first, int(random.integers(2**63)))
+        game = Game(players, self._rules, self.board, first, int(random.integers(2**63)))
         table = self._opponents.sit(seat, players, random)
         self._settle(game, table, table.play_on(game), seat)
         if self.render_mode == "human":
@@ -147,7 +147,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         if self.game is None:
             raise gymnasium.error.ResetNeeded("call reset() before action_masks()")
         if self.game.is_over:
-            return np.ones(self._board.num_actions, np.bool_)
+            return np.ones(self.board.num_actions, np.bool_)
         return self.game.action_mask()
 
     def render(self) -> str | np.ndarray | None:
@@ -176,7 +176,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     def _look(self, illegal: bool = False) -> tuple[Observation, dict[str, Any]]:
         """Observation and info, of fresh arrays."""
         assert self.game is not None
-        row, mask = np.empty(self._size, np.uint8), np.empty(self._board.num_actions, np.int8)
+        row, mask = np.empty(self._size, np.uint8), np.empty(self.board.num_actions, np.int8)
         games, board = self.game.arrays()
         kernels.observe_and_mask(games, board, self.seat, self._bits, row, mask)
         if self.game.is_over:

@@ -74,6 +74,7 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
         self.possible_agents, self.render_mode = turns.possible_agents, turns.render_mode
         self.observation_spaces, self.action_spaces = turns.observation_spaces, turns.action_spaces
         self.state_space, self._illegal = turns.state_space, check_illegal(illegal)
+        self.board = turns.board
         self._mask = str(observation_keys[1])
         self.agents: list[str] = []
 

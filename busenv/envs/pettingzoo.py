@@ -121,19 +121,19 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
     ) -> None:
         super().__init__()
         self._players, self._illegal = check_players(num_players), check_illegal(illegal)
-        self._rules, self._board = as_rules(rules), as_board(board)
+        self._rules, self.board = as_rules(rules), as_board(board)
         self._pay, self._pays_freely = as_reward(reward), callable(reward)
-        self._form = as_form(self._board, observation_keys, observation_dtype)
+        self._form = as_form(self.board, observation_keys, observation_dtype)
         if self._form.keys is None:
             raise ValueError(
                 "observation_keys is None; allowed: two names for the row and its mask"
             )
-        self._flat = as_form(self._board, None, observation_dtype)
+        self._flat = as_form(self.board, None, observation_dtype)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(self._players)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         # A space of its own for each, since libraries seed them.
-        forms = [as_form(self._board, observation_keys, observation_dtype) for _ in self._seats]
+        forms = [as_form(self.board, observation_keys, observation_dtype) for _ in self._seats]
         self.observation_spaces = {
             agent: form.observation_space for agent, form in zip(self._seats, forms, strict=True)
         }
@@ -141,7 +141,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
             agent: form.action_space for agent, form in zip(self._seats, forms, strict=True)
         }
         self.state_space = self._flat.observation_space
-        self._actions, self._size = self._board.num_actions, ObservationLayout(self._board).size
+        self._actions, self._size = self.board.num_actions, ObservationLayout(self.board).size
         self._bits = np.zeros((self._actions + 63) // 64, np.uint64)
         self._payment = np.zeros((1, MAX_PLAYERS), np.float32)
         self._seeds = np.random.default_rng()
@@ -165,11 +165,11 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
             raise ValueError(
                 f"num_players is {players}, but the environment was made for {self._players}"
             )
-        board = as_board(chosen.get("board", self._board))
-        if board.num_actions != self._board.num_actions or (
-            ObservationLayout(board).size != ObservationLayout(self._board).size
+        board = as_board(chosen.get("board", self.board))
+        if board.num_actions != self.board.num_actions or (
+            ObservationLayout(board).size != ObservationLayout(self.board).size
         ):
-            raise ValueError(f"{board!r} has other sizes than {self._board!r}; make another env")
+            raise ValueError(f"{board!r} has other sizes than {self.board!r}; make another env")
         if seed is not None:
             self._seeds = np.random.default_rng(seed)
         number = int(self._seeds.integers(2**63))
@@ -190,7 +190,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
             self.render()
 
     @property
-    def infos(self) -> dict[str, dict[str, Any]]:  # type: ignore[override]
+    def infos(self) -> dict[str, dict[str, Any]]:
         """For every agent, made anew: "illegal_action", unless illegal actions raise."""
         if self._illegal == "raise":
             return {agent: {} for agent in self.agents}

@@ -125,6 +125,24 @@ def aec(scale: float = 1.0) -> Play:
     return play
 
 
+def learner(scale: float = 1.0, batch: bool = False) -> Play:
+    """One learner's seat among greedy opponents, by Gymnasium's `make` or a `make_vec` of one game;
+    its steps."""
+    make = partial(gymnasium.make_vec, num_envs=1) if batch else gymnasium.make
+    env = make("busenv/Bus-v0", opponents="greedy")
+    steps = _size(2_000, scale)
+
+    def play() -> int:
+        _, info = env.reset(seed=0)
+        for _ in range(steps):
+            _, _, over, _, info = env.step(info["action_mask"].argmax(axis=-1))
+            if over and not batch:  # a batch begins anew by itself
+                _, info = env.reset()
+        return steps
+
+    return play
+
+
 def agent(spec: str, games: int, scale: float = 1.0) -> Play:
     """Whole games of 4 in which an agent plays all seats; its decisions, forced ones left out."""
     player = importlib.import_module("busenv.agents").make_agent(spec)
@@ -157,6 +175,8 @@ MEASUREMENTS: dict[str, tuple[str, Callable[[float], Play]]] = {
     "vector-copy": ("the same, one thread, copies", partial(vector, copy=True)),
     "sb3": (f"Stable-Baselines3 VecEnv, N = {NUM_ENVS}", sb3),
     "aec": ("PettingZoo raw AEC, one game", aec),
+    "learner": ("one learner among greedy, make", learner),
+    "learner-vec": ("the same, make_vec of one game", partial(learner, batch=True)),
     "greedy": ("decisions of greedy", partial(agent, "greedy", 40)),
     "planner": ("decisions of planner", partial(agent, "planner", 10)),
     "search": ("simulations of uct:300", partial(search, 300, 1, 1)),
