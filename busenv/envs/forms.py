@@ -76,7 +76,10 @@ class Form:
         seen = rows if self.scale is None else _scaled(rows, self.scale, out)
         if self.keys is None:
             return seen
-        return {self.keys[0]: seen, self.keys[1]: masks.view(np.int8)}
+        return {
+            self.keys[0]: seen,
+            self.keys[1]: masks if masks.dtype == np.int8 else masks.view(np.int8),
+        }
 
 
 def as_form(

@@ -184,6 +184,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
+        self._playing = players
         self._wrong: frozenset[str] = frozenset()  # whose last decision was illegal
         self.agent_selection = self.agents[self.game.current_player]
         if self.render_mode == "human":
@@ -203,7 +204,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
         is not to move. Fresh arrays; all zeros for an agent that does not take part.
         """
         seat = self._seats[agent]
-        if seat >= self.game.num_players:
+        if seat >= self._playing:
             row, mask = np.zeros(self._size, np.uint8), np.zeros(self._actions, np.int8)
         else:
             row, mask = self._look(seat)
