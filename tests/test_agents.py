@@ -137,7 +137,7 @@ def test_models_that_do_not_fit_are_refused(
         make_agent(f"net:{path}")
 
 
-@pytest.mark.parametrize("kind", ["mlp", "board"])
+@pytest.mark.parametrize("kind", ["mlp", "board", "seats"])
 def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None:
     """The card of a model for a board of one's own holds the board."""
     board = make_board(largest())
@@ -157,14 +157,14 @@ def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None
         make_agent(f"net:{path}")
 
 
-@pytest.mark.parametrize("kind", ["mlp", "board"])
-def test_networks_answer_each_row_by_itself(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "outputs"), [("mlp", 1), ("board", 1), ("seats", 10)])
+def test_networks_answer_each_row_by_itself(kind: str, outputs: int) -> None:
     board = load_board("city")
     network = build_network(kind, board, 8, seed=3)
     rows = np.stack([observe(Game(players, seed=players)) for players in (3, 4, 5)])
     logits, values = network(torch.from_numpy(rows))
     assert logits.shape == (3, board.num_actions)
-    assert values.shape == (3,)
+    assert values.shape == (3, outputs)
     alone, value = network(torch.from_numpy(rows[1:2]))
     assert torch.allclose(alone[0], logits[1], atol=1e-6)
     assert torch.allclose(value[0], values[1], atol=1e-6)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import resource
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -202,17 +203,18 @@ def test_no_temperature_makes_an_illegal_action_possible() -> None:
     """5 temperatures x (hundreds of positions), by logits that favour what is illegal."""
     games = some_games()
     _, masks = observe_games(games, CITY)
-    legal = torch.from_numpy(masks)
-    logits = torch.where(legal, -1e6, 1e6) + torch.randn(legal.shape)
+    noise = np.random.default_rng(1).standard_normal(masks.shape)
+    logits = (np.where(masks, -1e6, 1e6) + noise).astype(np.float32)
     for temperature in (1e-40, 1e-3, 0.1, 1.0, 100.0):
-        found = action_probabilities(logits, legal, temperature)
-        assert found.isfinite().all()
-        assert (found[~legal] == 0).all()
-        torch.testing.assert_close(found.sum(dim=1), torch.ones(len(found)))
-    for temperature in (0.0, 1e-3, 100.0):
-        agent = PolicyAgent(build_network("mlp", CITY, 8), CITY, temperature=temperature)
-        agent.network.get_parameter("policy.2.bias").data.normal_(0, 1e9)
-        for _ in range(20):
+        found = action_probabilities(logits, masks, temperature)
+        assert np.isfinite(found).all()
+        assert (found[~masks] == 0).all()
+        np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+    for kind, temperature in product(("mlp", "board"), (0.0, 1e-300, 1e-3, 100.0)):
+        agent = PolicyAgent(build_network(kind, CITY, 8), CITY, temperature=temperature)
+        last = "policy.2.bias" if kind == "mlp" else "at_table.2.bias"
+        agent.network.get_parameter(last).data.normal_(0, 1e9)
+        for _ in range(10):
             assert masks[np.arange(len(games)), agent.choose(games, CITY)].all()
 
 
@@ -230,7 +232,12 @@ def test_networks_that_overflow_and_games_that_are_over_are_told(model: Path) ->
     with pytest.raises(ValueError, match="the network's logits are not finite"):
         make_agent(f"net:{model}").choose(some_games(3), CITY)
     with pytest.raises(ValueError, match="no action is legal: a game is over"):
-        action_probabilities(torch.zeros(1, 3), torch.zeros(1, 3, dtype=torch.bool), 1.0)
+        action_probabilities(np.zeros((1, 3), np.float32), np.zeros((1, 3), bool), 1.0)
+    game, agent = Game(3, seed=1), make_agent("net:city-2")
+    while not game.is_over:
+        game.step(agent.act(game))
+    with pytest.raises(ValueError, match="no action is legal: a game is over"):
+        agent.choose(game.arrays()[0], CITY)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e9])

@@ -129,9 +129,9 @@ def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
 
 
 def test_minibatches_hold_every_decision_once() -> None:
-    rollout = Rollout(np.random.default_rng(0))
+    rollout = Rollout(np.random.default_rng(0), torch.device("cpu"))
     for step in range(10):
-        some = torch.full((3,), float(step))
+        some = np.full(3, float(step))
         rollout.add(
             np.arange(3), np.zeros(3, np.int64), np.zeros((3, 5)), some, some, some, some, some
         )
@@ -192,9 +192,9 @@ def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the
     )
     games = torch.from_numpy(np.concatenate([owners[0] for owners in rollout._owners]))
     observations, masks, actions, *_ = (
-        torch.cat(parts) for parts in zip(*rollout._steps, strict=True)
+        torch.from_numpy(np.concatenate(parts)) for parts in zip(*rollout._steps, strict=True)
     )
-    taught = torch.cat(rollout._teacher)
+    taught = torch.from_numpy(np.concatenate(rollout._teacher))
     with torch.no_grad():
         favourites = mask_logits(network(observations)[0], masks).argmax(dim=1)
     assert (actions == torch.where(games < 3, taught.argmax(dim=1), favourites)).all()

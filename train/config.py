@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import from_json
 
 from busenv.agents import AgentError, make_agent
-from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, NETWORKS, WIDEST
+from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, VALUED, WIDEST
 from busenv.agents.neural.schema import LONGEST_SENTENCE, read_limited
 from busenv.board import load_board
 from busenv.hints import did_you_mean
@@ -95,7 +95,7 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    network: Annotated[str, _one_of(*NETWORKS)] = "mlp"
+    network: Annotated[str, _one_of(*VALUED)] = "mlp"
     width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
     start: str = ""
     players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (4,)

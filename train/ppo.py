@@ -74,7 +74,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
             actions = logits.argmax(dim=1)
         else:
             actions = torch.multinomial(logits.softmax(dim=1), 1)[:, 0]
-        return actions, values, _of(logits.log_softmax(dim=1), actions)
+        return actions, values[:, 0], _of(logits.log_softmax(dim=1), actions)
 
     def evaluate_actions(
         self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
@@ -84,11 +84,11 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         logits = mask_logits(logits, action_masks.bool())
         log_probs = logits.log_softmax(dim=1)
         entropy = -expected_log_probs(logits.softmax(dim=1), log_probs, action_masks.bool())
-        return values, _of(log_probs, actions), entropy
+        return values[:, 0], _of(log_probs, actions), entropy
 
     def predict_values(self, obs: Any) -> torch.Tensor:
         """Values, float32, (N,)."""
-        return self.network(obs)[1]
+        return self.network(obs)[1][:, 0]
 
 
 def _of(rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
@@ -149,7 +149,7 @@ def imitate(
         target = batch.teacher_probabilities**SHARPNESS
         target = target / target.sum(dim=1, keepdim=True)
         imitation_loss = -expected_log_probs(target, log_probs, batch.masks).mean()
-        value_loss = nn.functional.mse_loss(values, batch.returns)
+        value_loss = nn.functional.mse_loss(values[:, 0], batch.returns)
         entropy = -expected_log_probs(log_probs.exp(), log_probs, batch.masks)
         policy.optimizer.zero_grad()
         (imitation_loss + value_weight * value_loss).backward()

@@ -65,30 +65,31 @@ class Rollout:
     With a teacher, `imitation_batches` gives them with the teacher's probabilities.
 
     Filled step by step with `add`, then closed with `finish`. Rows are in the order of time.
+    rng: the order of minibatches comes from it. device: where they are learned from.
     """
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-        self._steps: list[tuple[torch.Tensor, ...]] = []
+    def __init__(self, rng: np.random.Generator, device: torch.device) -> None:
+        self._rng, self._device = rng, device
+        self._steps: list[tuple[np.ndarray, ...]] = []
         self._owners: list[tuple[np.ndarray, ...]] = []
-        self._teacher: list[torch.Tensor] = []
+        self._teacher: list[np.ndarray] = []
 
     def add(
         self,
         games: np.ndarray,
         seats: np.ndarray,
         cumulative_rewards: np.ndarray,
-        observations: torch.Tensor,
-        masks: torch.Tensor,
-        actions: torch.Tensor,
-        values: torch.Tensor,
-        log_probs: torch.Tensor,
-        teacher_probabilities: torch.Tensor | None = None,
+        observations: np.ndarray,
+        masks: np.ndarray,
+        actions: np.ndarray,
+        values: np.ndarray,
+        log_probs: np.ndarray,
+        teacher_probabilities: np.ndarray | None = None,
     ) -> None:
         """Add one decision of each of some games.
 
         games, seats: int64, (n,), whose decisions they are. cumulative_rewards: float64, (N, 5), of
-        all seats of all games so far. The tensors have n rows.
+        all seats of all games so far. The other arrays have n rows.
         """
         self._owners.append((games, seats, cumulative_rewards[games, seats]))
         self._steps.append((observations, masks, actions, values, log_probs))
@@ -98,17 +99,21 @@ class Rollout:
     def finish(self, cumulative_rewards: np.ndarray, gamma: float, gae_lambda: float) -> None:
         """The games are over: compute advantages and returns."""
         games, seats, before = (np.concatenate(parts) for parts in zip(*self._owners, strict=True))
-        self.observations, self.masks, self.actions, values, self.log_probs = (
-            torch.cat(parts) for parts in zip(*self._steps, strict=True)
+        observations, masks, actions, self.values, log_probs = (
+            np.concatenate(parts) for parts in zip(*self._steps, strict=True)
         )
-        self.values = values.cpu().numpy()
+        self.observations, self.masks, self.actions, self.log_probs = map(
+            self._tensor, (observations, masks, actions, log_probs)
+        )
         self.advantages = np.empty_like(self.values)
         seat_advantages(
             games, seats, before, cumulative_rewards, self.values, gamma, gae_lambda,
             self.advantages,
         )  # fmt: skip
         self.returns = self.values + self.advantages
-        self.teacher_probabilities = torch.cat(self._teacher) if self._teacher else None
+        self.teacher_probabilities = (
+            self._tensor(np.concatenate(self._teacher)) if self._teacher else None
+        )
         self._steps, self._owners, self._teacher = [], [], []
 
     def __len__(self) -> int:
@@ -143,7 +148,7 @@ class Rollout:
             )
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(array).to(self.actions.device)
+        return torch.from_numpy(array).to(self._device)
 
     def _minibatches(self, batch_size: int) -> tuple[torch.Tensor, ...]:
         """The indices of all rows in random order, in pieces of nearly equal size."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from torch import nn
 
 from busenv.agents import Agent
+from busenv.agents.neural.inference import draw_actions, make_forward
 from busenv.agents.neural.networks import action_probabilities
 from busenv.train.games import SelfPlayGames
 from busenv.train.rollout import Rollout
@@ -35,9 +35,8 @@ def collect_rollout(
     later play. PPO learns from what is played at temperature 1 only.
     """
     device = next(network.parameters()).device
-    generator = torch.Generator(device)
-    generator.manual_seed(int(rng.integers(2**62)))
-    rollout = Rollout(rng)
+    forward, rollout = make_forward(network), Rollout(rng, device)
+    noise = rng.integers(2**62, size=1, dtype=np.uint64)
     while (running := games.running()).size:
         owner = seat_owner[running, games.seats(running)]
         actions = np.zeros(len(running), np.int64)
@@ -46,28 +45,23 @@ def collect_rollout(
             actions[rows] = opponents[k - 1].choose(games.states[running[rows]], games.board)
         learner = running[owner == 0]
         if learner.size:
-            observations, masks = (
-                torch.from_numpy(array).to(device) for array in games.observe(learner)
+            observations, masks = games.observe(learner)
+            logits, values = forward(observations, masks)
+            probabilities = action_probabilities(
+                logits, masks, max(temperature, LOWEST_TEMPERATURE)
             )
-            with torch.no_grad():
-                logits, values = network(observations)
-                probabilities = action_probabilities(
-                    logits, masks, max(temperature, LOWEST_TEMPERATURE)
-                )
-                sampled = torch.multinomial(probabilities, 1, generator=generator)
-                log_probs = probabilities.log().gather(1, sampled)[:, 0]
-            played, taught = sampled[:, 0].cpu().numpy(), None
+            sampled = np.zeros(len(learner), np.int64)
+            draw_actions(probabilities, noise, sampled)
+            log_probs = np.log(probabilities[np.arange(len(sampled)), sampled])
+            played, taught = sampled, None
             if teacher is not None:
-                taught = torch.from_numpy(
-                    teacher.action_probabilities(games.states[learner], games.board)
-                )
-                best = taught.argmax(dim=1).numpy()
+                taught = teacher.action_probabilities(games.states[learner], games.board)
+                best = taught.argmax(axis=1)
                 played = np.where(learner < len(games.states) // 2, best, played)
-                taught = taught.to(device)
             actions[owner == 0] = played
             rollout.add(
                 learner, games.seats(learner), games.cumulative_rewards, observations, masks,
-                torch.from_numpy(played).to(device), values, log_probs, taught,
+                played, values[:, 0], log_probs, taught,
             )  # fmt: skip
         games.step(running, actions)
     return rollout

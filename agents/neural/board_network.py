@@ -91,7 +91,7 @@ class BoardNetwork(nn.Module):
             rest[:, :FIRST_BUILD], _flat(sites), _flat(growth), rest[:, FIRST_BUILD:],
             _flat(drives[:, :, :1]), _flat(drives[:, :, 1:]),
         )  # fmt: skip
-        return torch.cat(logits, dim=1), self.value(whole)[:, 0]
+        return torch.cat(logits, dim=1), self.value(whole)
 
     def _blocks(self, rows: torch.Tensor) -> dict[str, torch.Tensor]:
         """The blocks of observations, (entries, N, width) each."""

@@ -1,8 +1,9 @@
-"""Networks that play: bytes of an observation in, action logits and a value out.
+"""Networks that play: bytes of an observation in, action logits and values out.
 
 A network is a torch module. Called with observations (uint8, (N, size)) it returns logits
-(float32, (N, num_actions)) and values (float32, (N,)): what the seat that decides expects to be
-paid from here on, in the unit of the training.
+(float32, (N, num_actions)) and values (float32, (N, outputs)). The kinds that PPO teaches have one
+output: what the seat that decides expects to be paid from here on, in the unit of the training.
+Those that searches learn (`SeatsMlp`) tell of every seat how the game will end for it.
 """
 
 from __future__ import annotations
@@ -13,30 +14,78 @@ from torch import nn
 
 from busenv import Board
 from busenv.agents.neural.board_network import BoardNetwork
+from busenv.core.state import MAX_PLAYERS
 from busenv.observation import ObservationLayout
 
 WIDEST = 8192  # hidden layers of a network
 HIGHEST_TEMPERATURE = 100.0
+OUTPUTS = 2 * MAX_PLAYERS  # of a network that tells of every seat
+POINTS = 10.0  # game points to one of its outputs
 
 
 class Mlp(nn.Module):
-    """Layers over the flat row: one shared, then one for each head."""
+    """Layers over the flat row: one shared, then one for each head.
+
+    Between them stand `blocks` more that are shared, each added to what it is given. value_width:
+    of the value's layer, by default `width`. outputs: numbers that the value is.
+    """
 
     scale: torch.Tensor
 
-    def __init__(self, board: Board, width: int = 256) -> None:
+    def __init__(
+        self,
+        board: Board,
+        width: int = 256,
+        blocks: int = 0,
+        value_width: int | None = None,
+        outputs: int = 1,
+    ) -> None:
         super().__init__()
-        layout = ObservationLayout(board)
+        layout, wide = ObservationLayout(board), value_width or width
         self.register_buffer("scale", torch.tensor(layout.scale), persistent=False)
         self.shared = nn.Linear(layout.size, width)
+        self.blocks = _Blocks(blocks, width)
         self.policy = nn.Sequential(
             nn.Linear(width, width), nn.ReLU(), nn.Linear(width, board.num_actions)
         )
-        self.value = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+        self.value = nn.Sequential(nn.Linear(width, wide), nn.ReLU(), nn.Linear(wide, outputs))
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        shared = self.shared(observations * self.scale).relu()
-        return self.policy(shared), self.value(shared)[:, 0]
+        shared = self.blocks(self.shared(observations * self.scale).relu())
+        return self.policy(shared), self.value(shared)
+
+    def stand_by_input(self) -> None:
+        """Let the weights of an input lie side by side, as the compiled network reads them."""
+        for layer in (self.shared, self.policy[0], self.value[0]):
+            assert isinstance(layer, nn.Linear)
+            layer.weight.data = layer.weight.data.T.contiguous().T
+
+
+class _Blocks(nn.Module):
+    """Layers one after the other, each added to what it is given; at first they add nothing."""
+
+    def __init__(self, count: int, width: int) -> None:
+        super().__init__()
+        self.count = count
+        if count:
+            self.weight = nn.Parameter(torch.zeros(count, width, width))  # inputs, outputs
+            self.bias = nn.Parameter(torch.zeros(count, width))
+        else:  # buffers, which no file of an older network has
+            self.register_buffer("weight", torch.zeros(0, width, width), persistent=False)
+            self.register_buffer("bias", torch.zeros(0, width), persistent=False)
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        for k in range(self.count):
+            values = (values + torch.addmm(self.bias[k], values, self.weight[k])).relu()
+        return values
+
+
+class SeatsMlp(Mlp):
+    """An Mlp that tells how the game will end, for every seat present, the viewer's first and the
+    others clockwise: logits of winning (five), then final points in units of POINTS (five)."""
+
+    def __init__(self, board: Board, width: int = 384) -> None:
+        super().__init__(board, width, blocks=1, value_width=max(width // 4, 1), outputs=OUTPUTS)
 
 
 def _initialise(network: nn.Module) -> None:
@@ -69,25 +118,32 @@ def expected_log_probs(
     return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)
 
 
-def action_probabilities(
-    logits: torch.Tensor, masks: torch.Tensor, temperature: float
-) -> torch.Tensor:
+def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
     """The probability of each action, float32 (N, num_actions), at a temperature above 0.
 
-    logits, masks: as `mask_logits` takes them. Illegal actions have 0 exactly. ValueError when
-    logits are not finite, or no action of a row is legal.
+    logits: float32, masks: bool, both (N, num_actions). Illegal actions have 0 exactly. ValueError
+    when logits are not finite, or no action of a row is legal.
     """
-    if not logits.isfinite().all():
+    check_playable(bool(np.isfinite(logits).all()), bool(masks.any(axis=1).all()))
+    legal = np.where(masks, logits, np.float32(-np.inf))
+    with np.errstate(over="ignore"):  # however far behind the best one, its probability is 0
+        legal = (legal - legal.max(axis=1, keepdims=True)) / np.float32(temperature)
+    weights = np.exp(legal)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def check_playable(finite: bool, legal: bool) -> None:
+    """ValueError unless all logits are finite, and some action of each game is legal."""
+    if not legal:
+        raise ValueError("no action is legal: a game is over")
+    if not finite:
         raise ValueError(
             "the network's logits are not finite: its weights are too large or damaged"
         )
-    if not masks.any(dim=1).all():
-        raise ValueError("no action is legal: a game is over")
-    logits = mask_logits(logits, masks)
-    return ((logits - logits.amax(dim=1, keepdim=True)) / temperature).softmax(dim=1)
 
 
-NETWORKS: dict[str, type[nn.Module]] = {"mlp": Mlp, "board": BoardNetwork}
+NETWORKS: dict[str, type[nn.Module]] = {"mlp": Mlp, "board": BoardNetwork, "seats": SeatsMlp}
+VALUED = ("mlp", "board")  # whose value is what PPO learns
 
 
 def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Module:
@@ -100,7 +156,9 @@ def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Modu
         torch.manual_seed(seed)
         network = NETWORKS[kind](board, width)
         _initialise(network)
-        return network
+    if isinstance(network, Mlp):
+        network.stand_by_input()
+    return network
 
 
 def weights_of(kind: str, board: Board, width: int) -> dict[str, torch.Tensor]:

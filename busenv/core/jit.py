@@ -227,10 +227,15 @@ def exclusive(function: Callable[..., Any]) -> Any:
     return _compile(function, nogil=False)
 
 
-def _compile(function: Callable[..., Any], nogil: bool) -> Any:
+def fast_kernel(function: Callable[..., Any]) -> Any:
+    """As `kernel`, but sums of floats may be taken in any order, several terms at once."""
+    return _compile(function, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
     if not _Locator.looked:
         _Locator.folder, _Locator.looked = _make_folder(), True
-    dispatcher = njit(nogil=nogil)(function)
+    dispatcher = njit(**options)(function)
     if _Locator.folder is None:
         announce()
     else:

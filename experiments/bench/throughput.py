@@ -26,7 +26,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
 from busenv import load_board
-from busenv.agents.neural.networks import NETWORKS, build_network
+from busenv.agents.neural.networks import VALUED, build_network
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.envs.gymnasium import BusEnv
 from busenv.experiments.console import Sheet
@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement (30)")
     parser.add_argument("--repeats", type=int, default=3, help="of each (3)")
     parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
-    parser.add_argument("--network", choices=[*NETWORKS], default="mlp", help="(mlp)")
+    parser.add_argument("--network", choices=[*VALUED], default="mlp", help="(mlp)")
     parser.add_argument("--decisions", type=int, default=150_000, help="learned from (150000)")
     parser.add_argument("--games", type=int, default=400, help="of each rating (400)")
     parser.add_argument("--seed", type=int, default=0, help="of what is learned (0)")

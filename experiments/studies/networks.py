@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from busenv.agents.neural.networks import NETWORKS
+from busenv.agents.neural.networks import VALUED
 from busenv.experiments.console import Sheet
 from busenv.experiments.training.runs import rate
 from busenv.interrupts import run_command
@@ -49,7 +49,7 @@ def main() -> None:
     header = ["network", "width", "equal", "decisions", "seconds", *(f"3 {bot}" for bot in BOTS)]
     rows = []
     for limit in ("seconds", "decisions"):
-        for network in NETWORKS:
+        for network in VALUED:
             width = WIDTHS[network]
             changes = {
                 limit: getattr(chosen, limit),

@@ -1,0 +1,140 @@
+"""The compiled network says what torch says, and what is drawn by it follows its probabilities."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from busenv import EDITIONS, Game, load_board
+from busenv.agents import make_agent
+from busenv.agents.neural.inference import (
+    draw_actions,
+    is_compiled,
+    make_forward,
+    make_policy,
+    read_weights,
+)
+from busenv.agents.neural.networks import Mlp, action_probabilities, build_network
+from busenv.board import make_board
+from busenv.core.state import GAME, OVER
+from busenv.observation import observe_games
+from tests.support.worlds import random_board
+
+CITY = load_board("city")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def positions(count: int = 600, board=CITY) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """Positions of random play, 3 to 5 players by every edition."""
+    rng = np.random.default_rng(4)
+    found = np.zeros(count, GAME)
+    game = Game(4, board=board, seed=0)
+    for k in range(count):
+        for _ in range(3):
+            game.step(int(rng.choice(game.legal_actions())))
+            if game.is_over:
+                game = Game(3 + k % 3, [*EDITIONS][k % 4], board, seed=k)
+        found[k] = game.arrays()[0][0]
+    return found
+
+
+def random_network(kind: str, width: int, board=CITY) -> Mlp:  # type: ignore[no-untyped-def]
+    """A network none of whose weights is what it began with."""
+    network = build_network(kind, board, width, seed=1)
+    assert isinstance(network, Mlp)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for weight in network.parameters():
+            spread = 1 / np.sqrt(weight.shape[-1])
+            weight += torch.randn(weight.shape, generator=generator) * spread
+    return network
+
+
+@pytest.mark.parametrize(("kind", "width"), [("mlp", 384), ("seats", 384), ("seats", 13)])
+def test_compiled_networks_say_what_torch_says(kind: str, width: int) -> None:
+    network, games = random_network(kind, width), positions()
+    rows, masks = observe_games(games, CITY)
+    with torch.no_grad():
+        logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
+    found, outputs = make_forward(network)(rows, masks)
+    assert np.abs(logits[masks]).max() > 1
+    np.testing.assert_allclose(found[masks], logits[masks], atol=1e-4)
+    np.testing.assert_allclose(outputs, values, atol=1e-4)
+    for temperature in (0.1, 1.0):
+        shares = make_policy(network, CITY)(games, temperature)
+        expected = action_probabilities(logits, masks, temperature)
+        np.testing.assert_allclose(shares, expected, atol=1e-4)
+        assert not shares[~masks].any()
+
+
+def test_boards_of_any_size_are_read_to_the_last_byte() -> None:
+    board = make_board(random_board(random.Random(3)))
+    network = random_network("seats", 16, board)
+    rows, masks = observe_games(positions(60, board), board)
+    rows[:, -9:] = 3
+    with torch.no_grad():
+        logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
+    found, outputs = make_forward(network)(rows, masks)
+    np.testing.assert_allclose(found[masks], logits[masks], atol=1e-4)
+    np.testing.assert_allclose(outputs, values, atol=1e-4)
+
+
+def test_what_is_learned_counts_at_once() -> None:
+    network, games = random_network("seats", 32), positions(50)
+    rows, masks = observe_games(games, CITY)
+    forward, optimizer = make_forward(network), torch.optim.Adam(network.parameters(), 0.01)
+    before, _ = forward(rows, masks)
+    for _ in range(3):
+        logits, values = network(torch.from_numpy(rows))
+        optimizer.zero_grad()
+        (logits.square().mean() + values.square().mean()).backward()
+        optimizer.step()
+    network.load_state_dict({k: 0.9 * v for k, v in network.state_dict().items()})
+    after, _ = forward(rows, masks)
+    expected = network(torch.from_numpy(rows))[0].detach().numpy()
+    np.testing.assert_allclose(after[masks], expected[masks], atol=1e-4)
+    assert np.abs(after - before)[masks].max() > 0.01
+
+
+def test_what_is_not_on_the_cpu_or_of_another_kind_is_left_to_torch() -> None:
+    assert not is_compiled(build_network("board", CITY, 8))
+    assert not is_compiled(build_network("mlp", CITY, 8).to("meta"))
+    assert is_compiled(build_network("mlp", CITY, 8))
+    scattered = build_network("mlp", CITY, 8)
+    scattered.shared.weight.data = scattered.shared.weight.data.contiguous()
+    with pytest.raises(ValueError, match="do not stand input by input"):
+        read_weights(scattered)
+
+
+def test_draws_follow_the_probabilities_and_the_seed() -> None:
+    shares = np.zeros((40_000, 7), np.float32)
+    shares[:, [1, 2, 5]] = 0.2, 0.7, 0.1
+    drawn, again, other = (np.zeros(len(shares), np.int64) for _ in range(3))
+    for seed, out in ((3, drawn), (3, again), (4, other)):
+        draw_actions(shares, np.array([seed], np.uint64), out)
+    counts = np.bincount(drawn, minlength=7) / len(shares)
+    np.testing.assert_allclose(counts, shares[0], atol=0.01)
+    assert not counts[[0, 3, 4, 6]].any()
+    assert (drawn == again).all()
+    assert (drawn != other).any()
+
+
+def test_agents_choose_alike_one_by_one_and_in_batches() -> None:
+    game, seen = Game(5, seed=2), []
+    agent, twin = make_agent("net:city-2", seed=5), make_agent("net:city-2", seed=5)
+    while not game.is_over:
+        seen.append(game.arrays()[0].copy())
+        game.step(agent.act(game))
+    assert game.arrays()[0]["phase"] == OVER
+    assert twin.choose(np.concatenate(seen), CITY).tolist() == game.history
