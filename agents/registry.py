@@ -22,13 +22,18 @@ SPECS = (
     "net:PATH",
     "net@TEMPERATURE:...",
     "ppo:... (the same as net:...)",
+    "az:NAME:SIMULATIONS",
+    "az:NAME:SECONDSs",
+    "az@THREADS:...",
     "exec:COMMAND",
     "exec@SECONDS:COMMAND",
 )
 KINDS = [*dict.fromkeys(re.split("[@:]", spec)[0] for spec in SPECS)]
 
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
-UCT = rf"uct(?:@([1-9][0-9]?))?:(?:([1-9][0-9]{{0,8}})|({NUMBER})s)"
+THREADS, BUDGET = r"(?:@([1-9][0-9]?))?", rf"(?:([1-9][0-9]{{0,8}})|({NUMBER})s)"
+UCT = rf"uct{THREADS}:{BUDGET}"
+AZ = rf"az{THREADS}:(.+):{BUDGET}"
 NET = rf"(?:net|ppo)(?:@({NUMBER}))?:(.+)"
 EXEC = rf"exec(?:@({NUMBER}))?:(.+)"
 
@@ -47,9 +52,15 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
     if spec == "planner":
         return PlannerAgent(seed)
     if found := re.fullmatch(UCT, spec):
-        simulations = int(found[2]) if found[2] else None
-        seconds = float(found[3]) if found[3] else None
-        return UctAgent(simulations, seconds, int(found[1] or 1), seed, name=spec)
+        threads, *budget = found.groups()
+        return UctAgent(*_budget(*budget), int(threads or 1), seed, name=spec)
+    if found := re.fullmatch(AZ, spec):
+        try:
+            from busenv.agents.neural.files import load_search_agent
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, "train", f"agent {spec!r}") from error
+        threads, name, *budget = found.groups()
+        return load_search_agent(name, *_budget(*budget), int(threads or 1), seed, spec)
     if found := re.fullmatch(NET, spec):
         try:  # here, since no other agent needs torch
             from busenv.agents.neural.files import load_policy_agent
@@ -60,6 +71,11 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
     if found := re.fullmatch(EXEC, spec):
         return ExternalAgent(found[2], seed, float(found[1] or SECONDS), name=spec)
     kind = re.split("[@:]", spec)[0]
+    if kind == "az":
+        raise ValueError(
+            f"agent {spec!r}: a guided search needs a model, and a number of simulations or "
+            "seconds, such as az:NAME:300, az:NAME:0.5s, or az@2:PATH:300 on two threads"
+        )
     if kind == "uct":
         raise ValueError(
             f"agent {spec!r}: a search needs a number of simulations or seconds, such as uct:300, "
@@ -67,3 +83,8 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         )
     hint = "" if kind in KINDS else did_you_mean(kind, KINDS)
     raise ValueError(f"unknown agent {spec!r}{hint}; allowed: {', '.join(SPECS)}")
+
+
+def _budget(simulations: str | None, seconds: str | None) -> tuple[int | None, float | None]:
+    """Simulations or seconds of a spec, as numbers."""
+    return int(simulations) if simulations else None, float(seconds) if seconds else None

@@ -13,7 +13,8 @@ import pytest
 from busenv import EDITIONS, Game, Phase, load_board
 from busenv.agents import make_agent
 from busenv.agents.mcts.playout import playout_action
-from busenv.agents.mcts.search import Settings, child_of, make_tree
+from busenv.agents.mcts.search import Settings
+from busenv.agents.mcts.tree import child_of, make_tree
 from busenv.agents.mcts.uct import UctAgent
 from busenv.agents.planner import evaluation
 from busenv.agents.planner.evaluation import (
@@ -217,7 +218,9 @@ def test_forced_decisions_are_not_searched(budget: dict[str, float]) -> None:
 
 
 def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("busenv.agents.mcts.uct.make_tree", lambda nodes, edges: make_tree(10, 90))
+    monkeypatch.setattr(
+        "busenv.agents.mcts.agent.make_tree", lambda nodes, edges: make_tree(10, 90)
+    )
     agent, game = UctAgent(200, seed=1), Game(4, seed=3)
     for _ in range(12):
         game.step(agent.act(game))

@@ -1,11 +1,11 @@
-"""The tree of Monte Carlo tree search for several players, compiled, in arrays made once.
+"""Monte Carlo tree search for several players by knowledge of the game, compiled.
 
-Every node keeps its position, so a simulation walks down by index and steps only where it leaves
-the tree. There a playout of a few rounds begins (agents.mcts.playout), and the position that it
-leads to is valued by the logits of winning (agents.planner.evaluation). A node that is reached a
-second time is expanded: each of its actions is tried, and the evaluation of what it leads to gives
-its prior probability and its prior value. Every seat maximises its own return (max^n, Luckhardt and
-Irani 1986) by PUCT (Rosin 2011; Silver et al. 2017).
+A simulation walks down the tree (agents.mcts.tree) to where it ends. There a playout of a few
+rounds begins (agents.mcts.playout), and the position that it leads to is valued by the logits of
+winning (agents.planner.evaluation). A node that is reached a second time is expanded: each of its
+actions is tried, and the evaluation of what it leads to gives its prior probability and its prior
+value. Every seat maximises its own return (max^n, Luckhardt and Irani 1986) by PUCT (Rosin 2011;
+Silver et al. 2017).
 """
 
 from __future__ import annotations
@@ -15,35 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv.agents.mcts.playout import playout
+from busenv.agents.mcts.tree import MAX_DEPTH, add_node, set_root
 from busenv.agents.planner.evaluation import Workspace, evaluate, make_workspace, relative_value
 from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids
 from busenv.core.rules.score import place
 from busenv.core.rules.step import step
-from busenv.core.state import GAME, MAX_PLAYERS, OVER
-
-_I, _F = np.int32, np.float32
-
-NODE = np.dtype(
-    [
-        ("game", GAME),
-        ("visits", _I),
-        ("first", _I),  # its edges are first to first + edges - 1; 0 edges: not expanded
-        ("edges", _I),
-    ]
-)
-EDGE = np.dtype(
-    [
-        ("action", _I),
-        ("node", _I),  # the child that it leads to; -1 when there is none yet
-        ("visits", _I),
-        ("prior", _F),  # probability; those of a node's edges add up to 1
-        ("prior_value", _F),  # return of the seat that decides, by the position that it leads to
-        ("total", _F),  # ... and by the simulations that went there, summed up
-    ]
-)
-MAX_DEPTH = 256  # a simulation goes no deeper
+from busenv.core.state import MAX_PLAYERS, OVER
 
 
 class Settings(NamedTuple):
@@ -67,34 +46,6 @@ class Settings(NamedTuple):
     win_share: float = 0.6
     margin_width: float = 12.0
     noise: float = 0.1
-
-
-class Tree(NamedTuple):
-    """Arrays of a tree: NODE, (N,); EDGE, (E,); how many of each are in use: int64, (2,).
-
-    path: int64, (MAX_DEPTH, 2), nodes and edges of a simulation. wins: float64, (6,), chances of
-    winning by seat, summed over the simulations, then the number of these.
-    noise: uint64, (1,), state of the random stream.
-    """
-
-    nodes: np.ndarray
-    edges: np.ndarray
-    used: np.ndarray
-    path: np.ndarray
-    wins: np.ndarray
-    noise: np.ndarray
-
-
-def make_tree(nodes: int, edges: int) -> Tree:
-    """An empty tree that has space for so many nodes and edges; memory is taken up as it grows."""
-    return Tree(
-        np.zeros(nodes, NODE),
-        np.zeros(edges, EDGE),
-        np.zeros(2, np.int64),
-        np.zeros((MAX_DEPTH, 2), np.int64),
-        np.zeros(MAX_PLAYERS + 1),
-        np.zeros(1, np.uint64),
-    )
 
 
 class Search(NamedTuple):
@@ -192,21 +143,6 @@ def _select(tree, at, settings):
 
 
 @kernel
-def _add_node(tree, g):
-    """Add a node for a position; -1 when the tree is full."""
-    at = tree.used[0]
-    if at == tree.nodes.shape[0]:
-        return -1
-    node = tree.nodes[at]
-    node.game = g
-    node.visits = 0
-    node.first = 0
-    node.edges = 0
-    tree.used[0] = at + 1
-    return at
-
-
-@kernel
 def _descend(tree, search, b):
     """Walk from the root to where the tree ends, into `work.ahead[0]`; the length of the path."""
     work = search.work
@@ -225,7 +161,7 @@ def _descend(tree, search, b):
         if edge.node < 0:
             work.ahead[0] = node.game
             step(ahead, b, np.int64(edge.action))
-            edge.node = _add_node(tree, ahead)
+            edge.node = add_node(tree, ahead)
             return depth + 1
         at = np.int64(edge.node)
     work.ahead[0] = tree.nodes[at].game
@@ -254,14 +190,6 @@ def simulate(tree, search, board, simulations):
 
 
 @kernel
-def set_root(tree, game):
-    """Empty a tree and begin it with one position (GAME, an array of length one)."""
-    tree.used[:] = 0
-    tree.wins[:] = 0.0
-    _add_node(tree, game[0])
-
-
-@kernel
 def search_games(tree, search, games, board, simulations, seeds, visits):
     """Search many games, one after the other; how often each action was taken into `visits`.
 
@@ -277,35 +205,3 @@ def search_games(tree, search, games, board, simulations, seeds, visits):
             simulate(tree, search, board, simulations - 1)
         for k in range(root.first, root.first + root.edges):
             visits[i, tree.edges[k].action] = tree.edges[k].visits
-
-
-@kernel
-def child_of(tree, at, action):
-    """The node that an action of a node leads to; -1 when there is none."""
-    for k in range(tree.nodes[at].first, tree.nodes[at].first + tree.nodes[at].edges):
-        if tree.edges[k].action == action:
-            return np.int64(tree.edges[k].node)
-    return -1
-
-
-@kernel
-def reroot(tree, root, target):
-    """Copy what is below a node into another tree, where the node becomes the root."""
-    target.nodes[0] = tree.nodes[root]
-    target.wins[:] = 0.0
-    target.noise[0] = tree.noise[0]
-    nodes, edges, at = 1, 0, 0
-    while at < nodes:
-        node = target.nodes[at]
-        first = np.int64(node.first)
-        node.first = edges
-        for k in range(first, first + node.edges):
-            target.edges[edges] = tree.edges[k]
-            if tree.edges[k].node >= 0:
-                target.nodes[nodes] = tree.nodes[tree.edges[k].node]
-                target.edges[edges].node = nodes
-                nodes += 1
-            edges += 1
-        at += 1
-    target.used[0] = nodes
-    target.used[1] = edges

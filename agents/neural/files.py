@@ -25,6 +25,7 @@ from safetensors.torch import load, save
 from torch import nn
 
 from busenv import Board
+from busenv.agents.mcts.az import AzAgent
 from busenv.agents.neural.networks import (
     HIGHEST_TEMPERATURE,
     WIDEST,
@@ -142,6 +143,19 @@ def load_policy_agent(
     if temperature is None:
         temperature = card.temperature
     return PolicyAgent(network, board, spec or f"net:{name}", seed, temperature)
+
+
+def load_search_agent(
+    name: str,
+    simulations: int | None = None,
+    seconds: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    spec: str = "",
+) -> AzAgent:
+    """An agent that searches guided by a model, as `load_policy_agent` finds it; see `AzAgent`."""
+    network, _, board = _load(model_path(name))
+    return AzAgent(network, board, simulations, seconds, threads, seed, spec or f"az:{name}")
 
 
 class _MismatchError(ValueError):

@@ -1,0 +1,83 @@
+"""An agent that searches the tree of decisions guided by a network."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import nn
+
+from busenv import Board
+from busenv.agents.mcts.agent import SearchAgent
+from busenv.agents.mcts.guided import (
+    Guide,
+    Settings,
+    begin_search,
+    follow,
+    make_guide,
+    simulate,
+)
+from busenv.agents.mcts.halving import search_games, simulate_few, weigh
+from busenv.agents.mcts.tree import Tree
+from busenv.agents.neural.inference import read_weights
+from busenv.agents.neural.networks import SeatsMlp
+
+FEW = 64  # simulations of a decision up to which they are shared out by halving
+
+
+class AzAgent(SearchAgent):
+    """Search guided by a network (agents.mcts.guided), as a `SearchAgent`.
+
+    network: one that tells of every seat, on the CPU; whatever it learns counts at once. board: the
+    board that it was made for; games of another are refused with a ValueError.
+    """
+
+    edges_per_node = 16
+
+    def __init__(
+        self,
+        network: nn.Module,
+        board: Board,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        threads: int = 1,
+        seed: int = 0,
+        name: str = "az",
+        settings: Settings = Settings(),  # noqa: B008 - a constant
+    ) -> None:
+        if not isinstance(network, SeatsMlp):
+            raise ValueError(
+                f"{name}: the network does not tell of every seat who wins; allowed: a model of "
+                "network 'seats' (others play as net:...)"
+            )
+        self.network, self.board = network, board
+        self._settings = settings
+        self._few = simulations is not None and simulations <= FEW
+        super().__init__(simulations, seconds, threads, seed, name)
+
+    def _make_search(self, board: Board) -> Guide:
+        if board.fingerprint != self.board.fingerprint:
+            raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
+        return make_guide(self._settings, read_weights(self.network))
+
+    def _begin(self, tree: Tree, search: Guide, board: Board) -> None:
+        begin_search(tree, search, board.array)
+
+    def _simulate(self, tree: Tree, search: Guide, board: Board, simulations: int) -> None:
+        grow = simulate_few if self._few else simulate
+        grow(tree, search, board.array, simulations)
+
+    def _weigh(self, tree: Tree, search: Guide, weights: np.ndarray) -> None:
+        weigh(tree, search, self._few, weights)
+
+    def _follow(self, tree: Tree, search: Guide, board: Board, moves: list[int]) -> int:
+        return int(follow(tree, search, board.array, np.array(moves, np.int64)))
+
+    def _search_games(
+        self,
+        tree: Tree,
+        search: Guide,
+        games: np.ndarray,
+        board: Board,
+        seeds: np.ndarray,
+        weights: np.ndarray,
+    ) -> None:
+        search_games(tree, search, games, board.array, self._simulations, self._few, seeds, weights)

@@ -1,0 +1,274 @@
+"""Monte Carlo tree search for several players guided by a network, compiled: nothing is played out.
+
+A simulation walks down the tree (agents.mcts.tree) to a position that it does not have yet. There
+the network gives the priors of the actions and every seat's return; at the end of a game the
+ranking does. Decisions with one legal action are passed through. Every seat maximises its own
+return (max^n, Luckhardt and Irani 1986) by PUCT (Silver et al. 2017).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from busenv.agents.mcts.tree import MAX_DEPTH, add_node, child_of
+from busenv.agents.neural.inference import Weights, Work, evaluate, make_work, soften
+from busenv.agents.neural.networks import POINTS
+from busenv.core.bits import GOLDEN, mix
+from busenv.core.jit import fast_kernel, kernel
+from busenv.core.rules.legal import legal_ids
+from busenv.core.rules.score import place
+from busenv.core.rules.step import step
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
+
+LIKELY = np.float32(1e-8)  # priors count as at least so much
+
+
+class Settings(NamedTuple):
+    """What the search is tuned by.
+
+    exploration: weight of the prior in PUCT.
+    reduction: by how much an action not yet tried counts as worse than the position, when those
+        tried have all of the prior.
+    points_share: weight of points in the return, so that a seat that is behind still fights; the
+        rest is the chance to win.
+    points_width: points ahead of the mean that count as half a return.
+    noise: scale of the Gumbel noise on the root's priors; 1 to learn from, less to play.
+    candidates: actions at most that few simulations are shared out to.
+    visit_scale, value_scale: how much values change priors, sigma of Danihelka et al.
+    """
+
+    exploration: float = 0.6
+    reduction: float = 0.1
+    points_share: float = 0.2
+    points_width: float = 10.0
+    noise: float = 0.1
+    candidates: int = 16
+    visit_scale: float = 50.0
+    value_scale: float = 0.5
+
+
+class Guide(NamedTuple):
+    """What kernels that grow a tree take besides it: what they are tuned by, the network, arrays.
+
+    ahead: GAME, (1,). returns, chances, points: float64, (5,), of the seats in a position.
+    priors, scores: float32, (num_actions,), of the root's edges, in order. order: int64,
+    (num_actions,), the places of candidates among them.
+    """
+
+    settings: Settings
+    weights: Weights
+    work: Work
+    ahead: np.ndarray
+    returns: np.ndarray
+    chances: np.ndarray
+    points: np.ndarray
+    priors: np.ndarray
+    scores: np.ndarray
+    order: np.ndarray
+
+
+def make_guide(settings: Settings, weights: Weights) -> Guide:
+    """A guide for one thread. weights: of a network that tells of every seat."""
+    work, actions = make_work(weights), len(weights.logits_bias)
+    return Guide(
+        settings,
+        weights,
+        work,
+        np.zeros(1, GAME),
+        *(np.zeros(MAX_PLAYERS) for _ in range(3)),
+        *(np.zeros(actions, np.float32) for _ in range(2)),
+        np.zeros(actions, np.int64),
+    )
+
+
+@kernel
+def _find_returns(players, settings, chances, points, returns):
+    """Returns, 0 to 1 each, from chances to win and from points."""
+    mean, share = 0.0, settings.points_share
+    for seat in range(players):
+        mean += points[seat] / players
+    for seat in range(players):
+        ahead = 0.5 + (points[seat] - mean) / (2.0 * settings.points_width)
+        returns[seat] = (1.0 - share) * chances[seat] + share * min(max(ahead, 0.0), 1.0)
+
+
+@kernel
+def _find_outlook(g, settings, values, chances, points, returns):
+    """Chances, points and returns by seat, from what the network told who decides."""
+    players, best, total = np.int64(g.players), -1e9, 0.0
+    for slot in range(players):
+        best = max(best, np.float64(values[slot]))
+    for slot in range(players):
+        seat = (np.int64(g.seat) + slot) % players
+        chances[seat] = np.exp(np.float64(values[slot]) - best)
+        points[seat] = np.float64(values[MAX_PLAYERS + slot]) * POINTS
+        total += chances[seat]
+    for seat in range(players):
+        chances[seat] /= total
+    _find_returns(players, settings, chances, points, returns)
+
+
+@kernel
+def _find_result(g, settings, chances, points, returns):
+    """The same of a game that is over."""
+    players = np.int64(g.players)
+    for seat in range(players):
+        chances[seat] = place(g, seat) == 0
+        points[seat] = np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
+    _find_returns(players, settings, chances, points, returns)
+
+
+@fast_kernel
+def _expand(tree, guide, at, b):
+    """Ask the network about a node: its edges and priors, and the returns. Without edges when the
+    tree is full."""
+    settings, weights, work = guide.settings, guide.weights, guide.work
+    g = tree.nodes[at].game
+    count = evaluate(g, b, weights, work)
+    _find_outlook(g, settings, work.values, guide.chances, guide.points, guide.returns)
+    for seat in range(MAX_PLAYERS):
+        tree.nodes[at].values[seat] = guide.returns[seat]
+    first = tree.used[1]
+    if first + count > tree.edges.shape[0]:
+        return
+    if not soften(work.logits, count, np.float32(1.0)):
+        raise ValueError(
+            "the network's logits are not finite: its weights are too large or damaged"
+        )
+    for k in range(count):
+        edge = tree.edges[first + k]
+        edge.action = work.actions[k]
+        edge.prior = work.logits[k]
+        edge.prior_value = 0.0
+        edge.node = -1
+        edge.visits = 0
+        edge.total = 0.0
+    tree.nodes[at].first = first
+    tree.nodes[at].edges = count
+    tree.used[1] = first + count
+
+
+@kernel
+def _select(tree, guide, at):
+    """The edge that PUCT goes along."""
+    node, settings = tree.nodes[at], guide.settings
+    first, seat = np.int64(node.first), node.game.seat
+    scale = settings.exploration * np.sqrt(np.float64(node.visits) + 1.0)
+    found, best, untried, likeliest, tried = first, -1e9, np.int64(-1), -1.0, 0.0
+    for k in range(first, first + node.edges):
+        edge = tree.edges[k]
+        prior = np.float64(guide.priors[k - first] if at == 0 else edge.prior)
+        if edge.visits == 0:
+            if prior > likeliest:
+                likeliest, untried = prior, k
+            continue
+        tried += prior
+        visits = np.float64(edge.visits)
+        score = np.float64(edge.total) / visits + scale * prior / (1.0 + visits)
+        if score > best:
+            best, found = score, k
+    if untried >= 0:
+        value = np.float64(node.values[seat]) - settings.reduction * np.sqrt(tried)
+        if value + scale * likeliest > best:
+            return untried
+    return found
+
+
+@kernel
+def pass_forced(g, b, work):
+    """Take decisions that have one legal action, up to one that has more."""
+    while g.phase != OVER and legal_ids(g, b, work.bits, work.actions) == 1:
+        step(g, b, work.actions[0])
+
+
+@kernel
+def _descend(tree, guide, b, along):
+    """Walk from the root to a position that is not expanded, or over, and find its returns.
+
+    along: the root's edge to begin with; below 0: as PUCT has it. The length of the path.
+    """
+    settings, work, ahead = guide.settings, guide.work, guide.ahead[0]
+    at = np.int64(0)
+    for depth in range(MAX_DEPTH):
+        node = tree.nodes[at]
+        if node.game.phase == OVER:
+            _find_result(node.game, settings, guide.chances, guide.points, guide.returns)
+            return depth
+        if node.edges == 0:
+            _expand(tree, guide, at, b)
+            return depth
+        k = along if depth == 0 and along >= 0 else _select(tree, guide, at)
+        edge = tree.edges[k]
+        tree.path[depth, 0] = at
+        tree.path[depth, 1] = k
+        if edge.node < 0:
+            guide.ahead[0] = node.game
+            step(ahead, b, np.int64(edge.action))
+            pass_forced(ahead, b, work)
+            edge.node = add_node(tree, ahead)
+        if edge.node < 0:  # the tree is full
+            if ahead.phase == OVER:
+                _find_result(ahead, settings, guide.chances, guide.points, guide.returns)
+            else:
+                evaluate(ahead, b, guide.weights, work)
+                _find_outlook(
+                    ahead, settings, work.values, guide.chances, guide.points, guide.returns
+                )
+            return depth + 1
+        at = np.int64(edge.node)
+    for seat in range(MAX_PLAYERS):
+        guide.returns[seat] = tree.nodes[at].values[seat]
+    return MAX_DEPTH
+
+
+@kernel
+def simulate_once(tree, guide, b, along):
+    """One simulation, its returns taken back along the path."""
+    depth = _descend(tree, guide, b, along)
+    for k in range(depth):
+        node, edge = tree.nodes[tree.path[k, 0]], tree.edges[tree.path[k, 1]]
+        node.visits += 1
+        edge.visits += 1
+        edge.total += guide.returns[node.game.seat]
+    for seat in range(MAX_PLAYERS):
+        tree.wins[seat] += guide.chances[seat]
+    tree.wins[MAX_PLAYERS] += 1.0
+
+
+@kernel
+def begin_search(tree, guide, board):
+    """Expand the root if it is not, and put noise on its priors, into `guide.priors`."""
+    if tree.nodes[0].edges == 0:
+        simulate_once(tree, guide, board[0], np.int64(-1))
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
+    for k in range(count):
+        tree.noise[0] += GOLDEN
+        uniform = (np.float64(mix(tree.noise[0]) >> np.uint64(11)) + 0.5) / 2.0**53
+        gumbel = -np.log(-np.log(uniform))
+        prior = max(tree.edges[first + k].prior, LIKELY)
+        guide.priors[k] = np.log(prior) + guide.settings.noise * gumbel
+    soften(guide.priors, count, np.float32(1.0))
+
+
+@kernel
+def simulate(tree, guide, board, simulations):
+    """Simulations by PUCT from a root that `begin_search` has seen."""
+    for _ in range(simulations):
+        simulate_once(tree, guide, board[0], np.int64(-1))
+
+
+@kernel
+def follow(tree, guide, board, moves):
+    """The node that moves (int64) lead to from the root, past those that were forced; -1 when there
+    is none."""
+    at, ahead, work = np.int64(0), guide.ahead[0], guide.work
+    guide.ahead[0] = tree.nodes[0].game
+    for move in moves:
+        if legal_ids(ahead, board[0], work.bits, work.actions) > 1:
+            at = child_of(tree, at, move) if at >= 0 else np.int64(-1)
+        if at < 0:
+            return at
+        step(ahead, board[0], move)
+    return at

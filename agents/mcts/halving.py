@@ -1,0 +1,149 @@
+"""What to do with few simulations, and what is learned from them (Danihelka et al. 2022, Gumbel
+AlphaZero).
+
+With few simulations PUCT has no time to come back to what looked poor at first. So the root takes
+the likeliest actions, of priors with Gumbel noise, and tries all of them equally often; then the
+better half of them, and so on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv.agents.mcts.guided import LIKELY, begin_search, simulate, simulate_once
+from busenv.agents.mcts.tree import set_root
+from busenv.core.jit import kernel
+
+
+@kernel
+def _most_visits(tree, first, count):
+    most = 0
+    for k in range(first, first + count):
+        most = max(most, tree.edges[k].visits)
+    return most
+
+
+@kernel
+def _change(guide, most, value):
+    """By how much a value changes the logit of a prior: sigma."""
+    settings = guide.settings
+    return (settings.visit_scale + np.float64(most)) * settings.value_scale * value
+
+
+@kernel
+def _sort_candidates(tree, guide, count):
+    """The candidates by logit and, once tried, by value: best first."""
+    first, order, scores = np.int64(tree.nodes[0].first), guide.order, guide.scores
+    most = _most_visits(tree, first, np.int64(tree.nodes[0].edges))
+    for i in range(count):
+        edge = tree.edges[first + order[i]]
+        score = np.log(max(guide.priors[order[i]], LIKELY))
+        if edge.visits > 0:
+            score += _change(guide, most, np.float64(edge.total) / np.float64(edge.visits))
+        scores[order[i]] = score
+    for i in range(1, count):  # insertion
+        moved, k = order[i], i
+        while k > 0 and scores[order[k - 1]] < scores[moved]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = moved
+
+
+@kernel
+def simulate_few(tree, guide, board, simulations):
+    """Simulations by sequential halving among the root's likeliest actions."""
+    first, edges = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
+    for k in range(edges):
+        guide.order[k] = k
+        guide.scores[k] = guide.priors[k]
+    for i in range(1, edges):
+        k = i
+        while k > 0 and guide.scores[guide.order[k - 1]] < guide.scores[i]:
+            guide.order[k] = guide.order[k - 1]
+            k -= 1
+        guide.order[k] = i
+    count = min(edges, guide.settings.candidates, simulations)
+    phases, used = max(np.int64(np.ceil(np.log2(np.float64(count)))), 1), 0
+    while used < simulations:
+        for _ in range(max(simulations // (phases * count), 1)):
+            for i in range(count):
+                if used < simulations:
+                    simulate_once(tree, guide, board[0], first + guide.order[i])
+                    used += 1
+        _sort_candidates(tree, guide, count)
+        count = max(count // 2, min(count, 2))
+
+
+@kernel
+def weigh(tree, guide, few, out):
+    """How the root's actions compare, into a row of zeros (float32, (num_actions,)).
+
+    few: after `simulate_few`, the noisy priors changed by what the actions tried were worth; else
+    visits.
+    """
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
+    most, best = _most_visits(tree, first, count), -1e9
+    for k in range(count):
+        edge = tree.edges[first + k]
+        if not few:
+            out[edge.action] = edge.visits
+        elif edge.visits > 0:
+            score = np.log(np.float64(max(guide.priors[k], LIKELY)))
+            score += _change(guide, most, np.float64(edge.total) / np.float64(edge.visits))
+            guide.scores[k] = score
+            best = max(best, score)
+    if few:
+        for k in range(count):
+            edge = tree.edges[first + k]
+            if edge.visits > 0:
+                out[edge.action] = np.exp(guide.scores[k] - best)
+
+
+@kernel
+def improved_policy(tree, guide, out):
+    """The network's policy at the root, improved by the search: what to learn (float32 into a row
+    of zeros). Actions not tried count as what the position is worth by all that is known."""
+    root = tree.nodes[0]
+    first, count = np.int64(root.first), np.int64(root.edges)
+    most, seat, tried, mean, visits = _most_visits(tree, first, count), root.game.seat, 0.0, 0.0, 0
+    for k in range(first, first + count):
+        edge = tree.edges[k]
+        if edge.visits > 0:
+            tried += edge.prior
+            mean += edge.prior * np.float64(edge.total) / np.float64(edge.visits)
+            visits += edge.visits
+    known = np.float64(root.values[seat])
+    if visits > 0:
+        known = (known + visits * mean / max(tried, 1e-8)) / (1.0 + visits)
+    best, total = -1e9, 0.0
+    for k in range(count):
+        edge = tree.edges[first + k]
+        value = known if edge.visits == 0 else np.float64(edge.total) / np.float64(edge.visits)
+        guide.scores[k] = np.log(max(edge.prior, LIKELY)) + _change(guide, most, value)
+        best = max(best, np.float64(guide.scores[k]))
+    for k in range(count):
+        guide.scores[k] = np.exp(guide.scores[k] - best)
+        total += guide.scores[k]
+    for k in range(count):
+        out[tree.edges[first + k].action] = guide.scores[k] / total
+
+
+@kernel
+def search_games(tree, guide, games, board, simulations, few, seeds, out):
+    """Search many games, one after the other; how their actions compare into rows of `out`
+    (float32, (N, num_actions), zeros at first). seeds: uint64, (N,), of the random streams.
+
+    A single legal action is taken without a search.
+    """
+    for i in range(len(games)):
+        set_root(tree, games[i : i + 1])
+        tree.noise[0] = seeds[i]
+        begin_search(tree, guide, board)
+        if tree.nodes[0].edges == 1:
+            out[i, tree.edges[tree.nodes[0].first].action] = 1.0
+            continue
+        if few:
+            simulate_few(tree, guide, board, simulations)
+        else:
+            simulate(tree, guide, board, simulations)
+        weigh(tree, guide, few, out[i])

@@ -1,0 +1,224 @@
+"""The guided search: what it finds, what it keeps, and that few simulations are shared out well."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from busenv import Game, Phase, load_board
+from busenv.agents import make_agent
+from busenv.agents.mcts.az import AzAgent
+from busenv.agents.mcts.guided import Settings, begin_search, make_guide, simulate
+from busenv.agents.mcts.halving import improved_policy, simulate_few
+from busenv.agents.mcts.tree import make_tree, set_root
+from busenv.agents.neural.files import save_model
+from busenv.agents.neural.inference import make_policy, read_weights
+from busenv.agents.neural.networks import POINTS, SeatsMlp, build_network
+from busenv.core.state import MAX_PLAYERS
+from busenv.observation import observe_games
+
+CITY = load_board("city")
+SMALL = {"network": "seats", "width": 16}
+CLOCK = 4
+
+
+def small_network(seed: int = 1) -> SeatsMlp:
+    """A network that knows nothing, with opinions all the same."""
+    network = build_network("seats", CITY, 16, seed)
+    assert isinstance(network, SeatsMlp)
+    network.get_parameter("policy.2.weight").data *= 300
+    network.get_parameter("value.2.weight").data *= 30
+    return network
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "small.safetensors"
+    save_model(small_network(), CITY, path, SMALL)
+    return path
+
+
+@pytest.mark.parametrize("budget", ["8", "80", "0.001s"])
+@pytest.mark.parametrize("threads", ["", "@2"])
+def test_it_plays_whole_games_the_same_for_a_seed(model: Path, budget: str, threads: str) -> None:
+    played, agent = [], make_agent(f"az{threads}:{model}:{budget}")
+    for players in (3, 3, 5):
+        agent.reset(4)
+        game = Game(players, seed=1)
+        while not game.is_over:
+            game.step(agent.act(game))
+        played.append(game.history)
+    agent.close()
+    assert played[0] == played[1] or budget.endswith("s")
+    with pytest.raises(ValueError, match="over"):
+        agent.act(game)
+
+
+def grown(game: Game, simulations: int, few: bool, **settings: float):  # type: ignore[no-untyped-def]
+    """A tree grown from a game's position, and its guide."""
+    tree = make_tree(5000, 200_000)
+    guide = make_guide(Settings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
+    set_root(tree, game.arrays()[0])
+    begin_search(tree, guide, CITY.array)
+    (simulate_few if few else simulate)(tree, guide, CITY.array, simulations)
+    return tree, guide
+
+
+def in_the_middle(players: int = 4, plies: int = 80) -> Game:
+    game, rng = Game(players, seed=3), random.Random(5)
+    while len(game.history) < plies or len(game.legal_actions()) < 4:
+        game.step(rng.choice(game.legal_actions()))
+    return game
+
+
+def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
+    game = in_the_middle()
+    tree, _ = grown(game, 0, few=False, points_share=0.25, points_width=8.0)
+    shares = make_policy(small_network(), CITY)(game.arrays()[0], 1.0)[0]
+    edges = tree.edges[: tree.nodes[0]["edges"]]
+    assert edges["action"].tolist() == game.legal_actions()
+    np.testing.assert_allclose(edges["prior"], shares[edges["action"]], atol=1e-5)
+    rows, _ = observe_games(game.arrays()[0], CITY)
+    values = small_network()(torch.from_numpy(rows))[1][0].detach().numpy().astype(float)
+    chances = np.exp(values[:4]) / np.exp(values[:4]).sum()
+    points = values[MAX_PLAYERS : MAX_PLAYERS + 4] * POINTS
+    margin = np.clip(0.5 + (points - points.mean()) / 16, 0, 1)
+    expected = np.roll(0.75 * chances + 0.25 * margin, game.current_player)
+    np.testing.assert_allclose(tree.nodes[0]["values"][:4], expected, atol=1e-5)
+    np.testing.assert_allclose(tree.wins[:4], np.roll(chances, game.current_player), atol=1e-5)
+
+
+def test_the_tree_holds_no_forced_decisions_and_adds_up() -> None:
+    game = in_the_middle()
+    tree, _ = grown(game, 400, few=False)
+    nodes, edges = tree.nodes[: tree.used[0]], tree.edges[: tree.used[1]]
+    for node in nodes:
+        if node["game"]["phase"] == Phase.OVER or not node["edges"]:
+            continue
+        own = edges[node["first"] : node["first"] + node["edges"]]
+        assert len(own) > 1
+        assert own["visits"].sum() == node["visits"]
+        assert own["prior"].sum() == pytest.approx(1, abs=1e-4)
+        tried = own[own["visits"] > 0]
+        assert ((tried["total"] > 0) & (tried["total"] < tried["visits"])).all()
+    assert nodes[0]["visits"] == 400
+    assert tree.wins.tolist()[:4] != [0.0] * 4
+    assert tree.wins[:4].sum() == pytest.approx(tree.wins[MAX_PLAYERS])
+
+
+@pytest.mark.parametrize(("simulations", "visits"), [(8, [1, 1, 3, 3]), (2, [0, 0, 1, 1])])
+def test_few_simulations_are_shared_out_by_halving(simulations: int, visits: list[int]) -> None:
+    tree, guide = grown(in_the_middle(), simulations, few=True, candidates=4)
+    edges = tree.edges[: tree.nodes[0]["edges"]]
+    assert sorted(edges["visits"].tolist())[-4:] == visits
+    tried = {int(k) for k in np.flatnonzero(edges["visits"])}
+    assert tried == set(np.argsort(-guide.priors[: len(edges)])[: len(tried)].tolist())
+
+
+def test_the_improved_policy_prefers_what_turned_out_well() -> None:
+    tree, guide = grown(in_the_middle(), 32, few=True, value_scale=1.0)
+    edges = tree.edges[: tree.nodes[0]["edges"]]
+    found = np.zeros(CITY.num_actions, np.float32)
+    improved_policy(tree, guide, found)
+    assert found.sum() == pytest.approx(1, abs=1e-4)
+    ratio = np.log(found[edges["action"]] / edges["prior"])
+    tried = edges["visits"] > 0
+    means = edges["total"][tried] / edges["visits"][tried]
+    assert np.corrcoef(ratio[tried], means)[0, 1] > 0.99
+    assert np.ptp(ratio[~tried]) < 1e-3  # all alike: worth what the position is
+
+
+def test_search_keeps_its_tree_past_forced_decisions(model: Path) -> None:
+    agent, rng = make_agent(f"az:{model}:200", seed=1), random.Random(2)
+    assert isinstance(agent, AzAgent)
+    kept = forced = 0
+    game = Game(4, seed=3)
+    while not game.is_over and len(game.history) < 150:
+        chosen = agent.act(game)
+        if len(game.legal_actions()) > 1:
+            kept += agent._trees[0].nodes["visits"][0] > 200
+        else:
+            forced += 1
+        game.step(chosen if rng.random() < 0.9 else rng.choice(game.legal_actions()))
+    assert forced > 0
+    assert kept > 40
+
+
+def test_searches_of_many_games_do_not_depend_on_threads(model: Path) -> None:
+    games = np.concatenate([in_the_middle(3 + k % 3, 8 * k).arrays()[0] for k in range(8)])
+    found = []
+    for threads in ("", "@2", "@3"):
+        agent = make_agent(f"az{threads}:{model}:20", seed=5)
+        found.append(agent.action_probabilities(games, CITY))
+        agent.close()
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
+    np.testing.assert_allclose(found[0].sum(axis=1), 1, rtol=1e-5)
+
+
+def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:
+    """A search that sees the end finds who wins, whatever its network thinks."""
+    game, rng = Game(3, seed=1), random.Random(3)
+    while not game.is_over:
+        game.step(rng.choice(game.legal_actions()))
+    history = game.history
+    game = Game(3, seed=1)
+    for action in history[:-1]:
+        game.step(action)
+    while len(game.legal_actions()) == 1:  # the last real choice before the end
+        history.pop()
+        game = Game(3, seed=1)
+        for action in history[:-1]:
+            game.step(action)
+    chances, favourites = AzAgent(small_network(), CITY, 600, seed=1).estimate(game)
+    ends = []
+    for action in game.legal_actions():
+        after = game.clone()
+        after.step(action)
+        while not after.is_over and len(after.legal_actions()) == 1:
+            after.step(after.legal_actions()[0])
+        ends.append(after)
+    if all(after.is_over for after in ends):
+        winners = {after.ranking().index(0) for after in ends}
+        if len(winners) == 1:
+            assert chances[winners.pop()] > 0.99
+    assert sorted(action for action, _ in favourites) == game.legal_actions()
+    assert sum(share for _, share in favourites) == pytest.approx(1)
+    assert sum(chances) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("budget", [{"seconds": 1e6}, {"simulations": 10**9}])
+def test_forced_decisions_are_not_searched(budget: dict) -> None:
+    game, rng = Game(4, seed=1), random.Random(2)
+    while len(game.legal_actions()) > 1:
+        game.step(rng.choice(game.legal_actions()))
+    agent = AzAgent(small_network(), CITY, **budget)
+    assert [agent.act(game)] == game.legal_actions()
+    assert agent.choose(game.arrays()[0], CITY).tolist() == game.legal_actions()
+
+
+def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "busenv.agents.mcts.agent.make_tree", lambda nodes, edges: make_tree(10, 90)
+    )
+    agent, game = AzAgent(small_network(), CITY, 100, seed=1), in_the_middle(plies=20)
+    for _ in range(12):
+        game.step(agent.act(game))
+    assert agent._trees[0].used[0] <= 10
+
+
+def test_bad_specs_and_models_that_cannot_guide_are_refused(model: Path) -> None:
+    for spec in ("az", "az:city-2", "az:city-2:", "az:city-2:0", "az@0:city-2:5", "az:30"):
+        with pytest.raises(ValueError, match="a guided search needs a model, and a number of"):
+            make_agent(spec)
+    with pytest.raises(ValueError, match="az:city-2:30: the network does not tell of every seat"):
+        make_agent("az:city-2:30")
+    with pytest.raises(FileNotFoundError, match="no model 'nobody'"):
+        make_agent("az:nobody:30")
+    with pytest.raises(ValueError, match="allowed"):
+        make_agent(f"az@9:{model}:5")
+    assert make_agent(f"net:{model}", 1).act(Game(seed=1)) in Game(seed=1).legal_actions()
