@@ -33,8 +33,7 @@ class Batch:
     games: GAME, (N,), the states. board: the busenv.Board.
     seats: int64, (N,), who decides. masks: bool, (N, num_actions), what is legal; all true where a
         game is over.
-    observations: uint8, (N, size), as the deciding seats see it. Two buffers take turns, so what
-        was seen before a step is still there after it (and gone after the next).
+    observations: uint8, (N, size), as the deciding seats see it; not to be written to.
     acted: int64, (N,), who took the last decision. rewards: float32, (N, 5), of it, by seat.
     over: bool, (N,), whether it ended the game. finals: GAME, (N,), the final state of the last
         game that ended in each place.
@@ -110,21 +109,17 @@ class Batch:
             rewards=np.zeros((num_games, MAX_PLAYERS), np.float32),
             over=np.zeros(num_games, np.bool_),
             wrong=np.zeros(num_games, np.bool_),
-            rows=np.zeros((2, num_games, size), np.uint8),
-            turn=np.zeros(1, np.int64),
+            rows=np.zeros((num_games, size), np.uint8),
+            viewers=np.full(num_games, batch.NOBODY),
             masks=np.zeros((num_games, actions), np.bool_),
             finals=np.zeros(num_games, GAME),
         )
+        self.observations = self._arrays.rows
         self.games, self.finals = self._arrays.games, self._arrays.finals
         self.seats, self.acted = self._arrays.seats, self._arrays.acted
         self.masks, self.rewards = self._arrays.masks, self._arrays.rewards
         self.over, self.wrong = self._arrays.over, self._arrays.wrong
         self._helpers = Helpers(self._arrays, threads)
-
-    @property
-    def observations(self) -> np.ndarray:
-        """What the deciding seats see: uint8, (N, size)."""
-        return self._arrays.rows[self._arrays.turn[0]]
 
     def last_views(self) -> tuple[np.ndarray, np.ndarray]:
         """What those who decided last see of the games that the last step ended, and what they

@@ -27,6 +27,7 @@ NEXT_STEP, SAME_STEP, DISABLED = 0, 1, 2
 # Stages of a step. All in one go is fastest; agents that are not compiled decide in between.
 MOVE, SETTLE, SHOW, ALL = 1, 2, 4, 7
 
+NOBODY = -1  # sees a picture
 FIRST_AGENT = 3  # kinds of players from here on are agents that are not compiled
 DRAWN = -1  # the learner's seat: another one each episode
 
@@ -48,8 +49,8 @@ class Arrays(NamedTuple):
     actions: int64, (N,), of this step. acted: int64, (N,), who decided in it.
     seats: int64, (N,), who decides next. rewards: float32, (N, 5), by seat.
     over: bool, (N,), whether this step ended the game. wrong: bool, (N,), whether its action was
-        illegal. rows: uint8, (2, N, size), observations, in two buffers that take turns.
-    turn: int64, (1,), which of them is written to. masks: bool, (N, num_actions).
+        illegal. rows: uint8, (N, size), observations. viewers: int64, (N,), to whom they are
+        turned, or NOBODY. masks: bool, (N, num_actions).
     finals: GAME, (N,), the final state of the last game that ended in each place.
     """
 
@@ -76,7 +77,7 @@ class Arrays(NamedTuple):
     over: np.ndarray
     wrong: np.ndarray
     rows: np.ndarray
-    turn: np.ndarray
+    viewers: np.ndarray
     masks: np.ndarray
     finals: np.ndarray
 
@@ -141,69 +142,91 @@ def begin_some(a, work, chosen):
 
 
 @kernel
-def _show(g, b, bits, scene, painted, seat, row, mask):
-    """Write what a seat sees, and its mask if it is to decide: all ones when the game is over."""
-    paint(g, b, scene, painted)
-    observe(g, b, scene, seat, row)
-    if g.phase == OVER:
-        mask[:] = 1
-    else:
-        legal_bits(g, b, bits)
-        expand(bits, mask)
+def _move(a, work, first, end):
+    """Take one decision, which must be legal if others are to raise, and let compiled bots decide.
+    A game that has ended begins anew instead: its action is ignored."""
+    games, rules, kinds, learners = a.games, a.rules, a.kinds, a.learners
+    streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
+    ended, wrong, acted, b = a.ended, a.wrong, a.acted, a.board[0]
+    checks, loses = a.illegal != RAISE, a.illegal == LOSE
+    for i in range(first, end):
+        g = games[i]
+        wrong[i] = False
+        if ended[i]:
+            episodes[i] += 1
+            learners[i] = _begin(g, b, rules, streams[i], episodes[i], a.learner_seat)
+        else:
+            acted[i] = g.seat
+            action = actions[i]
+            if checks and not is_legal(g, b, action):
+                wrong[i] = True
+                action = random_action(g, b, _noise(streams[i], plies[i]))
+                plies[i] += 1
+            if not (wrong[i] and loses):
+                step(g, b, action)
+        plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
+
+
+@kernel
+def _settle(a, work, first, end):
+    """Pay, see what has ended, and begin it anew if that is to be in the same step."""
+    games, painted, finals, kinds, learners = a.games, a.painted, a.finals, a.kinds, a.learners
+    streams, episodes, plies = a.streams, a.episodes, a.plies
+    ended, wrong, acted, over, rewards = a.ended, a.wrong, a.acted, a.over, a.rewards
+    rules, b, loses, same_step = a.rules, a.board[0], a.illegal == LOSE, a.autoreset == SAME_STEP
+    for i in range(first, end):
+        g = games[i]
+        rewards[i, :] = 0.0
+        over[i] = not ended[i] and (g.phase == OVER or (wrong[i] and loses))
+        if ended[i]:
+            ended[i] = False
+        elif wrong[i] and loses:
+            rewards[i, acted[i]] = -1.0
+        elif over[i] or points_mark(g) != points_mark(painted[i]):
+            pay(a.reward, painted[i], g, rewards[i])  # a picture shows the state before
+        if over[i]:
+            finals[i] = g
+            ended[i] = not same_step
+        if over[i] and same_step:
+            episodes[i] += 1
+            learners[i] = _begin(g, b, rules, streams[i], episodes[i], a.learner_seat)
+            plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
+
+
+@kernel
+def _show(a, work, first, end):
+    """Write observation and mask of whoever is to decide; a mask of ones where a game is over."""
+    games, scenes, painted, rows, viewers = a.games, a.scenes, a.painted, a.rows, a.viewers
+    seats, masks, acted, b, bits = a.seats, a.masks, a.acted, a.board[0], work.bits
+    for i in range(first, end):
+        g = games[i]
+        if paint(g, b, scenes[i], rows[i], painted[i]):
+            viewers[i] = NOBODY
+    for i in range(first, end):
+        g = games[i]
+        seat = np.int64(g.seat) if g.phase != OVER else acted[i]  # who decided last sees the end
+        observe(g, b, scenes[i], seat, rows[i], seat == viewers[i])
+        seats[i] = viewers[i] = seat
+    for i in range(first, end):
+        g, mask = games[i], masks[i]
+        if g.phase == OVER:
+            mask[:] = 1
+        else:
+            legal_bits(g, b, bits)
+            expand(bits, mask)
 
 
 @kernel
 def step_some(a, work, first, end):
-    """Take the stages of a step that is open in the games from `first` to before `end`.
-
-    MOVE: take one decision, which must be legal if others are to raise, and let compiled bots
-    decide. A game that has ended begins anew instead: its action is ignored.
-    SETTLE: pay, and see what has ended, and begin it anew if that is to be in the same step.
-    SHOW: write observation and mask of whoever is to decide.
-    """
-    games, rules, kinds, learners = a.games, a.rules, a.kinds, a.learners
-    streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
-    scenes, painted, seats, masks = a.scenes, a.painted, a.seats, a.masks
-    rewards, over, finals, acted = a.rewards, a.over, a.finals, a.acted
-    ended, wrong, stages = a.ended, a.wrong, a.stages[0]
-    b, rows, bits = a.board[0], a.rows[a.turn[0]], work.bits
-    loses, same_step = a.illegal == LOSE, a.autoreset == SAME_STEP
-    for i in range(first, end):
-        g = games[i]
-        if stages & MOVE:
-            wrong[i] = False
-            if ended[i]:
-                episodes[i] += 1
-                learners[i] = _begin(g, b, rules, streams[i], episodes[i], a.learner_seat)
-            else:
-                acted[i] = g.seat
-                action = actions[i]
-                if a.illegal != RAISE and not is_legal(g, b, action):
-                    wrong[i] = True
-                    action = random_action(g, b, _noise(streams[i], plies[i]))
-                    plies[i] += 1
-                if not (wrong[i] and loses):
-                    step(g, b, action)
-            plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
-        if stages & SETTLE:
-            rewards[i, :] = 0.0
-            over[i] = not ended[i] and (g.phase == OVER or (wrong[i] and loses))
-            if ended[i]:
-                ended[i] = False
-            elif wrong[i] and loses:
-                rewards[i, acted[i]] = -1.0
-            elif over[i] or points_mark(g) != points_mark(painted[i]):
-                pay(a.reward, painted[i], g, rewards[i])  # a picture shows the state before
-            if over[i]:
-                finals[i] = g
-                ended[i] = not same_step
-            if over[i] and same_step:
-                episodes[i] += 1
-                learners[i] = _begin(g, b, rules, streams[i], episodes[i], a.learner_seat)
-                plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
-        if stages & SHOW:
-            seats[i] = g.seat if g.phase != OVER else acted[i]  # who decided last sees the end
-            _show(g, b, bits, scenes[i], painted[i], seats[i], rows[i], masks[i])
+    """Take the stages of a step that is open in the games from `first` to before `end`, stage by
+    stage: some games stay in the processor's cache, as does the code of a stage."""
+    stages = a.stages[0]
+    if stages & MOVE:
+        _move(a, work, first, end)
+    if stages & SETTLE:
+        _settle(a, work, first, end)
+    if stages & SHOW:
+        _show(a, work, first, end)
 
 
 @kernel

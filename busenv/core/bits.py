@@ -187,6 +187,13 @@ def subtract_bytes(word, other):
 
 
 @kernel
+def equal_bytes(word, byte):
+    """1 in each byte of a word that is equal to a byte, else 0; all are below 128."""
+    different = word ^ (byte * np.uint64(0x0101010101010101))
+    return (~(different + ~TOPS) & TOPS) >> np.uint64(7)
+
+
+@kernel
 def bit(index):
     """The word with one bit set."""
     return ONE << np.uint64(index)

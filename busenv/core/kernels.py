@@ -186,8 +186,8 @@ def observe_seats(games, board, seats, rows):
     painted = np.zeros(1, GAME)
     for i in range(games.shape[0]):
         painted[0].players = 0
-        paint(games[i], board[0], scene, painted[0])
-        observe(games[i], board[0], scene, seats[i], rows[i])
+        paint(games[i], board[0], scene, rows[i], painted[0])
+        observe(games[i], board[0], scene, seats[i], rows[i], False)
 
 
 @kernel

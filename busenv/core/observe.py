@@ -16,7 +16,6 @@ from busenv.core.scene import (
     P_SUMS,
     PER_SEAT,
     seats_at,
-    sites_at,
     streets_at,
 )
 from busenv.core.state import (
@@ -142,29 +141,28 @@ def _table(g, out):
 
 
 @kernel
-def observe(g, b, scene, seat, out):
-    """Write what a seat sees into a row of bytes, given an up-to-date picture (core.scene)."""
+def observe(g, b, scene, seat, row, turned):
+    """Write what a seat sees into a row of bytes that is painted, like the scene (core.scene).
+
+    turned: whether the row holds the scene as it is, turned to this seat.
+    """
     view = np.int64(seat)  # signed: distances between seats may be negative
     players = np.int64(g.players)
-    width, streets = np.int64(b.intersections), np.int64(b.streets)
-    street_planes, first_player = streets_at(b), seats_at(b)
-    first_table = first_player + PER_PLAYER * MAX_PLAYERS
-    copy_bytes(out, 0, scene, 0, I_LINE * width)
-    _turn(scene, out, I_LINE * width, width, view, players)
-    _turn(scene, out, street_planes, streets, view, players)
-    copy_bytes(out, sites_at(b), scene, sites_at(b), first_player - sites_at(b))
-
+    first_player = seats_at(b)
+    if not turned:
+        width = np.int64(b.intersections)
+        _turn(scene, row, I_LINE * width, width, view, players)
+        _turn(scene, row, streets_at(b), np.int64(b.streets), view, players)
     found = False
     for slot in range(players):
         other = view + slot if view + slot < players else view + slot - players
         at = first_player + PER_PLAYER * slot
         chooses_next = slot > 0 and not found and _chooses(g, np.uint64(other))
         found |= chooses_next
-        # Two words that overlap: thirteen columns.
-        store_word(out, at, _player_word(g, np.uint64(other), chooses_next, 0))
-        last = P_SUMS - 8
-        store_word(out, at + last, _player_word(g, np.uint64(other), chooses_next, last))
-        copy_bytes(out, at + P_SUMS, scene, first_player + PER_SEAT * other, PER_SEAT)
+        # Two words, the second with three columns too many, which the sums are written over.
+        store_word(row, at, _player_word(g, np.uint64(other), chooses_next, 0))
+        store_word(row, at + 8, _player_word(g, np.uint64(other), chooses_next, 8))
+        copy_bytes(row, at + P_SUMS, scene, first_player + PER_SEAT * other, PER_SEAT)
     for slot in range(players, MAX_PLAYERS):
-        clear_bytes(out, first_player + PER_PLAYER * slot, PER_PLAYER)
-    _table(g, out[first_table:])
+        clear_bytes(row, first_player + PER_PLAYER * slot, PER_PLAYER)
+    _table(g, row[first_player + PER_PLAYER * MAX_PLAYERS :])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.batch import SHOW, step_some
+from busenv.core.batch import step_some
 from busenv.core.bits import exchange, fetch_add
 from busenv.core.jit import kernel
 
@@ -24,15 +24,12 @@ def _part(games, parts, part):
 
 @kernel
 def open_step(claimed, finished, arrays, stages):
-    """Let threads claim the games of a step, or of stages of it (core.batch). What is shown goes
-    into the other of the two buffers.
+    """Let threads claim the games of a step, or of stages of it (core.batch).
 
     All that the step is about must be in place before: a thread that looks for the last games of
     one step may find the first ones of the next.
     """
     arrays.stages[0] = stages
-    if stages & SHOW:
-        arrays.turn[0] = 1 - arrays.turn[0]
     exchange(finished, 0)
     for part in range(claimed.shape[0]):
         exchange(claimed[part], 0)
