@@ -35,6 +35,7 @@ class Batch:
         game is over.
     observations: uint8, (N, size), as the deciding seats see it; not to be written to.
     acted: int64, (N,), who took the last decision. rewards: float32, (N, 5), of it, by seat.
+    paid: float64, (N,), that of who took it.
     over: bool, (N,), whether it ended the game. finals: GAME, (N,), the final state of the last
         game that ended in each place.
     wrong: bool, (N,), whether the last action was illegal.
@@ -107,6 +108,7 @@ class Batch:
             acted=np.zeros(num_games, np.int64),
             seats=np.zeros(num_games, np.int64),
             rewards=np.zeros((num_games, MAX_PLAYERS), np.float32),
+            paid=np.zeros(num_games, np.float64),
             over=np.zeros(num_games, np.bool_),
             wrong=np.zeros(num_games, np.bool_),
             rows=np.zeros((num_games, size), np.uint8),
@@ -117,7 +119,8 @@ class Batch:
         self.observations = self._arrays.rows
         self.games, self.finals = self._arrays.games, self._arrays.finals
         self.seats, self.acted = self._arrays.seats, self._arrays.acted
-        self.masks, self.rewards = self._arrays.masks, self._arrays.rewards
+        self.masks = self._arrays.masks
+        self.rewards, self.paid = self._arrays.rewards, self._arrays.paid
         self.over, self.wrong = self._arrays.over, self._arrays.wrong
         self._helpers = Helpers(self._arrays, threads)
 
@@ -227,6 +230,7 @@ class Batch:
         paid[fresh] = 0
         kept = self.wrong & self.over & (self._arrays.illegal == batch.LOSE)
         self.rewards[~kept] = paid[~kept]
+        self.paid[:] = self.rewards[np.arange(len(paid)), self.acted]
 
     @property
     def _begun(self) -> bool:
@@ -238,7 +242,8 @@ class Batch:
         arrays = self._arrays
         changed = (
             arrays.games, arrays.streams, arrays.episodes, arrays.plies, arrays.ended,
-            arrays.learners, arrays.acted, arrays.rewards, arrays.over, arrays.wrong, arrays.finals,
+            arrays.learners, arrays.acted, arrays.rewards, arrays.paid, arrays.over, arrays.wrong,
+            arrays.finals,
         ) if self._seating.agents else ()  # fmt: skip
         before = [_bytes(array).copy() for array in changed]
         try:

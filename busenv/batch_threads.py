@@ -74,7 +74,7 @@ class Helpers:
 
     def step(self, stages: int = ALL) -> None:
         """Take the stages (core.batch) of a step in every game; the actions are in place."""
-        threads.open_step(self._claimed, self._finished, self._arrays, stages)
+        threads.open_step(self._claimed, self._finished, self._arrays.stages, stages)
         threads.advance(*self._share(0))
         self._wait()
 

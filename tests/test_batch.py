@@ -179,16 +179,6 @@ def test_a_batch_must_be_reset_first() -> None:
         batch.step(np.array([8, 2**64 - 1], np.uint64))
 
 
-def test_observations_of_two_steps_stand_side_by_side() -> None:
-    batch = Batch(3)
-    batch.reset(0)
-    first = batch.observations
-    copy = first.copy()
-    batch.step(picks(batch.masks, np.random.default_rng(0)))
-    assert (first == copy).all()
-    assert not np.shares_memory(first, batch.observations)
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -72,7 +72,9 @@ def test_an_interrupted_step_does_not_reach_into_the_next(helper_waits: bool) ->
     if not helper_waits:
         time.sleep(0.1)  # it has left, so nobody claims what is open
     helpers = env.batch._helpers
-    core.open_step(helpers._claimed, helpers._finished, env.batch._arrays, ALL)  # then Ctrl-C came
+    core.open_step(
+        helpers._claimed, helpers._finished, env.batch._arrays.stages, ALL
+    )  # then Ctrl-C came
     assert story(env, 20) == expected
 
 

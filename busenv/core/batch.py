@@ -47,7 +47,8 @@ class Arrays(NamedTuple):
     reward: kind of reward (core.rewards). illegal: RAISE, LOSE or REPLACE. autoreset: NEXT_STEP,
         SAME_STEP or DISABLED. stages: int64, (1,), what the step that is open is to do.
     actions: int64, (N,), of this step. acted: int64, (N,), who decided in it.
-    seats: int64, (N,), who decides next. rewards: float32, (N, 5), by seat.
+    seats: int64, (N,), who decides next. rewards: float32, (N, 5), by seat. paid: float64, (N,),
+        that of who decided.
     over: bool, (N,), whether this step ended the game. wrong: bool, (N,), whether its action was
         illegal. rows: uint8, (N, size), observations. viewers: int64, (N,), to whom they are
         turned, or NOBODY. masks: bool, (N, num_actions).
@@ -74,6 +75,7 @@ class Arrays(NamedTuple):
     acted: np.ndarray
     seats: np.ndarray
     rewards: np.ndarray
+    paid: np.ndarray
     over: np.ndarray
     wrong: np.ndarray
     rows: np.ndarray
@@ -138,7 +140,7 @@ def begin_some(a, work, chosen):
             a.learners[i] = _begin(g, b, a.rules, a.streams[i], a.episodes[i], a.learner_seat)
             a.plies[i] = _run_bots(g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i])
             a.ended[i] = a.over[i] = a.wrong[i] = False
-            a.rewards[i, :] = 0.0
+            a.rewards[i, :] = a.paid[i] = 0.0
 
 
 @kernel
@@ -172,7 +174,7 @@ def _settle(a, work, first, end):
     """Pay, see what has ended, and begin it anew if that is to be in the same step."""
     games, painted, finals, kinds, learners = a.games, a.painted, a.finals, a.kinds, a.learners
     streams, episodes, plies = a.streams, a.episodes, a.plies
-    ended, wrong, acted, over, rewards = a.ended, a.wrong, a.acted, a.over, a.rewards
+    ended, wrong, acted, over, rewards, paid = a.ended, a.wrong, a.acted, a.over, a.rewards, a.paid
     rules, b, loses, same_step = a.rules, a.board[0], a.illegal == LOSE, a.autoreset == SAME_STEP
     for i in range(first, end):
         g = games[i]
@@ -184,6 +186,7 @@ def _settle(a, work, first, end):
             rewards[i, acted[i]] = -1.0
         elif over[i] or points_mark(g) != points_mark(painted[i]):
             pay(a.reward, painted[i], g, rewards[i])  # a picture shows the state before
+        paid[i] = rewards[i, acted[i]]
         if over[i]:
             finals[i] = g
             ended[i] = not same_step

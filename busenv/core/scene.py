@@ -3,8 +3,8 @@
 Most decisions choose actions and change neither city nor lines, so a picture is kept beside the
 game, with the state that it shows, and painted anew only where the two states differ. The city,
 the same for all who look, is painted straight into the observation, the rest into a scene, at the
-same places. It is laid out in planes: all intersections' first feature, then all their second one, and so on
-(core.features names them).
+same places. Both are laid out in planes: all intersections' first feature, then all their second
+one, and so on (core.features names them).
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ M_SPACES = np.array([column("players", f"spaces_{name}") - P_SUMS for name, _ in
 
 # What pictures show of a game stands at the beginning of its record, part by part.
 LINES_FROM, CITY_FROM, PASSENGERS_FROM, MARKERS_FROM, STANDING_FROM, PAINTED_TO = (
-    offset(name)
-    for name in ("line", "type_sites", "passengers", "spaces", "deliveries", "marked")
+    offset(name) for name in ("line", "type_sites", "passengers", "spaces", "deliveries", "marked")
 )
 
 

@@ -12,7 +12,7 @@ from busenv.core.batch import step_some
 from busenv.core.bits import exchange, fetch_add
 from busenv.core.jit import kernel
 
-SHARE = 32  # games that a thread claims at once
+SHARE = 64  # games that a thread claims at once
 PATIENCE = 60_000  # looks for the next step before a helping thread leaves, a fraction of a ms
 
 
@@ -23,13 +23,13 @@ def _part(games, parts, part):
 
 
 @kernel
-def open_step(claimed, finished, arrays, stages):
-    """Let threads claim the games of a step, or of stages of it (core.batch).
+def open_step(claimed, finished, stages, chosen):
+    """Let threads claim the games of a step, or of some stages of it (core.batch).
 
     All that the step is about must be in place before: a thread that looks for the last games of
     one step may find the first ones of the next.
     """
-    arrays.stages[0] = stages
+    stages[0] = chosen
     exchange(finished, 0)
     for part in range(claimed.shape[0]):
         exchange(claimed[part], 0)

@@ -42,9 +42,9 @@ class BusVecEnv(VecEnv):
     l its length in steps; with illegal="lose" or "replace" also "illegal_action", np.bool_.
 
     num_envs: N. copy: True: all that is returned is the caller's own. False, faster: observations,
-    ends and masks are views of buffers that later steps overwrite (observations the step after the
-    next), to be read only. The other settings are those of `busenv.envs.vector.BusVectorEnv`, with
-    its errors.
+    ends and masks are views of buffers that the next step overwrites, to be read only; it is not
+    for the library's own algorithms, which keep observations. The other settings are those of
+    `busenv.envs.vector.BusVectorEnv`, with its errors.
     """
 
     render_mode = None
@@ -78,7 +78,6 @@ class BusVecEnv(VecEnv):
         )
         self._copy, self._illegal = copy, illegal
         self._form = as_form(self.batch.board, observation_keys, observation_dtype)
-        self._rows = np.arange(num_envs)
         self._returns = np.zeros_like(self.batch.rewards)
         self._lengths = np.zeros(num_envs, np.int64)
         self._seed = 0
@@ -117,7 +116,7 @@ class BusVecEnv(VecEnv):
         batch.step(self._actions)
         self._returns += batch.rewards
         self._lengths += 1
-        rewards = batch.rewards[self._rows, batch.acted]
+        rewards = batch.paid.astype(np.float32)
         return self._seen(), rewards, self._own(batch.over), self._infos()
 
     def _infos(self) -> list[dict[str, Any]]:

@@ -56,8 +56,8 @@ class BusVectorEnv(VectorEnv):
     observation_keys: None: the flat row. A pair of names: a dict of row and mask under them.
     observation_dtype: "uint8", or "float32" for rows scaled to 0..1 (`busenv.envs.forms`).
     threads: how many share the work of a step. Results do not depend on it, nor on N.
-    copy: True: all that is returned is the caller's own. False, faster: views of buffers that later
-        steps overwrite (observations the step after the next, the rest the next), to be read only.
+    copy: True: all that is returned is the caller's own. False, faster: views of buffers that the
+        next step overwrites, to be read only.
     autoreset_mode: a gymnasium.vector.AutoresetMode or its value. NEXT_STEP: the step after the one
         that ends a game ignores its action, begins a new one and pays 0. SAME_STEP: a new game
         begins in the step that ends one, whose end stands in `info["final_obs"]` and
@@ -109,7 +109,7 @@ class BusVectorEnv(VectorEnv):
         self.single_action_space = self._form.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._games = np.arange(num_envs)
+        self._truncations = np.zeros(num_envs, np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -140,9 +140,8 @@ class BusVectorEnv(VectorEnv):
         info = self._info()
         if self.autoreset_mode == AutoresetMode.SAME_STEP and batch.over.any():
             self._add_ends(info)
-        rewards = batch.rewards[self._games, batch.acted].astype(np.float64)
-        truncations = np.zeros(self.num_envs, np.bool_)
-        return self._seen(), rewards, self._own(batch.over), truncations, info
+        rewards, over = self._own(batch.paid), self._own(batch.over)
+        return self._seen(), rewards, over, self._own(self._truncations), info
 
     def action_masks(self) -> np.ndarray:
         """What the seats to decide may do: bool, (N, num_actions)."""
