@@ -164,6 +164,8 @@ def compare(ours: Any, theirs: Any) -> None:
 def compare_where(ours: Any, theirs: Any, held: np.ndarray | None) -> None:
     if isinstance(theirs, dict):
         compare(ours, theirs)
+    elif theirs.dtype == object and ours.dtype != object:  # np.bool_ is no np.number to Gymnasium
+        assert ours[held].tolist() == theirs[held].tolist()
     elif theirs.dtype == object:
         for our, their in zip(ours, theirs, strict=True):
             assert (our is None) == (their is None)

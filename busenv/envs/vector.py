@@ -40,6 +40,7 @@ class BusVectorEnv(VectorEnv):
     acted: int64 (N,), who decided in this step. rewards: float32 (N, 5), what each seat was paid,
         all that happened since `acted` decided.
     illegal_action: bool (N,), whether the action of this step was illegal; unless illegal="raise".
+        With SAME_STEP, whether one that ended a game was stands in `final_info`, as in Gymnasium.
 
     num_envs: N.
     num_players: 3, 4 or 5, or several of them to draw from for each episode.
@@ -183,6 +184,7 @@ class BusVectorEnv(VectorEnv):
         known = {"seat": batch.acted, "acted": batch.acted, "rewards": batch.rewards}
         if self._illegal != "raise":
             known["illegal_action"] = batch.wrong
+            info["illegal_action"] = batch.wrong & ~ended
         final_info: dict[str, Any] = {}
         for name, value in known.items():
             final_info[name] = np.zeros_like(value)
