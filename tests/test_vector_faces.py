@@ -5,18 +5,15 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
 import busenv
 from busenv.agents import make_agent
-from busenv.batch import Batch
 from busenv.core import kernels
 from busenv.envs import pettingzoo as bus_v0
 from busenv.envs.gymnasium import BusEnv
@@ -67,184 +64,6 @@ def test_one_id_is_one_problem() -> None:
         assert set(first) == {0, 1, 2, 3}
     with pytest.raises(gymnasium.error.Error):
         gymnasium.make("busenv/BusSelfPlay-v0")
-
-
-class BySight:
-    """Decides by what it sees, and nothing else."""
-
-    def act(self, game: busenv.Game) -> int:
-        legal = game.legal_actions()
-        return legal[int(game.observe().sum()) % len(legal)]
-
-
-class GivenFirsts(gymnasium.Wrapper):
-    """Begins its games with the first players of a list."""
-
-    def __init__(self, env: gymnasium.Env, firsts: list[int]) -> None:
-        super().__init__(env)
-        self.firsts = iter(firsts)
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        return self.env.reset(seed=seed, options={"first_player": next(self.firsts)})
-
-
-@pytest.mark.parametrize("mode", [*AutoresetMode])
-@pytest.mark.parametrize("illegal", ["raise", "lose"])
-@pytest.mark.parametrize("keys", [None, ("obs", "mask")])
-def test_all_that_is_shown_is_as_gymnasium_shows_copies_of_make(
-    mode: AutoresetMode, illegal: Any, keys: Any
-) -> None:
-    settings: Any = {
-        "num_players": 3,
-        "opponents": BySight(),
-        "learner_seat": 1,
-        "illegal": illegal,
-        "reward": "margin",
-        "observation_keys": keys,
-        "observation_dtype": "float32" if keys else "uint8",
-    }
-    envs = gymnasium.make_vec("busenv/Bus-v0", num_envs=3, autoreset_mode=mode, **settings)
-    firsts = first_players(seed=4, games=3, episodes=40)
-    copies = SyncVectorEnv(
-        [
-            lambda i=i: GivenFirsts(BusEnv(**settings), firsts[i])  # type: ignore[misc]
-            for i in range(3)
-        ],
-        autoreset_mode=mode,
-    )
-    assert envs.autoreset_mode == mode == envs.metadata["autoreset_mode"]
-    for name in ("observation_space", "action_space", "single_observation_space"):
-        assert getattr(envs, name) == getattr(copies, name)
-    rng = np.random.default_rng(0)
-    shown, expected = envs.reset(seed=4), copies.reset(seed=0)
-    compare(shown, expected)
-    ends = 0
-    while ends < 12:
-        actions = picks(envs.unwrapped.action_masks(), rng)
-        if illegal == "lose" and rng.random() < 0.05:
-            actions[rng.integers(3)] = 374
-        shown, expected = envs.step(actions), copies.step(actions)
-        compare(shown, expected)
-        over = shown[2]
-        ends += over.sum()
-        if mode == AutoresetMode.DISABLED and over.any():
-            shown, expected = (e.reset(options={"reset_mask": over.copy()}) for e in (envs, copies))
-            compare(shown, expected)
-
-
-def first_players(seed: int, games: int, episodes: int) -> list[list[int]]:
-    """First players of each game's episodes, as a batch draws them."""
-    batch = Batch(games, 3)
-    found = []
-    for episode in range(episodes):
-        batch.reset(None if episode else seed)
-        found.append(batch.games["first"].tolist())
-    return [list(one) for one in zip(*found, strict=True)]
-
-
-def compare(ours: Any, theirs: Any) -> None:
-    """Assert that all that copies show is shown by ours, in the same types."""
-    if isinstance(theirs, dict):
-        for key, value in theirs.items():
-            if not key.startswith("_"):
-                held = theirs.get(f"_{key}")  # in which games
-                compare_where(ours[key], value, held)
-            if key.startswith("_final"):
-                compare(ours[key], value)
-        assert ("final_obs" in ours) == ("final_obs" in theirs)
-    elif isinstance(theirs, tuple):
-        assert len(ours) == len(theirs)
-        for our, their in zip(ours, theirs, strict=True):
-            compare(our, their)
-    else:
-        np.testing.assert_array_equal(ours, theirs)
-        assert ours.dtype == theirs.dtype
-
-
-def compare_where(ours: Any, theirs: Any, held: np.ndarray | None) -> None:
-    if isinstance(theirs, dict):
-        compare(ours, theirs)
-    elif theirs.dtype == object and ours.dtype != object:  # np.bool_ is no np.number to Gymnasium
-        assert ours[held].tolist() == theirs[held].tolist()
-    elif theirs.dtype == object:
-        for our, their in zip(ours, theirs, strict=True):
-            assert (our is None) == (their is None)
-            if their is not None:
-                compare(our, their)
-    else:
-        chosen = np.ones(len(theirs), bool) if held is None else held
-        compare(ours[chosen], theirs[chosen])
-
-
-def flatten(value: Any) -> list[Any]:
-    """All arrays in what a face returns, and dicts that may be written to."""
-    if isinstance(value, (tuple, list)):
-        return [array for part in value for array in flatten(part)]
-    if isinstance(value, dict):
-        return [array for part in value.values() for array in flatten(part)] + [value]
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return [array for part in value for array in flatten(part)] + [value]
-    return [value] if isinstance(value, np.ndarray) else []
-
-
-def scribble(value: Any) -> None:
-    for one in flatten(value):
-        if isinstance(one, dict):
-            one.clear()
-        elif one.dtype == object:
-            one[:] = None
-        else:
-            one[...] = np.ones((), one.dtype) if one.dtype == bool else 77
-
-
-FACES: list[Any] = [
-    *({"autoreset_mode": mode} for mode in AutoresetMode),
-    {"opponents": None, "illegal": "replace", "observation_keys": ("obs", "mask")},
-    {"observation_dtype": "float32", "observation_keys": ("obs", "mask"), "illegal": "lose"},
-    {"opponents": "greedy", "threads": 2},
-]
-
-
-@pytest.mark.parametrize("settings", FACES, ids=map(str, range(len(FACES))))
-@pytest.mark.parametrize("face", ["vector", "sb3"])
-def test_nothing_that_is_handed_out_is_live(face: str, settings: dict[str, Any]) -> None:
-    """All that one returns is scribbled over, all that its twin returns is kept."""
-    if face == "sb3":
-        if "autoreset_mode" in settings and settings["autoreset_mode"] != AutoresetMode.SAME_STEP:
-            pytest.skip("one mode only")
-        chosen = {key: value for key, value in settings.items() if key != "autoreset_mode"}
-        used, twin = (BusVecEnv(5, num_players=3, **chosen) for _ in range(2))
-    else:
-        used, twin = (BusVectorEnv(5, num_players=3, **settings) for _ in range(2))
-    rng = np.random.default_rng(0)
-    kept: list[tuple[Any, Any]] = []
-
-    def both(name: str, **arguments: Any) -> Any:
-        one, other = (getattr(env, name)(**arguments) for env in (used, twin))
-        kept.append((other, copy.deepcopy(other)))
-        assert pickle.dumps(one) == pickle.dumps(other)
-        scribble(one)
-        return other
-
-    if face == "vector":
-        both("reset", seed=5)
-    else:
-        both("reset")
-    ended = 0
-    while ended < 12:
-        masks = both("action_masks")
-        if face == "sb3":
-            actions = picks(masks, rng)
-            used.step_async(actions)
-            twin.step_async(actions)
-            over = both("step_wait")[2]
-        else:
-            over = both("step", actions=picks(masks, rng))[2]
-        ended += over.sum()
-        if settings.get("autoreset_mode") == AutoresetMode.DISABLED and over.any():
-            both("reset", options={"reset_mask": over.copy()})
-    for value, as_it_was in kept:
-        assert pickle.dumps(value) == pickle.dumps(as_it_was)
 
 
 def test_views_on_request() -> None:

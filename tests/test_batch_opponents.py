@@ -1,0 +1,204 @@
+"""Who plays beside the learner in a batch: any agent, seat by seat, asked for all games at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from busenv import AgentError, Board, Game, batch_opponents
+from busenv.agents import make_agent
+from busenv.batch import Batch
+from tests.support.play import picks
+from tests.test_batch import seen_by
+
+SAME_STEP, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
+
+
+class Watcher:
+    """Takes the first legal action, and notes which seats it was asked for."""
+
+    def __init__(self) -> None:
+        self.seats: set[int] = set()
+
+    def act(self, game: Game) -> int:
+        self.seats.add(game.current_player)
+        return game.legal_actions()[0]
+
+
+class Scribbler:
+    """Chooses for many games as greedy does, and scribbles over what it was given."""
+
+    def __init__(self) -> None:
+        self.greedy = make_agent("greedy", 0)
+        self.most = 0
+
+    def act(self, game: Game) -> int:
+        raise AssertionError("it can choose for many games at once")
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        chosen = self.greedy.choose(games, board)
+        self.most = max(self.most, len(games))
+        games.view(np.uint8)[:] = 255
+        return chosen
+
+
+def test_opponents_sit_clockwise_from_the_learner() -> None:
+    near, far, scribbler = Watcher(), Watcher(), Scribbler()
+    batch = Batch(6, [3, 4], opponents=[near, scribbler, far], learner_seat=1)
+    batch.reset(3)
+    rng = np.random.default_rng(0)
+    ended = 0
+    for _ in range(120):
+        assert (batch.seats == 1).all()
+        assert (batch.masks.any(axis=1)).all()
+        batch.step(picks(batch.masks, rng))
+        ended += batch.over.sum()
+    assert ended > 5
+    assert near.seats == {2}
+    assert far.seats == {0}  # of four; of three it is the one in the middle
+    assert scribbler.most > 1
+
+
+def by_sight(rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """A legal action for every game, which depends on what is seen and on nothing else."""
+    return np.array(
+        [
+            legal[int(row.sum()) % len(legal)]
+            for row, legal in zip(rows, map(np.flatnonzero, masks), strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("mode", [*AutoresetMode])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_learner_among_opponents_plays_the_games_of_self_play(
+    mode: AutoresetMode, compiled: bool
+) -> None:
+    opponents: Any = ["random", Watcher(), Watcher()] if compiled else Watcher()
+    batch = Batch(5, opponents=opponents, reward="margin", autoreset_mode=mode, threads=2)
+    batch.reset(6)
+    games, total, learners = Games(5), np.zeros(5), batch.seats.copy()
+    while games.fewest < 5:
+        assert (batch.observations == seen_by(batch.games, batch.board, learners)).all()
+        batch.step(by_sight(batch.observations, batch.masks))
+        assert (batch.acted == learners).all()
+        total += batch.rewards[np.arange(5), learners]
+        games.note(batch, learners, total)
+        if mode == DISABLED and batch.over.any():
+            batch.reset(chosen=batch.over.copy())
+        learners[:] = batch.seats
+    assert len({learner for ended in games.ended for _, learner, _ in ended}) == 4
+    if compiled:
+        return  # the chances of "random" are its own: the assertions above are all
+    alone, again, total = Batch(5, autoreset_mode=SAME_STEP, reward="margin"), Games(5), np.zeros(5)
+    alone.reset(6)
+    while again.fewest < 5:
+        learners = np.array([games.ended[i][min(len(e), 4)][1] for i, e in enumerate(again.ended)])
+        chosen = by_sight(alone.observations, alone.masks)
+        alone.step(np.where(alone.seats == learners, chosen, alone.masks.argmax(axis=1)))
+        total += alone.rewards[np.arange(5), learners]
+        again.note(alone, learners, total)
+    for one, other in zip(games.ended, again.ended, strict=True):
+        assert one[:5] == other[:5]
+
+
+class Games:
+    """What the games of a batch ended with: final state, learner's seat and what it was paid."""
+
+    def __init__(self, number: int) -> None:
+        self.ended: list[list[tuple[bytes, int, float]]] = [[] for _ in range(number)]
+
+    @property
+    def fewest(self) -> int:
+        return min(map(len, self.ended))
+
+    def note(self, batch: Batch, learners: np.ndarray, total: np.ndarray) -> None:
+        for i in np.flatnonzero(batch.over):
+            paid = round(float(total[i]), 3)
+            self.ended[i].append((batch.finals[i].tobytes(), int(learners[i]), paid))
+            total[i] = 0
+
+
+def test_the_learners_seat_is_drawn_evenly_for_each_game() -> None:
+    batch = Batch(4000, [3, 5], opponents="random", autoreset_mode=DISABLED)
+    batch.reset(4)
+    seats, players = batch.seats.copy(), batch.games["players"].copy()
+    for count in (3, 5):
+        drawn = np.bincount(seats[players == count], minlength=count)
+        assert drawn.shape == (count,)
+        assert (abs(drawn - drawn.mean()) < 130).all()
+        firsts = batch.games["first"][(players == count) & (seats == 0)]
+        assert np.bincount(firsts, minlength=count).min() > 0.6 * len(firsts) / count
+    batch.reset()
+    assert 0.5 < (seats != batch.seats).mean() < 0.85
+
+
+class Failing(Watcher):
+    """Chooses what is illegal when `fails` is set."""
+
+    fails = False
+
+    def act(self, game: Game) -> int:
+        return 374 if self.fails and game.phase.name != "SET_DOWN" else super().act(game)
+
+
+def test_nothing_has_changed_when_an_opponent_fails() -> None:
+    failing = Failing()
+    settings: Any = {"opponents": ["random", failing, "greedy"], "autoreset_mode": SAME_STEP}
+    batch, twin = Batch(30, **settings), Batch(30, **settings)
+    rng = np.random.default_rng(0)
+    failures = 0
+    for one in (batch, twin):
+        one.reset(3)
+    for step in range(120):
+        actions = picks(twin.masks, rng)
+        if step % 5 == 4:
+            failing.fails = True
+            for act in (lambda: batch.step(actions), lambda: batch.reset(1)):  # noqa: B023
+                before = [batch.games.tobytes(), batch.observations.tobytes(), batch.over.tobytes()]
+                with pytest.raises(AgentError, match=r"opponent at seat .: action 374 .* is ille"):
+                    act()
+                failures += 1
+                assert before[0] == batch.games.tobytes()
+                assert before[1] == batch.observations.tobytes()
+                assert before[2] == batch.over.tobytes()
+            failing.fails = False
+        batch.step(actions)
+        twin.step(actions)
+        assert batch.games.tobytes() == twin.games.tobytes()
+        assert batch.finals.tobytes() == twin.finals.tobytes()
+    assert failures == 48
+
+
+@pytest.mark.parametrize("chosen", [np.zeros(9, int), np.zeros((2, 1), int), [0.5, 1.5], None])
+def test_an_agent_must_choose_a_whole_number_for_each_game(chosen: Any) -> None:
+    class Wrong(Watcher):
+        def choose(self, games: np.ndarray, board: Board) -> Any:
+            return chosen
+
+    with pytest.raises(AgentError, match=r"allowed: whole numbers of shape \(\d,\)"):
+        Batch(8, opponents=Wrong()).reset(0)
+
+
+def test_a_reset_reseeds_agents_and_builds_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    def build(agent: Any, seed: int) -> Any:
+        built.append(agent)
+        return make_agent(agent, seed)
+
+    monkeypatch.setattr(batch_opponents, "as_player", build)
+    batch = Batch(3, opponents=("planner", "greedy", "planner"))
+    stories = []
+    for seed in (5, 5, 6):
+        batch.reset(seed)
+        rng, story = np.random.default_rng(0), b""
+        for _ in range(30):
+            batch.step(picks(batch.masks, rng))
+            story += batch.games.tobytes()
+        stories.append(story)
+    assert built == ["planner", "planner"]
+    assert stories[0] == stories[1] != stories[2]
