@@ -223,8 +223,8 @@ def evaluate(g, b, weights, work):
     """What the seat to decide sees in a game that is not over: see `forward`. How many actions are
     legal; they are in `work.actions`."""
     work.painted[0].players = 0
-    paint(g, b, work.scene, work.painted[0])
-    observe(g, b, work.scene, g.seat, work.row)
+    paint(g, b, work.scene, work.row, work.painted[0])
+    observe(g, b, work.scene, g.seat, work.row, False)
     legal = legal_ids(g, b, work.bits, work.actions)
     forward(weights, work, legal)
     return legal
