@@ -18,26 +18,20 @@ import pytest
 from busenv.agents import SPECS
 from busenv.experiments.ratings.ladder import AGENTS, BEGIN, END
 from busenv.rewards import REWARDS
+from tests.support.pages import ROOT, blocks
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-NAMES = [path.name for path in PAGES]
-
-
-def blocks(path: Path, language: str) -> list[str]:
-    """What stands between fences of a language."""
-    pattern = rf"^```{language}\n(.*?)^```$"
-    return re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
 
 EXAMPLES = {
     f"{path.name} {number}": code
     for path in PAGES
+    if path.parent.name != "recipes"  # they want other libraries: tests/test_recipes.py
     for number, code in enumerate(blocks(path, "python"), 1)
 }
 

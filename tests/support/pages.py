@@ -1,0 +1,14 @@
+"""The pages of the documentation, as the tests read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """What stands between fences of a language."""
+    pattern = rf"^```{language}\n(.*?)^```$"
+    return re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
