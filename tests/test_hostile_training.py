@@ -26,8 +26,9 @@ from busenv.experiments.training.curve import read_curve
 from busenv.experiments.training.runs import run_training
 from busenv.train.checkpoint import NAME as CHECKPOINT
 from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
-from busenv.train.config import Config, parse_settings, programs, read_config
+from busenv.train.config import Config, parse_settings
 from busenv.train.league import Pool
+from busenv.train.settings import programs, read_config
 from busenv.train.trainer import Run
 
 CITY = load_board("city")

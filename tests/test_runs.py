@@ -22,8 +22,9 @@ from busenv.experiments import cli
 from busenv.experiments.training.curve import read_curve
 from busenv.train import trainer as run_module
 from busenv.train.checkpoint import NAME
-from busenv.train.config import PRESETS, Config, parse_settings, read_config
+from busenv.train.config import PRESETS, Config, parse_settings
 from busenv.train.league import Opponent, Pool, update_scores
+from busenv.train.settings import read_config
 from busenv.train.trainer import Run
 
 SMALL = Config(

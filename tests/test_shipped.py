@@ -12,7 +12,8 @@ from busenv.agents import make_agent
 from busenv.agents.neural.files import SHIPPED, load_model, model_path, shipped_models
 from busenv.experiments.training.curve import read_curve
 from busenv.experiments.training.runs import against
-from busenv.train.config import Config, read_config
+from busenv.train.config import Config
+from busenv.train.settings import read_config
 
 RECIPES = Path(__file__).parents[1] / "train/recipes"
 

@@ -48,8 +48,9 @@ from busenv.experiments.training.runs import (
     training_bar,
 )
 from busenv.rules import as_rules
-from busenv.train.config import Config, read_config
+from busenv.train.config import Config
 from busenv.train.ppo import SeatPPO, ppo_settings
+from busenv.train.settings import read_config
 from busenv.train.trainer import Iteration, Run
 from tests.test_runs import SMALL
 

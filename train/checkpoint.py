@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +23,7 @@ from busenv.agents.neural.files import BoardName
 from busenv.agents.neural.networks import check_tensors
 from busenv.agents.neural.schema import LONGEST_SENTENCE, SMALL_FILE, Schema, parse
 from busenv.files import write_whole
+from busenv.interrupts import interrupts_deferred
 from busenv.quoting import cut
 
 NAME = "checkpoint.safetensors"
@@ -68,6 +71,19 @@ def tensors_of(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str
         for name, value in moments.items():
             tensors[f"optimizer.{index}.{name}"] = value
     return tensors
+
+
+@contextmanager
+def whole_or_not_at_all(network: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """For an update: when it is interrupted, all that it has changed is put back, so that what is
+    saved then is a whole iteration. (To wait for its end may take many seconds.)"""
+    before = {name: value.clone() for name, value in tensors_of(network, optimizer).items()}
+    try:
+        yield
+    except BaseException:
+        with interrupts_deferred():
+            restore(before, network, optimizer)
+        raise
 
 
 def read_state(folder: Path) -> State:

@@ -1,10 +1,8 @@
-"""Settings of a training run: one frozen, checked value; the presets; reading them from a file."""
+"""Settings of a training run: one frozen, checked value; the presets."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated, Any, get_origin
 
 from pydantic import (
@@ -16,11 +14,11 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import from_json
+from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
-from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, VALUED, WIDEST
-from busenv.agents.neural.schema import LONGEST_SENTENCE, read_limited
+from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, NETWORKS, VALUED, WIDEST
+from busenv.agents.neural.schema import LONGEST_SENTENCE
 from busenv.board import load_board
 from busenv.hints import did_you_mean
 from busenv.quoting import cut
@@ -28,7 +26,7 @@ from busenv.rewards import REWARDS
 from busenv.rules import as_rules
 
 
-def _one_of(*allowed: str) -> AfterValidator:
+def one_of(*allowed: str) -> AfterValidator:
     """A text that is one of some."""
 
     def check(value: str) -> str:
@@ -39,7 +37,7 @@ def _one_of(*allowed: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _accepted_by(use: Callable[[str], object]) -> AfterValidator:
+def accepted_by(use: Callable[[str], object]) -> AfterValidator:
     """A text that some function takes without an error."""
 
     def check(value: str) -> str:
@@ -57,19 +55,78 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Small = Annotated[float, Field(ge=1e-8, le=1)]
 Seconds = Annotated[float, Field(ge=1e-3, le=1e9)]
 Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
-Spec = Annotated[str, _accepted_by(lambda spec: make_agent(spec).close())]
-NoneOrSpec = Annotated[str, _accepted_by(lambda spec: make_agent(spec).close() if spec else None)]
+Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
+NoneOrSpec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close() if spec else None)]
 
 
-AGENTS = ("bots", "rated", "warm_start")  # settings that name agents
+class RunConfig(BaseModel):
+    """Settings that a run has however it learns; see `Config` for what they mean."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    network: Annotated[str, one_of(*NETWORKS)] = "mlp"
+    width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
+    start: str = ""
+    players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (4,)
+    board: Annotated[str, accepted_by(load_board)] = "city"
+    rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
+    games: Count = 64
+    batch_size: Count = 2048
+    learning_rate: Small = 4e-4
+    seconds: Seconds | None = 180.0
+    decisions: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 0.25
+    rated: Annotated[tuple[Spec, ...], Field(min_length=1)] = ("random", "greedy", "planner")
+    rate_every: Seconds = 20.0
+    rate_games: Count = 128
+    keep_every: Count = 25
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    threads: Annotated[int, Field(ge=1, le=1024)] = 2
+    device: Annotated[str, one_of("auto", "cpu", "cuda")] = "auto"
+
+    def __init__(self, **settings: Any) -> None:
+        # JSON has lists where the fields are tuples.
+        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise ValueError(cut(_sentence(error, type(self)), LONGEST_SENTENCE)) from None
+
+    @model_validator(mode="after")
+    def _check_length(self) -> Self:
+        if (self.seconds is None) == (self.decisions is None):
+            raise ValueError("give seconds or decisions, and not both")
+        return self
+
+    @property
+    def rating_players(self) -> int:
+        """How many play a game of a rating: 4 where the run has games of 4, else its first."""
+        return 4 if 4 in self.players else self.players[0]
+
+    def changed(self, changes: dict[str, Any]) -> Self:
+        """With some fields changed; setting one limit lifts the other.
+
+        ValueError names a field that does not exist, or what is wrong with a value.
+        """
+        lifted: dict[str, Any] = {}
+        if "decisions" in changes and "seconds" not in changes:
+            lifted = {"seconds": None}
+        if "seconds" in changes and "decisions" not in changes:
+            lifted = {"decisions": None}
+        return type(self)(**{**self.model_dump(), **lifted, **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return self.model_dump(mode="json")
 
 
-class Config(BaseModel):
+class Config(RunConfig):
     """Settings of a run. Every field can be set on the command line and in a JSON file.
 
     A run ends after so many `seconds`, or after so many `decisions` learned from: one of the two is
     given. With `decisions`, the same seed and device and one thread give the same parameters.
 
+    method: "ppo"; settings of another way to learn are `busenv.train.expert.config.ExpertConfig`.
     network, width: see `busenv.agents.neural.networks`. start: a model whose weights to begin with;
         "" for fresh ones. players: how many play, drawn evenly for each game.
     board: name or file. rules: an edition, or a JSON file of rules.
@@ -93,22 +150,13 @@ class Config(BaseModel):
     ValueError, in one sentence, names a setting, its value and what is allowed.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-    network: Annotated[str, _one_of(*VALUED)] = "mlp"
-    width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
-    start: str = ""
-    players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (4,)
-    board: Annotated[str, _accepted_by(load_board)] = "city"
-    rules: Annotated[str, _accepted_by(as_rules)] = "capstone-2024"
-    reward: Annotated[str, _one_of(*REWARDS)] = "margin"
+    method: Annotated[str, one_of("ppo")] = "ppo"
+    network: Annotated[str, one_of(*VALUED)] = "mlp"
+    reward: Annotated[str, one_of(*REWARDS)] = "margin"
     reward_unit: Scale = 5.0
     gamma: Share = 0.99
     gae_lambda: Share = 0.9
-    games: Count = 64
-    batch_size: Count = 2048
     epochs: Annotated[int, Field(ge=1, le=100)] = 2
-    learning_rate: Small = 4e-4
     clip_range: Small = 0.2
     entropy: Annotated[float, Field(ge=0, le=10)] = 0.02
     value: Annotated[float, Field(ge=0, le=100)] = 0.5
@@ -118,56 +166,15 @@ class Config(BaseModel):
     opponent_share: Share = 0.5
     bots: tuple[Spec, ...] = ("greedy", "planner")
     pool: Annotated[int, Field(ge=1, le=1000)] = 12
-    keep_every: Count = 25
-    seconds: Seconds | None = 180.0
-    decisions: Annotated[int, Field(ge=1, le=10**15)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 0.25
-    rated: Annotated[tuple[Spec, ...], Field(min_length=1)] = ("random", "greedy", "planner")
-    rate_every: Seconds = 20.0
-    rate_games: Count = 128
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
-    threads: Annotated[int, Field(ge=1, le=1024)] = 2
-    device: Annotated[str, _one_of("auto", "cpu", "cuda")] = "auto"
-
-    def __init__(self, **settings: Any) -> None:
-        # JSON has lists where the fields are tuples.
-        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-        try:
-            super().__init__(**settings)
-        except ValidationError as error:
-            raise ValueError(cut(_sentence(error), LONGEST_SENTENCE)) from None
 
     @model_validator(mode="after")
-    def _check_together(self) -> Config:
-        if (self.seconds is None) == (self.decisions is None):
-            raise ValueError("give seconds or decisions, and not both")
+    def _check_bots(self) -> Self:
         if self.opponent_share and not self.bots:
             raise ValueError(
                 f"opponent_share is {self.opponent_share}, but bots is empty; "
                 "allowed: at least one bot, or opponent_share=0"
             )
         return self
-
-    @property
-    def rating_players(self) -> int:
-        """How many play a game of a rating: 4 where the run has games of 4, else its first."""
-        return 4 if 4 in self.players else self.players[0]
-
-    def changed(self, changes: dict[str, Any]) -> Config:
-        """With some fields changed; setting one limit lifts the other.
-
-        ValueError names a field that does not exist, or what is wrong with a value.
-        """
-        lifted: dict[str, Any] = {}
-        if "decisions" in changes and "seconds" not in changes:
-            lifted = {"seconds": None}
-        if "seconds" in changes and "decisions" not in changes:
-            lifted = {"decisions": None}
-        return Config(**{**self.model_dump(), **lifted, **changes})
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return self.model_dump(mode="json")
 
 
 PRESETS = {
@@ -213,74 +220,7 @@ PRESETS = {
 }
 
 
-def read_config(source: str, named: Iterable[str] = ()) -> Config:
-    """A preset by its name, or a JSON file with fields that differ from those of "quick".
-
-    A `board` or `rules` that is a file beside the JSON file is meant as that file.
-    named: programs (`programs`) that the file may name, since the user has named them; it may come
-        from anyone, and an agent `exec:COMMAND` runs what it says.
-
-    ValueError when it is neither, holds a wrong field or names another program, OSError when the
-    file cannot be read.
-    """
-    if source in PRESETS:
-        return PRESETS[source]
-    path = Path(source)
-    if path.suffix != ".json":
-        raise ValueError(
-            f"unknown preset {source!r}; allowed: {', '.join(PRESETS)}, or FILE.json"
-            f"{did_you_mean(source, PRESETS)}"
-        )
-    data = read_limited(path)
-    try:
-        content = from_json(data)
-        if not isinstance(content, dict):
-            raise ValueError("it holds no object")
-        if foreign := sorted(programs(content) - {*named}):
-            raise ValueError(_foreign_program(content, foreign[0]))
-        for name in ("board", "rules"):
-            value = content.get(name)
-            if isinstance(value, str) and _is_file(path.parent / value):
-                content[name] = str(path.parent / value)
-        return Config().changed(content)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def programs(settings: dict[str, Any]) -> set[str]:
-    """The agents in settings that are programs, `exec:COMMAND`."""
-    return {
-        spec
-        for name in AGENTS
-        for spec in _specs(settings.get(name))
-        if isinstance(spec, str) and spec.startswith("exec")
-    }
-
-
-def _specs(value: Any) -> list[Any]:
-    """What a setting with one agent or several names."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def _foreign_program(content: dict[str, Any], program: str) -> str:
-    """That a file names a program, and how to allow it."""
-    name = next(name for name in AGENTS if program in _specs(content.get(name)))
-    words = f"{name} has {program!r}: a file may not name a program to be run"
-    setting = f"{name}={','.join(map(str, _specs(content[name])))}"
-    if setting.isprintable():  # it goes to the terminal
-        words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
-    return cut(words, LONGEST_SENTENCE)
-
-
-def _is_file(path: Path) -> bool:
-    """Whether there is a file; no name that a system refuses is one."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def parse_settings(words: list[str]) -> dict[str, Any]:
+def parse_settings(words: list[str], kind: type[RunConfig] = Config) -> dict[str, Any]:
     """Settings from words such as `seconds=60`; tuples are written with commas.
 
     ValueError names a word that is no setting, or what is wrong with its value.
@@ -290,23 +230,23 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
         name, equals, text = word.partition("=")
         if not equals:
             raise ValueError(f"setting {word!r}; allowed: NAME=VALUE")
-        field = Config.model_fields.get(name)
+        field = kind.model_fields.get(name)
         if field is None:
-            raise ValueError(_unknown(name))
+            raise ValueError(_unknown(name, kind))
         several = get_origin(field.annotation) is tuple
         value = tuple(part for part in text.split(",") if part) if several else text
-        kind: Any = Annotated[field.annotation, field]
+        annotated: Any = Annotated[field.annotation, field]
         try:
-            settings[name] = TypeAdapter(kind).validate_python(value)
+            settings[name] = TypeAdapter(annotated).validate_python(value)
         except ValidationError as error:
-            raise ValueError(_sentence(error, name)) from None
+            raise ValueError(_sentence(error, kind, name)) from None
     return settings
 
 
-def _sentence(error: ValidationError, word: str = "") -> str:
+def _sentence(error: ValidationError, kind: type[RunConfig], word: str = "") -> str:
     """What is wrong first: the setting, its value, and what is allowed.
 
-    word: the name of the setting that alone was checked, as it was typed.
+    kind: of settings. word: the name of the one that alone was checked, as it was typed.
     """
     first = error.errors(include_url=False)[0]
     where = [*([word] if word else []), *first["loc"]]
@@ -314,8 +254,8 @@ def _sentence(error: ValidationError, word: str = "") -> str:
         return str(first["ctx"]["error"])
     name, *entry = map(str, where)
     if first["type"] == "extra_forbidden":
-        return _unknown(name)
-    schema = Config.model_json_schema()["properties"][name]
+        return _unknown(name, kind)
+    schema = kind.model_json_schema()["properties"][name]
     value = first["input"] if word else repr(first["input"])
     found = f"{name} {'has' if entry else 'is'} {value}"
     if first["type"] == "value_error":
@@ -334,7 +274,7 @@ def _allowed(schema: dict[str, Any]) -> str:
     return f"{kind} {schema['minimum']:{style}} to {schema['maximum']:{style}}"
 
 
-def _unknown(name: str) -> str:
+def _unknown(name: str, kind: type[RunConfig]) -> str:
     """That there is no such setting."""
-    meant = did_you_mean(name, Config.model_fields)
-    return f"no setting {name!r}" + (meant or f"; there are {', '.join(Config.model_fields)}")
+    meant = did_you_mean(name, kind.model_fields)
+    return f"no setting {name!r}" + (meant or f"; there are {', '.join(kind.model_fields)}")

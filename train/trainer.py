@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ from busenv.train.checkpoint import (
     read_tensors,
     restore,
     save_checkpoint,
-    tensors_of,
+    whole_or_not_at_all,
 )
 from busenv.train.config import Config
 from busenv.train.games import SelfPlayGames
@@ -126,7 +124,7 @@ class Run:
         games, seat_owner, drawn, rollout = self._play(self.config.games, rng, progress)
         scalars = _game_statistics(games, rollout, seat_owner)
         imitates = self._imitates(progress)
-        with self._whole_or_not_at_all():
+        with whole_or_not_at_all(self.network, self.ppo.policy.optimizer):
             if imitates:
                 scalars |= self.ppo.update_by_imitation(rollout)
             else:
@@ -140,19 +138,6 @@ class Run:
                 self._pool.keep(self.network, self.card(), f"past-{self.iteration:06}")
             self._seconds = self.seconds
         return Iteration(self.iteration, self.decisions, self._seconds, self.progress, scalars)
-
-    @contextmanager
-    def _whole_or_not_at_all(self) -> Iterator[None]:
-        """For an update: when it is interrupted, all that it has changed is put back, so that what
-        is saved then is a whole iteration. (To wait for its end may take many seconds.)"""
-        parts = self.network, self.ppo.policy.optimizer
-        before = {name: value.clone() for name, value in tensors_of(*parts).items()}
-        try:
-            yield
-        except BaseException:
-            with interrupts_deferred():
-                restore(before, *parts)
-            raise
 
     def save(self) -> None:
         """Write the checkpoint, and the model with its card."""

@@ -72,15 +72,11 @@ class Guide(NamedTuple):
 def make_guide(settings: Settings, weights: Weights) -> Guide:
     """A guide for one thread. weights: of a network that tells of every seat."""
     work, actions = make_work(weights), len(weights.logits_bias)
-    return Guide(
-        settings,
-        weights,
-        work,
-        np.zeros(1, GAME),
-        *(np.zeros(MAX_PLAYERS) for _ in range(3)),
-        *(np.zeros(actions, np.float32) for _ in range(2)),
-        np.zeros(actions, np.int64),
-    )
+    returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))
+    priors, scores = (np.zeros(actions, np.float32) for _ in range(2))
+    order = np.zeros(actions, np.int64)
+    ahead = np.zeros(1, GAME)
+    return Guide(settings, weights, work, ahead, returns, chances, points, priors, scores, order)
 
 
 @kernel

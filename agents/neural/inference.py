@@ -10,7 +10,7 @@ input), so that what is learned counts at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import torch
@@ -55,7 +55,7 @@ class Work(NamedTuple):
     """Arrays that the kernels work in, one set a thread.
 
     row: uint8, (size,), an observation; scene, painted: see `busenv.core.scene`. bits: uint64,
-    (words,). index: int64 and value: float32, inputs that are not zero. trunk, hidden: float32,
+    (words,). places: int64 and value: float32, inputs that are not zero. trunk, hidden: float32,
     of the layers. actions: int64 and logits: float32, (num_actions,), of the legal actions, side by
     side. values: float32, (outputs,).
     """
@@ -64,7 +64,7 @@ class Work(NamedTuple):
     scene: np.ndarray
     painted: np.ndarray
     bits: np.ndarray
-    index: np.ndarray
+    places: np.ndarray
     value: np.ndarray
     trunk: np.ndarray
     hidden: np.ndarray
@@ -76,10 +76,10 @@ class Work(NamedTuple):
 def read_weights(network: Mlp) -> Weights:
     """The weights of a network on the CPU, without copying."""
 
-    def array(tensor: torch.Tensor) -> np.ndarray:
+    def array(tensor: Any) -> np.ndarray:
         return tensor.detach().numpy()
 
-    def by_input(layer: nn.Linear) -> tuple[np.ndarray, np.ndarray]:
+    def by_input(layer: Any) -> tuple[np.ndarray, np.ndarray]:
         matrix = array(layer.weight).T
         if not matrix.flags.c_contiguous:
             raise ValueError("the network's weights do not stand input by input")
@@ -180,7 +180,7 @@ def _hidden(count, work, matrix, bias):
     hidden = work.hidden
     for j in range(bias.shape[0]):
         hidden[j] = bias[j]
-    _add_rows(count, work.index, work.value, matrix, hidden)
+    _add_rows(count, work.places, work.value, matrix, hidden)
     _relu(hidden, bias.shape[0])
 
 
@@ -196,7 +196,7 @@ def _output(hidden, matrix, bias, k):
 @fast_kernel
 def forward(weights, work, legal):
     """Logits of the first `legal` of `work.actions`, and values, of the observation in `work`."""
-    index, value, trunk = work.index, work.value, work.trunk
+    index, value, trunk = work.places, work.value, work.trunk
     count = _list_bytes(work.row, weights.scale, index, value)
     for j in range(trunk.shape[0]):
         trunk[j] = weights.shared_bias[j]
@@ -357,7 +357,7 @@ def make_policy(network: nn.Module, board: Board) -> Policy:
     return compiled
 
 
-def is_compiled(network: nn.Module) -> bool:
+def is_compiled(network: nn.Module) -> TypeGuard[Mlp]:
     """Whether a network is called in compiled code: an Mlp on the CPU."""
     return isinstance(network, Mlp) and network.shared.weight.device.type == "cpu"
 

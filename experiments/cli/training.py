@@ -56,13 +56,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(chosen: argparse.Namespace) -> None:
     from busenv.experiments.training.demo import train_and_report
-    from busenv.train.config import parse_settings, programs, read_config
+    from busenv.train.config import parse_settings
+    from busenv.train.settings import peek, programs, read_config
 
     source = Path(chosen.config)
     folder = chosen.out or (source if source.is_dir() else new_folder("train"))
     if source.is_dir():
         source /= "run.json"
-    given = parse_settings(chosen.set)
+    given = parse_settings(chosen.set, peek(str(source)))
     config = read_config(str(source), programs(given)).changed(given)
     train_and_report(config, folder, chosen.games)
 

@@ -17,14 +17,16 @@ from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.runs import (
     CURVE,
     PICTURE,
+    AnyRun,
     describe_training,
     rate,
     run_training,
 )
 from busenv.experiments.training.sample import PAGE, next_commands, play_sample
 from busenv.files import write_whole
-from busenv.train.config import PRESETS, Config
-from busenv.train.trainer import MODEL, Run
+from busenv.train.config import PRESETS
+from busenv.train.settings import AnyConfig
+from busenv.train.trainer import MODEL
 
 COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
 MatchUp = tuple[str, list[Score]]
@@ -36,7 +38,7 @@ def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int =
     train_and_report(config, folder, games)
 
 
-def train_and_report(config: Config, folder: Path, games: int) -> None:
+def train_and_report(config: AnyConfig, folder: Path, games: int) -> None:
     """Train in a folder, rate, play a game to watch; print the results and leave a report there."""
     console = Console()
     run, _ = run_training(config, folder, console)
@@ -59,7 +61,7 @@ def train_and_report(config: Config, folder: Path, games: int) -> None:
         console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
 
 
-def _match_ups(run: Run, games: int) -> list[MatchUp]:
+def _match_ups(run: AnyRun, games: int) -> list[MatchUp]:
     """The agent against copies of each bot, and for comparison one bot against another."""
     bots, others = run.config.rated, run.config.rating_players - 1
     match_ups = [(f"net, {others} {bot}", rate(run, run.agent, bot, games)) for bot in bots]
@@ -69,7 +71,7 @@ def _match_ups(run: Run, games: int) -> list[MatchUp]:
     return match_ups
 
 
-def _caption(run: Run, games: int) -> str:
+def _caption(run: AnyRun, games: int) -> str:
     players = run.config.rating_players
     return (
         f"{games} games each of {players} players, seats and starting player rotated; "
@@ -77,7 +79,7 @@ def _caption(run: Run, games: int) -> str:
     )
 
 
-def _sheet(match_ups: list[MatchUp], run: Run, games: int) -> Sheet:
+def _sheet(match_ups: list[MatchUp], run: AnyRun, games: int) -> Sheet:
     """The results as a table; a line-up's second row is each of the other seats, on average."""
     rows = [
         [title if row == 0 else "", *_cells(score)]
@@ -98,7 +100,7 @@ def _cells(score: Score) -> list[str]:
     ]
 
 
-def _report(sheet: Sheet, run: Run, commands: list[str]) -> str:
+def _report(sheet: Sheet, run: AnyRun, commands: list[str]) -> str:
     config = run.config
     length = f" for {config.seconds:g} s" if config.seconds else ""
     lines = [

@@ -16,13 +16,13 @@ from busenv.files import write_whole
 from busenv.quoting import cut
 from busenv.rules import EDITIONS, as_rules
 from busenv.train.checkpoint import NAME, read_state
-from busenv.train.config import Config, programs, read_config
+from busenv.train.settings import AnyConfig, programs, read_config
 
 BOARD, RULES = "board.json", "rules.json"
 CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_games", "rated")
 
 
-def keep_config(folder: Path, config: Config) -> None:
+def keep_config(folder: Path, config: AnyConfig) -> None:
     """Keep the settings of a run in its folder, after `changes`."""
     path = folder / SETTINGS
     settings = config.to_dict()
@@ -45,7 +45,7 @@ def keep_config(folder: Path, config: Config) -> None:
     write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
 
 
-def changes(folder: Path, config: Config) -> list[str]:
+def changes(folder: Path, config: AnyConfig) -> list[str]:
     """In words, what settings change in the run that a folder holds; none if it holds no run.
 
     RunError when one of them cannot change, or the run has gone further than its new length, or the
@@ -57,10 +57,12 @@ def changes(folder: Path, config: Config) -> list[str]:
             raise RunError(f"{folder} has a {NAME} but no {SETTINGS}; choose another folder")
         return []
     kept = read_config(str(path), programs(config.to_dict()))
+    if kept.method != config.method:
+        raise RunError(f"{folder} holds a run with method {kept.method!r}, not {config.method!r}")
     _check_unchanged(folder, kept)
     names = [
         name
-        for name in Config.model_fields
+        for name in type(config).model_fields
         if _content(name, getattr(kept, name)) != _content(name, getattr(config, name))
     ]
     if fixed := [name for name in names if name not in CHANGEABLE]:
@@ -77,7 +79,7 @@ def changes(folder: Path, config: Config) -> list[str]:
     return [f"{name} {getattr(kept, name)} → {getattr(config, name)}" for name in names]
 
 
-def _check_unchanged(folder: Path, kept: Config) -> None:
+def _check_unchanged(folder: Path, kept: AnyConfig) -> None:
     """RunError when the settings in a folder are no longer those that its run began with.
 
     Of board and rules, whose files may have moved, the content is compared (`Run`).
@@ -93,7 +95,7 @@ def _check_unchanged(folder: Path, kept: Config) -> None:
             )
 
 
-def _check_length(folder: Path, config: Config) -> None:
+def _check_length(folder: Path, config: AnyConfig) -> None:
     """RunError when a run has already gone as far as its new settings would let it."""
     if not (folder / NAME).exists():
         return

@@ -17,8 +17,12 @@ from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.store import locked
 from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
 from busenv.experiments.training.folder import changes, keep_config
-from busenv.train.config import Config
+from busenv.train.expert.config import ExpertConfig
+from busenv.train.expert.run import ExpertRun
+from busenv.train.settings import AnyConfig
 from busenv.train.trainer import MODEL, Iteration, Run
+
+AnyRun = Run | ExpertRun
 
 CURVE, PICTURE = "curve.csv", "learning_curve.png"
 SAVE_EVERY = 30.0  # seconds between checkpoints
@@ -53,15 +57,18 @@ def against(
     return [own, together]
 
 
-def rate(run: Run, agent: Agent, bot: str, games: int) -> list[Score]:
+def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
     """`against`, in the games that a run is rated in."""
     return against(
         agent, bot, games, run.config.seed, run.rules, run.board, run.config.rating_players
     )
 
 
-def describe_training(config: Config) -> str:
+def describe_training(config: AnyConfig) -> str:
     """How an agent is trained, in words: `imitation of planner, then PPO by self-play`."""
+    if isinstance(config, ExpertConfig):
+        begin = f"games of {config.teacher}, then " if config.teacher_games else ""
+        return f"{begin}expert iteration by search and self-play"
     phases = []
     if config.warm_start and config.warm_share:
         phases.append(f"imitation of {config.warm_start}")
@@ -73,7 +80,9 @@ def describe_training(config: Config) -> str:
     return ", then ".join(phases)
 
 
-def run_training(config: Config, folder: Path, console: Console) -> tuple[Run, list[CurvePoint]]:
+def run_training(
+    config: AnyConfig, folder: Path, console: Console
+) -> tuple[AnyRun, list[CurvePoint]]:
     """Train in a folder, or go on there, until the run is done; leave model, card and curve.
 
     On Ctrl-C they are left too, with a checkpoint to go on from.
@@ -85,7 +94,7 @@ def run_training(config: Config, folder: Path, console: Console) -> tuple[Run, l
         read_curve(folder / CURVE)  # a damaged one is told before anything is changed
         console.print(f"Training: {escape(describe_training(config))}.")
         console.print("Compiling (the first time on a machine takes a minute) ...")
-        run = Run(config, folder)
+        run = ExpertRun(config, folder) if isinstance(config, ExpertConfig) else Run(config, folder)
         keep_config(folder, config)
         if run.iteration:
             words = f", with {', '.join(changed)}" if changed else ""
@@ -103,7 +112,7 @@ def run_training(config: Config, folder: Path, console: Console) -> tuple[Run, l
     return run, curve
 
 
-def _save_at_once(run: Run) -> None:
+def _save_at_once(run: AnyRun) -> None:
     """Save on Ctrl-C; what cannot be saved is told in the line that the command ends with."""
     try:
         run.save()
@@ -111,7 +120,7 @@ def _save_at_once(run: Run) -> None:
         raise KeyboardInterrupt(f"nothing saved since the last checkpoint: {error}") from error
 
 
-def _train(run: Run, console: Console) -> list[CurvePoint]:
+def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     """Iterate until the run is done; what is rated is on disk at once."""
     config, folder = run.config, run.folder
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
@@ -150,7 +159,7 @@ def training_bar(console: Console) -> Progress:
     )
 
 
-def _rate(run: Run, curve: list[CurvePoint], board: SummaryWriter) -> None:
+def _rate(run: AnyRun, curve: list[CurvePoint], board: SummaryWriter) -> None:
     """Add a point to the curve, and draw it: on Ctrl-C there is no time to."""
     config = run.config
     wins = {}
@@ -169,7 +178,7 @@ def _rate(run: Run, curve: list[CurvePoint], board: SummaryWriter) -> None:
 
 
 def _collapsed(found: Iteration) -> bool:
-    return -found.scalars["train/entropy_loss"] < COLLAPSED
+    return -found.scalars.get("train/entropy_loss", -1.0) < COLLAPSED
 
 
 def _note(found: Iteration, curve: list[CurvePoint]) -> str:

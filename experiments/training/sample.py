@@ -11,8 +11,9 @@ from pathlib import Path
 from busenv import Game
 from busenv.agents import Agent, make_agent
 from busenv.experiments.replays.pages import write_replay
+from busenv.experiments.training.runs import AnyRun
 from busenv.train.config import Config
-from busenv.train.trainer import MODEL, Run
+from busenv.train.trainer import MODEL
 
 RECORD, PAGE, SEARCH_PAGE = "replay.json", "replay.html", "replay-uct.html"
 OPPONENTS = ("planner", "greedy", "greedy", "planner")  # as many as there are other seats
@@ -20,7 +21,7 @@ SEARCH = "uct:300"  # whose estimates of the same game one of the commands shows
 HOUR = 3600.0
 
 
-def play_sample(run: Run) -> None:
+def play_sample(run: AnyRun) -> None:
     """Play one game of a run's agent against scripted ones; leave its record and replay page.
 
     The game depends on the agent and the run's seed alone. The page shows the agent's own
@@ -43,7 +44,7 @@ def _play(game: Game, agents: list[Agent]) -> None:
         game.step(agents[game.current_player].act(game))
 
 
-def next_commands(run: Run) -> list[str]:
+def next_commands(run: AnyRun) -> list[str]:
     """Three commands for a shell: train the agent for longer, rate it, see what a search thinks."""
     config, folder = run.config, run.folder
     if config.decisions is not None:
@@ -71,5 +72,5 @@ def _program() -> str:
     return os.path.relpath(beside)
 
 
-def _spec(run: Run) -> str:
+def _spec(run: AnyRun) -> str:
     return f"net:{run.folder / MODEL}"

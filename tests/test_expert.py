@@ -1,0 +1,216 @@
+"""Expert iteration: what is learned from, that it learns, that a run goes on as it would have."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from busenv import load_board
+from busenv.agents import make_agent
+from busenv.agents.mcts.guided import Settings
+from busenv.agents.neural.files import save_model
+from busenv.agents.neural.inference import read_weights
+from busenv.agents.neural.networks import POINTS, SeatsMlp, build_network
+from busenv.experiments.training.runs import run_training
+from busenv.observation import observe_games
+from busenv.rules import as_rules
+from busenv.train.expert.config import ExpertConfig
+from busenv.train.expert.learner import Learner
+from busenv.train.expert.rows import ROW, unpack
+from busenv.train.expert.run import ExpertRun
+from busenv.train.expert.selfplay import BOT, LEARNER, PAST, Plan, SelfPlay, _draw_owners
+from busenv.train.expert.teacher import taught_rows
+from busenv.train.expert.window import Window
+from busenv.train.settings import read_config
+
+CITY = load_board("city")
+RULES = as_rules("capstone-2024")
+SMALL = ExpertConfig(
+    width=8, games=2, batch_size=32, full=4, fast=2, full_share=0.5, past_share=0.5, bot_share=0.25,
+    bot_simulations=4, window=400, reuse=2.0, keep_every=2, seconds=None, decisions=500,
+    rated=("random",), rate_games=4, rate_every=1e6,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows() -> np.ndarray:
+    rng = np.random.default_rng(1)
+    return taught_rows(make_agent("net@1:city-2"), CITY, RULES, (3, 4, 5), 12, 0.2, rng)
+
+
+def test_rows_tell_the_decision_and_how_the_game_ended(rows: np.ndarray) -> None:
+    assert len(rows) > 200
+    found = unpack(rows, CITY, share=0.0)
+    seen, masks = observe_games(np.ascontiguousarray(rows["game"]), CITY)
+    assert (found.observations == seen).all()
+    assert (found.masks == masks).all()
+    assert not found.policy[~masks].any()
+    np.testing.assert_allclose(found.policy.sum(axis=1), 1, rtol=1e-5)
+    teacher = make_agent("net@1:city-2").action_probabilities(rows["game"].copy(), CITY)
+    np.testing.assert_allclose(found.policy, teacher, atol=0.01)
+    players, seats = rows["game"]["players"], rows["game"]["seat"].astype(int)
+    for i in range(0, len(rows), 7):
+        count = players[i]
+        order = (seats[i] + np.arange(count)) % count
+        assert found.present[i].tolist() == [slot < count for slot in range(5)]
+        np.testing.assert_allclose(found.points[i, :count] * POINTS, rows[i]["points"][order])
+        assert order[found.chances[i].argmax()] == rows[i]["winner"]
+        assert rows[i]["points"][rows[i]["winner"]] == rows[i]["points"][:count].max()
+    assert set(players.tolist()) == {3, 4, 5}
+
+
+def test_what_was_thought_is_mixed_with_who_won(rows: np.ndarray) -> None:
+    thought = rows.copy()
+    thought["chances"] = 0
+    thought["chances"][:, 0] = 1
+    mixed, won = unpack(thought, CITY, share=0.25).chances, unpack(rows, CITY, share=0.0).chances
+    slot = -rows["game"]["seat"].astype(int) % rows["game"]["players"]
+    expected = 0.75 * won
+    expected[np.arange(len(rows)), slot] += 0.25
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+
+
+def test_a_learner_approaches_its_targets(rows: np.ndarray) -> None:
+    torch.set_num_threads(1)
+    network = build_network("seats", CITY, 32, seed=1)
+    learner = Learner(network, CITY, 0.5, 0.3)
+    losses = [learner.step(rows[:256], 3e-3) for _ in range(40)]
+    for name in ("train/policy_loss", "train/win_loss", "train/points_loss"):
+        assert losses[-1][name] < 0.8 * losses[0][name]
+    assert losses[-1]["train/winner_found"] > 0.8
+    assert all(loss["train/policy_divergence"] > -1e-3 for loss in losses)
+
+
+def small_weights(seed: int):  # type: ignore[no-untyped-def]
+    network = build_network("seats", CITY, 8, seed)
+    assert isinstance(network, SeatsMlp)
+    return read_weights(network)
+
+
+def test_games_do_not_depend_on_threads_and_only_the_learner_is_kept() -> None:
+    found = []
+    for threads in (1, 2):
+        play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3), Settings(), threads)
+        found.append(
+            play.play(small_weights(1), small_weights(2), 6, 0.3, 0.3, np.random.default_rng(5))
+        )
+    (one, statistics), (other, _) = found
+    assert one.dtype == ROW
+    assert one.tobytes() == other.tobytes()
+    assert (one["chances"].sum(axis=1) > 0.99).all()
+    assert statistics["games/rows"] * 6 == pytest.approx(len(one))
+    assert statistics["games/rounds"] > 2
+    unpacked = unpack(one, CITY, 0.5)
+    assert (unpacked.masks.sum(axis=1) > 1).all()
+    np.testing.assert_allclose(unpacked.policy.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_owners_of_seats_leave_one_to_the_learner() -> None:
+    counts = np.resize((3, 4, 5), 3000)
+    owners = _draw_owners(counts, 0.2, 0.1, np.random.default_rng(2))
+    there = np.arange(5) < counts[:, None]
+    assert ((owners == LEARNER) & there).any(axis=1).all()
+    for kind, share in ((PAST, 0.2), (BOT, 0.1)):
+        assert ((owners == kind) & there).any(axis=1).mean() == pytest.approx(share, abs=0.03)
+
+
+def test_the_window_keeps_the_last_rows(tmp_path: Path, rows: np.ndarray) -> None:
+    window, rng = Window(tmp_path, CITY, 250), np.random.default_rng(1)
+    for k in range(5):
+        window.add(k, rows[100 * k : 100 * k + 100])
+    window.tidy()
+    assert len(window) == 300
+    assert len([*(tmp_path / "window").iterdir()]) == 3
+    drawn = window.draw(2000, rng)
+    kept = {row.tobytes() for row in rows[200:500]}
+    assert {row.tobytes() for row in drawn} <= kept
+    assert len({row.tobytes() for row in drawn}) > 280
+    again = Window(tmp_path, CITY, 250)
+    again.restore(4)
+    assert len(again) == 200
+    assert {row.tobytes() for row in again.draw(500, rng)} <= {r.tobytes() for r in rows[200:400]}
+
+
+def test_windows_of_strangers_are_refused(tmp_path: Path, rows: np.ndarray) -> None:
+    for name, change in (
+        ("game", lambda r: r["game"]["seat"].fill(255)),
+        ("actions", lambda r: r["actions"].fill(375)),
+        ("shares", lambda r: r["shares"].fill(0)),
+        ("chances", lambda r: r["chances"].fill(np.nan)),
+    ):
+        bad = rows[:20].copy()
+        change(bad)
+        path = tmp_path / name / "window" / "000000.npy"
+        path.parent.mkdir(parents=True)
+        np.save(path, bad)
+        with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
+            Window(tmp_path / name, CITY, 100).restore(1)
+    for content in (b"", b"\x93NUMPY", b"cos\nsystem\n(S'touch sprung'\ntR."):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
+            Window(path.parents[1], CITY, 100).restore(1)
+
+
+def test_a_run_that_is_killed_ends_as_it_would_have(tmp_path: Path) -> None:
+    config = SMALL.changed({"teacher": "greedy", "teacher_games": 1, "decisions": 10**6})
+    straight = ExpertRun(config, tmp_path / "straight")
+    for k in range(5):
+        straight.step()
+        if k == 2:
+            shutil.copytree(tmp_path / "straight", tmp_path / "killed")
+    # What a kill in the middle of the next iteration leaves: its rows, which are made anew.
+    shutil.copy(tmp_path / "straight/window/000003.npy", tmp_path / "killed/window/000003.npy")
+    resumed = ExpertRun(config, tmp_path / "killed")
+    assert resumed.iteration == 3
+    found = [resumed.step() for _ in range(2)]
+    one, other = straight.network.state_dict(), resumed.network.state_dict()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert found[-1].decisions == straight.decisions
+    assert straight.imitated > 0
+    assert straight.decisions > straight.imitated
+    fresh = build_network("seats", CITY, 8, config.seed)
+    assert not torch.equal(one["shared.weight"], fresh.state_dict()["shared.weight"])
+
+
+def test_a_recipe_is_run_rated_and_can_be_played(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps(SMALL.to_dict()))
+    config = read_config(str(recipe))
+    assert config == SMALL
+    console = Console(record=True, width=70, file=io.StringIO())
+    run, curve = run_training(config, tmp_path / "run", console)
+    assert run.decisions >= 500
+    assert curve[-1].wins.keys() == {"random"}
+    assert "expert iteration" in console.export_text()
+    assert [*(tmp_path / "run/tensorboard").iterdir()]
+    model = tmp_path / "run/model.safetensors"
+    assert make_agent(f"az:{model}:4") is not None
+    longer = read_config(str(tmp_path / "run/run.json")).changed({"decisions": run.decisions + 1})
+    assert run_training(longer, tmp_path / "run", Console(quiet=True))[0].iteration == (
+        run.iteration + 1
+    )
+
+
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.json"
+    for content, words in (
+        ({"method": "guess"}, "method is 'guess'; allowed: ppo, expert"),
+        ({"method": "expert", "full": 0}, "full is 0; allowed: a whole number 1 to 100,000"),
+        ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
+        ({"method": "expert", "teacher": "exec:true"}, "a file may not name a program"),
+        ({"full": 5}, "no setting 'full'"),
+    ):
+        recipe.write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=words):
+            read_config(str(recipe))
+    model = tmp_path / "wide.safetensors"
+    save_model(build_network("seats", CITY, 12), CITY, model, {"network": "seats", "width": 12})
+    with pytest.raises(ValueError, match="of width 12, the settings say 'seats' of width 8"):
+        ExpertRun(SMALL.changed({"start": str(model)}), tmp_path / "run")

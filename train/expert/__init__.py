@@ -1,0 +1,1 @@
+"""Expert iteration: a search guided by a network plays, and the network learns from it."""

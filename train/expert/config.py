@@ -1,0 +1,71 @@
+"""Settings of expert iteration."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from busenv.train.config import Count, NoneOrSpec, RunConfig, Share, Small, Spec, one_of
+
+Players = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)]
+Simulations = Annotated[int, Field(ge=1, le=100_000)]
+
+
+class ExpertConfig(RunConfig):
+    """Settings of a run that learns from a search which its network guides.
+
+    An iteration plays `games` games by the search and learns from the decisions of the last ones.
+    A run ends after so many `seconds`, or after so many `decisions` to learn from. With
+    `decisions`, the same seed and one thread of torch give the same parameters.
+
+    method: "expert". network, width, start, players, board, rules, seed, threads, device: as in
+        `busenv.train.config.Config`; threads play, too. games: of an iteration.
+    full, fast: simulations of a decision that is learned from, and of one that is not. full_share:
+        share of decisions that are learned from. early: decisions of a game that are drawn by what
+        the search found, not taken for the best.
+    past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
+        iterations, and of `uct` with `bot_simulations`.
+    window: decisions that are kept to learn from. reuse: how often one is learned from. batch_size,
+        learning_rate: of a step; the rate falls linearly to a twentieth over the run.
+    search_share: of what the search thought in the targets of winning; the rest is who won.
+    points: weight of final points in the loss.
+    teacher: an agent whose games are learned from first, `teacher_games` of them, a share
+        `teacher_kept` of its decisions; "" for none. A model's temperature (`net@0.5:NAME`) is that
+        of the play that is learned.
+    rated: agents that the network is rated against every `rate_every` seconds, without search, at
+        `temperature`, in `rate_games` games each.
+    """
+
+    method: Annotated[str, one_of("expert")] = "expert"
+    network: Annotated[str, one_of("seats")] = "seats"
+    width: Annotated[int, Field(ge=4, le=8192)] = 384
+    players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (
+        3,
+        4,
+        5,
+    )
+    games: Count = 60
+    batch_size: Count = 512
+    learning_rate: Small = 1e-3
+    full: Simulations = 48
+    fast: Simulations = 12
+    full_share: Annotated[float, Field(gt=0, le=1)] = 0.25
+    early: Annotated[int, Field(ge=0, le=1000)] = 30
+    past_share: Share = 0.1
+    bot_share: Share = 0.05
+    bot_simulations: Simulations = 100
+    window: Annotated[int, Field(ge=1, le=100_000_000)] = 500_000
+    reuse: Annotated[float, Field(gt=0, le=100)] = 4.0
+    search_share: Share = 0.5
+    points: Annotated[float, Field(ge=0, le=10)] = 0.3
+    teacher: NoneOrSpec = ""
+    teacher_games: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    teacher_kept: Annotated[float, Field(gt=0, le=1)] = 0.15
+    keep_every: Count = 10
+    temperature: Annotated[float, Field(ge=0, le=100)] = 0.1
+    seconds: Annotated[float, Field(ge=1e-3, le=1e9)] | None = 3600.0
+    rated: Annotated[tuple[Spec, ...], Field(min_length=1)] = ("greedy", "planner", "uct:100")
+    rate_every: Annotated[float, Field(ge=1e-3, le=1e9)] = 600.0
+    rate_games: Count = 100
+    threads: Annotated[int, Field(ge=1, le=1024)] = 1

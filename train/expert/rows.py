@@ -1,0 +1,111 @@
+"""What expert iteration learns from: decisions of finished games, a record each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from busenv import Board
+from busenv.agents.neural.networks import POINTS
+from busenv.core.jit import kernel
+from busenv.core.kernels import expand, observation_size, observe_seats
+from busenv.core.rules.legal import legal_bits
+from busenv.core.rules.score import place
+from busenv.core.state import GAME, MAX_PLAYERS
+
+MOST_ACTIONS = 64  # of a row; the likeliest, where more are legal
+WHOLE = 65535  # shares are counted in parts of it
+
+ROW = np.dtype(
+    [
+        ("game", GAME),  # before the decision
+        ("actions", np.uint16, MOST_ACTIONS),
+        ("shares", np.uint16, MOST_ACTIONS),  # of the policy to be learned, 0 behind the last
+        ("chances", np.float32, MAX_PLAYERS),  # to win, as was thought then, by seat
+        ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
+        ("winner", np.uint8),  # seat
+        ("rounds", np.uint8),  # of the whole game
+    ]
+)
+
+
+@kernel
+def write_row(row, game, policy):
+    """Begin a row of zeros: a decision, and the policy to be learned (float32, (num_actions,); it
+    is spoilt). The chances are left to whoever calls."""
+    row.game = game
+    for k in range(MOST_ACTIONS):
+        best = policy.argmax()
+        if policy[best] <= 0.0:
+            break
+        row.actions[k] = best
+        row.shares[k] = np.uint16(round(WHOLE * np.float64(policy[best])))
+        policy[best] = 0.0
+
+
+@kernel
+def finish_rows(rows, game):
+    """Write how a game ended into its rows."""
+    for i in range(rows.shape[0]):
+        for seat in range(game.players):
+            rows[i].points[seat] = np.int64(game.deliveries[seat]) - np.int64(game.stones[seat])
+            if place(game, seat) == 0:
+                rows[i].winner = seat
+        rows[i].rounds = game.round
+
+
+class Examples(NamedTuple):
+    """Rows as a network learns them, seats as who decides sees them (the first is its own).
+
+    observations: uint8, (N, size). masks: bool, (N, num_actions). policy: float32, (N,
+    num_actions). chances: float32, (N, 5), adding up to 1. points: float32, (N, 5), in units of
+    POINTS. present: bool, (N, 5).
+    """
+
+    observations: np.ndarray
+    masks: np.ndarray
+    policy: np.ndarray
+    chances: np.ndarray
+    points: np.ndarray
+    present: np.ndarray
+
+
+@kernel
+def _unpack(rows, board, share, bits, masks, policy, chances, points, present):
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        game, players = row.game, np.int64(row.game.players)
+        legal_bits(game, board[0], bits)
+        expand(bits, masks[i])
+        total = 0.0
+        for k in range(MOST_ACTIONS):
+            total += row.shares[k]
+        for k in range(MOST_ACTIONS):
+            if row.shares[k] > 0:
+                policy[i, row.actions[k]] = row.shares[k] / total
+        for slot in range(players):
+            seat = (np.int64(game.seat) + slot) % players
+            present[i, slot] = True
+            points[i, slot] = row.points[seat] / POINTS
+            chances[i, slot] = share * row.chances[seat] + (1.0 - share) * (row.winner == seat)
+
+
+def unpack(rows: np.ndarray, board: Board, share: float) -> Examples:
+    """Examples from rows (ROW, (N,)). share: of what the search thought in the chances to win; the
+    rest is who won."""
+    count, actions = len(rows), board.num_actions
+    games = np.ascontiguousarray(rows["game"])
+    observations = np.zeros((count, observation_size(board.array)), np.uint8)
+    observe_seats(games, board.array, games["seat"].astype(np.int64), observations)
+    found = Examples(
+        observations,
+        np.zeros((count, actions), np.bool_),
+        np.zeros((count, actions), np.float32),
+        np.zeros((count, MAX_PLAYERS), np.float32),
+        np.zeros((count, MAX_PLAYERS), np.float32),
+        np.zeros((count, MAX_PLAYERS), np.bool_),
+    )
+    bits = np.zeros((actions + 63) // 64, np.uint64)
+    _unpack(rows, board.array, share, bits, *found[1:])
+    return found

@@ -1,0 +1,90 @@
+"""The replay window on disk: a file of rows for each iteration, the oldest dropped in the end."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+
+from busenv import Board
+from busenv.checks import check_games
+from busenv.files import write_whole
+from busenv.train.expert.rows import ROW
+
+FOLDER = "window"
+
+
+class Window:
+    """The rows of the last iterations, at least `size` of them as soon as there are so many.
+
+    folder: of the run. Rows are looked through when a file is read: it may come from anyone.
+    ValueError when one is damaged or of another board.
+    """
+
+    def __init__(self, folder: Path, board: Board, size: int) -> None:
+        self._folder, self._board, self._size = folder / FOLDER, board, size
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._parts: dict[int, np.ndarray] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts.values()))
+
+    def restore(self, iteration: int) -> None:
+        """Back to what it held after some iterations: read the files of these, delete others."""
+        self._parts = {}
+        for number, path in sorted(self._files().items()):
+            if number < iteration:
+                self._parts[number] = _read(path, self._board)
+            else:
+                path.unlink()
+
+    def add(self, iteration: int, rows: np.ndarray) -> None:
+        """Keep the rows (ROW, (N,)) of an iteration; they are on disk when this returns."""
+        buffer = io.BytesIO()
+        np.save(buffer, rows, allow_pickle=False)
+        write_whole(self._folder / f"{iteration:06}.npy", buffer.getvalue(), follow_links=False)
+        self._parts[iteration] = rows
+        while len(self) - len(self._parts[min(self._parts)]) >= self._size:
+            del self._parts[min(self._parts)]
+
+    def tidy(self) -> None:
+        """Delete the files of what has been dropped; a checkpoint may want them until then."""
+        for number, path in self._files().items():
+            if number not in self._parts:
+                path.unlink()
+
+    def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Some rows, each as likely as another: ROW, (count,)."""
+        parts = [*self._parts.values()]
+        ends = np.cumsum([len(part) for part in parts])
+        picked = rng.integers(0, ends[-1], count)
+        which = np.searchsorted(ends, picked, side="right")
+        found = np.zeros(count, ROW)
+        for number in np.unique(which):
+            places = np.flatnonzero(which == number)
+            start = ends[number] - len(parts[number])
+            found[places] = parts[number][picked[places] - start]
+        return found
+
+    def _files(self) -> dict[int, Path]:
+        """The files that are there, by iteration."""
+        named = ((re.fullmatch(r"([0-9]{6,12})\.npy", p.name), p) for p in self._folder.iterdir())
+        return {int(match[1]): path for match, path in named if match}
+
+
+def _read(path: Path, board: Board) -> np.ndarray:
+    """The rows of a file."""
+    try:
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        if rows.dtype != ROW or rows.ndim != 1 or not len(rows):
+            raise ValueError("it holds other records")
+        check_games(np.ascontiguousarray(rows["game"]), board)
+        if not (rows["actions"] < board.num_actions).all():
+            raise ValueError(f"it has actions of {board.num_actions} and above")
+        if not (rows["shares"].any(axis=1).all() and np.isfinite(rows["chances"]).all()):
+            raise ValueError("it has rows without a policy, or without chances")
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"{path} is no part of a replay window: {error}") from error
+    return rows
