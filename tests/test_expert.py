@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -177,6 +178,28 @@ def test_a_run_that_is_killed_ends_as_it_would_have(tmp_path: Path) -> None:
     assert straight.decisions > straight.imitated
     fresh = build_network("seats", CITY, 8, config.seed)
     assert not torch.equal(one["shared.weight"], fresh.state_dict()["shared.weight"])
+
+
+def test_an_interrupted_update_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, step, calls = ExpertRun(SMALL, tmp_path), Learner.step, []
+    before = {name: value.clone() for name, value in run.network.state_dict().items()}
+
+    def interrupted(self: Learner, *arguments: Any) -> dict[str, float]:
+        found = step(self, *arguments)
+        calls.append(found)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(Learner, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.step()
+    run.save()
+    assert all(torch.equal(value, before[name]) for name, value in run.network.state_dict().items())
+    assert ExpertRun(SMALL, tmp_path).iteration == 0
+    assert not [*(tmp_path / "window").iterdir()]
 
 
 def test_a_recipe_is_run_rated_and_can_be_played(tmp_path: Path) -> None:
