@@ -37,15 +37,33 @@ class Command:
     def add_to(self, commands: Any) -> None:
         """Add the command to a parser's commands (`ArgumentParser.add_subparsers`)."""
         about = self.about or f"{self.summary[0].upper()}{self.summary[1:]}."
-        examples = "\n".join(f"  {example}" for example in self.examples)
-        self.add(
-            commands.add_parser(
-                self.name,
-                description=textwrap.fill(about, WIDTH),
-                epilog=f"examples:\n{examples}",
-                formatter_class=Formatter,
-            )
-        )
+        self.add(_add_parser(commands, self.name, about, self.examples))
+
+
+def add_part(
+    parser: argparse.ArgumentParser,
+    name: str,
+    about: str,
+    examples: tuple[str, ...],
+    add: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    """Give a command a part with arguments of its own: `busenv COMMAND NAME ...`, which is told
+    by `part` of what is chosen. Without it the command does what it does."""
+    parts = parser.add_subparsers(dest="part", metavar=f"[{name} ...]", help=argparse.SUPPRESS)
+    add(_add_parser(parts, name, about, examples))
+
+
+def _add_parser(
+    commands: Any, name: str, about: str, examples: tuple[str, ...]
+) -> argparse.ArgumentParser:
+    lines = "\n".join(f"  {example}" for example in examples)
+    found: argparse.ArgumentParser = commands.add_parser(
+        name,
+        description=textwrap.fill(about, WIDTH),
+        epilog=f"examples:\n{lines}",
+        formatter_class=Formatter,
+    )
+    return found
 
 
 def add_board(parser: argparse.ArgumentParser, what: str = "name or file of the board") -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from busenv.experiments.cli import baselines
 from busenv.experiments.cli.command import (
     Command,
     add_board,
     add_games,
+    add_part,
     add_rules,
     new_folder,
     positive,
@@ -105,11 +107,15 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         default=3.0,
         help="by which nothing may be slower (3)",
     )
+    add_part(parser, "agents", baselines.ABOUT, baselines.EXAMPLES, baselines.add_agents)
 
 
 def _bench(chosen: argparse.Namespace) -> int:
     from rich.console import Console
 
+    if chosen.part == "agents":
+        baselines.bench_agents(chosen)
+        return 0
     names = chosen.only or MEASUREMENTS
     if unknown := [name for name in names if name not in MEASUREMENTS]:
         raise ValueError(f"no measurement {unknown[0]!r}; allowed: {', '.join(MEASUREMENTS)}")
@@ -160,17 +166,18 @@ COMMANDS = (
     ),
     Command(
         "bench",
-        "time the engine, or two commits",
+        "time the engine, compare learners",
         (
             "busenv bench --against main",
             "busenv bench --against v0.1.0 --only vector search --repeats 41",
             "busenv bench                         (speeds of this machine alone)",
+            "busenv bench agents --help           (how much learners learn)",
         ),
         _add_bench,
         _bench,
         "Time core, environments and search on this machine. With --against the package that runs "
         "and another version take turns, run by run; the exit status is 1 where it is slower than "
-        "that by more than the tolerance.",
+        "that by more than the tolerance. `busenv bench agents` measures learners instead.",
         EXTRAS,
     ),
     Command(

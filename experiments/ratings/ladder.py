@@ -111,12 +111,12 @@ def _plays(spec: str, rules: str, board: str, console: Console) -> bool:
     return True
 
 
-def replace_block(text: str, block: str) -> str:
-    """Text with what stands between the ladder's two markers replaced; RunError without them."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise RunError(f"the README has no lines {BEGIN} and {END} to put the table between")
+def replace_block(text: str, block: str, begin: str = BEGIN, end: str = END) -> str:
+    """Text with what stands between two marks replaced; RunError without them."""
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise RunError(f"the README has no lines {begin} and {end} to put the table between")
     return f"{before}{begin}\n{block}{end}{after}"
 
 

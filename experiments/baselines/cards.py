@@ -1,0 +1,151 @@
+"""Cards: what was measured of a learner by the protocol, as JSON that may come from anyone.
+
+A card is checked and never believed: it must be of this protocol, name every opponent with as many
+games as the protocol has, and be free of contradictions. That its numbers are true it cannot show;
+the run folder that it came from can.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from busenv.agents.neural.schema import Schema, parse, read_limited
+from busenv.experiments.baselines.protocol import NAME, PANEL, POINTS, Budget, games
+from busenv.files import write_whole
+
+SHIPPED = Path(__file__).parent / "cards"
+OVERSHOOT = 20_000  # decisions by which the last update may go beyond a budget
+
+Count = Annotated[int, Field(ge=0, le=10**12)]
+Line = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")]
+
+
+class Result(Schema):
+    """Games against copies of one opponent: how many, how many of them were won."""
+
+    games: Annotated[int, Field(ge=1, le=10**6)]
+    wins: Count
+
+    @model_validator(mode="after")
+    def _check(self) -> Result:
+        if self.wins > self.games:
+            raise ValueError(f"{self.wins} wins of {self.games} games")
+        return self
+
+    @property
+    def share(self) -> float:
+        """Of the games that were won."""
+        return self.wins / self.games
+
+
+class Point(Schema):
+    """What a learner was worth after so many decisions: results by opponent."""
+
+    decisions: Count
+    results: dict[str, Result]
+
+
+class Measured(Schema):
+    """One run of a learner: its curve, and its results at the end, by opponent.
+
+    decisions: learned from in all. seconds: of training; None where nobody knows.
+    """
+
+    seed: Annotated[int, Field(ge=0, lt=2**31)]
+    decisions: Count
+    seconds: Annotated[float, Field(ge=0, le=1e9)] | None
+    curve: tuple[Point, ...]
+    panel: dict[str, Result]
+
+    @model_validator(mode="after")
+    def _check(self) -> Measured:
+        steps = [point.decisions for point in self.curve]
+        if steps != sorted(set(steps)) or (steps and steps[-1] > self.decisions):
+            raise ValueError(f"the curve of seed {self.seed} does not go on to its end")
+        return self
+
+
+class Card(Schema):
+    """All runs of a learner with one budget and number of players.
+
+    name: of the learner. about: what it is and how it learns, in a line. busenv: the version.
+    decisions, hours: the budget; one of them is None.
+    """
+
+    protocol: Literal["busenv-agents-v1"]
+    busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
+    name: Name
+    about: Line
+    players: Literal[3, 4, 5]
+    decisions: Count | None
+    hours: Annotated[float, Field(gt=0, le=1e6)] | None
+    runs: Annotated[tuple[Measured, ...], Field(min_length=1, max_length=1000)]
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.decisions, self.hours)
+
+    @model_validator(mode="after")
+    def _check(self) -> Card:
+        budget = self.budget  # one of the two
+        seeds = [run.seed for run in self.runs]
+        if len({*seeds}) != len(seeds):
+            raise ValueError("a seed is there twice")
+        for run in self.runs:
+            _check_games(run.panel, PANEL, self.players)
+            for point in run.curve:
+                _check_games(point.results, POINTS, self.players)
+            limit = budget.decisions
+            if limit is not None and not limit <= run.decisions <= limit + OVERSHOOT:
+                raise ValueError(
+                    f"seed {run.seed} learned from {run.decisions:,} decisions; "
+                    f"the budget is {limit:,}"
+                )
+        return self
+
+
+def _check_games(results: dict[str, Result], blocks: dict[str, int], players: int) -> None:
+    """ValueError unless every opponent of the protocol was played, as often as it says."""
+    wanted, found = games(blocks, players), {name: r.games for name, r in results.items()}
+    if found != wanted:
+        raise ValueError(f"games {found}; by {NAME} with {players} players they are {wanted}")
+
+
+def read_card(path: Path) -> Card:
+    """A card from a file; ValueError, in a sentence, says what is wrong with it."""
+    data = read_limited(path)
+    try:
+        return parse(Card, data)
+    except ValueError as error:
+        raise ValueError(f"{path} is no card of {NAME}: {error}") from error
+
+
+def write_card(card: Card, path: Path) -> None:
+    """Write a card whole or not at all."""
+    write_whole(path, json.dumps(card.model_dump(mode="json"), indent=1) + "\n", follow_links=False)
+
+
+def card_name(card: Card) -> str:
+    """The name of a card's file: learner, players, budget."""
+    budget = f"{card.decisions}" if card.decisions is not None else f"{card.hours:g}h"
+    return f"{card.name}-{card.players}-{budget}.json"
+
+
+def all_cards(others: Iterable[Path] = (), shipped: Path = SHIPPED) -> list[Card]:
+    """The project's cards and others; of one learner, players and budget the last one counts."""
+    paths = [*sorted(shipped.glob("*.json")), *others]
+    return [*{card_name(card): card for card in map(read_card, paths)}.values()]
+
+
+def add_cards(paths: Iterable[Path], folder: Path = SHIPPED) -> list[Path]:
+    """Put cards among the project's, once all of them are checked; where they are now."""
+    cards = [read_card(path) for path in paths]
+    for card in cards:
+        write_card(card, folder / card_name(card))
+    return [folder / card_name(card) for card in cards]

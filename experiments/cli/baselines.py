@@ -1,0 +1,126 @@
+"""`busenv bench agents`: how much learners learn, by the protocol."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from busenv.experiments.cli.command import new_folder, positive, seed
+
+ABOUT = (
+    "Train a learner by the protocol busenv-agents-v1 and measure it against greedy, planner and "
+    "the search, run by run with different seeds, or measure agents of your own; then print the "
+    "tables of all cards. What is stopped goes on in its folder."
+)
+EXAMPLES = (
+    "busenv bench agents                      (the tables so far)",
+    "busenv bench agents ppo --seeds 0-4 --decisions 100000 --out runs/ppo",
+    "busenv bench agents net:my.safetensors --name mine --decisions 1000000",
+    "busenv bench agents --add runs/ppo/card.json --page docs/baselines.md",
+)
+
+
+def add_agents(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "learners",
+        nargs="*",
+        metavar="LEARNER|AGENT",
+        help="one of ppo, one-seat, imitation, pupil: trained and measured; or agents, such as "
+        "net:PATH or exec:COMMAND, that have learned: measured, as runs of one learner",
+    )
+    parser.add_argument(
+        "--seeds", type=_seeds, metavar="N-M", default=range(5), help="runs of a learner (0-4)"
+    )
+    parser.add_argument(
+        "--players", type=int, choices=(3, 4, 5), default=4, help="of each game (4)"
+    )
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument(
+        "--decisions", type=int, metavar="N", default=100_000, help="to learn from (100000)"
+    )
+    budget.add_argument("--hours", type=positive(float), metavar="H", help="of training instead")
+    parser.add_argument("--name", metavar="NAME", help="of agents of your own, in the table")
+    parser.add_argument(
+        "--about", metavar="WORDS", help="what they are and how they learned, in a line"
+    )
+    parser.add_argument(
+        "--threads", type=positive(int), metavar="N", default=2, help="of torch (2)"
+    )
+    parser.add_argument(
+        "--workers",
+        type=positive(int),
+        metavar="N",
+        default=os.cpu_count() or 1,
+        help="processes that measure a program (all cores)",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="run folder (runs/bench-...); goes on there"
+    )
+    parser.add_argument(
+        "--add", type=Path, nargs="+", default=[], metavar="CARD", help="to the project's cards"
+    )
+    parser.add_argument(
+        "--page", type=Path, nargs="+", default=[], metavar="FILE", help="to put the tables into"
+    )
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE.png", help="of the curves of this budget"
+    )
+
+
+def bench_agents(chosen: argparse.Namespace) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    from busenv.experiments.baselines.cards import add_cards, all_cards
+    from busenv.experiments.baselines.measure import CARD
+    from busenv.experiments.baselines.protocol import Budget
+    from busenv.experiments.baselines.report import draw_curves, put_tables, tables
+
+    console = Console()
+    limit = {"hours": chosen.hours} if chosen.hours else {"decisions": chosen.decisions}
+    budget, own = Budget(**limit), []
+    if chosen.learners:
+        folder = chosen.out or new_folder("bench")
+        _measure(chosen, budget, folder, console)
+        own = [folder / CARD]
+        console.print(f"Card: {escape(str(own[0]))}", soft_wrap=True)
+    for path in add_cards(chosen.add):
+        console.print(f"Added: {escape(str(path))}", soft_wrap=True)
+    cards = all_cards(own)
+    for sheet in tables(cards):
+        sheet.show(console)
+    for page in chosen.page:
+        put_tables(page, cards)
+    if chosen.picture:
+        draw_curves(
+            chosen.picture,
+            [card for card in cards if (card.players, card.budget) == (chosen.players, budget)],
+        )
+
+
+def _measure(chosen: argparse.Namespace, budget, folder: Path, console) -> None:  # type: ignore[no-untyped-def]
+    """Train and measure a learner, or measure agents."""
+    from busenv.experiments.baselines import measure
+    from busenv.experiments.baselines.learners import LEARNERS
+
+    first, *others = chosen.learners
+    if first in LEARNERS:
+        if others:
+            raise ValueError(f"one learner at a time: {first}, and {others[0]} in a run of its own")
+        measure.bench_learner(
+            first, chosen.seeds, chosen.players, budget, folder, console, chosen.threads
+        )
+        return
+    name = chosen.name or first
+    entry = measure.Entry(name, chosen.about or ", ".join(chosen.learners), chosen.players, budget)
+    measure.bench_agents(entry, chosen.learners, folder, console, chosen.workers)
+
+
+def _seeds(text: str) -> range:
+    """Seeds from the command line: 3, or 0-4."""
+    found = re.fullmatch("([0-9]+)(?:-([0-9]+))?", text)
+    if found is None or int(found[2] or found[1]) < int(found[1]):
+        raise argparse.ArgumentTypeError(f"{text} is not N or N-M")
+    return range(seed(found[1]), seed(found[2] or found[1]) + 1)
