@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ NOTEBOOKS = {
     f"notebooks/{path.name}": f"notebooks/{path.stem}.md"
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
+PARTS = {"bench": [("bench", "agents")]}  # of commands, with a help of their own
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
 
@@ -167,7 +169,9 @@ def _commands() -> str:
     """What `busenv --help` prints, and the help of each command that it lists."""
     contents = _help()
     names = re.findall(r"^ {2,4}([a-z]+)(?: {2,}|$)", contents, re.MULTILINE)
-    parts = [contents, *(f"## {name}\n\n{_help(name)}" for name in names)]
+    parts = [contents]
+    for words in chain.from_iterable([(name,), *PARTS.get(name, [])] for name in names):
+        parts.append(f"## {' '.join(words)}\n\n{_help(*words)}")
     return "\n\n".join(parts)
 
 

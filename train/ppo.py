@@ -69,9 +69,7 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         obs: uint8, (N, size). action_masks: bool, (N, num_actions).
         """
         logits, values = self.network(obs)
-        # A vector of environments may hand over its masks in one more dimension.
-        masks = torch.as_tensor(action_masks, device=logits.device).reshape(logits.shape)
-        logits = mask_logits(logits, masks)
+        logits = mask_logits(logits, torch.as_tensor(action_masks, device=logits.device))
         if deterministic:
             actions = logits.argmax(dim=1)
         else:

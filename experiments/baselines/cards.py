@@ -14,16 +14,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from busenv import __version__
 from busenv.agents.neural.schema import Schema, parse, read_limited
-from busenv.experiments.baselines.protocol import NAME, PANEL, POINTS, Budget, games
+from busenv.experiments.baselines.protocol import NAME, PANEL, POINTS, games
 from busenv.files import write_whole
 
 SHIPPED = Path(__file__).parent / "cards"
 OVERSHOOT = 20_000  # decisions by which the last update may go beyond a budget
 
 Count = Annotated[int, Field(ge=0, le=10**12)]
-Line = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")]
 
 
 class Result(Schema):
@@ -54,12 +53,11 @@ class Point(Schema):
 class Measured(Schema):
     """One run of a learner: its curve, and its results at the end, by opponent.
 
-    decisions: learned from in all. seconds: of training; None where nobody knows.
+    decisions: learned from in all.
     """
 
     seed: Annotated[int, Field(ge=0, lt=2**31)]
     decisions: Count
-    seconds: Annotated[float, Field(ge=0, le=1e9)] | None
     curve: tuple[Point, ...]
     panel: dict[str, Result]
 
@@ -71,29 +69,42 @@ class Measured(Schema):
         return self
 
 
-class Card(Schema):
-    """All runs of a learner with one budget and number of players.
+class Entry(Schema):
+    """What is measured.
 
-    name: of the learner. about: what it is and how it learns, in a line. busenv: the version.
-    decisions, hours: the budget; one of them is None.
+    name: of the learner. about: what it is and how it learns, in a line. players: of each game.
+    decisions, hours: the budget, in decisions to learn from or hours on two cores; one is None.
     """
 
-    protocol: Literal["busenv-agents-v1"]
-    busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
-    name: Name
-    about: Line
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")]
+    about: Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
     players: Literal[3, 4, 5]
     decisions: Count | None
     hours: Annotated[float, Field(gt=0, le=1e6)] | None
-    runs: Annotated[tuple[Measured, ...], Field(min_length=1, max_length=1000)]
-
-    @property
-    def budget(self) -> Budget:
-        return Budget(self.decisions, self.hours)
 
     @model_validator(mode="after")
-    def _check(self) -> Card:
-        budget = self.budget  # one of the two
+    def _check_budget(self) -> Entry:
+        if (self.decisions is None) == (self.hours is None):
+            raise ValueError("a budget is in decisions or in hours, and not in both")
+        return self
+
+    @property
+    def budget(self) -> str:
+        """In words."""
+        if self.hours is not None:
+            return f"{self.hours:g} hours on two cores"
+        return f"{self.decisions:,} decisions"
+
+
+class Card(Entry):
+    """All runs of a learner with one budget and number of players. busenv: the version."""
+
+    protocol: Literal["busenv-agents-v1"]
+    busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
+    runs: Annotated[tuple[Measured, ...], Field(min_length=1, max_length=1000)]
+
+    @model_validator(mode="after")
+    def _check_runs(self) -> Card:
         seeds = [run.seed for run in self.runs]
         if len({*seeds}) != len(seeds):
             raise ValueError("a seed is there twice")
@@ -101,7 +112,7 @@ class Card(Schema):
             _check_games(run.panel, PANEL, self.players)
             for point in run.curve:
                 _check_games(point.results, POINTS, self.players)
-            limit = budget.decisions
+            limit = self.decisions
             if limit is not None and not limit <= run.decisions <= limit + OVERSHOOT:
                 raise ValueError(
                     f"seed {run.seed} learned from {run.decisions:,} decisions; "
@@ -115,6 +126,20 @@ def _check_games(results: dict[str, Result], blocks: dict[str, int], players: in
     wanted, found = games(blocks, players), {name: r.games for name, r in results.items()}
     if found != wanted:
         raise ValueError(f"games {found}; by {NAME} with {players} players they are {wanted}")
+
+
+def make_entry(
+    name: str, about: str, players: int, decisions: int | None = None, hours: float | None = None
+) -> Entry:
+    """An entry; ValueError, in a sentence, says what is wrong with it."""
+    fields = {"name": name, "about": about, "players": players}
+    return parse(Entry, json.dumps({**fields, "decisions": decisions, "hours": hours}))
+
+
+def make_card(entry: Entry, runs: Iterable[Measured]) -> Card:
+    """The card of runs that were measured here; ValueError when they are not of the protocol."""
+    fields = {"protocol": NAME, "busenv": __version__, **entry.model_dump()}
+    return parse(Card, json.dumps({**fields, "runs": [run.model_dump() for run in runs]}))
 
 
 def read_card(path: Path) -> Card:

@@ -10,21 +10,20 @@ from typing import Any, Protocol
 
 import torch
 from sb3_contrib import MaskablePPO
-from stable_baselines3.common.logger import Logger
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnvWrapper
+from torch import nn
 
 from busenv.agents import Agent
-from busenv.agents.neural.files import save_model
-from busenv.agents.neural.networks import build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.board import load_board
 from busenv.envs.sb3 import BusVecEnv
+from busenv.experiments.baselines.cards import Entry
 from busenv.rules import as_rules
 from busenv.train.checkpoint import NAME, read_state, read_tensors, restore, save_checkpoint
 from busenv.train.config import PRESETS, Config
-from busenv.train.interrupts import interrupts_deferred
-from busenv.train.ppo import LOWEST_LEARNING_RATE, NetworkPolicy, ppo_settings
-from busenv.train.trainer import MODEL, Run
+from busenv.train.ppo import ppo_settings
+from busenv.train.trainer import Run
 
 STEPS = 64  # of each environment in a rollout of the usual setup
 
@@ -34,9 +33,6 @@ class Learning(Protocol):
 
     decisions: int
     agent: Agent
-
-    @property
-    def seconds(self) -> float: ...
 
     @property
     def progress(self) -> float: ...
@@ -64,9 +60,21 @@ class _Divided(VecEnvWrapper):
         return observations, rewards / self._unit, ends, infos
 
 
+class _Network(nn.Module):
+    """A policy of Stable-Baselines3, called as a network of `busenv.agents.neural.networks`."""
+
+    def __init__(self, policy: MaskableActorCriticPolicy) -> None:
+        super().__init__()
+        self.policy = policy
+
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits = self.policy.get_distribution(observations).distribution.logits
+        return logits, self.policy.predict_values(observations)[:, 0]
+
+
 class OneSeat:
-    """MaskablePPO as it comes, one learner's seat of each of many games, copies of the first of
-    the settings' bots on the others. Network and settings are those of our own training.
+    """MaskablePPO as its users set it up: one learner's seat of each of many games, copies of the
+    first of the settings' bots on the others; the library's loop and policy.
 
     Goes on from the folder's checkpoint, with new games.
     """
@@ -75,7 +83,6 @@ class OneSeat:
         self.config, self.folder = config, folder
         self.board, self.rules = load_board(config.board), as_rules(config.rules)
         torch.set_num_threads(config.threads)
-        self.network = build_network(config.network, self.board, config.width, config.seed)
         games = BusVecEnv(
             config.games,
             opponent=config.bots[0],
@@ -86,26 +93,24 @@ class OneSeat:
         )
         games.seed(config.seed)
         self._ppo = MaskablePPO(
-            NetworkPolicy,
+            "MlpPolicy",
             _Divided(games, config.reward_unit),
             n_steps=STEPS,
-            policy_kwargs={"network": self.network},
+            policy_kwargs={"net_arch": [config.width] * 2},
             device="cpu",
-            **{**ppo_settings(config), "learning_rate": self._learning_rate},
+            **{**ppo_settings(config), "learning_rate": config.learning_rate},
         )
-        self._ppo.set_logger(Logger(None, []))
+        self._policy = self._ppo.policy
         self.agent = PolicyAgent(
-            self.network, self.board, "one-seat", config.seed, config.temperature
+            _Network(self._policy), self.board, "one-seat", config.seed, config.temperature
         )
         self.decisions, self._seconds = 0, 0.0
         if (folder / NAME).exists():
-            self._resume()
+            state = read_state(folder)
+            weights = dict(self._policy.state_dict())
+            restore(read_tensors(folder, weights), self._policy, self._policy.optimizer)
+            self.decisions, self._seconds = state.decisions, state.seconds
         self._began = time.monotonic() - self._seconds
-
-    @property
-    def seconds(self) -> float:
-        """Of the run so far, those before a checkpoint included."""
-        return time.monotonic() - self._began
 
     @property
     def progress(self) -> float:
@@ -122,38 +127,23 @@ class OneSeat:
     def step(self) -> None:
         """One rollout, and learning from it."""
         rollout = self.config.games * STEPS
-        with interrupts_deferred():  # what is saved on Ctrl-C is whole
-            self._ppo.learn(rollout, reset_num_timesteps=False)
-            self.decisions += rollout
-            self._seconds = self.seconds
+        self._ppo.learn(rollout, reset_num_timesteps=False)
+        self.decisions += rollout
+        self._seconds = time.monotonic() - self._began
 
     def save(self) -> None:
-        """Write the checkpoint, and the model with its card."""
+        """Write the checkpoint."""
         state = {
             "config": self.config.to_dict(),
             "board": {"name": self.board.name, "fingerprint": self.board.fingerprint},
             "rules": self.rules.to_dict(),
-            "iteration": 0,
+            "iteration": self.decisions // (self.config.games * STEPS),
             "decisions": self.decisions,
             "imitated": 0,
             "seconds": self._seconds,
             "pool": {},
         }
-        save_checkpoint(self.folder, self.network, self._ppo.policy.optimizer, state)
-        card = {"network": self.config.network, "width": self.config.width}
-        card |= {"temperature": self.config.temperature, "training": state}
-        save_model(self.network, self.board, self.folder / MODEL, card)
-
-    def _learning_rate(self, remaining: float) -> float:
-        """As in our own training; the library knows of one rollout at a time only."""
-        return self.config.learning_rate * max(1 - self.progress, LOWEST_LEARNING_RATE)
-
-    def _resume(self) -> None:
-        state = read_state(self.folder)
-        weights = weights_of(self.config.network, self.board, self.config.width)
-        tensors = read_tensors(self.folder, weights)
-        restore(tensors, self.network, self._ppo.policy.optimizer)
-        self.decisions, self._seconds = state.decisions, state.seconds
+        save_checkpoint(self.folder, self._policy, self._policy.optimizer, state)
 
 
 @dataclass(frozen=True)
@@ -164,9 +154,12 @@ class Learner:
     changes: dict[str, Any]
     begin: Callable[[Config, Path], Learning] = Run
 
-    def config(self, players: int, seed: int, limit: dict[str, Any], threads: int) -> Config:
+    def config(self, entry: Entry, seed: int, threads: int) -> Config:
         """All settings of a run."""
-        own = {"players": (players,), "seed": seed, "threads": threads, "device": "cpu"}
+        limit: dict[str, Any] = {"decisions": entry.decisions}
+        if entry.hours is not None:
+            limit = {"seconds": 3600 * entry.hours}
+        own = {"players": (entry.players,), "seed": seed, "threads": threads, "device": "cpu"}
         return PRESETS["quick"].changed({**self.changes, **own, **limit})
 
 
@@ -177,7 +170,15 @@ LEARNERS = {
     ),
     "one-seat": Learner(
         "the usual setup: MaskablePPO, one seat among three greedy, from nothing",
-        {"warm_start": "", "bots": ("greedy",), "batch_size": 1024, "epochs": 4},
+        {
+            "warm_start": "",
+            "bots": ("greedy",),
+            "learning_rate": 3e-4,
+            "gae_lambda": 0.95,
+            "batch_size": 1024,
+            "epochs": 10,
+            "entropy": 0.01,
+        },
         OneSeat,
     ),
     "imitation": Learner(

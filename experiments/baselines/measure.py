@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,15 @@ from rich.console import Console
 import busenv
 from busenv.agents import Agent, make_agent
 from busenv.agents.neural.schema import Schema, parse, read_limited
-from busenv.experiments.baselines.cards import Card, Measured, Point, Result, write_card
+from busenv.experiments.baselines.cards import (
+    Card,
+    Entry,
+    Measured,
+    Point,
+    Result,
+    make_card,
+    write_card,
+)
 from busenv.experiments.baselines.learners import LEARNERS, Learner, Learning
 from busenv.experiments.baselines.protocol import (
     BOARD,
@@ -29,11 +36,10 @@ from busenv.experiments.baselines.protocol import (
     RULES,
     SEED,
     TENTHS,
-    Budget,
     games,
 )
 from busenv.experiments.ratings.rating import check_agent, file_hashes, run_rating
-from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import keep_settings, locked
 from busenv.experiments.training.folder import changes, keep_config
 from busenv.experiments.training.runs import SAVE_EVERY, against
@@ -43,21 +49,10 @@ from busenv.train.config import Config
 CARD, PROGRESS = "card.json", "measured.json"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What is measured: a learner's name, what it is in a line, players of a game, the budget."""
-
-    name: str
-    about: str
-    players: int
-    budget: Budget
-
-
 class Progress(Schema):
-    """What is measured of a run so far. decisions, seconds: of its training."""
+    """What is measured of a run so far. decisions: learned from, once all is learned."""
 
     decisions: int = 0
-    seconds: float | None = None
     curve: tuple[Point, ...] = ()
     panel: dict[str, Result] = {}  # noqa: RUF012 - pydantic copies it
 
@@ -70,26 +65,19 @@ class Progress(Schema):
 
 
 def bench_learner(
-    name: str,
-    seeds: Sequence[int],
-    players: int,
-    budget: Budget,
-    folder: Path,
-    console: Console,
-    threads: int = 2,
+    entry: Entry, seeds: Sequence[int], folder: Path, console: Console, threads: int = 2
 ) -> Card:
-    """Train and measure a learner of LEARNERS; its card, which is in the folder too.
+    """Train and measure the learner of LEARNERS that an entry names; its card, which is in the
+    folder too.
 
-    RunError when the folder is in use or holds other runs.
+    threads: of torch. RunError when the folder is in use or holds other runs.
     """
-    learner = LEARNERS[name]
+    learner = LEARNERS[entry.name]
 
     def bench(seed: int, place: Path) -> Measured:
-        config = learner.config(players, seed, budget.limit, threads)
-        return _bench_seed(learner, config, place)
+        return _bench_seed(learner, learner.config(entry, seed, threads), place)
 
-    entry = Entry(name, learner.about, players, budget)
-    return _bench_all(entry, seeds, bench, {"learner": name}, folder, console)
+    return _bench_all(entry, seeds, bench, {"learner": entry.name}, folder, console)
 
 
 def bench_agents(
@@ -100,15 +88,17 @@ def bench_agents(
     specs: as for `busenv.agents.make_agent`. The budget is what each has learned from, by the word
     of who says so. workers: processes, for programs.
     """
+    if entry.decisions is None:
+        raise RunError("what agents have learned from elsewhere is given in decisions, not hours")
     for spec in specs:
         check_agent(spec, RULES, BOARD)
 
     def bench(number: int, place: Path) -> Measured:
-        spec, learned = specs[number], entry.budget.decisions or 0
+        spec = specs[number]
         with closing(make_agent(spec)) as agent:
             play = _by_game(spec, place, workers) if spec.startswith("exec") else _in_batch(agent)
             progress = _panel(_read(place), play, entry.players, place)
-        return _measured(progress.changed(place, decisions=learned), number)
+        return _measured(progress.changed(place, decisions=entry.decisions), number)
 
     settings = {"agents": [*specs], "files": file_hashes((*specs,))}
     return _bench_all(entry, range(len(specs)), bench, settings, folder, console)
@@ -123,16 +113,16 @@ def _bench_all(
     console: Console,
 ) -> Card:
     """Every run of a learner, and the card of those that are done, written anew after each."""
-    limits = asdict(entry.budget)
-    common = {"protocol": NAME, "busenv": busenv.__version__, **limits, "players": entry.players}
+    kept = entry.model_dump(exclude={"about"}) | settings
+    kept |= {"protocol": NAME, "busenv": busenv.__version__}
     runs: list[Measured] = []
     with locked(folder):
-        keep_settings(folder, {**common, "name": entry.name, **settings})
+        keep_settings(folder, kept)
         for seed in seeds:
             place = folder / f"seed-{seed}"
             place.mkdir(exist_ok=True)
             runs.append(bench(seed, place))
-            card = Card(name=entry.name, about=entry.about, runs=tuple(runs), **common)
+            card = make_card(entry, runs)
             write_card(card, folder / CARD)
             won = ", ".join(f"{bot} {found.share:.1%}" for bot, found in runs[-1].panel.items())
             console.print(f"{entry.name}, {entry.budget}, seed {seed}: won {won}", markup=False)
@@ -157,23 +147,18 @@ def _learn(learning: Learning, progress: Progress, config: Config, place: Path) 
     # What was learned after the last checkpoint is lost, and learned again.
     curve = [point for point in progress.curve if point.decisions <= learning.decisions]
     measured = int(learning.progress * TENTHS)
-    try:
-        while not learning.is_done:
-            learning.step()
-            if (tenth := int(learning.progress * TENTHS)) > measured:
-                counts = games(POINTS, config.players[0])
-                results = {bot: play(bot, config.players[0], n) for bot, n in counts.items()}
-                curve.append(Point(decisions=learning.decisions, results=results))
-                progress, measured = progress.changed(place, curve=tuple(curve)), tenth
-            # After the curve is written: a checkpoint has all points before it.
-            if learning.is_done or time.monotonic() - saved >= SAVE_EVERY:
-                learning.save()
-                saved = time.monotonic()
-    except KeyboardInterrupt:
-        learning.save()
-        raise
-    seconds = round(learning.seconds, 1)
-    return progress.changed(place, decisions=learning.decisions, seconds=seconds)
+    while not learning.is_done:
+        learning.step()
+        if (tenth := int(learning.progress * TENTHS)) > measured:
+            counts = games(POINTS, config.players[0])
+            results = {bot: play(bot, config.players[0], n) for bot, n in counts.items()}
+            curve.append(Point(decisions=learning.decisions, results=results))
+            progress, measured = progress.changed(place, curve=tuple(curve)), tenth
+        # After the curve is written: a checkpoint has all points before it.
+        if learning.is_done or time.monotonic() - saved >= SAVE_EVERY:
+            learning.save()
+            saved = time.monotonic()
+    return progress.changed(place, decisions=learning.decisions)
 
 
 Play = Callable[[str, int, int], Result]  # opponent, players, games

@@ -13,10 +13,6 @@ Whoever changes anything here changes NAME too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from busenv.experiments.ratings.schedule import RunError
 from busenv.rules import check_players
 
 NAME = "busenv-agents-v1"
@@ -35,28 +31,3 @@ DECISIONS = (100_000, 300_000, 1_000_000)  # the budgets to compare learners at
 def games(blocks: dict[str, int], players: int) -> dict[str, int]:
     """How many games are played against each opponent, at a number of players."""
     return {name: count * check_players(players) ** 2 for name, count in blocks.items()}
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a learner may use: decisions to learn from, or hours on two cores; one of the two."""
-
-    decisions: int | None = None
-    hours: float | None = None
-
-    def __post_init__(self) -> None:
-        if (self.decisions is None) == (self.hours is None):
-            raise RunError("give a budget in decisions or in hours, and not both")
-
-    @property
-    def limit(self) -> dict[str, Any]:
-        """As a setting of `busenv.train.config.Config`."""
-        if self.decisions is not None:
-            return {"decisions": self.decisions}
-        assert self.hours is not None
-        return {"seconds": 3600 * self.hours}
-
-    def __str__(self) -> str:
-        if self.decisions is not None:
-            return f"{self.decisions:,} decisions"
-        return f"{self.hours:g} hours on two cores"

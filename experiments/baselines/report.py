@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from busenv.experiments.baselines.cards import Card, Measured
-from busenv.experiments.baselines.protocol import NAME, PANEL, POINTS, Budget
+from busenv.experiments.baselines.cards import Card, Entry, Measured
+from busenv.experiments.baselines.protocol import NAME, PANEL, POINTS
 from busenv.experiments.baselines.statistics import bootstrap_interval, interquartile_mean
 from busenv.experiments.console import Sheet
 from busenv.experiments.drawing import own_settings
@@ -22,20 +23,17 @@ BEGIN, END = "<!-- baselines -->", "<!-- end of baselines -->"
 
 def tables(cards: Iterable[Card]) -> list[Sheet]:
     """A table for each number of players and budget, the best learner first."""
-    groups: dict[tuple[int, Budget], list[Card]] = {}
-    for card in cards:
-        groups.setdefault((card.players, card.budget), []).append(card)
-    return [_table(cards, *group) for group, cards in sorted(groups.items(), key=_order)]
+    return [_table([*group]) for _, group in groupby(sorted(cards, key=contest), contest)]
 
 
-def _order(group: tuple[tuple[int, Budget], list[Card]]) -> tuple[bool, float, int]:
-    """Budgets in decisions before those in hours, small ones first; then few players first."""
-    players, budget = group[0]
-    return budget.hours is not None, budget.decisions or budget.hours or 0.0, players
+def contest(entry: Entry) -> tuple[bool, float, int]:
+    """What entries have in common that can be compared: budget and players; in decisions before in
+    hours, small ones before large."""
+    return entry.hours is not None, entry.decisions or entry.hours or 0, entry.players
 
 
-def _table(cards: list[Card], players: int, budget: Budget) -> Sheet:
-    ranked = sorted(cards, key=lambda card: -_panel(card)[0])
+def _table(cards: list[Card]) -> Sheet:
+    ranked = sorted(cards, key=lambda card: -interquartile_mean(_scores(card, [*PANEL]).ravel()))
     rows = [
         [
             card.name,
@@ -45,13 +43,10 @@ def _table(cards: list[Card], players: int, budget: Budget) -> Sheet:
         ]
         for card in ranked
     ]
+    players = cards[0].players
     header = ["learner", "runs", *(f"against\n{players - 1} {bot}" for bot in PANEL), "panel"]
-    title = f"{NAME}, {players} players (par {1 / players:.0%}), {budget}"
+    title = f"{NAME}, {players} players (par {1 / players:.0%}), {cards[0].budget}"
     return Sheet(title, header, rows)
-
-
-def _panel(card: Card) -> np.ndarray:
-    return interquartile_mean(_scores(card, [*PANEL]).reshape(1, -1))
 
 
 def _scores(card: Card, bots: Sequence[str]) -> np.ndarray:

@@ -6,8 +6,12 @@ import argparse
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from busenv.experiments.cli.command import new_folder, positive, seed
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 ABOUT = (
     "Train a learner by the protocol busenv-agents-v1 and measure it against greedy, planner and "
@@ -69,53 +73,49 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def bench_agents(chosen: argparse.Namespace) -> None:
+def run_agents(chosen: argparse.Namespace) -> None:
     from rich.console import Console
-    from rich.markup import escape
 
     from busenv.experiments.baselines.cards import add_cards, all_cards
-    from busenv.experiments.baselines.measure import CARD
-    from busenv.experiments.baselines.protocol import Budget
     from busenv.experiments.baselines.report import draw_curves, put_tables, tables
 
     console = Console()
-    limit = {"hours": chosen.hours} if chosen.hours else {"decisions": chosen.decisions}
-    budget, own = Budget(**limit), []
-    if chosen.learners:
-        folder = chosen.out or new_folder("bench")
-        _measure(chosen, budget, folder, console)
-        own = [folder / CARD]
-        console.print(f"Card: {escape(str(own[0]))}", soft_wrap=True)
+    if chosen.hours:
+        chosen.decisions = None
+    own = [_measure(chosen, console)] if chosen.learners else []
     for path in add_cards(chosen.add):
-        console.print(f"Added: {escape(str(path))}", soft_wrap=True)
+        console.print(f"Added: {path}", markup=False, soft_wrap=True)
     cards = all_cards(own)
     for sheet in tables(cards):
         sheet.show(console)
     for page in chosen.page:
         put_tables(page, cards)
     if chosen.picture:
-        draw_curves(
-            chosen.picture,
-            [card for card in cards if (card.players, card.budget) == (chosen.players, budget)],
-        )
+        wanted = chosen.players, chosen.decisions, chosen.hours
+        alike = [card for card in cards if (card.players, card.decisions, card.hours) == wanted]
+        draw_curves(chosen.picture, alike)
 
 
-def _measure(chosen: argparse.Namespace, budget, folder: Path, console) -> None:  # type: ignore[no-untyped-def]
-    """Train and measure a learner, or measure agents."""
-    from busenv.experiments.baselines import measure
+def _measure(chosen: argparse.Namespace, console: Console) -> Path:
+    """Train and measure a learner, or measure agents; where the card is."""
+    from busenv.experiments.baselines.cards import make_entry
     from busenv.experiments.baselines.learners import LEARNERS
+    from busenv.experiments.baselines.measure import CARD, bench_agents, bench_learner
 
     first, *others = chosen.learners
+    folder = chosen.out or new_folder("bench")
+    limits = chosen.players, chosen.decisions, chosen.hours
     if first in LEARNERS:
-        if others:
-            raise ValueError(f"one learner at a time: {first}, and {others[0]} in a run of its own")
-        measure.bench_learner(
-            first, chosen.seeds, chosen.players, budget, folder, console, chosen.threads
-        )
-        return
-    name = chosen.name or first
-    entry = measure.Entry(name, chosen.about or ", ".join(chosen.learners), chosen.players, budget)
-    measure.bench_agents(entry, chosen.learners, folder, console, chosen.workers)
+        if others or chosen.name or chosen.about:
+            raise ValueError(f"{first} is one learner, and has its name: nothing goes with it")
+        entry = make_entry(first, LEARNERS[first].about, *limits)
+        bench_learner(entry, chosen.seeds, folder, console, chosen.threads)
+    else:
+        name = chosen.name or first
+        entry = make_entry(name, chosen.about or ", ".join(chosen.learners), *limits)
+        bench_agents(entry, chosen.learners, folder, console, chosen.workers)
+    console.print(f"Card: {folder / CARD}", markup=False, soft_wrap=True)
+    return folder / CARD
 
 
 def _seeds(text: str) -> range:

@@ -114,7 +114,7 @@ def _bench(chosen: argparse.Namespace) -> int:
     from rich.console import Console
 
     if chosen.part == "agents":
-        baselines.bench_agents(chosen)
+        baselines.run_agents(chosen)
         return 0
     names = chosen.only or MEASUREMENTS
     if unknown := [name for name in names if name not in MEASUREMENTS]:
