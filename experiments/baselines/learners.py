@@ -85,7 +85,7 @@ class OneSeat:
         torch.set_num_threads(config.threads)
         games = BusVecEnv(
             config.games,
-            opponent=config.bots[0],
+            opponents=config.bots[0],
             num_players=config.players,
             rules=self.rules,
             board=self.board,
