@@ -169,7 +169,7 @@ LEARNERS = {
         {"warm_start": ""},
     ),
     "one-seat": Learner(
-        "the usual setup: MaskablePPO, one seat among three greedy, from nothing",
+        "the usual setup: MaskablePPO from one seat, greedy in the others, from nothing",
         {
             "warm_start": "",
             "bots": ("greedy",),
