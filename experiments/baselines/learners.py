@@ -163,6 +163,17 @@ class Learner:
         return PRESETS["quick"].changed({**self.changes, **own, **limit})
 
 
+# Stable-Baselines3's own settings, but for minibatches of 1024 (64) and some entropy (none).
+USUAL = {
+    "warm_start": "",
+    "bots": ("greedy",),
+    "learning_rate": 3e-4,
+    "gae_lambda": 0.95,
+    "batch_size": 1024,
+    "epochs": 10,
+    "entropy": 0.01,
+}
+
 LEARNERS = {
     "ppo": Learner(
         "PPO from every seat, among greedy, planner and past selves, from nothing",
@@ -170,16 +181,11 @@ LEARNERS = {
     ),
     "one-seat": Learner(
         "the usual setup: MaskablePPO from one seat, greedy in the others, from nothing",
-        {
-            "warm_start": "",
-            "bots": ("greedy",),
-            "learning_rate": 3e-4,
-            "gae_lambda": 0.95,
-            "batch_size": 1024,
-            "epochs": 10,
-            "entropy": 0.01,
-        },
+        USUAL,
         OneSeat,
+    ),
+    "every-seat": Learner(
+        "PPO from every seat by the settings of one-seat, among greedy and past selves", USUAL
     ),
     "imitation": Learner(
         "imitation of the search uct:50, nothing else",

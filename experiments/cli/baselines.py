@@ -31,7 +31,7 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         "learners",
         nargs="*",
         metavar="LEARNER|AGENT",
-        help="one of ppo, one-seat, imitation, pupil: trained and measured; or agents, such as "
+        help="one of ppo, one-seat, every-seat, imitation, pupil: trained and measured; or agents, such as "
         "net:PATH or exec:COMMAND, that have learned: measured, as runs of one learner",
     )
     parser.add_argument(
