@@ -31,8 +31,8 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         "learners",
         nargs="*",
         metavar="LEARNER|AGENT",
-        help="one of ppo, one-seat, every-seat, imitation, pupil: trained and measured; or agents, such as "
-        "net:PATH or exec:COMMAND, that have learned: measured, as runs of one learner",
+        help="ppo, one-seat, every-seat, imitation, pupil: one is trained and measured; or agents "
+        "that have learned, such as net:PATH or exec:COMMAND: measured, as runs of one learner",
     )
     parser.add_argument(
         "--seeds", type=_seeds, metavar="N-M", default=range(5), help="runs of a learner (0-4)"
