@@ -69,7 +69,7 @@ class _Network(nn.Module):
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         logits = self.policy.get_distribution(observations).distribution.logits
-        return logits, self.policy.predict_values(observations)[:, 0]
+        return logits, self.policy.predict_values(observations)
 
 
 class OneSeat:
