@@ -17,7 +17,10 @@ from busenv.experiments.cli.command import (
 )
 
 EXTRAS = ("report",)
-MEASUREMENTS = ("playouts", "vector", "vector-2", "sb3", "aec", "greedy", "planner", "search")
+MEASUREMENTS = (
+    "playouts", "vector", "vector-2", "vector-copy", "sb3", "aec", "learner", "learner-vec",
+    "greedy", "planner", "search",
+)  # fmt: skip
 
 
 def _add_rate(parser: argparse.ArgumentParser) -> None:
