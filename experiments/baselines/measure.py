@@ -125,7 +125,11 @@ def _bench_all(
             card = make_card(entry, runs)
             write_card(card, folder / CARD)
             won = ", ".join(f"{bot} {found.share:.1%}" for bot, found in runs[-1].panel.items())
-            console.print(f"{entry.name}, {entry.budget}, seed {seed}: won {won}", markup=False)
+            console.print(
+                f"{entry.name}, {entry.budget}, seed {seed}: won {won}",
+                markup=False,
+                soft_wrap=True,
+            )
     return card
 
 
