@@ -32,7 +32,9 @@ class Learning(Protocol):
     """A run of a learner, as `busenv.train.trainer.Run` is one."""
 
     decisions: int
-    agent: Agent
+
+    @property
+    def agent(self) -> Agent: ...
 
     @property
     def progress(self) -> float: ...
@@ -68,8 +70,8 @@ class _Network(nn.Module):
         self.policy = policy
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        logits = self.policy.get_distribution(observations).distribution.logits
-        return logits, self.policy.predict_values(observations)
+        found: Any = self.policy.get_distribution(observations).distribution
+        return found.logits, self.policy.predict_values(observations)
 
 
 class OneSeat:

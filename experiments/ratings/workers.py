@@ -27,7 +27,7 @@ class _Worker(SpawnProcess):
 class _Context(SpawnContext):
     """Fresh processes, so that no lock or thread of ours is copied."""
 
-    Process = _Worker  # type: ignore[assignment]
+    Process = _Worker
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def end_workers(pool: ProcessPoolExecutor) -> None:
         process.terminate()
     waiting, end = {process.sentinel for process in processes}, time.monotonic() + GRACE
     while waiting and (left := end - time.monotonic()) > 0:
-        waiting -= {*connection.wait(waiting, left)}  # type: ignore[arg-type]
+        waiting -= {*connection.wait(waiting, left)}
     for process in processes:
         process.kill()  # one that is in compiled code does not hear what was said
 
