@@ -169,12 +169,12 @@ COMMANDS = (
     ),
     Command(
         "bench",
-        "time the engine, compare learners",
+        "time the code, compare learners",
         (
             "busenv bench --against main",
             "busenv bench --against v0.1.0 --only vector search --repeats 41",
             "busenv bench                         (speeds of this machine alone)",
-            "busenv bench agents --help           (how much learners learn)",
+            "busenv bench agents                  (how much learners learn)",
         ),
         _add_bench,
         _bench,
