@@ -39,8 +39,9 @@ TINY = 800  # decisions: a rollout of four games is a little less
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A panel and learners that take no time."""
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A panel and learners that take no time; the project's cards, of the true panel, put away."""
+    monkeypatch.setattr(all_cards, "__defaults__", ((), tmp_path / "no cards"))
     for blocks, small in (
         (protocol.PANEL, {"random": 1, "greedy": 1}),
         (protocol.POINTS, {"random": 1, "greedy": 1}),
