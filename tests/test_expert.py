@@ -19,6 +19,7 @@ from busenv.agents.mcts.guided import Settings
 from busenv.agents.neural.files import save_model
 from busenv.agents.neural.inference import read_weights
 from busenv.agents.neural.networks import POINTS, SeatsMlp, build_network
+from busenv.agents.neural.outlook import NO_PLAN
 from busenv.experiments.training.runs import run_training
 from busenv.observation import observe_games
 from busenv.rules import as_rules
@@ -48,9 +49,9 @@ def rows() -> np.ndarray:
 
 def test_rows_tell_the_decision_and_how_the_game_ended(rows: np.ndarray) -> None:
     assert len(rows) > 200
-    found = unpack(rows, CITY, share=0.0)
+    found = unpack(rows, CITY, 0.0, NO_PLAN)
     seen, masks = observe_games(np.ascontiguousarray(rows["game"]), CITY)
-    assert (found.observations == seen).all()
+    assert (found.inputs == seen).all()
     assert (found.masks == masks).all()
     assert not found.policy[~masks].any()
     np.testing.assert_allclose(found.policy.sum(axis=1), 1, rtol=1e-5)
@@ -71,7 +72,10 @@ def test_what_was_thought_is_mixed_with_who_won(rows: np.ndarray) -> None:
     thought = rows.copy()
     thought["chances"] = 0
     thought["chances"][:, 0] = 1
-    mixed, won = unpack(thought, CITY, share=0.25).chances, unpack(rows, CITY, share=0.0).chances
+    mixed, won = (
+        unpack(thought, CITY, 0.25, NO_PLAN).chances,
+        unpack(rows, CITY, 0.0, NO_PLAN).chances,
+    )
     slot = -rows["game"]["seat"].astype(int) % rows["game"]["players"]
     expected = 0.75 * won
     expected[np.arange(len(rows)), slot] += 0.25
@@ -108,7 +112,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_kept() -> None:
     assert (one["chances"].sum(axis=1) > 0.99).all()
     assert statistics["games/rows"] * 6 == pytest.approx(len(one))
     assert statistics["games/rounds"] > 2
-    unpacked = unpack(one, CITY, 0.5)
+    unpacked = unpack(one, CITY, 0.5, NO_PLAN)
     assert (unpacked.masks.sum(axis=1) > 1).all()
     np.testing.assert_allclose(unpacked.policy.sum(axis=1), 1, rtol=1e-5)
 
@@ -234,6 +238,7 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=words):
             read_config(str(recipe))
     model = tmp_path / "wide.safetensors"
-    save_model(build_network("seats", CITY, 12), CITY, model, {"network": "seats", "width": 12})
-    with pytest.raises(ValueError, match="of width 12, the settings say 'seats' of width 8"):
+    network = build_network("outlook", CITY, 12)
+    save_model(network, CITY, model, {"network": "outlook", "width": 12})
+    with pytest.raises(ValueError, match="of width 12, the settings say 'outlook' of width 8"):
         ExpertRun(SMALL.changed({"start": str(model)}), tmp_path / "run")

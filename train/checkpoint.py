@@ -155,9 +155,13 @@ def _metadata(path: Path) -> dict[str, str]:
 
 
 def _moments(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """What Adam keeps of some weights: a count of its steps, and moments like the weight."""
+    """What Adam keeps of some weights: a count of its steps, and moments like the weight.
+
+    All that is learned is float32; what a network keeps beside it is not.
+    """
     found = {}
-    for index, weight in enumerate(weights.values()):
+    learned = (weight for weight in weights.values() if weight.dtype == torch.float32)
+    for index, weight in enumerate(learned):
         found[f"optimizer.{index}.step"] = torch.zeros((), device="meta")
         found |= {f"optimizer.{index}.{name}": weight for name in MOMENTS}
     return found

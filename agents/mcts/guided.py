@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from busenv.agents.mcts.playout import playout
 from busenv.agents.mcts.tree import MAX_DEPTH, add_node, child_of
 from busenv.agents.neural.inference import Weights, Work, evaluate, make_work, soften
 from busenv.agents.neural.networks import POINTS
+from busenv.agents.planner.evaluation import evaluate as judge
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.rules.legal import legal_ids
@@ -34,6 +36,8 @@ class Settings(NamedTuple):
     points_share: weight of points in the return, so that a seat that is behind still fights; the
         rest is the chance to win.
     points_width: points ahead of the mean that count as half a return.
+    playouts: weight of a playout (agents.mcts.playout) in a leaf's chances to win, beside the
+        network's; none at 0. rounds: that it goes on for.
     noise: scale of the Gumbel noise on the root's priors; 1 to learn from, less to play.
     candidates: actions at most that few simulations are shared out to.
     visit_scale, value_scale: how much values change priors, sigma of Danihelka et al.
@@ -43,6 +47,8 @@ class Settings(NamedTuple):
     reduction: float = 0.1
     points_share: float = 0.2
     points_width: float = 10.0
+    playouts: float = 0.5
+    rounds: int = 2
     noise: float = 0.1
     candidates: int = 16
     visit_scale: float = 50.0
@@ -52,7 +58,7 @@ class Settings(NamedTuple):
 class Guide(NamedTuple):
     """What kernels that grow a tree take besides it: what they are tuned by, the network, arrays.
 
-    ahead: GAME, (1,). returns, chances, points: float64, (5,), of the seats in a position.
+    ahead: GAME, (2,), where the tree is left and where a playout leads. returns, chances, points: float64, (5,), of the seats in a position.
     priors, scores: float32, (num_actions,), of the root's edges, in order. order: int64,
     (num_actions,), the places of candidates among them.
     """
@@ -75,7 +81,7 @@ def make_guide(settings: Settings, weights: Weights) -> Guide:
     returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))
     priors, scores = (np.zeros(actions, np.float32) for _ in range(2))
     order = np.zeros(actions, np.int64)
-    ahead = np.zeros(1, GAME)
+    ahead = np.zeros(2, GAME)
     return Guide(settings, weights, work, ahead, returns, chances, points, priors, scores, order)
 
 
@@ -91,8 +97,8 @@ def _find_returns(players, settings, chances, points, returns):
 
 
 @kernel
-def _find_outlook(g, settings, values, chances, points, returns):
-    """Chances, points and returns by seat, from what the network told who decides."""
+def _find_outlook(g, values, chances, points):
+    """Chances and points by seat, from what the network told who decides."""
     players, best, total = np.int64(g.players), -1e9, 0.0
     for slot in range(players):
         best = max(best, np.float64(values[slot]))
@@ -103,7 +109,16 @@ def _find_outlook(g, settings, values, chances, points, returns):
         total += chances[seat]
     for seat in range(players):
         chances[seat] /= total
-    _find_returns(players, settings, chances, points, returns)
+
+
+@kernel
+def _judge(tree, guide, g, b):
+    """What a position that the network was asked about is worth: chances, points and returns."""
+    _find_outlook(g, guide.work.values, guide.chances, guide.points)
+    if guide.settings.playouts > 0.0 and guide.weights.plan.shape[0] > 0:
+        tree.noise[0] += GOLDEN
+        _play_out(g, guide, b, mix(tree.noise[0]))
+    _find_returns(np.int64(g.players), guide.settings, guide.chances, guide.points, guide.returns)
 
 
 @kernel
@@ -116,14 +131,35 @@ def _find_result(g, settings, chances, points, returns):
     _find_returns(players, settings, chances, points, returns)
 
 
+@kernel
+def _play_out(g, guide, b, noise):
+    """Mix the chances to win with those that the hand-made evaluation sees at the end of a
+    playout."""
+    players, ahead, evaluation = np.int64(g.players), guide.ahead[1], guide.work.evaluation
+    guide.ahead[1] = g
+    playout(ahead, b, guide.settings.rounds, noise)
+    judge(ahead, b, guide.weights.plan, evaluation)
+    logits, best, total = evaluation.win_logits, -1e9, 0.0
+    for seat in range(players):
+        best = max(best, logits[seat])
+    for seat in range(players):
+        if ahead.phase == OVER:
+            logits[seat] = place(ahead, seat) == 0
+        else:
+            logits[seat] = np.exp(logits[seat] - best)
+        total += logits[seat]
+    share = guide.settings.playouts
+    for seat in range(players):
+        guide.chances[seat] = (1.0 - share) * guide.chances[seat] + share * logits[seat] / total
+
+
 @fast_kernel
 def _expand(tree, guide, at, b):
     """Ask the network about a node: its edges and priors, and the returns. Without edges when the
     tree is full."""
-    settings, weights, work = guide.settings, guide.weights, guide.work
-    g = tree.nodes[at].game
-    count = evaluate(g, b, weights, work)
-    _find_outlook(g, settings, work.values, guide.chances, guide.points, guide.returns)
+    work, g = guide.work, tree.nodes[at].game
+    count = evaluate(g, b, guide.weights, work)
+    _judge(tree, guide, g, b)
     for seat in range(MAX_PLAYERS):
         tree.nodes[at].values[seat] = guide.returns[seat]
     first = tree.used[1]
@@ -209,9 +245,7 @@ def _descend(tree, guide, b, along):
                 _find_result(ahead, settings, guide.chances, guide.points, guide.returns)
             else:
                 evaluate(ahead, b, guide.weights, work)
-                _find_outlook(
-                    ahead, settings, work.values, guide.chances, guide.points, guide.returns
-                )
+                _judge(tree, guide, ahead, b)
             return depth + 1
         at = np.int64(edge.node)
     for seat in range(MAX_PLAYERS):

@@ -18,13 +18,15 @@ from torch import nn
 
 from busenv import Board
 from busenv.agents.neural.networks import Mlp, action_probabilities, check_playable
+from busenv.agents.neural.outlook import NO_PLAN, see_games, write_outlook
+from busenv.agents.planner.evaluation import Evaluation, make_evaluation
 from busenv.core.bits import GOLDEN, ZERO, load_word, mix
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.observe import observe
+from busenv.core.observe import size as observation_size
 from busenv.core.rules.legal import legal_ids
 from busenv.core.scene import paint
 from busenv.core.state import GAME, OVER
-from busenv.observation import observe_games
 
 Forward = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 Policy = Callable[[np.ndarray, float], np.ndarray]
@@ -37,6 +39,7 @@ class Weights(NamedTuple):
     inputs): their rows are wanted one by one."""
 
     scale: np.ndarray
+    plan: np.ndarray  # float64, (4, COUNT), of the outlook behind an observation; empty without
     shared: np.ndarray
     shared_bias: np.ndarray
     blocks: np.ndarray  # (count, width, width)
@@ -54,15 +57,16 @@ class Weights(NamedTuple):
 class Work(NamedTuple):
     """Arrays that the kernels work in, one set a thread.
 
-    row: uint8, (size,), an observation; scene, painted: see `busenv.core.scene`. bits: uint64,
-    (words,). places: int64 and value: float32, inputs that are not zero. trunk, hidden: float32,
-    of the layers. actions: int64 and logits: float32, (num_actions,), of the legal actions, side by
-    side. values: float32, (outputs,).
+    row: uint8, (size,), what the network is told; scene, painted: see `busenv.core.scene`.
+    evaluation: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
+    that are not zero. trunk, hidden: float32, of the layers. actions: int64 and logits: float32,
+    (num_actions,), of the legal actions, side by side. values: float32, (outputs,).
     """
 
     row: np.ndarray
     scene: np.ndarray
     painted: np.ndarray
+    evaluation: Evaluation
     bits: np.ndarray
     places: np.ndarray
     value: np.ndarray
@@ -88,6 +92,7 @@ def read_weights(network: Mlp) -> Weights:
     (policy, _, logits), (value, _, outputs) = network.policy, network.value
     return Weights(
         array(network.scale),
+        array(network.plan),
         *by_input(network.shared),
         array(network.blocks.weight),
         array(network.blocks.bias),
@@ -109,6 +114,7 @@ def make_work(weights: Weights) -> Work:
         np.zeros(size, np.uint8),
         np.zeros(size, np.uint8),  # longer than a picture
         np.zeros(1, GAME),
+        make_evaluation(),
         np.zeros((actions + 63) // 64, np.uint64),
         np.zeros(widest, np.int64),
         np.zeros(widest, np.float32),
@@ -225,6 +231,8 @@ def evaluate(g, b, weights, work):
     work.painted[0].players = 0
     paint(g, b, work.scene, work.row, work.painted[0])
     observe(g, b, work.scene, g.seat, work.row, False)
+    if weights.plan.shape[0] > 0:
+        write_outlook(g, b, weights.plan, work.evaluation, work.row[observation_size(b) :])
     legal = legal_ids(g, b, work.bits, work.actions)
     forward(weights, work, legal)
     return legal
@@ -338,9 +346,10 @@ def make_policy(network: nn.Module, board: Board) -> Policy:
     Errors and threads are those of `action_probabilities` and `make_forward`.
     """
     if not is_compiled(network):
+        plan = network.plan.cpu().numpy() if isinstance(network, Mlp) else NO_PLAN
 
         def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
-            rows, masks = observe_games(games, board)
+            rows, masks = see_games(games, board, plan)
             return action_probabilities(_by_torch(network, rows)[0], masks, temperature)
 
         return by_torch

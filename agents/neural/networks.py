@@ -1,6 +1,6 @@
 """Networks that play: bytes of an observation in, action logits and values out.
 
-A network is a torch module. Called with observations (uint8, (N, size)) it returns logits
+A network is a torch module. Called with rows (uint8, (N, size)) it returns logits
 (float32, (N, num_actions)) and values (float32, (N, outputs)). The kinds that PPO teaches have one
 output: what the seat that decides expects to be paid from here on, in the unit of the training.
 Those that searches learn (`SeatsMlp`) tell of every seat how the game will end for it.
@@ -14,8 +14,9 @@ from torch import nn
 
 from busenv import Board
 from busenv.agents.neural.board_network import BoardNetwork
+from busenv.agents.neural.outlook import NO_PLAN, input_scale
+from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.state import MAX_PLAYERS
-from busenv.observation import ObservationLayout
 
 WIDEST = 8192  # hidden layers of a network
 HIGHEST_TEMPERATURE = 100.0
@@ -27,10 +28,13 @@ class Mlp(nn.Module):
     """Layers over the flat row: one shared, then one for each head.
 
     Between them stand `blocks` more that are shared, each added to what it is given. value_width:
-    of the value's layer, by default `width`. outputs: numbers that the value is.
+    of the value's layer, by default `width`. outputs: numbers that the value is. outlook: whether
+    rows have an outlook behind the observation (agents.neural.outlook); the weights that it is
+    worked out by are kept with the network's own, so that it means the same for ever.
     """
 
     scale: torch.Tensor
+    plan: torch.Tensor
 
     def __init__(
         self,
@@ -39,11 +43,14 @@ class Mlp(nn.Module):
         blocks: int = 0,
         value_width: int | None = None,
         outputs: int = 1,
+        outlook: bool = False,
     ) -> None:
         super().__init__()
-        layout, wide = ObservationLayout(board), value_width or width
-        self.register_buffer("scale", torch.tensor(layout.scale), persistent=False)
-        self.shared = nn.Linear(layout.size, width)
+        scale, wide = torch.tensor(input_scale(board, outlook)), value_width or width
+        self.register_buffer("scale", scale, persistent=False)
+        plan = WEIGHTS if outlook else NO_PLAN
+        self.register_buffer("plan", torch.tensor(plan), persistent=outlook)
+        self.shared = nn.Linear(len(scale), width)
         self.blocks = _Blocks(blocks, width)
         self.policy = nn.Sequential(
             nn.Linear(width, width), nn.ReLU(), nn.Linear(width, board.num_actions)
@@ -84,8 +91,16 @@ class SeatsMlp(Mlp):
     """An Mlp that tells how the game will end, for every seat present, the viewer's first and the
     others clockwise: logits of winning (five), then final points in units of POINTS (five)."""
 
+    def __init__(self, board: Board, width: int = 384, outlook: bool = False) -> None:
+        wide = max(width // 4, 1)
+        super().__init__(board, width, 1, wide, OUTPUTS, outlook)
+
+
+class OutlookMlp(SeatsMlp):
+    """A SeatsMlp that is told the outlook as well."""
+
     def __init__(self, board: Board, width: int = 384) -> None:
-        super().__init__(board, width, blocks=1, value_width=max(width // 4, 1), outputs=OUTPUTS)
+        super().__init__(board, width, outlook=True)
 
 
 def _initialise(network: nn.Module) -> None:
@@ -142,7 +157,12 @@ def check_playable(finite: bool, legal: bool) -> None:
         )
 
 
-NETWORKS: dict[str, type[nn.Module]] = {"mlp": Mlp, "board": BoardNetwork, "seats": SeatsMlp}
+NETWORKS: dict[str, type[nn.Module]] = {
+    "mlp": Mlp,
+    "board": BoardNetwork,
+    "seats": SeatsMlp,
+    "outlook": OutlookMlp,
+}
 VALUED = ("mlp", "board")  # whose value is what PPO learns
 
 

@@ -31,14 +31,14 @@ class ExpertConfig(RunConfig):
     search_share: of what the search thought in the targets of winning; the rest is who won.
     points: weight of final points in the loss.
     teacher: an agent whose games are learned from first, `teacher_games` of them, a share
-        `teacher_kept` of its decisions; "" for none. A model's temperature (`net@0.5:NAME`) is that
-        of the play that is learned.
+        `teacher_kept` of its decisions, each `teacher_reuse` times; "" for none. A model's
+        temperature (`net@0.5:NAME`) is that of the play that is learned.
     rated: agents that the network is rated against every `rate_every` seconds, without search, at
         `temperature`, in `rate_games` games each.
     """
 
     method: Annotated[str, one_of("expert")] = "expert"
-    network: Annotated[str, one_of("seats")] = "seats"
+    network: Annotated[str, one_of("seats", "outlook")] = "outlook"
     width: Annotated[int, Field(ge=4, le=8192)] = 384
     players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (
         3,
@@ -47,21 +47,22 @@ class ExpertConfig(RunConfig):
     )
     games: Count = 60
     batch_size: Count = 512
-    learning_rate: Small = 1e-3
-    full: Simulations = 48
-    fast: Simulations = 12
+    learning_rate: Small = 5e-4
+    full: Simulations = 64
+    fast: Simulations = 16
     full_share: Annotated[float, Field(gt=0, le=1)] = 0.25
     early: Annotated[int, Field(ge=0, le=1000)] = 30
     past_share: Share = 0.1
     bot_share: Share = 0.05
     bot_simulations: Simulations = 100
     window: Annotated[int, Field(ge=1, le=100_000_000)] = 500_000
-    reuse: Annotated[float, Field(gt=0, le=100)] = 4.0
+    reuse: Annotated[float, Field(gt=0, le=100)] = 1.0
     search_share: Share = 0.5
     points: Annotated[float, Field(ge=0, le=10)] = 0.3
     teacher: NoneOrSpec = ""
     teacher_games: Annotated[int, Field(ge=0, le=10_000_000)] = 0
-    teacher_kept: Annotated[float, Field(gt=0, le=1)] = 0.15
+    teacher_kept: Annotated[float, Field(gt=0, le=1)] = 0.5
+    teacher_reuse: Annotated[float, Field(gt=0, le=100)] = 0.5
     keep_every: Count = 10
     temperature: Annotated[float, Field(ge=0, le=100)] = 0.1
     seconds: Annotated[float, Field(ge=1e-3, le=1e9)] | None = 3600.0

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from busenv import Board
-from busenv.agents.neural.networks import expected_log_probs, mask_logits
+from busenv.agents.neural.networks import SeatsMlp, expected_log_probs, mask_logits
 from busenv.core.state import MAX_PLAYERS
 from busenv.train.expert.rows import unpack
 
@@ -24,7 +24,7 @@ class Learner:
 
     def __init__(
         self,
-        network: nn.Module,
+        network: SeatsMlp,
         board: Board,
         search_share: float,
         points_weight: float,
@@ -35,12 +35,13 @@ class Learner:
 
     def step(self, rows: np.ndarray, learning_rate: float) -> dict[str, float]:
         """Learn from some rows (ROW, (N,)); losses by name."""
-        examples = unpack(rows, self._board, self._search_share)
+        plan = self.network.plan.cpu().numpy()
+        examples = unpack(rows, self._board, self._search_share, plan)
         device = next(self.network.parameters()).device
-        observations, masks, policy, chances, points, present = (
+        inputs, masks, policy, chances, points, present = (
             torch.from_numpy(array).to(device) for array in examples
         )
-        logits, values = self.network(observations)
+        logits, values = self.network(inputs)
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         policy_loss = -expected_log_probs(policy, log_probs, masks).mean()
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)

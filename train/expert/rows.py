@@ -8,9 +8,8 @@ import numpy as np
 
 from busenv import Board
 from busenv.agents.neural.networks import POINTS
+from busenv.agents.neural.outlook import see_games
 from busenv.core.jit import kernel
-from busenv.core.kernels import expand, observation_size, observe_seats
-from busenv.core.rules.legal import legal_bits
 from busenv.core.rules.score import place
 from busenv.core.state import GAME, MAX_PLAYERS
 
@@ -58,12 +57,12 @@ def finish_rows(rows, game):
 class Examples(NamedTuple):
     """Rows as a network learns them, seats as who decides sees them (the first is its own).
 
-    observations: uint8, (N, size). masks: bool, (N, num_actions). policy: float32, (N,
-    num_actions). chances: float32, (N, 5), adding up to 1. points: float32, (N, 5), in units of
-    POINTS. present: bool, (N, 5).
+    inputs: uint8, (N, size). masks: bool, (N, num_actions). policy: float32, (N, num_actions).
+    chances: float32, (N, 5), adding up to 1. points: float32, (N, 5), in units of POINTS. present:
+    bool, (N, 5).
     """
 
-    observations: np.ndarray
+    inputs: np.ndarray
     masks: np.ndarray
     policy: np.ndarray
     chances: np.ndarray
@@ -72,12 +71,10 @@ class Examples(NamedTuple):
 
 
 @kernel
-def _unpack(rows, board, share, bits, masks, policy, chances, points, present):
+def _unpack(rows, share, policy, chances, points, present):
     for i in range(rows.shape[0]):
         row = rows[i]
         game, players = row.game, np.int64(row.game.players)
-        legal_bits(game, board[0], bits)
-        expand(bits, masks[i])
         total = 0.0
         for k in range(MOST_ACTIONS):
             total += row.shares[k]
@@ -91,21 +88,15 @@ def _unpack(rows, board, share, bits, masks, policy, chances, points, present):
             chances[i, slot] = share * row.chances[seat] + (1.0 - share) * (row.winner == seat)
 
 
-def unpack(rows: np.ndarray, board: Board, share: float) -> Examples:
+def unpack(rows: np.ndarray, board: Board, share: float, plan: np.ndarray) -> Examples:
     """Examples from rows (ROW, (N,)). share: of what the search thought in the chances to win; the
-    rest is who won."""
-    count, actions = len(rows), board.num_actions
-    games = np.ascontiguousarray(rows["game"])
-    observations = np.zeros((count, observation_size(board.array)), np.uint8)
-    observe_seats(games, board.array, games["seat"].astype(np.int64), observations)
-    found = Examples(
-        observations,
-        np.zeros((count, actions), np.bool_),
-        np.zeros((count, actions), np.float32),
-        np.zeros((count, MAX_PLAYERS), np.float32),
-        np.zeros((count, MAX_PLAYERS), np.float32),
-        np.zeros((count, MAX_PLAYERS), np.bool_),
-    )
-    bits = np.zeros((actions + 63) // 64, np.uint64)
-    _unpack(rows, board.array, share, bits, *found[1:])
-    return found
+    rest is who won. plan: of the network, see `agents.neural.outlook`."""
+    count = len(rows)
+    games = np.zeros(count, GAME)
+    games[:] = rows["game"]
+    inputs, masks = see_games(games, board, plan)
+    policy = np.zeros(masks.shape, np.float32)
+    chances, points = (np.zeros((count, MAX_PLAYERS), np.float32) for _ in range(2))
+    present = np.zeros((count, MAX_PLAYERS), np.bool_)
+    _unpack(rows, share, policy, chances, points, present)
+    return Examples(inputs, masks, policy, chances, points, present)

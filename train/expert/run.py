@@ -100,7 +100,8 @@ class ExpertRun:
         """Play games and learn from the window; on disk when this returns."""
         config = self.config
         rng = np.random.default_rng((config.seed, self.iteration))
-        taught = self.iteration * TEACHER_GAMES < config.teacher_games and bool(config.teacher)
+        lessons = -(-config.teacher_games // TEACHER_GAMES) if config.teacher else 0
+        taught = self.iteration < lessons
         scalars: dict[str, float] = {}
         if taught:
             rows = self._taught(rng)
@@ -112,8 +113,14 @@ class ExpertRun:
                 config.bot_share, rng,
             )  # fmt: skip
         self._window.add(self.iteration, rows)
-        with whole_or_not_at_all(self.network, self.learner.optimizer):
-            scalars |= self._learn(len(rows), rng)
+        # A teacher's games are learned from when all of them are there: whoever begins with the
+        # first hundred knows these by heart before the others come.
+        samples = config.reuse * len(rows)
+        if taught:
+            samples = config.teacher_reuse * len(self._window) * (self.iteration + 1 == lessons)
+        if samples:
+            with whole_or_not_at_all(self.network, self.learner.optimizer):
+                scalars |= self._learn(samples, rng, falling=taught)
         with interrupts_deferred():
             self.iteration += 1
             self.decisions += len(rows)
@@ -206,14 +213,18 @@ class ExpertRun:
         teacher.close()
         return rows
 
-    def _learn(self, fresh: int, rng: np.random.Generator) -> dict[str, float]:
-        """Steps from the window, as many as `fresh` new rows call for; means of their losses."""
+    def _learn(self, samples: float, rng: np.random.Generator, falling: bool) -> dict[str, float]:
+        """Steps from the window, to learn from so many rows; means of their losses.
+
+        falling: whether the learning rate falls on the way, or is that of the run's progress.
+        """
         config = self.config
-        rate = config.learning_rate * max(1 - self.progress, LOWEST_LEARNING_RATE)
-        steps = max(round(config.reuse * fresh / config.batch_size), 1)
-        losses = [
-            self.learner.step(self._window.draw(config.batch_size, rng), rate) for _ in range(steps)
-        ]
+        steps = max(round(samples / config.batch_size), 1)
+        losses = []
+        for k in range(steps):
+            left = 1 - (k / steps if falling else self.progress)
+            rate = config.learning_rate * max(left, LOWEST_LEARNING_RATE)
+            losses.append(self.learner.step(self._window.draw(config.batch_size, rng), rate))
         return {name: float(np.mean([loss[name] for loss in losses])) for name in losses[0]}
 
     def _past_numbers(self) -> list[int]:
