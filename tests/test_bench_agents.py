@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -259,28 +260,34 @@ def test_a_stopped_benchmark_goes_on_as_it_would_have(
         bench(folder)
 
 
-def test_the_usual_setup_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+def test_the_usual_setup_goes_on_from_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     usual = Learner("", {**SMALL, "games": 8, "bots": ("greedy",)}, OneSeat)
     config = usual.config(make_entry("one-seat", "x", 4, 2000), 3, 1)
     straight = OneSeat(config, tmp_path)
-    fresh = {name: value.clone() for name, value in straight._policy.state_dict().items()}
+    fresh = {name: value.clone() for name, value in straight.network.state_dict().items()}
     straight.step()
     straight.save()
     resumed = OneSeat(config, tmp_path)
     assert resumed.decisions == straight.decisions == 8 * learners.STEPS
-    one, other = straight._policy.state_dict(), resumed._policy.state_dict()
+    one, other = straight.network.state_dict(), resumed.network.state_dict()
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert any(not torch.equal(one[name], fresh[name]) for name in one)
-    assert resumed._policy.optimizer.state_dict()["state"][0]["step"] > 0
+    assert resumed.network.optimizer.state_dict()["state"][0]["step"] > 0
     while not resumed.is_done:
         resumed.step()
     assert resumed.decisions == 4 * 8 * learners.STEPS
+    assert resumed.iteration == 4
+    assert not [*(tmp_path / "temporary").iterdir()]  # where the library's logger makes folders
 
     # The agent that is measured weighs actions as the library's policy does.
     games, board = Game(4, seed=1).arrays()[0], load_board("city")
     rows, masks = observe_games(games, board)
     with torch.no_grad():
-        found = resumed._policy.get_distribution(torch.from_numpy(rows), action_masks=masks)
+        found = resumed.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
         probabilities = found.distribution.logits.softmax(1).numpy()
     agent = PolicyAgent(resumed.agent.network, board)
     assert np.allclose(agent.action_probabilities(games, board), probabilities, atol=1e-6)

@@ -231,6 +231,7 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ({"method": "guess"}, "method is 'guess'; allowed: ppo, expert"),
         ({"method": "expert", "full": 0}, "full is 0; allowed: a whole number 1 to 100,000"),
         ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
+        ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
         ({"method": "expert", "teacher": "exec:true"}, "a file may not name a program"),
         ({"full": 5}, "no setting 'full'"),
     ):

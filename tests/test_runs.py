@@ -20,7 +20,7 @@ from busenv.agents.neural.files import save_model
 from busenv.agents.neural.networks import build_network
 from busenv.experiments import cli
 from busenv.experiments.training.curve import read_curve
-from busenv.train import trainer as run_module
+from busenv.train import folder_run
 from busenv.train.checkpoint import NAME
 from busenv.train.config import PRESETS, Config, parse_settings
 from busenv.train.league import Opponent, Pool, update_scores
@@ -153,7 +153,7 @@ def test_damaged_checkpoints_and_full_disks_are_told(
     (tmp_path / NAME).write_bytes(b"hello, this is no tensor")
     with pytest.raises(ValueError, match="no checkpoint to go on from"):
         Run(SMALL, tmp_path)
-    monkeypatch.setattr(run_module, "FREE_BYTES", 2**62)
+    monkeypatch.setattr(folder_run, "FREE_BYTES", 2**62)
     with pytest.raises(OSError, match="MB are free on the disk"):
         Run(SMALL, tmp_path / "fresh")
 

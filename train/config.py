@@ -55,8 +55,12 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Small = Annotated[float, Field(ge=1e-8, le=1)]
 Seconds = Annotated[float, Field(ge=1e-3, le=1e9)]
 Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
+Players = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)]
+Temperature = Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)]
+Threads = Annotated[int, Field(ge=1, le=1024)]
 Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
 NoneOrSpec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close() if spec else None)]
+Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 
 
 class RunConfig(BaseModel):
@@ -67,7 +71,7 @@ class RunConfig(BaseModel):
     network: Annotated[str, one_of(*NETWORKS)] = "mlp"
     width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
     start: str = ""
-    players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (4,)
+    players: Players = (4,)
     board: Annotated[str, accepted_by(load_board)] = "city"
     rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
     games: Count = 64
@@ -75,13 +79,13 @@ class RunConfig(BaseModel):
     learning_rate: Small = 4e-4
     seconds: Seconds | None = 180.0
     decisions: Annotated[int, Field(ge=1, le=10**15)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 0.25
-    rated: Annotated[tuple[Spec, ...], Field(min_length=1)] = ("random", "greedy", "planner")
+    temperature: Temperature = 0.25
+    rated: Rated = ("random", "greedy", "planner")
     rate_every: Seconds = 20.0
     rate_games: Count = 128
     keep_every: Count = 25
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
-    threads: Annotated[int, Field(ge=1, le=1024)] = 2
+    threads: Threads = 2
     device: Annotated[str, one_of("auto", "cpu", "cuda")] = "auto"
 
     def __init__(self, **settings: Any) -> None:

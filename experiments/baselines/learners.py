@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +10,16 @@ from typing import Any, Protocol
 import torch
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import nn
 
 from busenv.agents import Agent
 from busenv.agents.neural.policy import PolicyAgent
-from busenv.board import load_board
 from busenv.envs.sb3 import BusVecEnv
 from busenv.experiments.baselines.cards import Entry
-from busenv.rules import as_rules
-from busenv.train.checkpoint import NAME, read_state, read_tensors, restore, save_checkpoint
 from busenv.train.config import PRESETS, Config
+from busenv.train.folder_run import FolderRun
 from busenv.train.ppo import ppo_settings
 from busenv.train.trainer import Run
 
@@ -74,17 +72,17 @@ class _Network(nn.Module):
         return found.logits, self.policy.predict_values(observations)
 
 
-class OneSeat:
+class OneSeat(FolderRun):
     """MaskablePPO as its users set it up: one learner's seat of each of many games, copies of the
     first of the settings' bots on the others; the library's loop and policy.
 
     Goes on from the folder's checkpoint, with new games.
     """
 
+    config: Config
+
     def __init__(self, config: Config, folder: Path) -> None:
-        self.config, self.folder = config, folder
-        self.board, self.rules = load_board(config.board), as_rules(config.rules)
-        torch.set_num_threads(config.threads)
+        super().__init__(config, folder)
         games = BusVecEnv(
             config.games,
             opponents=config.bots[0],
@@ -102,50 +100,28 @@ class OneSeat:
             device="cpu",
             **{**ppo_settings(config), "learning_rate": config.learning_rate},
         )
-        self._policy = self._ppo.policy
+        self._ppo.set_logger(Logger(None, []))  # its own leaves a folder behind in each rollout
+        policy = self._ppo.policy
+        self.network, self._optimizer = policy, policy.optimizer
         self.agent = PolicyAgent(
-            _Network(self._policy), self.board, "one-seat", config.seed, config.temperature
+            _Network(policy), self.board, "one-seat", config.seed, config.temperature
         )
-        self.decisions, self._seconds = 0, 0.0
-        if (folder / NAME).exists():
-            state = read_state(folder)
-            weights = dict(self._policy.state_dict())
-            restore(read_tensors(folder, weights), self._policy, self._policy.optimizer)
-            self.decisions, self._seconds = state.decisions, state.seconds
-        self._began = time.monotonic() - self._seconds
-
-    @property
-    def progress(self) -> float:
-        """How much of the run is done, 0 to 1 and a little more."""
-        if self.config.decisions is not None:
-            return self.decisions / self.config.decisions
-        assert self.config.seconds is not None
-        return self._seconds / self.config.seconds
-
-    @property
-    def is_done(self) -> bool:
-        return self.progress >= 1
+        checkpoint = self._checkpoint(dict(policy.state_dict()))
+        if checkpoint is not None:
+            self._resume(*checkpoint)
+        self._start_clock()
 
     def step(self) -> None:
         """One rollout, and learning from it."""
         rollout = self.config.games * STEPS
         self._ppo.learn(rollout, reset_num_timesteps=False)
+        self.iteration += 1
         self.decisions += rollout
-        self._seconds = time.monotonic() - self._began
+        self._seconds = self.seconds
 
     def save(self) -> None:
         """Write the checkpoint."""
-        state = {
-            "config": self.config.to_dict(),
-            "board": {"name": self.board.name, "fingerprint": self.board.fingerprint},
-            "rules": self.rules.to_dict(),
-            "iteration": self.decisions // (self.config.games * STEPS),
-            "decisions": self.decisions,
-            "imitated": 0,
-            "seconds": self._seconds,
-            "pool": {},
-        }
-        save_checkpoint(self.folder, self._policy, self._policy.optimizer, state)
+        self._save_checkpoint()
 
 
 @dataclass(frozen=True)

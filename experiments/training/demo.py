@@ -25,8 +25,8 @@ from busenv.experiments.training.runs import (
 from busenv.experiments.training.sample import PAGE, next_commands, play_sample
 from busenv.files import write_whole
 from busenv.train.config import PRESETS
+from busenv.train.folder_run import MODEL
 from busenv.train.settings import AnyConfig
-from busenv.train.trainer import MODEL
 
 COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
 MatchUp = tuple[str, list[Score]]

@@ -19,8 +19,9 @@ from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve
 from busenv.experiments.training.folder import changes, keep_config
 from busenv.train.expert.config import ExpertConfig
 from busenv.train.expert.run import ExpertRun
+from busenv.train.folder_run import MODEL, Iteration
 from busenv.train.settings import AnyConfig
-from busenv.train.trainer import MODEL, Iteration, Run
+from busenv.train.trainer import Run
 
 AnyRun = Run | ExpertRun
 

@@ -13,7 +13,7 @@ from busenv.agents import Agent, make_agent
 from busenv.experiments.replays.pages import write_replay
 from busenv.experiments.training.runs import AnyRun
 from busenv.train.config import Config
-from busenv.train.trainer import MODEL
+from busenv.train.folder_run import MODEL
 
 RECORD, PAGE, SEARCH_PAGE = "replay.json", "replay.html", "replay-uct.html"
 OPPONENTS = ("planner", "greedy", "greedy", "planner")  # as many as there are other seats

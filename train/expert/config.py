@@ -6,9 +6,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from busenv.train.config import Count, NoneOrSpec, RunConfig, Share, Small, Spec, one_of
+from busenv.train.config import (
+    Count,
+    NoneOrSpec,
+    Players,
+    Rated,
+    RunConfig,
+    Seconds,
+    Share,
+    Small,
+    Temperature,
+    Threads,
+    one_of,
+)
 
-Players = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)]
 Simulations = Annotated[int, Field(ge=1, le=100_000)]
 
 
@@ -19,8 +30,9 @@ class ExpertConfig(RunConfig):
     A run ends after so many `seconds`, or after so many `decisions` to learn from. With
     `decisions`, the same seed and one thread of torch give the same parameters.
 
-    method: "expert". network, width, start, players, board, rules, seed, threads, device: as in
-        `busenv.train.config.Config`; threads play, too. games: of an iteration.
+    method: "expert". network, width, start, players, board, rules, seed, threads: as in
+        `busenv.train.config.Config`; threads play, too. device: the CPU, which "auto" means here.
+        games: of an iteration.
     full, fast: simulations of a decision that is learned from, and of one that is not. full_share:
         share of decisions that are learned from. early: decisions of a game that are drawn by what
         the search found, not taken for the best.
@@ -40,11 +52,7 @@ class ExpertConfig(RunConfig):
     method: Annotated[str, one_of("expert")] = "expert"
     network: Annotated[str, one_of("seats", "outlook")] = "outlook"
     width: Annotated[int, Field(ge=4, le=8192)] = 384
-    players: Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)] = (
-        3,
-        4,
-        5,
-    )
+    players: Players = (3, 4, 5)
     games: Count = 60
     batch_size: Count = 512
     learning_rate: Small = 5e-4
@@ -64,9 +72,10 @@ class ExpertConfig(RunConfig):
     teacher_kept: Annotated[float, Field(gt=0, le=1)] = 0.5
     teacher_reuse: Annotated[float, Field(gt=0, le=100)] = 0.5
     keep_every: Count = 10
-    temperature: Annotated[float, Field(ge=0, le=100)] = 0.1
-    seconds: Annotated[float, Field(ge=1e-3, le=1e9)] | None = 3600.0
-    rated: Annotated[tuple[Spec, ...], Field(min_length=1)] = ("greedy", "planner", "uct:100")
-    rate_every: Annotated[float, Field(ge=1e-3, le=1e9)] = 600.0
+    temperature: Temperature = 0.1
+    seconds: Seconds | None = 3600.0
+    rated: Rated = ("greedy", "planner", "uct:100")
+    rate_every: Seconds = 600.0
     rate_games: Count = 100
-    threads: Annotated[int, Field(ge=1, le=1024)] = 1
+    threads: Threads = 1
+    device: Annotated[str, one_of("auto", "cpu")] = "auto"
