@@ -13,8 +13,8 @@ from rich.text import Text
 
 from busenv.quoting import printable
 
-GAP = 2  # spaces between columns
-NAME = 8  # width to which a column of names may shrink
+GAPS = (2, 1)  # spaces between columns, and where there is little room
+NAME = 10  # width to which a column of names may shrink
 BAR = 20  # width of a progress bar
 
 
@@ -36,11 +36,12 @@ class Sheet:
         """Print it as wide as the terminal allows: in one line a row, in several, or, where the
         figures do not fit beside each other, below each other."""
         console.print(Text(f"\n{printable(self.title)}", style="bold"))
-        for broken in (False, True):
+        for broken, gap in ((False, GAPS[0]), *((True, gap) for gap in GAPS)):
             lines = self._lines(broken)
-            widths = self._widths(lines, console.width if broken else None)
-            if widths and sum(widths) + GAP * (len(widths) - 1) <= console.width:
-                self._print_table(console, lines, widths)
+            room = console.width - gap * (len(self.header) - 1)
+            widths = self._widths(lines, room if broken else None)
+            if sum(widths) <= room:
+                self._print_table(console, lines, widths, gap)
                 return
         self._print_stack(console)
 
@@ -59,22 +60,27 @@ class Sheet:
             for row in (self.header, *self.rows)
         ]
 
-    def _widths(self, lines: list[list[str]], limit: int | None) -> list[int]:
-        """Widths of the columns: what they hold, or less where names and headers can be folded."""
+    def _widths(self, lines: list[list[str]], room: int | None) -> list[int]:
+        """Widths of the columns: what they hold, or less where names, and headers between words,
+        can be folded to fit the room."""
         columns = [*zip(*lines, strict=True)]
         widths = [max(map(_width, column)) for column in columns]
         least = [
-            min(width, NAME) if k < self.names else max(map(_width, column[1:]), default=1)
+            min(width, NAME)
+            if k < self.names
+            else max([*map(_width, column[1:]), *map(cell_len, column[0].split())])
             for k, (width, column) in enumerate(zip(widths, columns, strict=True))
         ]
-        while limit is not None and sum(widths) + GAP * (len(widths) - 1) > limit:
+        while room is not None and sum(widths) > room:
             wide = [k for k in range(len(widths)) if widths[k] > least[k]]
             if not wide:
                 break
             widths[max(wide, key=widths.__getitem__)] -= 1
         return widths
 
-    def _print_table(self, console: Console, lines: list[list[str]], widths: list[int]) -> None:
+    def _print_table(
+        self, console: Console, lines: list[list[str]], widths: list[int], gap: int
+    ) -> None:
         # Cells are Text, since an agent's name may hold brackets, which rich would read.
         columns = [
             Column(
@@ -86,7 +92,7 @@ class Sheet:
             for k, (name, width) in enumerate(zip(lines[0], widths, strict=True))
         ]
         table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        table.padding = (0, GAP - 1, 0, 0)  # one more space is the box's own
+        table.padding = (0, gap - 1, 0, 0)  # one more space is the box's own
         for row in lines[1:]:
             table.add_row(*map(Text, row))
         console.print(table)

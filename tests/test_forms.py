@@ -33,17 +33,23 @@ def some_games(number: int) -> np.ndarray:
     return np.concatenate(games)
 
 
-ROWS, MASKS = observe_games(some_games(20), CITY)
+@pytest.fixture(scope="module")
+def games() -> tuple[np.ndarray, np.ndarray]:
+    """Observations and masks along some games."""
+    return observe_games(some_games(20), CITY)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", np.float32, np.dtype("uint8")])
 @pytest.mark.parametrize("keys", [None, ("observations", "action_mask"), ["obs", "mask"]])
-def test_one_game_and_many_are_shown_alike_and_as_the_space_says(keys: Any, dtype: Any) -> None:
+def test_one_game_and_many_are_shown_alike_and_as_the_space_says(
+    games: tuple[np.ndarray, np.ndarray], keys: Any, dtype: Any
+) -> None:
+    rows, masks = games
     form, layout = as_form(CITY, keys, dtype), ObservationLayout(CITY)
     scaled = np.dtype(dtype) == np.float32
-    expected = np.minimum(ROWS * layout.scale, 1) if scaled else ROWS
-    seen = form.show(ROWS, MASKS)
-    one = form.show(ROWS[3], MASKS[3])
+    expected = np.minimum(rows * layout.scale, 1) if scaled else rows
+    seen = form.show(rows, masks)
+    one = form.show(rows[3], masks[3])
     assert form.observation_space.contains(one)
     assert form.action_space == spaces.Discrete(CITY.num_actions)
     if keys is None:
@@ -54,33 +60,39 @@ def test_one_game_and_many_are_shown_alike_and_as_the_space_says(keys: Any, dtyp
         assert isinstance(one, dict)
         assert [*seen] == [*one] == [*keys]
         assert seen[keys[1]].dtype == one[keys[1]].dtype == np.int8
-        assert (seen[keys[1]] == MASKS).all()
-        assert (one[keys[1]] == MASKS[3]).all()
+        assert (seen[keys[1]] == masks).all()
+        assert (one[keys[1]] == masks[3]).all()
         seen, one = seen[keys[0]], one[keys[0]]
     assert seen.dtype == one.dtype == dtype
     assert (seen == expected).all()
     assert (one == expected[3]).all()
 
 
-def test_scaled_rows_are_within_0_and_1_and_tell_apart_what_bytes_do() -> None:
-    seen = as_form(CITY, None, "float32").show(ROWS, MASKS)
+def test_scaled_rows_are_within_0_and_1_and_tell_apart_what_bytes_do(
+    games: tuple[np.ndarray, np.ndarray],
+) -> None:
+    rows, masks = games
+    seen = as_form(CITY, None, "float32").show(rows, masks)
     assert isinstance(seen, np.ndarray)
     assert (seen.min(), seen.max()) == (0, 1)
-    assert ((seen > 0) == (ROWS > 0)).all()
-    full = as_form(CITY, None, "float32").show(np.full_like(ROWS, 255), MASKS)
+    assert ((seen > 0) == (rows > 0)).all()
+    full = as_form(CITY, None, "float32").show(np.full_like(rows, 255), masks)
     assert (full == 1).all()
 
 
-def test_nothing_is_copied_that_need_not_be() -> None:
+def test_nothing_is_copied_that_need_not_be(
+    games: tuple[np.ndarray, np.ndarray],
+) -> None:
+    rows, masks = games
     form = as_form(CITY, ("obs", "mask"))
-    seen = form.show(ROWS, MASKS)
+    seen = form.show(rows, masks)
     assert isinstance(seen, dict)
-    assert seen["obs"] is ROWS
-    assert np.shares_memory(seen["mask"], MASKS)
-    out = np.empty(ROWS.shape, np.float32)
+    assert seen["obs"] is rows
+    assert np.shares_memory(seen["mask"], masks)
+    out = np.empty(rows.shape, np.float32)
     scaled = as_form(CITY, None, "float32")
-    assert scaled.show(ROWS, MASKS, out) is out
-    assert (out == scaled.show(ROWS, MASKS)).all()
+    assert scaled.show(rows, masks, out) is out
+    assert (out == scaled.show(rows, masks)).all()
 
 
 @pytest.mark.parametrize("keys", ["ab", ("obs",), ("obs", "obs"), ("obs", 1), 3, ("a", "b", "c")])

@@ -25,8 +25,6 @@ SEEDS = 5  # runs of a learner that a published result has, at least
 POINTS = {"greedy": 4, "planner": 4}
 PANEL = {"greedy": 25, "planner": 25, "uct:100": 4, "uct:1000": 1}
 
-DECISIONS = (100_000, 300_000, 1_000_000)  # the budgets to compare learners at
-
 
 def games(blocks: dict[str, int], players: int) -> dict[str, int]:
     """How many games are played against each opponent, at a number of players."""
