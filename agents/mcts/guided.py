@@ -58,7 +58,8 @@ class Settings(NamedTuple):
 class Guide(NamedTuple):
     """What kernels that grow a tree take besides it: what they are tuned by, the network, arrays.
 
-    ahead: GAME, (2,), where the tree is left and where a playout leads. returns, chances, points: float64, (5,), of the seats in a position.
+    ahead: GAME, (2,), where the tree is left and where a playout leads. returns, chances, points:
+        float64, (5,), of the seats in a position.
     priors, scores: float32, (num_actions,), of the root's edges, in order. order: int64,
     (num_actions,), the places of candidates among them.
     """

@@ -51,7 +51,7 @@ class ExpertRun(FolderRun):
         assert isinstance(network, SeatsMlp)
         self.network = network
         self.learner = Learner(network, self.board, config.search_share, config.points)
-        self._optimizer = self._optimizer
+        self._optimizer = self.learner.optimizer
         self.agent = PolicyAgent(network, self.board, "net", config.seed, config.temperature)
         self._window = Window(folder, self.board, config.window)
         plan = Plan(config.full, config.fast, config.full_share, config.early,
