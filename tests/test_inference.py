@@ -19,6 +19,7 @@ from busenv.agents.neural.inference import (
     read_weights,
 )
 from busenv.agents.neural.networks import Mlp, action_probabilities, build_network
+from busenv.agents.neural.outlook import see_games
 from busenv.board import make_board
 from busenv.core.state import GAME, OVER
 from busenv.observation import observe_games
@@ -61,10 +62,12 @@ def random_network(kind: str, width: int, board=CITY) -> Mlp:  # type: ignore[no
     return network
 
 
-@pytest.mark.parametrize(("kind", "width"), [("mlp", 384), ("seats", 384), ("seats", 13)])
+@pytest.mark.parametrize(
+    ("kind", "width"), [("mlp", 384), ("seats", 384), ("outlook", 384), ("seats", 13)]
+)
 def test_compiled_networks_say_what_torch_says(kind: str, width: int) -> None:
     network, games = random_network(kind, width), positions()
-    rows, masks = observe_games(games, CITY)
+    rows, masks = see_games(games, CITY, network.plan.numpy())
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
     found, outputs = make_forward(network)(rows, masks)
