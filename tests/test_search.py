@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from busenv import EDITIONS, Game, Phase, load_board
-from busenv.agents import make_agent
+from busenv.agents import Agent, make_agent
 from busenv.agents.mcts.playout import playout_action
 from busenv.agents.mcts.search import Settings
 from busenv.agents.mcts.tree import child_of, make_tree
@@ -32,6 +33,7 @@ from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
 from busenv.experiments.ratings.match import play_match
+from tests.support.plain_uct import PlainUct
 from tests.support.worlds import random_board, random_rules
 
 CITY = load_board("city")
@@ -155,6 +157,44 @@ def test_search_beats_the_planner() -> None:
     line_up = [make_agent("uct:60", 1), *(make_agent("planner", 2 + k) for k in range(3))]
     score = play_match(line_up, 32)[0]
     assert score.interval()[0] > 0.25
+
+
+def wins_against(agent: Agent, others: Sequence[Agent | PlainUct], games: int) -> int:
+    """Games of four that an agent wins, in each seat equally often."""
+    won = 0
+    for number in range(games):
+        game, seat = Game(4, first_player=number // 4 % 4, seed=number), number % 4
+        while not game.is_over:
+            k = (game.current_player - seat) % 4
+            game.step((others[k - 1] if k else agent).act(game))
+        won += game.ranking()[seat] == 0
+    return won
+
+
+def test_plain_search_is_no_straw_man() -> None:
+    """What the search is measured against finds the way to win by the rules alone."""
+    others = [PlainUct(300, seed) for seed in range(3)]
+    assert wins_against(make_agent("random"), others, 8) == 0
+    assert wins_against(make_agent("greedy"), others, 8) <= 3
+
+
+def test_long_searches_play_out_to_the_end() -> None:
+    """Early in a game the end is farther than two rounds, so that playouts cost and tell more."""
+
+    def chances(**settings: int) -> np.ndarray:
+        agent = UctAgent(400, seed=1, settings=Settings(**settings))
+        return np.array(agent.estimate(Game(4, first_player=0, seed=1))[0])
+
+    assert (chances() == chances(short=10**9)).all()
+    assert (chances() != chances(short=200)).any()
+    assert (chances(short=0) == chances(rounds=1000)).all()
+
+
+@pytest.mark.slow
+def test_knowledge_is_no_ceiling() -> None:
+    """With many simulations the search does not lose to one that knows the rules alone."""
+    others = [PlainUct(6000, seed) for seed in range(3)]
+    assert wins_against(make_agent("uct:6000"), others, 40) >= 10
 
 
 @pytest.mark.parametrize("spec", ["uct:30", "uct@2:30", "uct:0.001s"])

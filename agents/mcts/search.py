@@ -1,11 +1,11 @@
 """Monte Carlo tree search for several players by knowledge of the game, compiled.
 
 A simulation walks down the tree (agents.mcts.tree) to where it ends. There a playout of a few
-rounds begins (agents.mcts.playout), and the position that it leads to is valued by the logits of
-winning (agents.planner.evaluation). A node that is reached a second time is expanded: each of its
-actions is tried, and the evaluation of what it leads to gives its prior probability and its prior
-value. Every seat maximises its own return (max^n, Luckhardt and Irani 1986) by PUCT (Rosin 2011;
-Silver et al. 2017).
+rounds, or in a long search to the end, begins (agents.mcts.playout), and the position that it leads
+to is valued by the logits of winning (agents.planner.evaluation). A node that is reached a second
+time is expanded: each of its actions is tried, and the evaluation of what it leads to gives its
+prior probability and its prior value. Every seat maximises its own return (max^n, Luckhardt and
+Irani 1986) by PUCT (Rosin 2011; Silver et al. 2017).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from busenv.core.rules.score import place
 from busenv.core.rules.step import step
 from busenv.core.state import MAX_PLAYERS, OVER
 
+TO_THE_END = 1000  # rounds; no game has so many
+
 
 class Settings(NamedTuple):
     """What the search is tuned by (`experiments.studies.tune search` compares values).
@@ -32,7 +34,8 @@ class Settings(NamedTuple):
     prior_width: points by which an action's value is behind the best one's when its prior is 1/e
         of the best one's.
     prior_visits: visits that an action's prior value counts for beside its simulations.
-    rounds: rounds that a playout goes on for.
+    rounds: rounds that a playout goes on for, while the root has fewer visits than `short`; after
+        that to the end. What the evaluation believes helps a short search and misleads a long one.
     win_share: weight of winning in the return; the rest is the margin's, so that a seat that is
         behind still fights.
     margin_width: margin, in logits of winning, that counts as a whole return.
@@ -43,6 +46,7 @@ class Settings(NamedTuple):
     prior_width: float = 3.0
     prior_visits: float = 2.0
     rounds: int = 2
+    short: int = 1000
     win_share: float = 0.6
     margin_width: float = 12.0
     noise: float = 0.1
@@ -176,7 +180,8 @@ def simulate(tree, search, board, simulations):
     for _ in range(simulations):
         depth = _descend(tree, search, b)
         tree.noise[0] += GOLDEN
-        playout(ahead, b, settings.rounds, mix(tree.noise[0]))
+        rounds = settings.rounds if tree.nodes[0].visits < settings.short else TO_THE_END
+        playout(ahead, b, rounds, mix(tree.noise[0]))
         evaluate(ahead, b, weights, evaluation)
         _find_returns(ahead, settings, evaluation.win_logits, returns, chances)
         for k in range(depth):
