@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from busenv.batch_opponents import Opponents, Seating
 from busenv.batch_threads import Helpers
 from busenv.board import Board, as_board
-from busenv.checks import check_seed, check_whole, illegal_action
+from busenv.checks import check_illegal, check_seed, check_whole, illegal_action
 from busenv.core import batch, kernels
 from busenv.core.batch import MOVE, SETTLE, SHOW
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -83,8 +83,7 @@ class Batch:
         kind = reward_kind(reward)
         self._reward = reward if callable(reward) else None
         seat = _check_learner(learner_seat, opponents, min(counts))
-        if illegal not in ILLEGAL:
-            raise ValueError(f"illegal is {illegal!r}; allowed: one of {[*ILLEGAL]}")
+        does = ILLEGAL[check_illegal(illegal)]
         self._seating = Seating(opponents, max(counts), rules, self.board)
         size, actions = kernels.observation_size(self.board.array), self.board.num_actions
         self._arrays = batch.Arrays(
@@ -101,7 +100,7 @@ class Batch:
             scenes=np.zeros((num_games, batch.scene_length(self.board.array)), np.uint8),
             painted=np.zeros(num_games, GAME),
             reward=kind,
-            illegal=ILLEGAL[illegal],
+            illegal=does,
             autoreset=AUTORESET[self.autoreset_mode],
             stages=np.zeros(1, np.int64),
             actions=np.zeros(num_games, np.int64),

@@ -17,7 +17,7 @@ from busenv.core.bots import Workspace
 from busenv.core.state import MAX_PLAYERS
 from busenv.errors import AgentError
 from busenv.game import Game
-from busenv.opponents import COMPILED, Player, as_player
+from busenv.opponents import COMPILED, Player, as_player, one_for_each
 from busenv.rules import Rules
 
 Opponents = str | Player | Sequence[str | Player] | None
@@ -39,15 +39,10 @@ class Seating:
         self._built: list[int] = []  # which of the agents were built here
         if opponents is None:
             return
-        if isinstance(opponents, Sequence) and not isinstance(opponents, str):
-            if len(opponents) < most - 1:
-                raise ValueError(
-                    f"{len(opponents)} opponents; allowed: one for all, or one for each of the "
-                    f"{most - 1} other seats"
-                )
-            self.kinds[1:most] = [self._kind_of(one) for one in opponents[: most - 1]]
+        if given := one_for_each(opponents, most - 1):
+            self.kinds[1:most] = [self._kind_of(one) for one in given[: most - 1]]
         else:
-            self.kinds[1:] = self._kind_of(opponents)
+            self.kinds[1:] = self._kind_of(opponents)  # type: ignore[arg-type]
 
     def _kind_of(self, opponent: str | Player) -> int:
         if isinstance(opponent, str) and opponent in COMPILED:

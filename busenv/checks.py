@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from busenv.board import Board
 from busenv.core import kernels, ranges
 from busenv.core.state import FIELDS, GAME
 from busenv.errors import IllegalActionError
+
+Illegal = Literal["raise", "lose", "replace"]
 
 
 def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> IllegalActionError:
@@ -27,6 +30,14 @@ def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> 
         f"action {action}{words}{which} is illegal for seat {games['seat'][index]} "
         f"in phase {phase.name}; legal: {np.flatnonzero(mask[0]).tolist()}"
     )
+
+
+def check_illegal(illegal: str) -> Illegal:
+    """A setting `illegal` (`busenv.envs.forms`) that there is; else ValueError."""
+    allowed = get_args(Illegal)
+    if illegal not in allowed:
+        raise ValueError(f"illegal is {illegal!r}; allowed: one of {[*allowed]}")
+    return illegal  # type: ignore[return-value]
 
 
 def check_seed(seed: int) -> int:

@@ -57,6 +57,21 @@ def as_player(agent: str | Player, seed: int = 0) -> Player:
     return agent
 
 
+def one_for_each(opponents: str | Player | Sequence[str | Player], seats: int) -> list[Any]:
+    """Opponents given as several, one for each seat; none where one is to play all seats.
+
+    ValueError when there are fewer than seats.
+    """
+    if isinstance(opponents, str) or not isinstance(opponents, Sequence):
+        return []
+    if len(opponents) < seats:
+        raise ValueError(
+            f"{len(opponents)} opponents; allowed: one for all, or one for each of the "
+            f"{seats} other seats"
+        )
+    return [*opponents]
+
+
 class Table:
     """Who plays which seat of a game beside the learner, as `Opponents.sit` has it.
 
@@ -97,15 +112,7 @@ class Opponents:
     """
 
     def __init__(self, opponents: str | Player | Sequence[str | Player], seats: int) -> None:
-        if isinstance(opponents, Sequence) and not isinstance(opponents, str):
-            given = [*opponents]
-        else:
-            given = [opponents] * seats
-        if len(given) < seats:
-            raise ValueError(
-                f"{len(given)} opponents; allowed: one for all, or one for each of the "
-                f"{seats} other seats"
-            )
+        given = one_for_each(opponents, seats) or [opponents] * seats
         self._kinds = [COMPILED.get(one, 0) if isinstance(one, str) else 0 for one in given]
         pairs = [*zip(given, self._kinds, strict=True)]
         self._players = [None if kind else as_player(one) for one, kind in pairs]

@@ -147,7 +147,7 @@ def test_scores_count_pairs_of_seats() -> None:
 def test_damaged_checkpoints_and_full_disks_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Run(SMALL, tmp_path)
+    Run(SMALL, tmp_path).save()
     with pytest.raises(ValueError, match="no checkpoint to go on from"):
         Run(SMALL.changed({"width": 9}), tmp_path)
     (tmp_path / NAME).write_bytes(b"hello, this is no tensor")

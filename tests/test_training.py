@@ -219,6 +219,23 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.parametrize("place", ["keep_config", "Run.save"])
+def test_ctrl_c_before_anything_is_learned_leaves_a_folder_to_go_on_in(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = SMALL.changed({"decisions": 300})
+    with monkeypatch.context() as patched:
+        patched.setattr(f"{run_training.__module__}.{place}", press)
+        with pytest.raises(KeyboardInterrupt):
+            run_training(config, tmp_path, Console(quiet=True))
+    run, _ = run_training(config, tmp_path, Console(quiet=True))
+    assert run.is_done
+
+
+def press(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def town(path: Path) -> str:
     """Another board than the city, as a file."""
     data = json.loads((BOARDS / "city.json").read_text())
@@ -266,6 +283,7 @@ def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"ppo:city-2 was trained on .*city.*, not on .*town"):
             run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))
     run = Run(config, tmp_path / "run")  # nothing was begun there
+    run.save()
     with pytest.raises(ValueError, match=r"the run has the bots \['greedy'\]; the settings say"):
         Run(config.changed({"bots": ["random"]}), run.folder)
 

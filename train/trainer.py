@@ -61,7 +61,6 @@ class Run(FolderRun):
             self._pool.restore(checkpoint[0].pool)
         self._check_disk()
         self._try_everything()
-        self.save()
         self._start_clock()
 
     def step(self) -> Iteration:

@@ -32,20 +32,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import DTypeLike
 
 from busenv.board import Board
+from busenv.checks import Illegal as Illegal
+from busenv.checks import check_illegal as check_illegal
 from busenv.core import kernels
 from busenv.game import Game
 from busenv.observation import ObservationLayout
 
-Illegal = Literal["raise", "lose", "replace"]
-
-ILLEGAL = ("raise", "lose", "replace")
 DTYPES = ("uint8", "float32")
 
 
@@ -98,13 +96,6 @@ def as_form(
         space = spaces.Dict({keys[0]: space, keys[1]: mask})
     scale = layout.scale.copy() if scaled else None  # writable, as kernels are compiled for
     return Form(keys, scale, space, spaces.Discrete(board.num_actions))
-
-
-def check_illegal(illegal: str) -> Illegal:
-    """A setting `illegal` that there is; else ValueError."""
-    if illegal not in ILLEGAL:
-        raise ValueError(f"illegal is {illegal!r}; allowed: one of {[*ILLEGAL]}")
-    return illegal  # type: ignore[return-value]
 
 
 def legal_instead(game: Game) -> int:

@@ -97,6 +97,7 @@ def run_training(
         console.print("Compiling (the first time on a machine takes a minute) ...")
         run = ExpertRun(config, folder) if isinstance(config, ExpertConfig) else Run(config, folder)
         keep_config(folder, config)
+        run.save()  # after the settings, which it is of no use without
         if run.iteration:
             words = f", with {', '.join(changed)}" if changed else ""
             console.print(f"Going on after {run.decisions:,} decisions{escape(words)}.")
