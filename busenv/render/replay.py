@@ -19,8 +19,8 @@ from busenv.actions import Phase, describe_action
 from busenv.board import Board
 from busenv.position import Position
 from busenv.render.chart import draw_chart
+from busenv.render.page import inline_script, page_style
 from busenv.render.phrases import ENDING_WORDS, headline
-from busenv.render.pieces import SEAT_COLOURS, SEAT_INKS, STYLE
 from busenv.render.svg import CITY, PANELS, draw_city, draw_panels, join_parts, last_words
 from busenv.rules import Rules
 
@@ -89,7 +89,8 @@ def replay_page(
         "moves": _moves(views, rounds),
         "marks": _marks(rounds, len(actions)),
         "charts": _charts(positions, estimates, rounds),
-        "style": STYLE + _seat_styles(),
+        "style": page_style(),
+        "script": inline_script(),
         "data": _json_in_html(data),
     }
     contents = {name: escape(value) for name, value in fills.items()} | raw
@@ -186,13 +187,6 @@ def _worded(board: Board, estimate: Estimate, played: int) -> dict[str, Any]:
 
 def _seat(seat: int) -> str:
     return f'<span class="seat seat-{seat}">{seat}</span>'
-
-
-def _seat_styles() -> str:
-    return "".join(
-        f".seat-{seat}{{background:{colour};color:{ink}}}"
-        for seat, (colour, ink) in enumerate(zip(SEAT_COLOURS, SEAT_INKS, strict=True))
-    )
 
 
 def _result(position: Position, names: Sequence[str], note: str) -> str:

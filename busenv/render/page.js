@@ -1,0 +1,71 @@
+// What the replay page and the playing page do alike.
+
+export function element(kind, words = "", name = "") {
+  const made = document.createElement(kind);
+  made.textContent = words;
+  if (name) made.className = name;
+  return made;
+}
+
+export function percent(share) { return `${(100 * share).toFixed(0)}%`; }
+
+export function seatBadge(seat) { return element("span", seat, `seat seat-${seat}`); }
+
+/** Put states of parts of the drawing on the page: SVG text by name of the part. */
+export function drawParts(parts) {
+  for (const [name, text] of Object.entries(parts))
+    document.querySelector(`[data-part="${name}"]`).innerHTML = text;
+}
+
+/** The lines above the board: whose turn it is, where the game stands, what was done last. */
+export function showHeadline(seat, words, name, last) {
+  document.getElementById("turn").className = `seat seat-${seat}`;
+  document.getElementById("turn").textContent = seat;
+  document.getElementById("headline").textContent = words;
+  document.getElementById("named").textContent = name ? `(${name})` : "";
+  document.getElementById("last").textContent = last;
+}
+
+/** Mark a row of the list of moves, and scroll to it where it is out of sight. */
+export function markMove(row) {
+  const list = document.getElementById("moves");
+  list.querySelector("[aria-current]")?.removeAttribute("aria-current");
+  if (!row) return;
+  row.setAttribute("aria-current", "step");
+  const top = row.offsetTop, bottom = top + row.offsetHeight;
+  if (top < list.scrollTop || bottom > list.scrollTop + list.clientHeight)
+    list.scrollTop = top - list.clientHeight / 2;
+}
+
+/** A bar for each seat's chance to win. */
+export function showChances(chances) {
+  const bars = chances.flatMap((chance, seat) => {
+    const bar = document.createElement("meter");
+    bar.value = chance;
+    bar.setAttribute("aria-label", `Seat ${seat}'s chance to win`);
+    return [seatBadge(seat), bar, element("span", percent(chance))];
+  });
+  document.getElementById("chances").replaceChildren(...bars);
+}
+
+/** Favourite moves, a row each: what tells of the move, and its share. */
+export function showFavourites(rows) {
+  const cells = rows.flatMap(([move, share]) => [move, element("span", percent(share))]);
+  document.getElementById("favourites").replaceChildren(...cells);
+}
+
+/** Move the line in every chart to a ply. */
+export function moveCursors(ply, plies) {
+  for (const chart of document.querySelectorAll(".chart")) {
+    const left = +chart.dataset.left, right = +chart.dataset.right;
+    const x = (right - left) * ply / Math.max(plies, 1);
+    chart.querySelector(".cursor").setAttribute("transform", `translate(${x} 0)`);
+  }
+}
+
+/** The ply that a click on a chart means. */
+export function plyAt(chart, event, plies) {
+  const box = chart.getBoundingClientRect(), { left, right } = chart.dataset;
+  const x = (event.clientX - box.left) / box.width * chart.viewBox.baseVal.width;
+  return Math.round((x - left) / (right - left) * plies);
+}
