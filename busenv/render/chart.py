@@ -31,13 +31,14 @@ def draw_chart(
     Seats of equal value share a line in stripes of their colours. low, high: what the axis spans.
     rounds: by round, the ply at which it begins. ranking: place by seat, the order of equal curves'
     labels. The line of class "cursor" stands at ply 0; `data-left` and `data-right` tell where the
-    plies begin and end.
+    plies begin and end, `data-top` and `data-bottom` where high and low are.
     """
     plies = max(len(curves[0]) - 1, 1)
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'class="bus chart" role="img" aria-label="{title}" data-left="{LEFT}" '
-        f'data-right="{RIGHT}"><rect width="{WIDTH}" height="{HEIGHT}" rx="8" class="panel"/>'
+        f'data-right="{RIGHT}" data-top="{TOP}" data-bottom="{BOTTOM}">'
+        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" class="panel"/>'
     ]
     middle = (low + high) / 2 if percent else float((low + high) // 2)
     for value in sorted({low, 0.0, middle, high}):
