@@ -10,9 +10,9 @@ FOLDER = Path(__file__).parent
 
 
 def pieces_style() -> str:
-    """Style sheet of the pieces and of the seats' badges."""
+    """Style sheet of the pieces, the seats' colours and their badges."""
     seats = "".join(
-        f".seat-{seat}{{background:{colour};color:{ink}}}"
+        f":root{{--seat-{seat}:{colour}}}.seat-{seat}{{background:{colour};color:{ink}}}"
         for seat, (colour, ink) in enumerate(zip(SEAT_COLOURS, SEAT_INKS, strict=True))
     )
     return STYLE + seats

@@ -1,0 +1,105 @@
+// What agents make of it: a hint, an analysis that runs along, the chances over the game.
+
+import { element, moveCursors, percent, plyAt, seatBadge, showChances, showFavourites }
+  from "/static/page.js";
+import { draw, drawShape, emptyLayer, layer, middleOf } from "./picture.js";
+
+const LEAST_SHARE = 0.005;
+const chart = document.getElementById("chart"), lost = document.getElementById("lost");
+let course = null;  // the last message on the chances over the game
+
+/** Mark favourites on the picture: where they are and what share they have. */
+export function markFavourites(favourites) {
+  emptyLayer("marks");
+  const places = new Map();  // what stands at one place is marked once
+  for (const favourite of favourites) {
+    if (!favourite.in || favourite.share < LEAST_SHARE) continue;
+    const key = favourite.in + JSON.stringify(favourite.shapes);
+    const place = places.get(key) ?? { ...favourite, share: 0 };
+    places.set(key, { ...place, share: place.share + favourite.share });
+  }
+  for (const { in: drawing, shapes, share } of places.values()) {
+    const group = draw("g", { class: "mark" }, layer(drawing, "marks"));
+    for (const shape of shapes) drawShape(shape, group);
+    group.style.strokeWidth = 2 + 4 * share;
+    group.style.opacity = 0.55 + 0.45 * share;
+    tag(group, shapes[0], percent(share));
+  }
+}
+
+function tag(group, shape, words) {
+  const { x, y } = middleOf(shape);
+  const [dx, dy] = shape.kind === "circle" ? [0.8 * shape.r + 12, -0.8 * shape.r - 4]
+    : shape.kind === "rect" ? [shape.width / 2 - 24, 0] : [0, 0];
+  const at = { x: x + dx, y: y + dy };
+  draw("rect", { class: "tag", x: at.x - 23, y: at.y - 12, width: 46, height: 24, rx: 12 }, group);
+  draw("text", { x: at.x, y: at.y + 6, "font-size": 17, "text-anchor": "middle" }, group)
+    .textContent = words;
+}
+
+export function unmarkFavourites() { emptyLayer("marks"); }
+
+/** The panel of the analysis. */
+export function showAnalysis({ chances, favourites, simulations, running }) {
+  showChances(chances);
+  const effort = simulations === null || simulations === undefined ? ""
+    : `, ${simulations.toLocaleString("en")} simulations${running ? "…" : ""}`;
+  document.getElementById("effort").textContent = `Chance to win${effort}`;
+  const best = favourites.filter(({ share }) => share >= LEAST_SHARE);
+  showFavourites(best.map(({ words, share }) => [element("span", words), share]));
+  markFavourites(favourites);
+}
+
+/** The panel of the analysis before anything is known of the position. */
+export function emptyAnalysis(words) {
+  document.getElementById("effort").textContent = words;
+  document.getElementById("chances").replaceChildren();
+  document.getElementById("favourites").replaceChildren();
+  unmarkFavourites();
+}
+
+/** The chances over the game. show(node): called for a decision that is clicked. */
+export function showCourse(message, show) {
+  course = message;
+  if (message.svg) chart.innerHTML = message.svg;
+  else chart.replaceChildren(element("p", "Working it out…", "help"));
+  const drawn = chart.querySelector(".chart");
+  if (drawn) {
+    drawn.onclick = (event) => {
+      const last = message.line.length - 1;
+      show(message.line[Math.min(Math.max(plyAt(drawn, event, last), 0), last)]);
+    };
+    message.lost.forEach((loss) => markLoss(drawn, loss));
+  }
+  const rows = message.lost.map((loss) => lossButton(loss, message.line.indexOf(loss.node), show));
+  if (rows.length) rows.unshift(element("h3", "Decisions that lost most"));
+  lost.replaceChildren(...rows);
+}
+
+export function forgetCourse() {
+  course = null;
+  chart.replaceChildren();
+  lost.replaceChildren();
+}
+
+/** Show on the chart which node is on the picture. */
+export function pointOutOnCourse(node) {
+  const at = course?.line.indexOf(node) ?? -1;
+  if (at >= 0) moveCursors(at, course.line.length - 1);
+}
+
+function markLoss(drawn, { node, seat }) {
+  const { left, right, top, bottom } = drawn.dataset, at = course.line.indexOf(node);
+  const chance = (course.chances[at] ?? course.chances[at - 1])?.[seat];
+  if (at < 0 || chance === undefined) return;
+  const x = +left + (right - left) * at / Math.max(course.line.length - 1, 1);
+  draw("circle", { class: "loss", cx: x, cy: bottom - (bottom - top) * chance, r: 6 }, drawn);
+}
+
+function lossButton({ node, seat, lost: share, words, better }, ply, show) {
+  const button = element("button", "", "loss");
+  button.append(seatBadge(seat), ` −${percent(share)} at ${ply}: ${words}`);
+  if (better) button.append(element("small", `better: ${better}`));
+  button.onclick = () => show(node);
+  return button;
+}
