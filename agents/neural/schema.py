@@ -40,12 +40,17 @@ def parse(kind: type[Kind], data: str | bytes) -> Kind:
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        raise ValueError(what_is_wrong(error)) from None
+
+
+def what_is_wrong(error: ValidationError) -> str:
+    """The first thing that a value is refused for, in one sentence."""
+    first = error.errors(include_url=False)[0]
     words = first["msg"][0].lower() + first["msg"][1:]
     where = ".".join(map(str, first["loc"]))
     where = cut(where if where.isprintable() else repr(where), LONGEST_VALUE)
     if first["type"] == "missing":
-        raise ValueError(f"{where} is missing")
+        return f"{where} is missing"
     if where:
         words = f"{where} is {cut(repr(first['input']), LONGEST_VALUE)}; {words}"
-    raise ValueError(cut(words, LONGEST_SENTENCE))
+    return cut(words, LONGEST_SENTENCE)
