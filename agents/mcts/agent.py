@@ -144,6 +144,11 @@ class SearchAgent(Agent):
         shares = zip(legal, (weights[legal] / weights.sum()).tolist(), strict=True)
         return chances, sorted(shares, key=lambda pair: -pair[1])
 
+    @property
+    def simulated(self) -> int:
+        """Simulations that were begun where the game now stands, all threads' together."""
+        return int(sum(tree.wins[MAX_PLAYERS] for tree in self._trees))
+
     def _search_share(
         self, thread: int, games: np.ndarray, board: Board, seeds: np.ndarray, weights: np.ndarray
     ) -> None:
@@ -240,6 +245,8 @@ class SearchAgent(Agent):
         root = self._follow(tree, search, board, moves)
         if root < 0 or tree.nodes["game"][root].tobytes() != games[0].tobytes():
             return False
+        if root == 0:  # it is asked once more about the same position
+            return True
         reroot(tree, root, self._spare[thread])
         self._trees[thread], self._spare[thread] = self._spare[thread], tree
         return True

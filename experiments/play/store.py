@@ -85,9 +85,15 @@ class Store:
         _create(self._path(header.id), header.model_dump_json() + "\n")
 
     def append(self, game: str, line: dict[str, Any]) -> None:
-        """Keep what happened in a game."""
+        """Keep what happened in a game; OSError, and nothing is kept, when that cannot be done."""
         with open_plain(self._path(game), "ab") as file:
-            file.write(json.dumps(line).encode() + b"\n")
+            size = file.tell()
+            try:
+                file.write(json.dumps(line).encode() + b"\n")
+                file.flush()
+            except OSError:
+                file.truncate(size)
+                raise
 
     def games(self) -> Iterator[Kept]:
         """Every game of the folder, in order of the names of their files."""

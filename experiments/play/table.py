@@ -100,11 +100,16 @@ class Table:
         self._play(action)
 
     def _play(self, action: int) -> None:
+        known = len(self.tree.nodes)
         try:
             child = self.tree.add(self.node, action)
         except IllegalActionError as error:
             raise Refusal("illegal_action", str(error)) from None
-        self._keep({"parent": self.node, "action": action})
+        try:
+            self._keep({"parent": self.node, "action": action})
+        except OSError:  # as if it had not been decided
+            self.tree.forget(known)
+            raise
         self._stand(child, paused=False, news=None)
 
     def undo(self, place: Place, node: int) -> None:

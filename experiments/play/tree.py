@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from busenv import Board, Game, Record
+from busenv import Board, Game, Record, Rules
 from busenv.core.state import GAME
 
 
@@ -63,10 +63,17 @@ class Tree:
         before.latest = before.children[action] = len(self.nodes) - 1
         return before.latest
 
+    def forget(self, known: int) -> None:
+        """Take back what was added since the tree had so many nodes: a last one, if any."""
+        for node in self.nodes[known:]:
+            parent = self.nodes[node.parent]
+            del parent.children[node.action]
+            parent.latest = max(parent.children.values(), default=-1)
+        del self.nodes[known:]
+
     def position_game(self, node: int) -> Game:
         """The position at a node, as a game whose history begins there."""
-        state = np.ndarray((1,), GAME, bytearray(self.nodes[node].state))
-        return Game.from_state(state, self.begin.rules, self.board)
+        return game_of(self.nodes[node].state, self.begin.rules, self.board)
 
     def path(self, node: int) -> list[int]:
         """The nodes from the start to a node."""
@@ -106,6 +113,11 @@ class Tree:
     def game(self, node: int) -> Game:
         """The game at a node, with the history that led to it."""
         return Game.from_record(self.record(node), self.board)
+
+
+def game_of(state: bytes, rules: Rules, board: Board) -> Game:
+    """A game whose history begins in a position (`Node.state`)."""
+    return Game.from_state(np.ndarray((1,), GAME, bytearray(state)), rules, board)
 
 
 def _node(game: Game, parent: int, action: int, seat: int, forced: bool, ply: int) -> Node:
