@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import busenv
 from busenv import interrupts
-from busenv.experiments.cli import measuring, training, watching
+from busenv.experiments.cli import measuring, playing, training, watching
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
 from busenv.hints import did_you_mean, install
 from busenv.quoting import printable
 
 GROUPS: dict[str, tuple[Command, ...]] = {
+    "Play": playing.COMMANDS,
     "Watch": watching.COMMANDS,
     "Train": training.COMMANDS,
     "Measure": measuring.COMMANDS,

@@ -16,8 +16,8 @@ def missing_extras(module: str | None, needed: Iterable[str] = ()) -> list[str]:
     """
     package = (module or "").partition(".")[0]
     wanted = RENAMED.get(package, package).replace("_", "-")
-    own = next((extra for name, extra in _packages() if name == wanted), None)
-    return [] if own is None else [*dict.fromkeys((*needed, own))]
+    own = [extra for name, extra in _packages() if name == wanted]
+    return [*dict.fromkeys((*needed, *([] if {*needed} & {*own} else own[:1])))] if own else []
 
 
 def _packages() -> list[tuple[str, str]]:
