@@ -12,13 +12,14 @@ const BUILDINGS = ["house", "office", "pub"];
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 const card = document.getElementById("card");
-let pieces = { buildings: [] };
+let pieces;  // how pieces look, for previews
 let take = () => {};  // called with the action chosen
 let spots = [], signs = new Map();  // by id, the group on the picture
+let arrows = true;
 let active = null, pinned = false, byKeys = false, pointer = "mouse";
 
 export function beginChoices(drawnPieces, taken) {
-  if (drawnPieces) pieces = drawnPieces;
+  pieces = drawnPieces;
   take = taken;
   for (const name of ["city", "panels"]) {
     const svg = drawingOf(name);
@@ -36,10 +37,11 @@ export function beginChoices(drawnPieces, taken) {
   }
 }
 
-/** Offer these choices instead of those before. */
-export function offer(offered) {
+/** Offer these choices instead of those before. directed: lines grow from one end to the other. */
+export function offer(offered, directed = true) {
   const inside = document.activeElement?.closest(".spot, #card");
   spots = offered;
+  arrows = directed;
   signs = new Map();
   activate(null);
   emptyLayer("spots");
@@ -65,20 +67,20 @@ function drawSign(spot) {
     : `${spot.label}: ${spot.choices.map((choice) => choice.short).join(", ")}`;
   const sign = draw("g", { class: `spot ${spot.id.split("-")[0]}`, tabindex: 0, role: "button",
     "data-spot": spot.id, "aria-label": words }, layer(spot.in, "spots"));
-  const directed = spot.choices[0].from !== null && spot.choices[0].from !== undefined;
   for (const shape of spot.shapes) {
-    drawShape(shape, sign, directed);
-    if (shape.kind === "line" && directed && spot.choices.length > 1)
+    drawShape(shape, sign, arrows);
+    if (shape.kind === "line" && arrows && spot.choices.length > 1)
       drawShape({ ...shape, x1: shape.x2, y1: shape.y2, x2: shape.x1, y2: shape.y1 }, sign);
   }
-  if (spot.id === "pass") label(sign, spot.shapes[0], "Pass");
+  if (spot.id === "pass") label(sign, middleOf(spot.shapes[0]), "Pass");
   sign.addEventListener("focus", () => { if (!pinned) activate(spot); });
   sign.addEventListener("blur", () => { if (!pinned && byKeys) activate(null); });
   return sign;
 }
 
-function label(sign, shape, words) {
-  const { x, y } = middleOf(shape);
+function above({ x, y, r }) { return { x, y: y - r - 14 }; }
+
+function label(sign, { x, y }, words) {
   draw("text", { x, y: y + 6, "font-size": 18, "text-anchor": "middle" }, sign).textContent = words;
 }
 
@@ -154,7 +156,7 @@ function pin(spot) {
 function choiceButton(spot, choice, k, only, words) {
   const button = element("button", only ? "Do it" : choice.short, only ? "main" : "");
   const kind = BUILDINGS.indexOf(choice.short);
-  if (kind >= 0 && pieces.buildings[kind]) button.prepend(icon(pieces.buildings[kind]));
+  if (kind >= 0) button.prepend(icon(pieces.buildings[kind]));
   button.dataset.action = choice.action;
   button.setAttribute("aria-label", inWords(choice));
   if (!only) button.setAttribute("aria-keyshortcuts", k + 1);
@@ -186,21 +188,37 @@ function showGhost(spot, choice) {
   emptyLayer("ghosts");
   if (!spot.in) return;
   const ghosts = layer(spot.in, "ghosts"), kind = BUILDINGS.indexOf(choice.short);
-  if (kind >= 0 && pieces.buildings[kind]) {
+  if (kind >= 0) {
     const { x, y } = middleOf(spot.shapes[0]);
     draw("g", { transform: `translate(${x} ${y}) scale(1.15)`, class: "ghost" }, ghosts)
       .innerHTML = pieces.buildings[kind];
   }
-  for (const shape of choice.shapes ?? []) drawShape(shape, ghosts).classList.add("ghost");
+  else for (const shape of choice.shapes) drawShape(shape, ghosts, arrows).classList.add("ghost");
+  if (spot.id === "split")  // how many come to each station
+    choice.short.split(" | ").forEach((count, k) => label(ghosts, above(spot.shapes[k]), `+${count}`));
 }
 
-/** Put the card beside its spot, where there is room. */
+/** Put the card beside its spot, where there is room; on a phone it lies at the bottom. */
 function place(spot) {
   if (!spot.in) return;
+  const controls = document.querySelector(".controls");
+  card.style.bottom = "";
+  if (getComputedStyle(card).position === "fixed") {
+    card.style.bottom = `${controls.offsetHeight + 6}px`;
+    const hidden = onScreen(spot.in, middleOf(spot.shapes[0])).y + 30
+      - card.getBoundingClientRect().top;
+    if (hidden > 0) window.scrollBy({ top: hidden, behavior: "smooth" });
+    return;
+  }
   const points = spot.shapes.map((shape) => onScreen(spot.in, middleOf(shape)));
   const frame = document.getElementById("views").getBoundingClientRect();
   const { x, y, scale } = points[0];
   const away = 24 * scale + 8, { offsetWidth: width, offsetHeight: height } = card;
+  if (spot.in === "panels") {  // they stand at the right: the card beside them, over the map
+    card.style.left = `${document.getElementById("panels").offsetLeft - width - 4}px`;
+    card.style.top = `${y - frame.top - height / 2}px`;
+    return;
+  }
   const left = Math.min(Math.max(x - frame.left - width / 2, 4), frame.width - width - 4);
   const above = y - height - away > Math.max(frame.top, 0);
   const top = y - frame.top + (above ? -height - away : away);
@@ -262,6 +280,3 @@ export function focusChoices() {
   const first = signs.values().next().value ?? document.querySelector("#plain button");
   first?.focus();
 }
-
-/** Words on what there is to choose, for the seat that decides. */
-export function anyOffered() { return spots.length > 0; }

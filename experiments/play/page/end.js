@@ -4,8 +4,10 @@ import { element, seatBadge } from "/static/page.js";
 
 const end = document.getElementById("end");
 
-/** The panel of the end. buttons: what to offer below. */
-export function showEnd({ ending, ranking, points, deliveries, time_stones: stones }, names, buttons) {
+/** The panel of the end. names, mine: the players' names, and the seats of who looks; buttons: what
+ *  to offer below. */
+export function showEnd(result, names, mine, buttons) {
+  const { ending, ranking, points, deliveries, time_stones: stones } = result;
   const seats = ranking.map((_, seat) => seat).sort((a, b) => ranking[a] - ranking[b]);
   const table = element("table"), head = element("tr");
   for (const word of ["place", "player", "points", "deliveries", "stones"])
@@ -22,20 +24,25 @@ export function showEnd({ ending, ranking, points, deliveries, time_stones: ston
   close.setAttribute("aria-label", "Close");
   close.onclick = () => { end.hidden = true; };
   const ties = seats.slice(1).map((seat, k) =>
-    tieWords(seats[k], seat, { points, deliveries, stones }, names)).filter(Boolean);
+    tieWords(seats[k], seat, { points, deliveries, stones })).filter(Boolean);
   const row = element("div", "", "buttons");
   row.append(...buttons);
-  end.replaceChildren(close, element("h2", `${names[seats[0]]} wins`),
+  end.replaceChildren(close, element("h2", winnerWords(seats[0], names, mine)),
     element("p", `The game is over: ${ending}.`), table,
     ...ties.map((words) => element("p", words, "help")), row);
   end.hidden = false;
 }
 
+function winnerWords(seat, names, mine) {
+  if (mine.length === 1 && mine[0] === seat) return "You win!";
+  return `Seat ${seat} wins (${names[seat]})`;
+}
+
 /** Why one player is before another who has as many points (R20); "" where points tell. */
-function tieWords(first, second, { points, deliveries, stones }, names) {
+function tieWords(first, second, { points, deliveries, stones }) {
   if (points[first] !== points[second]) return "";
-  const pair = `${names[first]} is before ${names[second]}: as many points`;
+  const pair = `Seat ${first} is before seat ${second}: as many points`;
   if (stones[first] !== stones[second]) return `${pair}, more time stones.`;
-  if (deliveries[first]) return `${pair} and time stones, and the last delivery came earlier.`;
-  return `${pair} and time stones, nobody delivered; the order of play decides.`;
+  if (deliveries[first]) return `${pair} and time stones, but an earlier last delivery.`;
+  return `${pair} and time stones, and no deliveries: the order of play decides.`;
 }

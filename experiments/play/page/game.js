@@ -10,13 +10,14 @@ import { emptyAnalysis, forgetCourse, markFavourites, pointOutOnCourse, showAnal
   unmarkFavourites } from "./think.js";
 import { connect } from "./wire.js";
 
+const TIP = "Point at what is lit up to read what it does; ? tells the keys.";
 const $ = (id) => document.getElementById(id);
 const here = location.pathname.replace(/\/$/, "");
 const views = new Map();  // by node, what the picture shows there
 
 let hello = null, state = null, seats = [];
 let looking = null;  // the node that is looked at, where that is not where the game stands
-let drawn = null, offered = null;  // the node on the picture; the state whose choices are offered
+let drawn = null, offered = null;  // the node on the picture; the node whose choices are offered
 let analysing = false, charting = false, ended = false;
 let asked = 0, due = false;
 
@@ -34,6 +35,7 @@ const heard = {
     $("invite").hidden = !message.links;
     $("new").hidden = !message.links;
     if (message.links) $("new").href = message.links.start;
+    say("");
     if (analysing) send({ type: "analysis", on: true, agent: $("analyst").value });
     if (charting) send({ type: "graph", on: true, agent: null });
   },
@@ -162,11 +164,11 @@ function showWords(view) {
 }
 
 function showChoices() {
-  const key = looking === null && yourTurn() && $("offline").hidden ? state : null;
-  if (key === offered && key !== null) return;
-  offered = key;
-  $("board").style.setProperty("--seat", key ? `var(--seat-${state.turn.seat})` : "");
-  offer(key ? state.spots : []);
+  const free = looking === null && yourTurn() && $("offline").hidden, node = free ? state.node : null;
+  if (node === offered && free) return;  // what is being chosen stays open
+  offered = node;
+  $("board").style.setProperty("--seat", free ? `var(--seat-${state.turn.seat})` : "");
+  offer(free ? state.spots : [], !free || state.turn.phase !== "SETUP_FIRST_LINE");
 }
 
 function showControls() {
@@ -203,7 +205,7 @@ function showResult() {
   replay.href = `${here}/replay.html`;
   replay.target = "_blank";
   buttons.push(replay, button("Where did it turn?", () => { if (!charting) chart(); $("end").hidden = true; }));
-  showEnd(state.result, seats.map(({ seat }) => nameOf(seat)), buttons);
+  showEnd(state.result, seats.map(({ seat }) => nameOf(seat)), hello.you.seats, buttons);
 }
 
 function showWho(watching) {
@@ -259,8 +261,10 @@ function button(words, act, name = "") {
   return made;
 }
 
+/** A line of news; without any, what is always good to know. */
 function say(words, bad = false) {
-  $("notice").textContent = words;
+  $("notice").textContent = words || TIP;
+  $("notice").classList.toggle("tip", !words);
   $("notice").classList.toggle("bad", bad && Boolean(words));
 }
 

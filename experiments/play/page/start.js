@@ -29,7 +29,7 @@ function addSeat(given) {
   const row = element("div", "", "row"), seat = rows().length;
   const who = document.createElement("select"), more = document.createElement("input");
   who.append(new Option("You", "me"), new Option("A friend, by a link", "friend"));
-  for (const { spec, words } of choices.agents) who.append(new Option(`${spec}: ${words}`, spec));
+  for (const { spec, words } of choices.agents) who.append(new Option(`${words} (${spec})`, spec));
   who.append(new Option(OTHER, OTHER));
   who.setAttribute("aria-label", `Who sits at seat ${seat}`);
   more.maxLength = 200;
@@ -169,4 +169,3 @@ $("file").onchange = readRecord;
 $("drop").onclick = dropRecord;
 $("ply").oninput = moveTo;
 $("form").onsubmit = begin;
-$("begin").focus();
