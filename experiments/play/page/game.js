@@ -183,6 +183,7 @@ function showControls() {
   $("record").href = `${here}/record.json`;
   $("replay").href = `${here}/replay.html`;
   $("looking").hidden = looking === null;
+  $("notice").hidden = looking !== null;
   if (looking !== null) {
     const all = state.line.length - 1;
     $("looking").firstChild.textContent =

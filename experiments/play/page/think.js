@@ -4,7 +4,7 @@ import { element, moveCursors, percent, plyAt, seatBadge, showChances, showFavou
   from "/static/page.js";
 import { draw, drawShape, emptyLayer, layer, middleOf } from "./picture.js";
 
-const LEAST_SHARE = 0.005;
+const LEAST_SHARE = 0.005, LEAST_MARKED = 0.02;
 const chart = document.getElementById("chart"), lost = document.getElementById("lost");
 let course = null;  // the last message on the chances over the game
 
@@ -12,29 +12,27 @@ let course = null;  // the last message on the chances over the game
 export function markFavourites(favourites) {
   emptyLayer("marks");
   const places = new Map();  // what stands at one place is marked once
-  for (const favourite of favourites) {
-    if (!favourite.in || favourite.share < LEAST_SHARE) continue;
-    const key = favourite.in + JSON.stringify(favourite.shapes);
-    const place = places.get(key) ?? { ...favourite, share: 0 };
-    places.set(key, { ...place, share: place.share + favourite.share });
+  for (const { in: drawing, shapes, share } of favourites) {
+    if (!drawing) continue;
+    const key = drawing + JSON.stringify(shapes), before = places.get(key)?.share ?? 0;
+    places.set(key, { drawing, shapes, share: before + share });
   }
-  for (const { in: drawing, shapes, share } of places.values()) {
-    const group = draw("g", { class: "mark" }, layer(drawing, "marks"));
-    for (const shape of shapes) drawShape(shape, group);
-    group.style.strokeWidth = 2 + 4 * share;
-    group.style.opacity = 0.55 + 0.45 * share;
-    tag(group, shapes[0], percent(share));
-  }
+  for (const place of places.values()) if (place.share >= LEAST_MARKED) drawMark(place);
 }
 
-function tag(group, shape, words) {
-  const { x, y } = middleOf(shape);
-  const [dx, dy] = shape.kind === "circle" ? [0.8 * shape.r + 12, -0.8 * shape.r - 4]
-    : shape.kind === "rect" ? [shape.width / 2 - 24, 0] : [0, 0];
-  const at = { x: x + dx, y: y + dy };
-  draw("rect", { class: "tag", x: at.x - 23, y: at.y - 12, width: 46, height: 24, rx: 12 }, group);
-  draw("text", { x: at.x, y: at.y + 6, "font-size": 17, "text-anchor": "middle" }, group)
-    .textContent = words;
+function drawMark({ drawing, shapes, share }) {
+  const group = draw("g", { class: "mark" }, layer(drawing, "marks"));
+  const circles = shapes.filter(({ kind }) => kind === "circle");
+  const drawn = circles.length ? circles : shapes;  // of a row of the action board, its space
+  for (const shape of drawn) drawShape(shape, group);
+  group.style.strokeWidth = 2 + 4 * share;
+  group.style.opacity = 0.6 + 0.4 * share;
+  const { x, y } = middleOf(drawn[0]), aside = drawing === "city" && circles.length;
+  const away = aside ? 0.7 * drawn[0].r + 10 : 0;
+  draw("rect", { class: "tag", x: x + away - 19, y: y - away - 11, width: 38, height: 22, rx: 11 },
+    group);
+  draw("text", { x: x + away, y: y - away + 5, "font-size": 15, "text-anchor": "middle" }, group)
+    .textContent = percent(share);
 }
 
 export function unmarkFavourites() { emptyLayer("marks"); }
