@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from busenv.actions import ACTION_WORDS, Action, Building, decode, describe_action
+from busenv.actions import ACTION_WORDS, Action, Building, Phase, decode, describe_action
 from busenv.board import Board
 from busenv.position import Position
 from busenv.render import panels
@@ -35,7 +35,6 @@ POWERS = {  # what the power of a marker is counted in
     Action.VRROOOMM: "bus",
 }
 SINGLE_NOTES = {
-    Action.BUSES: "one more bus, up to the limit",
     Action.CLOCK: "stop time or let it advance",
     Action.STARTING_PLAYER: "start the next round",
 }
@@ -60,13 +59,14 @@ def spots(
                 "label": _label(board, kind, subject),
                 "choices": [],
             }
-        ends = board.streets[subject] if kind == "grow" else ()
+        grows = kind == "grow" and position.phase != Phase.SETUP_FIRST_LINE
+        ends = board.streets[subject] if grows else ()
         found[name]["choices"].append(
             {
                 "action": action,
                 "words": describe_action(board, action),
                 "short": _short(board, position, kind, subject, detail),
-                "note": _note(rules, position, subject) if kind == "place" else "",
+                "note": _note(rules, position, kind, subject),
                 "shapes": mark(board, rules, position, action)["shapes"],
                 "from": ends[detail] if ends else None,
                 "to": ends[1 - detail] if ends else None,
@@ -169,12 +169,27 @@ def _short(board: Board, position: Position, kind: str, subject: int, detail: in
     return words.get(kind, "set down")
 
 
-def _note(rules: Rules, position: Position, action: int) -> str:
-    """What a marker on an action would come to as things stand (R7)."""
+def _note(rules: Rules, position: Position, kind: str, subject: int) -> str:
+    """What a choice comes to as things stand, where its words do not tell."""
+    if kind == "clock" and subject:
+        left = position.time_stones_left
+        ends = "the last one: the game ends" if left == 1 else f"{left - 1} will be left"
+        return f"you take a time stone, minus one point; {ends}"
+    if kind == "clock":
+        return f"the hand moves on to the {Building((position.clock + 1) % 3).name.lower()}"
+    return _place_note(rules, position, Action(subject)) if kind == "place" else ""
+
+
+def _place_note(rules: Rules, position: Position, action: Action) -> str:
+    """What a marker on an action would come to (R7, R12)."""
+    most, buses = max(position.buses), position.buses[position.current_player]
+    if action == Action.BUSES:
+        more = min(buses + 1, rules.bus_limit)
+        most = max(more, most)
+        return f"you will have {count(more, 'bus')}; the most that anybody has will be {most}"
     if action in SINGLE_NOTES:
-        return SINGLE_NOTES[Action(action)]
-    space, most = len(position.spaces[action]), max(position.buses)
-    more = action == Action.LINE_EXPANSION and position.num_players == 5
-    power = most - space + more
-    things = count(max(power, 0), POWERS[Action(action)])
-    return f"space {'ABCDEFGH'[space]}: {things} while the most buses are {most}"
+        return SINGLE_NOTES[action]
+    space = len(position.spaces[action])
+    five = action == Action.LINE_EXPANSION and position.num_players == 5
+    things = count(max(most - space + five, 0), POWERS[action])
+    return f"space {'ABCDEFGH'[space]}: {things}, while the most buses that anybody has are {most}"

@@ -117,7 +117,7 @@ class Hall:
         """All that the start page shows: what can be chosen, and the games that are kept."""
         rooms = sorted(self._rooms.values(), key=lambda room: room.table.header.begun)[::-1]
         games = [_summary(room) for room in rooms[:MOST_LISTED]]
-        return {"protocol": shows.PROTOCOL, **self.offers.choices(), "games": games}
+        return {**shows.DRAWING, **self.offers.choices(), "games": games}
 
     def preview(self, text: str, ply: int | None) -> dict[str, Any]:
         """A record's position after some plies, by default all, as the start page shows it."""

@@ -19,7 +19,11 @@ from busenv.render.spots import mark, spots
 from busenv.render.svg import CITY, PANELS, Decision, draw_city, draw_panels, last_words
 from busenv.rules import Rules
 
-PROTOCOL = 1
+DRAWING = {  # how positions are drawn, and by which version of the protocol they are told
+    "protocol": 1,
+    "views": {"city": CITY, "panels": PANELS},
+    "pieces": {"buildings": [*BUILDINGS], "pawn": PAWN, "bus": BUS},
+}
 LEAST_SHARE = 0.005  # of a favourite that is shown: a per cent, rounded
 ASK_WORDS = {
     Phase.SETUP_BUILDINGS: "Choose a site for one of your first buildings",
@@ -155,7 +159,7 @@ def hello(table: Table, place: Place, for_host: dict[str, Any]) -> dict[str, Any
     helpers = helpers_of(chair.spec for chair in table.seats)
     return {
         "type": "hello",
-        "protocol": PROTOCOL,
+        **DRAWING,
         "you": {"role": place.role, "seats": [*place.seats]},
         "game": {
             "id": table.header.id,
@@ -169,8 +173,6 @@ def hello(table: Table, place: Place, for_host: dict[str, Any]) -> dict[str, Any
         **(for_host if place.role == "host" else {"links": None, "addresses": []}),
         "helpers": helpers,
         "analysts": [*ANALYSTS],
-        "views": {"city": CITY, "panels": PANELS},
-        "pieces": {"buildings": [*BUILDINGS], "pawn": PAWN, "bus": BUS},
     }
 
 

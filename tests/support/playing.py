@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 import urllib.error
@@ -13,12 +14,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from websockets.sync.client import connect
 
 from busenv.experiments.play.hall import Hall
 from busenv.experiments.play.offers import Offers
-from busenv.experiments.play.server import make_app
+from busenv.experiments.play.serve import make_server
 from busenv.experiments.play.store import Store
 
 PATIENCE = 60.0  # seconds for what takes milliseconds on a machine that does nothing else
@@ -29,9 +29,10 @@ class Served:
 
     def __init__(self, folder: Path, offers: Offers | None = None) -> None:
         self.hall = Hall(Store(folder), offers or Offers(), [])
-        app = make_app(self.hall)
-        config = uvicorn.Config(app, port=0, log_level="error", ws_max_size=2**16)
-        self._server = uvicorn.Server(config)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.origin = f"http://127.0.0.1:{self.port}"
+        self._server = make_server(self.hall, "127.0.0.1")
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
         end = time.monotonic() + PATIENCE
@@ -39,15 +40,14 @@ class Served:
             assert time.monotonic() < end
             assert self._thread.is_alive()
             time.sleep(0.01)
-        self.port = self._server.servers[0].sockets[0].getsockname()[1]
-        self.origin = f"http://127.0.0.1:{self.port}"
 
     def _run(self) -> None:
-        asyncio.run(self._server.serve())
+        asyncio.run(self._server.serve(sockets=[self._socket]))
 
     def close(self) -> None:
         self._server.should_exit = True
         self._thread.join()
+        self._socket.close()
 
     def get(self, path: str, **headers: str) -> tuple[int, str, dict[str, str]]:
         return self._ask(urllib.request.Request(self.origin + path, headers=headers))
