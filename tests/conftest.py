@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from busenv.agents.external import program
 from tests.support.programs import READY, command
+
+SWITCHES = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium; one for each module, since its driver keeps an event loop running."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next((path for path in map(shutil.which, names) if path), None)
+    if path is None:
+        if os.environ.get("BUSENV_NEED_CHROMIUM"):
+            pytest.fail("BUSENV_NEED_CHROMIUM is set, but there is no Chromium on the path")
+        pytest.skip("no Chromium on the path; apt-get install chromium")
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=SWITCHES)
+        yield started
+        started.close()
 
 
 @pytest.fixture

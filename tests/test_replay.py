@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from busenv import Game
 from busenv.board import make_board
@@ -29,11 +27,6 @@ from tests.test_render import at, drawn_parts
 
 Opener = Callable[[str], Page]
 
-SWITCHES = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
-
 
 def page_of(game: Game, **extras: Any) -> str:
     """A game's replay page."""
@@ -43,20 +36,6 @@ def page_of(game: Game, **extras: Any) -> str:
         now.step(action)
     positions.append(now.position())
     return replay_page(game.board, game.rules, positions, game.history, **extras)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next((path for path in map(shutil.which, names) if path), None)
-    if path is None:
-        if os.environ.get("BUSENV_NEED_CHROMIUM"):
-            pytest.fail("BUSENV_NEED_CHROMIUM is set, but there is no Chromium on the path")
-        pytest.skip("no Chromium on the path; apt-get install chromium")
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=SWITCHES)
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ PATIENCE = 60.0  # seconds for what takes milliseconds on a machine that does no
 class Served:
     """A server at a port of its own, and requests to it as its own page makes them."""
 
-    def __init__(self, folder: Path, offers: Offers | None = None) -> None:
+    def __init__(self, folder: Path, offers: Offers | None = None, port: int = 0) -> None:
         self.hall = Hall(Store(folder), offers or Offers(), [])
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.origin = f"http://127.0.0.1:{self.port}"
         self._server = make_server(self.hall, "127.0.0.1")
@@ -149,9 +149,9 @@ class PageClient:
 
 
 @contextmanager
-def serving(folder: Path, offers: Offers | None = None) -> Iterator[Served]:
-    """A server for a block."""
-    served = Served(folder, offers)
+def serving(folder: Path, offers: Offers | None = None, port: int = 0) -> Iterator[Served]:
+    """A server for a block; at any free port by default."""
+    served = Served(folder, offers, port)
     try:
         yield served
     finally:

@@ -129,6 +129,7 @@ function paint() {
   if (node !== drawn) {
     showParts(view.parts, nodeOf(node)?.parent === drawn && drawn !== null);
     drawn = node;
+    $("board").dataset.node = node;
     if (looking !== null) unmarkFavourites();
   }
   showWords(view);
