@@ -150,13 +150,13 @@ def test_an_installed_wheel_plays_beside_other_agents(wheel: Path, tmp_path: Pat
         (user / name).write_text("OWNER = 'user'\n")
     (user / "game.py").write_text(GAME)
 
-    def run(*command: object) -> str:
+    def run(*command: object, status: int = 0) -> str:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         environment |= {"HOME": str(home), "COLUMNS": "80"}
         words = [str(word) for word in command]
         done = subprocess.run(words, cwd=user, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
 
     where, *words = run(python, "game.py").split()
     assert Path(where).is_relative_to(place)
@@ -170,3 +170,5 @@ def test_an_installed_wheel_plays_beside_other_agents(wheel: Path, tmp_path: Pat
     run(scripts / "busenv", "replay", record, "-o", "game.html")
     assert (user / "game.html").stat().st_size > 100_000
     assert "not installed" in run(scripts / "busenv", "info")
+    told = run(scripts / "busenv", "play", status=2)
+    assert re.search(r"busenv play: \w+ is not installed.*\[play\]", told)

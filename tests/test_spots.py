@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from pytest import approx
 
 import busenv
 from busenv.actions import Action, Phase, decode
@@ -56,8 +55,11 @@ def test_spots_stand_where_the_things_are_drawn() -> None:
         site = int(spot["id"].removeprefix("site-"))
         x, y = where.sites[site]
         assert spot["shapes"][0] | {"r": 0} == {
-            "kind": "circle", "x": approx(x, abs=0.1), "y": approx(y, abs=0.1), "r": 0,
-        }  # fmt: skip
+            "kind": "circle",
+            "x": pytest.approx(x, abs=0.1),
+            "y": pytest.approx(y, abs=0.1),
+            "r": 0,
+        }
         assert [choice["short"] for choice in spot["choices"]] == ["house", "office", "pub"]
     for action in range(149, 289):
         _, street, way = decode(game.board, action)
