@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from busenv.board import Board
@@ -22,6 +23,7 @@ from busenv.experiments.play.store import Header
 from busenv.experiments.play.table import Place, Table
 from busenv.experiments.play.thinkers import ThinkError, Thinkers
 from busenv.experiments.play.thoughts import Analysis, Graph
+from busenv.experiments.play.tree import Tree
 
 LONGEST_QUEUE = 500  # messages that a page may be behind
 
@@ -168,7 +170,8 @@ class Room:
             return
         parent = self.table.tree.nodes[node].parent
         base = parent if parent in connection.sent else connection.last
-        connection.send(shows.view(self.table.tree, node, base))
+        tree = self.table.tree
+        connection.send(_view(tree, node, base, tree.nodes[node].state))
         connection.sent.add(node)
         connection.last = node
 
@@ -233,6 +236,13 @@ def check_helped(place: Place) -> None:
     """Refusal only_watching for spectators, who are not helped."""
     if place.role == "watch":
         raise Refusal("only_watching", "Hints and analyses are for those who play.")
+
+
+@lru_cache(maxsize=64)
+def _view(tree: Tree, node: int, base: int | None, _: bytes) -> str:
+    """A picture as text; remembered for all who look on. The state tells apart nodes that have the
+    same number one after the other, where a decision could not be kept."""
+    return encode(shows.view(tree, node, base))
 
 
 def encode(message: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from busenv.experiments.ratings.workers import end_workers, worker_pool
 KEPT = 8  # agents in each process
 FAVOURITES = 5
 GRACE = 1.0  # seconds in which what nobody waits for may come to its end
-NICE = 10  # by how much a process lets others go first
+NICE = 5  # by how much a process lets others go first
 
 Opinion = tuple[list[float], list[tuple[int, float]], "int | None"]
 """Each seat's chance to win, favourite actions with their shares, and the simulations behind them;
