@@ -11,7 +11,8 @@
 `random_returns` one on from where it stands, and `longest_game` bounds how long one goes on.
 `EDITIONS` and `Rules` say by which rules, `load_board` on which map, `describe_action`, `decode`
 and `encode` what an action id means, `ObservationLayout` what a seat sees, `REWARDS` what it is
-paid. `make_agent` builds somebody to play against. The rules page is RULES.md in this package.
+paid. `make_agent` builds somebody to play against, `play` shows a game in a notebook's cell. The
+rules page is RULES.md in this package.
 """
 
 import busenv.first
@@ -21,6 +22,7 @@ import busenv.interrupts  # noqa: F401 - for Ctrl-C while the rest is imported
 from busenv.actions import Action, Building, Move, Phase, decode, describe_action, encode
 from busenv.batch import Batch
 from busenv.board import Board, load_board
+from busenv.browser import play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
 from busenv.game import Game, Record
@@ -64,6 +66,7 @@ __all__ = [
     "longest_game",
     "make_agent",
     "observe",
+    "play",
     "random_playouts",
     "random_returns",
 ]

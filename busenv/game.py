@@ -1,7 +1,7 @@
 """One game of Bus, and its record.
 
 A game knows how to record itself, and a record how to play its game again, so both stand here;
-`busenv.play` is the playing of it, `busenv.formats` how a record is written down.
+`busenv.playing` is the playing of it, `busenv.formats` how a record is written down.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from busenv.core import kernels
 from busenv.errors import IllegalActionError, PositionError, RecordError
 from busenv.files import read_bounded, write_whole
 from busenv.observation import observe
-from busenv.play import Play
+from busenv.playing import Play
 from busenv.position import Position, read_position
 from busenv.quoting import cut, quote
 from busenv.render.raster import svg_to_png
@@ -32,7 +32,7 @@ from busenv.rules import Rules, check_players
 class Game(Play):
     """One game of Bus: whose turn it is, what is legal, and what has happened.
 
-    Playing it is inherited from `busenv.play.Play`; here it is looked at, drawn and recorded.
+    Playing it is inherited from `busenv.playing.Play`; here it is looked at, drawn and recorded.
 
     num_players: 3, 4 or 5 (R1).
     rules: the name of an edition in `busenv.EDITIONS`, the path of a file of rules, or a

@@ -63,7 +63,7 @@ from busenv.envs.forms import Illegal, as_form, check_illegal, legal_instead
 from busenv.errors import IllegalActionError
 from busenv.game import Game
 from busenv.observation import ObservationLayout
-from busenv.play import copy_state
+from busenv.playing import copy_state
 from busenv.render.modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
 from busenv.rules import Rules, as_rules, check_players

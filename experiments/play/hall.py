@@ -10,7 +10,7 @@ import time
 from functools import partial
 from typing import Any
 
-from busenv import Game, Record
+from busenv import Board, Game, Record
 from busenv.errors import RecordError
 from busenv.experiments.play import shows
 from busenv.experiments.play.messages import Chair, NewGame, Refusal
@@ -20,6 +20,7 @@ from busenv.experiments.play.store import Header, Store, new_tokens
 from busenv.experiments.play.table import Place
 from busenv.experiments.play.thinkers import ThinkError, Thinkers
 from busenv.experiments.play.tree import Tree
+from busenv.quoting import quote
 from busenv.render.phrases import headline
 
 MOST_GAMES = 1000
@@ -50,13 +51,22 @@ class Hall:
                 self.faults.append(kept.fault)
                 continue
             try:
-                room = self._room(kept.header)
+                room = self._room(kept.header, self._board_of(kept.header))
                 room.table.replay(kept.lines)
             except ValueError as error:
                 self.faults.append(f"{kept.path}: {error}")
                 continue
             self._enter(room)
             await asyncio.sleep(0)
+
+    def _board_of(self, header: Header) -> Board:
+        """The board of a game that was kept; ValueError when it is not here."""
+        wanted = Record.from_dict(header.record).board
+        board = self.offers.board_of(wanted["fingerprint"])
+        if board is None:
+            name = quote(wanted["name"])
+            raise ValueError(f"it is played on board {name}; name that board's file by --board")
+        return board
 
     async def close(self) -> None:
         """End everything; what was decided is kept."""
@@ -84,8 +94,8 @@ class Hall:
             raise Refusal("bad_game", "An agent's seat needs a spec, and no other has one.")
         for spec in {chair.spec for chair in new.seats if chair.spec is not None}:
             await self._check_agent(spec)
-        record, ply = self._record(new)
-        return self._begin(record, ply, new.seats)
+        record, board, ply = self._record(new)
+        return self._begin(record, board, ply, new.seats)
 
     def again(self, room: Room) -> None:
         """Begin a game with the chairs and the set-up of another, and tell everybody there."""
@@ -96,7 +106,7 @@ class Hall:
         if record.position is None:
             board = table.tree.board
             record = Game(record.players, record.rules, board, seed=record.seed).record()
-        link = self._begin(record, 0, table.seats)
+        link = self._begin(record, table.tree.board, 0, table.seats)
         begun, _ = self.find(link.rpartition("/")[2])
         for connection in room.connections:
             mine = next(
@@ -142,22 +152,22 @@ class Hall:
         except ThinkError as error:
             raise Refusal("no_such_agent", str(error)) from None
 
-    def _record(self, new: NewGame) -> tuple[Record, int]:
-        """The record that a game begins with, and the ply at which it is to stand."""
+    def _record(self, new: NewGame) -> tuple[Record, Board, int]:
+        """The record that a game begins with, its board, and the ply at which it is to stand."""
         players = len(new.seats)
         if new.record is not None:
             record = _read_record(new.record)
-            self._tree(record)
+            tree, _ = self._tree(record)
             if record.players != players:
                 raise Refusal("bad_game", f"{players} seats; the record is of {record.players}.")
             _check_ply(new.ply, len(record.actions))
-            return record, len(record.actions) if new.ply is None else new.ply
+            return record, tree.board, len(record.actions) if new.ply is None else new.ply
         if new.first_player is not None and new.first_player >= players:
             raise Refusal("bad_game", f"There is no seat {new.first_player} to start.")
         rules = self._named("rules", new.rules, self.offers.rules)
         board = self._named("board", new.board, self.offers.boards)
         seed = None if new.seed is None else int(new.seed)
-        return Game(players, rules, board, new.first_player, seed).record(), 0
+        return Game(players, rules, board, new.first_player, seed).record(), board, 0
 
     def _named(self, what: str, name: str | None, offered: dict[str, Any]) -> Any:
         if name is None:
@@ -182,7 +192,7 @@ class Hall:
             nodes.append(tree.add(nodes[-1], action))
         return tree, nodes
 
-    def _begin(self, record: Record, ply: int, chairs: list[Chair]) -> str:
+    def _begin(self, record: Record, board: Board, ply: int, chairs: list[Chair]) -> str:
         """Keep and open a new game; the host's link."""
         header = Header(
             id=secrets.token_hex(8),
@@ -191,7 +201,7 @@ class Hall:
             seats=chairs,
             tokens=new_tokens(chairs),
         )
-        room = self._room(header)
+        room = self._room(header, board)
         self.store.begin(header)
         host = room.table.places[header.tokens.host]
         for action in record.actions:
@@ -202,12 +212,7 @@ class Hall:
         self._enter(room)
         return f"/play/{header.tokens.host}"
 
-    def _room(self, header: Header) -> Room:
-        """A room for a game; ValueError when its board is not here."""
-        name = header.record.get("board", {})
-        board = self.offers.board_of(Record.from_dict(header.record).board["fingerprint"])
-        if board is None:
-            raise ValueError(f"it is played on another board ({name}); name its file by --board")
+    def _room(self, header: Header, board: Board) -> Room:
         keep = partial(self.store.append, header.id)
         return Room(header, board, keep, self.offers, self._movers, self._analysts)
 

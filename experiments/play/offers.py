@@ -58,6 +58,13 @@ class Offers:
     trusted: set[str] = field(default_factory=set)
     seats: tuple[str, ...] = ("me", *[OPPONENT] * (PLAYERS - 1))
 
+    def add(self, more: Offers) -> None:
+        """Offer what others offer too, first and by their names, and seat people as they do."""
+        self.rules = {**more.rules, **self.rules, **more.rules}
+        self.boards = {**more.boards, **self.boards, **more.boards}
+        self.trusted |= more.trusted
+        self.seats = more.seats
+
     def check_agent(self, spec: str) -> None:
         """Refusal no_such_agent or agent_refused, unless a page may ask for an agent."""
         if spec in self.trusted or spec in SIMPLE:

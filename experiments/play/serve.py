@@ -7,7 +7,7 @@ import contextlib
 import socket
 import sys
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -59,7 +59,7 @@ def serve(
     offers = make_offers(seats, rules, board)
     new = new_game(seats, first_player, seed) if seats else None
     with locked_folder(folder):
-        listening = _listen(host, port)
+        listening = listen(host, port)
         with listening:
             asyncio.run(_serve(offers, new, Path(folder), host, listening, browser))
 
@@ -70,7 +70,9 @@ def make_offers(
     """What pages may choose: the rules and the board that are given first, and the agents that the
     seats name."""
     offers, chosen, map_ = Offers(), as_rules(rules), as_board(board)
-    name = chosen.name if chosen.name != "custom" else Path(str(rules)).stem or "custom"
+    name = chosen.name
+    if name == "custom" and not isinstance(rules, Rules):
+        name = Path(rules).stem
     offers.rules = {name: chosen, **offers.rules}
     offers.boards = {map_.name: map_, **offers.boards}
     for spec in {*seats}.difference(PEOPLE):
@@ -105,7 +107,7 @@ def locked_folder(folder: str | Path) -> Iterator[None]:
         yield
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; OSError says that it cannot."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -133,11 +135,7 @@ async def _serve(
 ) -> None:
     port = listening.getsockname()[1]
     hall = Hall(Store(folder), offers, addresses(host, port))
-    server = make_server(hall, host)
-    running = asyncio.create_task(server.serve(sockets=[listening]))
-    while not server.started and not running.done():
-        await asyncio.sleep(0.01)
-    if not running.done():
+    async with running(hall, host, listening) as ended:
         link = f"/start/{hall.key}"
         if new is not None:
             try:
@@ -147,7 +145,23 @@ async def _serve(
         _welcome(hall, own_address(host, port) + link, folder)
         if browser:
             await asyncio.to_thread(webbrowser.open, own_address(host, port) + link)
-    await running
+        await ended
+
+
+@contextlib.asynccontextmanager
+async def running(
+    hall: Hall, host: str, listening: socket.socket
+) -> AsyncIterator[asyncio.Task[None]]:
+    """A server of a hall, within the block; gives a task that ends when it does."""
+    server = make_server(hall, host)
+    ended = asyncio.create_task(server.serve(sockets=[listening]))
+    while not (server.started or ended.done()):
+        await asyncio.sleep(0.01)
+    try:
+        yield ended
+    finally:
+        server.should_exit = True
+        await ended
 
 
 def make_server(hall: Hall, host: str) -> uvicorn.Server:

@@ -1,0 +1,36 @@
+"""`busenv.play` shows a game in a notebook's cell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from busenv import Rules
+from busenv.experiments.play.notebook import play
+from tests.support.playing import PageClient
+
+
+def show(*seats: str, folder: Path, rules: str | Rules = "capstone-2024") -> str:
+    """What the frame of a cell shows."""
+    return play(seats, rules, "city", 0, 5, folder, 700).src
+
+
+def test_a_cell_shows_a_game_that_can_be_played(tmp_path: Path) -> None:
+    frame = play(("me", "greedy", "greedy"), "capstone-2024", "city", 0, 5, tmp_path, 700)
+    assert (frame.width, frame.height) == ("100%", 700)
+    origin, _, path = frame.src.partition("/play/")
+    page = PageClient(f"ws{origin.removeprefix('http')}/play/{path}/socket", origin, {})
+    assert page.newest["hello"]["game"]["seed"] == "5"
+    page.decide(page.my_turn()["spots"][0]["choices"][0]["action"])
+    page.close()
+    custom = [Rules(bus_limit=limit) for limit in (7, 8)]
+    for rules in custom:  # the same server, which plays by what is given last
+        link = show("me", "me", "me", folder=tmp_path, rules=rules)
+        assert link.startswith(f"{origin}/play/")
+    assert f"{origin}/start/" in show(folder=tmp_path)
+    kept = [json.loads(path.read_text().splitlines()[0]) for path in tmp_path.glob("*.jsonl")]
+    assert sorted(header["record"]["rules"]["bus_limit"] for header in kept) == [5, 7, 8]
+    with pytest.raises(ValueError, match="2 seats"):
+        show("me", "greedy", folder=tmp_path)
