@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator
 
 from busenv import Game, Record
 from tests.support.play import played
-from tests.support.playing import Served, serving
+from tests.support.playing import PATIENCE, Served, serving
 
 CHOICES = "#board.yours .spot"
 OVER = "#end:not([hidden])"
@@ -31,7 +31,8 @@ class Player:
     """Somebody at a page: a context of the browser of his or her own."""
 
     def __init__(self, context: BrowserContext, faults: list[str]) -> None:
-        self.context, self.page = context, context.new_page()
+        self.context, self.page, self.faults = context, context.new_page(), faults
+        self.page.set_default_timeout(1000 * PATIENCE)
         self.page.on("pageerror", lambda error: faults.append(str(error)))
         self.page.on("console", lambda message: faults.append(message.text))
 
@@ -139,10 +140,10 @@ def test_one_click_starts_a_game_against_strong_opponents(
 
 
 def test_a_whole_game_by_clicks_on_the_picture(
-    served: Served, player: Callable[..., Player], tmp_path: Path
+    served: Served, player: Callable[..., Player]
 ) -> None:
     chance = random.Random(4)
-    me = player().join(served.origin + served.begin("me", "planner", "greedy", "greedy", **FIRST))
+    me = player().join(served.origin + served.begin("me", "greedy", "greedy", "greedy", **FIRST))
     kinds = set()
     while me.my_turn():
         spots = me.spots()
@@ -158,7 +159,7 @@ def test_a_whole_game_by_clicks_on_the_picture(
     assert me.rows()[1:] == [game.describe(action) for action in game.history]
     shown = [row.locator("td").all_inner_texts() for row in me.page.locator("#end tr").all()[1:]]
     seats = sorted(range(4), key=game.ranking().__getitem__)
-    names = ["you", "planner", "greedy", "greedy"]
+    names = ["you", "greedy", "greedy", "greedy"]
     assert shown == [
         [
             str(place + 1),
@@ -373,6 +374,7 @@ def test_a_record_is_uploaded_and_played_on_from_any_ply(
     page.set_input_files("#file", file)
     page.locator("#wrong:not(:empty)").wait_for()
     assert page.locator("#wrong *").count() == 0
+    assert me.faults.pop().startswith("Failed to load resource")  # as browsers say of a refusal
 
 
 def test_two_people_and_a_spectator(served: Served, player: Callable[..., Player]) -> None:
@@ -415,7 +417,6 @@ def test_a_lost_connection_is_told_and_comes_back(browser: Browser, tmp_path: Pa
     context = browser.new_context()
     with serving(tmp_path) as served:
         me = Player(context, []).join(served.origin + served.begin("me", "greedy", "greedy"))
-        me.page.on("console", lambda _: None)
         me.my_turn()
         me.choose(me.spots()[0])
         node, rows = me.node(), me.rows()
@@ -429,3 +430,16 @@ def test_a_lost_connection_is_told_and_comes_back(browser: Browser, tmp_path: Pa
         me.choose(me.spots()[0])
         assert me.node() > node
         context.close()
+
+
+def test_the_page_plays_in_a_frame_of_a_notebook_on_this_machine(
+    served: Served, player: Callable[..., Player]
+) -> None:
+    link = served.origin + served.begin("me", "me", "me", **FIRST)
+    me = player()
+    me.page.goto(served.origin.replace("127.0.0.1", "localhost") + "/static/page.css")
+    me.page.set_content(f'<iframe src="{link}" width="1200" height="760"></iframe>')
+    inside = me.page.frame_locator("iframe")
+    inside.locator("[data-spot=site-0] circle").click()
+    inside.locator("#card .choices button").first.click()
+    inside.locator("#board[data-node='1']").wait_for()
