@@ -173,7 +173,7 @@ def test_hint_analysis_and_graph(served: Served) -> None:
         before, then = (graph["chances"][k][lost["seat"]] for k in (index - 1, index))
         assert before - then == pytest.approx(lost["lost"], abs=0.001)
     assert graph["svg"].startswith("<svg")
-    page.send("graph", on=True, agent="net:city-2")
+    page.send("graph", on=True, agent="planner")
     assert page.until("error")["name"] == "no_estimate"
     assert page.refused("hint", node=page.state["node"]) == "game_over"
     page.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.board import Board
 from busenv.experiments.play import shows, thinkers
 from busenv.experiments.play.messages import Refusal
@@ -26,6 +28,9 @@ from busenv.experiments.play.thoughts import Analysis, Graph
 from busenv.experiments.play.tree import Tree
 
 LONGEST_QUEUE = 500  # messages that a page may be behind
+QUICK = {  # agents that take microseconds, for which no process is asked
+    agent.name: agent for agent in (RandomAgent(secrets.randbits(63)), GreedyAgent())
+}
 
 
 @dataclass(eq=False)
@@ -111,6 +116,8 @@ class Room:
         table = self.table
         spec = table.seats[table.now.turn].spec or ""
         self.offers.check_agent(spec)
+        if spec in QUICK:
+            return QUICK[spec].act(table.tree.position_game(table.node))
         game, whose = table.tree.game(table.node), table.tree.board.fingerprint
         return await self.movers.ask(thinkers.act, spec, whose, game)
 

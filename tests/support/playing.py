@@ -21,7 +21,7 @@ from busenv.experiments.play.offers import Offers
 from busenv.experiments.play.serve import make_server
 from busenv.experiments.play.store import Store
 
-PATIENCE = 120.0  # seconds for what takes milliseconds on a machine that does nothing else
+PATIENCE = 180.0  # seconds for what takes milliseconds on a machine that does nothing else
 
 
 class Served:
