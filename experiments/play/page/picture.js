@@ -30,7 +30,7 @@ export function beginPicture(boxes, names, panelsFrom) {
   names.forEach((name, k) =>
     draw("g", { "data-part": name }, drawings[k < middle ? "city" : "panels"]));
   for (const svg of Object.values(drawings))
-    for (const layer of ["marks", "ghosts", "spots"]) draw("g", { class: layer }, svg);
+    for (const layer of ["ghosts", "spots", "marks"]) draw("g", { class: layer }, svg);
 }
 
 /** Show a position. moved: it came about by a decision, so that what changed is to be noticed. */

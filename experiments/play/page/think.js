@@ -27,12 +27,19 @@ function drawMark({ drawing, shapes, share }) {
   for (const shape of drawn) drawShape(shape, group);
   group.style.strokeWidth = 2 + 4 * share;
   group.style.opacity = 0.6 + 0.4 * share;
-  const { x, y } = middleOf(drawn[0]), aside = drawing === "city" && circles.length;
-  const away = aside ? 0.7 * drawn[0].r + 10 : 0;
-  draw("rect", { class: "tag", x: x + away - 19, y: y - away - 11, width: 38, height: 22, rx: 11 },
-    group);
-  draw("text", { x: x + away, y: y - away + 5, "font-size": 15, "text-anchor": "middle" }, group)
+  const { x, y } = besides(drawing, drawn[0]);
+  draw("rect", { class: "tag", x: x - 19, y: y - 11, width: 38, height: 22, rx: 11 }, group);
+  draw("text", { x, y: y + 5, "font-size": 15, "text-anchor": "middle" }, group)
     .textContent = percent(share);
+}
+
+/** Where the share of what is marked stands: in the city where it hides nothing of it. */
+function besides(drawing, shape) {
+  const { x, y } = middleOf(shape);
+  if (drawing !== "city") return { x, y };
+  if (shape.kind === "circle") return { x: x + 0.7 * shape.r + 10, y: y - 0.7 * shape.r - 10 };
+  const dx = shape.x2 - shape.x1, dy = shape.y2 - shape.y1, away = 26 / Math.hypot(dx, dy);
+  return { x: x - away * dy, y: y + away * dx };
 }
 
 export function unmarkFavourites() { emptyLayer("marks"); }
