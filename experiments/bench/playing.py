@@ -103,7 +103,8 @@ async def _next_state(socket: ClientConnection) -> dict[str, Any]:
 
 def own_time(spec: str) -> float:
     """Median seconds that an agent takes for a decision here, alone, where it has a choice."""
-    game, agent, spent = Game(4, seed=1), make_agent(spec), []
+    game, agent = Game(4, seed=1), make_agent(spec)
+    spent: list[float] = []
     while not game.is_over and len(spent) < 60:
         begun, forced = time.perf_counter(), len(game.legal_actions()) == 1
         game.step(agent.act(game))

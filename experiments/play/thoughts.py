@@ -176,7 +176,8 @@ class Graph(Thought):
 
     def _lost(self, line: list[int]) -> list[dict[str, Any]]:
         """The decisions that lost most, by how much the chance of who decided fell."""
-        found, tree = [], self.table.tree
+        found: list[dict[str, Any]] = []
+        tree = self.table.tree
         for before, after in itertools.pairwise(line):
             node = tree.nodes[after]
             if node.forced or before not in self._known or after not in self._known:
