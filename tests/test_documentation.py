@@ -139,13 +139,14 @@ def test_files_in_commands_exist(path: Path) -> None:
         assert name in gymnasium.registry or list(ROOT.glob(f"{name}*")), name
 
 
-def test_the_two_commands_set_everything_up() -> None:
+def test_the_three_commands_set_everything_up() -> None:
     """One line each, which .ci/run and a stranger take from the README as they stand."""
     lines = [block.strip() for block in blocks(ROOT / "README.md", "sh")]
     setup = (
         r"python3 -m venv \.venv && \.venv/bin/pip install -q -c constraints\.txt -e '\.\[.+\]' && "
     )
-    demo, tests = (line for line in lines if re.match(setup, line))
+    demo, play, tests = (line for line in lines if re.match(setup, line))
     assert demo.endswith(".venv/bin/busenv demo")
+    assert play.endswith(".venv/bin/busenv play")
     assert tests.endswith(".venv/bin/python -m pytest")
     assert "grep -m 1 -- '-m pytest$' README.md" in (ROOT / ".ci/run").read_text(encoding="utf-8")

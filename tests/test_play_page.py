@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import threading
 from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -433,13 +436,21 @@ def test_a_lost_connection_is_told_and_comes_back(browser: Browser, tmp_path: Pa
 
 
 def test_the_page_plays_in_a_frame_of_a_notebook_on_this_machine(
-    served: Served, player: Callable[..., Player]
+    served: Served, player: Callable[..., Player], tmp_path: Path
 ) -> None:
     link = served.origin + served.begin("me", "me", "me", **FIRST)
-    me = player()
-    me.page.goto(served.origin.replace("127.0.0.1", "localhost") + "/static/page.css")
-    me.page.set_content(f'<iframe src="{link}" width="1200" height="760"></iframe>')
-    inside = me.page.frame_locator("iframe")
-    inside.locator("[data-spot=site-0] circle").click()
-    inside.locator("#card .choices button").first.click()
-    inside.locator("#board[data-node='1']").wait_for()
+    cell = (
+        f'<link rel="icon" href="data:,"><iframe src="{link}" width="1200" height="760"></iframe>'
+    )
+    (tmp_path / "notebook.html").write_text(cell)
+    me, files = player(), partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), files) as jupyter:
+        thread = threading.Thread(target=jupyter.serve_forever)
+        thread.start()
+        me.page.goto(f"http://localhost:{jupyter.server_port}/notebook.html")
+        inside = me.page.frame_locator("iframe")
+        inside.locator("[data-spot=site-0] circle").click()
+        inside.locator("#card .choices button").first.click()
+        inside.locator("#board[data-node='1']").wait_for()
+        jupyter.shutdown()
+        thread.join()
