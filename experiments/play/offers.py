@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,18 @@ from busenv.hints import did_you_mean
 
 OPPONENT = "uct:1000"  # the strongest that ships and answers within a second
 PLAYERS = 4  # of a game that nobody says anything about
+NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None  # can play here
 AGENTS = {  # offered by name, the strongest first
     "uct:1000": "strong: looks 1000 games ahead",
-    "net:city-2": "good: a trained network, answers at once",
+    **({"net:city-2": "good: a trained network, answers at once"} if NETWORKS else {}),
     "uct:100": "fair: looks 100 games ahead",
     "planner": "fair: one decision ahead, with a plan",
     "greedy": "weak: takes what is best at once",
     "random": "no plan at all",
 }
-ANALYSTS = ("uct:1000", "net:city-2")  # which tell what they make of a position
+ANALYSTS = tuple(  # which tell what they make of a position
+    spec for spec in AGENTS if spec in ("uct:1000", "net:city-2")
+)
 GRAPHIST = "uct:200"  # whose chances the graph shows
 EDITION_WORDS = {
     "capstone-2024": "the newest rules",
