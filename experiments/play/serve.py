@@ -110,7 +110,8 @@ def locked_folder(folder: str | Path) -> Iterator[None]:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; OSError says that it cannot."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named, asyncio sends without waiting for more to send (TCP_NODELAY).
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if sys.platform != "win32":  # where it would let two servers share a port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

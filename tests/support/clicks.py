@@ -22,12 +22,12 @@ WATCH = """() => {
   let clicked = 0;
   addEventListener("click", (event) => { clicked = event.timeStamp; }, true);
   const board = document.getElementById("board");
-  new MutationObserver(() => requestAnimationFrame(() => {
-    // the frame that shows it is about to be painted; the next task comes after the paint
+  new MutationObserver(() => {
+    // in the frame that will show it: the next task comes after that is painted
     const channel = new MessageChannel();
     channel.port1.onmessage = () => times.push(performance.now() - clicked);
     channel.port2.postMessage(null);
-  })).observe(board, { attributeFilter: ["data-node"] });
+  }).observe(board, { attributeFilter: ["data-node"] });
 }"""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import threading
 import time
 import urllib.error
@@ -18,7 +17,7 @@ from websockets.sync.client import connect
 
 from busenv.experiments.play.hall import Hall
 from busenv.experiments.play.offers import Offers
-from busenv.experiments.play.serve import make_server
+from busenv.experiments.play.serve import listen, make_server
 from busenv.experiments.play.store import Store
 
 PATIENCE = 180.0  # seconds for what takes milliseconds on a machine that does nothing else
@@ -29,7 +28,7 @@ class Served:
 
     def __init__(self, folder: Path, offers: Offers | None = None, port: int = 0) -> None:
         self.hall = Hall(Store(folder), offers or Offers(), [])
-        self._socket = socket.create_server(("127.0.0.1", port))
+        self._socket = listen("127.0.0.1", port)
         self.port = self._socket.getsockname()[1]
         self.origin = f"http://127.0.0.1:{self.port}"
         self._server = make_server(self.hall, "127.0.0.1")
