@@ -175,7 +175,8 @@ function showChoices() {
 function showControls() {
   $("undo").disabled = !state.undo;
   $("redo").disabled = !state.redo;
-  $("hint").disabled = $("analyse").disabled = false;
+  $("hint").disabled = $("pause").disabled = state.over;
+  $("analyse").disabled = state.over && !analysing;
   $("pause").textContent = state.paused ? "Go on" : "Pause";
   $("pause").classList.toggle("main", state.paused && Boolean(state.turn));
   const paces = [...$("pace").options].map(({ value }) => +value);
@@ -206,7 +207,11 @@ function showResult() {
   const replay = element("a", "Replay page", "button");
   replay.href = `${here}/replay.html`;
   replay.target = "_blank";
-  buttons.push(replay, button("Where did it turn?", () => { if (!charting) chart(); $("end").hidden = true; }));
+  const turning = () => {
+    if (!charting) chart();
+    $("end").hidden = true;
+  };
+  buttons.push(replay, button("Where did it turn?", turning));
   showEnd(state.result, seats.map(({ seat }) => nameOf(seat)), hello.you.seats, buttons);
 }
 
@@ -255,7 +260,7 @@ function nameOf(seat) {
 
 function yourTurn() { return Boolean(state?.turn?.yours && !state.forced); }
 
-function imperative(words) { return words.replace("passengers: ", "send ").replace(/^let time/, "let time"); }
+function imperative(words) { return words.replace("passengers: ", "send "); }
 
 function button(words, act, name = "") {
   const made = element("button", words, name);

@@ -69,12 +69,12 @@ export function drawShape(shape, parent, directed = true) {
 
 function drawWay({ x1, y1, x2, y2 }, parent, directed) {
   const length = Math.hypot(x2 - x1, y2 - y1), ux = (x2 - x1) / length, uy = (y2 - y1) / length;
-  const from = Math.min(26, length / 4), to = length - from;
-  const at = (along, side) => `${(x1 + along * ux - side * uy).toFixed(1)} ${(y1 + along * uy + side * ux).toFixed(1)}`;
-  if (!directed)
-    return draw("path", { class: "way", d: `M${at(from, 0)}L${at(to, 0)}` }, parent);
-  return draw("path", { class: "way arrow",
-    d: `M${at(from, -3)}L${at(to - 15, -3)}L${at(to - 15, -10)}L${at(to, 0)}L${at(to - 15, 10)}L${at(to - 15, 3)}L${at(from, 3)}Z` }, parent);
+  const from = Math.min(26, length / 4), to = length - from, neck = to - 15;
+  const path = (points) => `M${points.map(([along, side]) =>
+    `${(x1 + along * ux - side * uy).toFixed(1)} ${(y1 + along * uy + side * ux).toFixed(1)}`).join("L")}`;
+  if (!directed) return draw("path", { class: "way", d: path([[from, 0], [to, 0]]) }, parent);
+  const arrow = [[from, -3], [neck, -3], [neck, -10], [to, 0], [neck, 10], [neck, 3], [from, 3]];
+  return draw("path", { class: "way arrow", d: `${path(arrow)}Z` }, parent);
 }
 
 /** How far a point is from a shape, in units of the drawing; 0 within. */
