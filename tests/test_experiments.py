@@ -176,7 +176,7 @@ def test_the_bare_command_helps(capsys: pytest.CaptureFixture) -> None:
 
 def test_a_mistyped_command_is_guessed(capsys: pytest.CaptureFixture) -> None:
     assert "no command 'rat'; did you mean 'rate'?" in refusal(capsys, "rat", "--players", "3")
-    assert "there are show, replay, demo, train" in refusal(capsys, "xyz")
+    assert "there are play, show, replay, demo, train" in refusal(capsys, "xyz")
 
 
 def help_of(capsys: pytest.CaptureFixture, *arguments: str) -> str:
