@@ -6,11 +6,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from busenv.agents.external import program
+from tests.support import clusters
 from tests.support.programs import READY, command
 
 SWITCHES = (
@@ -57,3 +59,17 @@ def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(program.Program, "__init__", noted)
     return found
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Iterator[Any]:
+    """Ray's cluster of several nodes on this machine, all of its nodes without cores at first."""
+    utils = pytest.importorskip("ray.cluster_utils")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in clusters.ENVIRONMENT.items():
+            patch.setenv(name, value)
+        cluster = utils.Cluster(
+            initialize_head=True, head_node_args={**clusters.NODE, "num_cpus": 0}
+        )
+        yield cluster
+        clusters.end(cluster)

@@ -22,7 +22,8 @@ from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
 from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.ratings import plackett_luce as ratings
-from busenv.experiments.ratings.rating import check_agent, file_hashes, run_rating
+from busenv.experiments.ratings.needs import file_hashes
+from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import GAMES, SETTINGS, locked, parse_games
 from busenv.experiments.ratings.tables import (
@@ -31,7 +32,7 @@ from busenv.experiments.ratings.tables import (
     seat_rows,
 )
 from busenv.experiments.ratings.tournament import play_game, play_games
-from tests.support.ratings import SMALL, alone
+from tests.support.ratings import SMALL, alone, bare
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +42,6 @@ def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def quiet() -> Console:
     return Console(quiet=True)
-
-
-def bare(games: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Games in order of number, without what was measured."""
-    kept = [{key: game[key] for key in game if key not in ("seconds", "timed")} for game in games]
-    return sorted(kept, key=lambda game: game["number"])
 
 
 def stored(folder: Path) -> list[dict[str, Any]]:
@@ -144,7 +139,7 @@ def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
 
     kept: dict[tuple[str, int], Agent] = {(name, 0): Closing(name) for name in "ab"}
     monkeypatch.setattr(tournament, "_agents", kept)
-    tournament._close_agents()
+    tournament.close_agents()
     assert len(closed) == 2
 
 

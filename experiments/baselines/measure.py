@@ -38,7 +38,8 @@ from busenv.experiments.baselines.protocol import (
     TENTHS,
     games,
 )
-from busenv.experiments.ratings.rating import check_agent, file_hashes, run_rating
+from busenv.experiments.ratings.needs import file_hashes
+from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import keep_settings, locked
 from busenv.experiments.training.folder import changes, keep_config

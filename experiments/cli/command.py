@@ -89,7 +89,18 @@ def add_games(parser: argparse.ArgumentParser, games: str) -> None:
         type=positive(int),
         metavar="N",
         default=os.cpu_count() or 1,
-        help="processes (all cores)",
+        help="processes (all cores); a cluster that runs has its own",
+    )
+    add_ray(parser)
+
+
+def add_ray(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        default="",
+        help="play on Ray's cluster: auto for the one that this machine is in, local for the cores "
+        "of this one, or HOST:PORT",
     )
 
 

@@ -54,7 +54,7 @@ def _rate(chosen: argparse.Namespace) -> None:
         chosen.board,
     )
     folder, console = chosen.out or new_folder("rate"), Console()
-    report = run_rating(plan, folder, chosen.workers, console)
+    report = run_rating(plan, folder, chosen.workers, console, chosen.ray)
     for sheet in report.sheets:
         sheet.show(console)
     if report.warning:
@@ -90,6 +90,7 @@ def _ladder(chosen: argparse.Namespace) -> None:
         chosen.readme,
         chosen.rules,
         chosen.board,
+        chosen.ray,
     )
 
 
@@ -152,6 +153,7 @@ COMMANDS = (
             "busenv rate greedy planner uct:300",
             "busenv rate net:city-2 --against planner --players 3 --games 2000",
             "busenv rate greedy planner --rules splotter-1999 --board map.json",
+            "busenv rate uct:1500 planner --games 10000 --ray auto",
         ),
         _add_rate,
         _rate,

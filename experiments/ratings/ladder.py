@@ -13,6 +13,7 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
+from busenv.cluster import connected
 from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.report import (
@@ -53,10 +54,12 @@ def run_ladder(
     readme: Path | None = None,
     rules: str = "capstone-2024",
     board: str = "city",
+    ray: str = "",
 ) -> None:
     """Play the ladder's ratings, write the table, and put it into the README if one is given.
 
     rules, board: as for `ratings.schedule.Plan`; agents that cannot play on the board are left out.
+    ray: as for `ratings.rating.run_rating`.
     Raises RunError, before anything is played, when the README has no place for the table.
     """
     if readme is not None:
@@ -72,17 +75,19 @@ def run_ladder(
         place = table / re.sub(r"[^\w.-]+", "-", name)
         check_plain(table)
         check_plain(place)
-        return run_rating(plan, place, workers, console).results
+        return run_rating(plan, place, workers, console, ray).results
 
-    matches = {
-        (agent, other, players): rate(
-            Plan((agent,), players, games, seed, rules, other, board), f"{agent} against {other}"
-        )
-        for players in PLAYERS
-        for agent, other in match_ups
-    }
-    plans = {n: Plan(agents, n, games, seed, rules, board=board) for n in PLAYERS}
-    ratings = {players: rate(plan, " and ".join(agents)) for players, plan in plans.items()}
+    with connected(ray, workers):
+        matches = {
+            (agent, other, players): rate(
+                Plan((agent,), players, games, seed, rules, other, board),
+                f"{agent} against {other}",
+            )
+            for players in PLAYERS
+            for agent, other in match_ups
+        }
+        plans = {n: Plan(agents, n, games, seed, rules, board=board) for n in PLAYERS}
+        ratings = {players: rate(plan, " and ".join(agents)) for players, plan in plans.items()}
     sheets = [_match_sheet(matches, match_ups), _rating_sheet(ratings, agents)]
     note = (
         f"{games:,} games or a few more for each number, seed {seed}, rules {rules}, board {board};"

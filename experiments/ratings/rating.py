@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import shlex
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +12,10 @@ from rich.markup import escape
 
 from busenv import Game
 from busenv.agents import AgentError, make_agent
+from busenv.cluster import ClusterError, connected
 from busenv.experiments.console import progress_bar
+from busenv.experiments.ratings.needs import file_hashes
+from busenv.experiments.ratings.remote import play_on_cluster
 from busenv.experiments.ratings.report import Report, write_report
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import (
@@ -29,19 +30,26 @@ from busenv.files import open_plain
 
 
 def run_rating(
-    plan: Plan, folder: Path, workers: int = 1, console: Console | None = None
+    plan: Plan,
+    folder: Path,
+    workers: int = 1,
+    console: Console | None = None,
+    ray: str = "",
 ) -> Report:
     """Play what is left of a plan, each game on disk as soon as it ends, and write its report.
 
-    workers: processes. console: where to tell how it goes; by default nowhere.
-    Raises RunError when the agents cannot be built or the folder is in use or holds another run.
+    workers: processes. console: where to tell how it goes; by default nowhere. ray: the cluster to
+    play on (`busenv.cluster.connected`); "" for none. Games are the same wherever they are played,
+    so a run may go on elsewhere.
+    Raises RunError when the agents cannot be built or the folder is in use or holds another run,
+    `busenv.cluster.ClusterError` when the cluster cannot be used.
     """
     for spec in dict.fromkeys(plan.specs):
         check_agent(spec, plan.rules, plan.board)
     if console is None:
         console = Console(quiet=True, force_jupyter=False)  # in Jupyter a bar needs ipywidgets
-    console.print(f"Run folder: {escape(str(folder))}")
-    with locked(folder):
+    with connected(ray, workers), locked(folder):
+        console.print(f"Run folder: {escape(str(folder))}")
         keep_settings(folder, {**plan.settings(), "files": file_hashes(plan.specs)})
         games, cut = recover_games(folder, plan)
         if cut:
@@ -52,7 +60,7 @@ def run_rating(
             console.print(
                 f"Playing {plan.total:,} games, not {plan.games:,}: whole blocks of {plan.block:,}."
             )
-        games += _play(plan, folder, games, workers, console)
+        games += _play(plan, folder, games, workers, console, ray)
         with console.status("rating ..."):
             return write_report(games, plan, folder, workers)
 
@@ -68,38 +76,13 @@ def check_agent(spec: str, rules: str = "capstone-2024", board: str = "city") ->
         raise RunError(f"agent {spec!r}: {error}") from error
 
 
-def file_hashes(specs: tuple[str, ...]) -> dict[str, str]:
-    """SHA-256 of the files that specs name: another file of the same name is another agent."""
-    found = {}
-    for spec in specs:
-        if paths := _files(spec):
-            contents = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)
-            found[spec] = hashlib.sha256(contents).hexdigest()
-    return found
-
-
-def _files(spec: str) -> list[Path]:
-    """A model and its card, or each word of a program's command that is a file."""
-    kind, _, rest = spec.partition(":")
-    if kind.startswith("exec"):
-        return [path for word in shlex.split(rest) if (path := _program_file(word))]
-    if kind.startswith(("net", "ppo")):
-        from busenv.agents.neural.files import CARD, model_path  # needs torch, as no other does
-
-        return [model_path(rest), model_path(rest).with_suffix(CARD)]
-    return []
-
-
-def _program_file(word: str) -> Path | None:
-    """The file that a word of a command names, if it is one."""
-    try:
-        return Path(word) if Path(word).is_file() else None
-    except OSError:  # too long for a name
-        return None
-
-
 def _play(
-    plan: Plan, folder: Path, played: list[dict[str, Any]], workers: int, console: Console
+    plan: Plan,
+    folder: Path,
+    played: list[dict[str, Any]],
+    workers: int,
+    console: Console,
+    ray: str,
 ) -> list[dict[str, Any]]:
     """Play the games that are missing; returns them."""
     done = {game["number"] for game in played}
@@ -112,15 +95,20 @@ def _play(
     try:
         with open_plain(folder / GAMES, "ab") as file, bar:
             task = bar.add_task("", total=plan.total, completed=len(played), note="")
-            for games in play_games(plan, missing, min(workers, len(missing))):
+            if ray:
+                play = play_on_cluster(plan, missing)
+            else:
+                play = play_games(plan, missing, min(workers, len(missing)))
+            for games in play:
                 append_games(file, games)
                 fresh += games
                 forfeits += sum(game["forfeit"] is not None for game in games)
                 note = f"{forfeits} forfeits" if forfeits else ""
                 bar.update(task, advance=len(games), note=note)
-    except BrokenProcessPool as error:
+    except (BrokenProcessPool, ClusterError) as error:
+        why = "a worker process died" if isinstance(error, BrokenProcessPool) else str(error)
         raise RunError(
-            f"a worker process died; {folder} keeps the games so far, and the same command with "
+            f"{why}; {folder} keeps the games so far, and the same command with "
             f"--out {folder} goes on"
         ) from error
     return fresh

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice
 from typing import Any
@@ -41,7 +41,7 @@ def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[lis
     """
     left = iter(numbers)
     running: set[Future[dict[str, Any]]] = set()
-    with interrupts_deferred() as interrupted, worker_pool(workers, _close_agents) as pool:
+    with interrupts_deferred() as interrupted, worker_pool(workers, close_agents) as pool:
         while not interrupted:
             free = AHEAD * workers - len(running)
             running |= {pool.submit(play_game, plan, n) for n in islice(left, free)}
@@ -53,8 +53,10 @@ def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[lis
         end_workers(pool)
 
 
-def play_game(plan: Plan, number: int) -> dict[str, Any]:
-    """One game of a plan, as a line of the games file.
+def play_game(
+    plan: Plan, number: int, build: Callable[[str], Agent] = make_agent
+) -> dict[str, Any]:
+    """One game of a plan, as a line of the games file. build: of an agent from its spec.
 
     number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by seat,
     forfeit (None or seat, ply and why), and by seat its decisions, how many of them were timed, and
@@ -74,7 +76,7 @@ def play_game(plan: Plan, number: int) -> dict[str, Any]:
     keys = _keys([plan.specs[entrant] for entrant in entrants])
     try:
         for seat, key in enumerate(keys):
-            agents.append(_agent(key))
+            agents.append(_agent(key, build))
             agents[seat].reset(seed_of(plan.seed, number, seat))
         while not game.is_over:
             seat = game.current_player
@@ -113,16 +115,17 @@ def _keys(specs: list[str]) -> list[tuple[str, int]]:
     return [(spec, specs[:seat].count(spec)) for seat, spec in enumerate(specs)]
 
 
-def _agent(key: tuple[str, int]) -> Agent:
+def _agent(key: tuple[str, int], build: Callable[[str], Agent]) -> Agent:
     """An agent of this process, built at its first game and kept."""
     if key not in _agents:
-        _agents[key] = make_agent(key[0])
+        _agents[key] = build(key[0])
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(1)  # the workers share the cores already
     return _agents[key]
 
 
-def _close_agents() -> None:
+def close_agents() -> None:
+    """Close and forget the agents of this process."""
     for agent in list(_agents.values()):  # one that fails for it is dropped by the game meanwhile
         agent.close()
     _agents.clear()

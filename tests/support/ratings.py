@@ -13,3 +13,9 @@ SMALL = Plan(("greedy", "random", "random"), players=3, games=90)
 def alone(plan: Plan) -> list[dict[str, Any]]:
     """A plan's games, played here and in reverse."""
     return [play_game(plan, number) for number in reversed(range(plan.total))]
+
+
+def bare(games: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Games in order of number, without what was measured."""
+    kept = [{key: game[key] for key in game if key not in ("seconds", "timed")} for game in games]
+    return sorted(kept, key=lambda game: game["number"])

@@ -1,0 +1,50 @@
+"""Ray's cluster of several nodes on this machine, as small as they can be."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+NODE = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
+ENVIRONMENT = {
+    "RAY_TMPDIR": "/tmp",  # sockets want short names
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_health_check_period_ms": "500",  # a lost node is missed soon
+    "RAY_health_check_failure_threshold": "3",
+}
+
+
+def end(cluster: Any) -> None:
+    """End a cluster and forget its address, which others would find."""
+    import ray
+
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@contextmanager
+def with_nodes(cluster: Any, count: int, **more: Any) -> Iterator[list[Any]]:
+    """For a block: so many nodes of one core besides the head, which has none."""
+    found = [cluster.add_node(**{**NODE, "num_cpus": 1, **more}) for _ in range(count)]
+    try:
+        yield found
+    finally:
+        for node in found:
+            if node in cluster.worker_nodes:
+                cluster.remove_node(node, allow_graceful=False)
+
+
+def other_version(folder: Path) -> Path:
+    """A folder to import busenv from that has another version of it."""
+    package = folder / "busenv"
+    shutil.copytree(ROOT / "busenv", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("agents", "train", "experiments"):
+        (package / name).symlink_to(ROOT / name)
+    text = (package / "__init__.py").read_text(encoding="utf-8")
+    assert '__version__ = "' in text
+    (package / "__init__.py").write_text(text + '\n__version__ = "0.0.9"\n', encoding="utf-8")
+    return folder

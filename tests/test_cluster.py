@@ -1,0 +1,184 @@
+"""Ratings on a cluster are those of one machine, whatever becomes of its nodes."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from busenv.agents.neural.files import SHIPPED
+from busenv.cluster import ClusterError, connected
+from busenv.experiments import cli
+from busenv.experiments.ratings import plackett_luce, rating, remote
+from busenv.experiments.ratings.rating import run_rating
+from busenv.experiments.ratings.remote import play_on_cluster
+from busenv.experiments.ratings.schedule import Plan, RunError
+from busenv.experiments.ratings.store import GAMES, parse_games
+from tests.support.clusters import other_version, with_nodes
+from tests.support.programs import EXAMPLE
+from tests.support.ratings import SMALL, alone, bare
+
+LONG = Plan(("uct:20", "random", "random"), players=3, games=90)
+
+
+@pytest.fixture(autouse=True)
+def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plackett_luce, "RESAMPLES", 20)
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    return parse_games((folder / GAMES).read_bytes())[0]
+
+
+def played(plan: Plan, numbers: range) -> list[dict[str, Any]]:
+    return [game for some in play_on_cluster(plan, [*numbers]) for game in some]
+
+
+def test_games_are_the_same_on_any_number_of_nodes(nodes: Any) -> None:
+    wanted = bare(alone(SMALL))
+    with with_nodes(nodes, 1), connected(nodes.address):
+        assert bare(played(SMALL, range(SMALL.total))) == wanted
+        for _ in range(2):
+            with with_nodes(nodes, 1):
+                assert bare(played(SMALL, range(SMALL.total))) == wanted
+
+
+def test_a_run_goes_on_on_a_cluster_and_back_and_loses_nothing_with_a_node(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, removed = rating.append_games, []
+    with with_nodes(nodes, 2) as both, connected(nodes.address):
+
+        def remove(*arguments: Any) -> None:
+            append(*arguments)
+            if not removed and len(stored(tmp_path)) >= 30:
+                removed.append(both[0])
+                nodes.remove_node(both[0], allow_graceful=False)
+
+        run_rating(LONG, tmp_path, console=Console(quiet=True), ray="auto")
+        lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
+        (tmp_path / GAMES).write_bytes(b"".join(lines[:10]))
+        monkeypatch.setattr(rating, "append_games", remove)
+        run_rating(LONG, tmp_path, ray="auto")
+    assert removed
+    assert stored(tmp_path)[:10] == [*map(parsed, lines[:10])]
+    assert bare(stored(tmp_path)) == bare(alone(LONG))
+    lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
+    (tmp_path / GAMES).write_bytes(b"".join(lines[:-5]))
+    run_rating(LONG, tmp_path)
+    assert bare(stored(tmp_path)) == bare(alone(LONG))
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    return parse_games(line)[0][0]
+
+
+def test_models_travel_and_programs_have_to_be_there(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, program = tmp_path / "mine.safetensors", tmp_path / "player.py"
+    for suffix in (".safetensors", ".json"):
+        shutil.copy(SHIPPED / f"city-2{suffix}", model.with_suffix(suffix))
+    shutil.copy(EXAMPLE, program)
+    monkeypatch.chdir(tmp_path)
+    models = Plan((f"net:{model}", "random"), players=3, games=18)
+    programs = Plan((f"exec:{sys.executable} player.py", "random"), players=3, games=18)
+    wanted = bare(alone(models)), bare(alone(programs))
+    with with_nodes(nodes, 1), connected(nodes.address):
+        games = play_on_cluster(models, [*range(models.total)])
+        some = next(games)  # the kit is on its way
+        model.unlink()
+        assert bare([*some, *(game for more in games for game in more)]) == wanted[0]
+        assert bare(played(programs, range(programs.total))) == wanted[1]
+        monkeypatch.setattr(remote, "file_hashes", lambda specs: dict.fromkeys(specs, "another"))
+        with pytest.raises(RunError, match=r"a program must lie at the same place on every node"):
+            played(programs, range(9))
+
+
+def test_a_node_with_another_version_is_refused(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a node looks for packages there, too
+    path = other_version(tmp_path / "other")
+    with (
+        with_nodes(nodes, 1, env_vars={"PYTHONPATH": str(path)}),
+        connected(nodes.address),
+        pytest.raises(RunError, match=r"has another busenv \(0\.0\.9, .* install the same") as told,
+    ):
+        run_rating(SMALL, tmp_path / "run", ray="auto")
+    assert f"the same command with --out {tmp_path / 'run'} goes on" in str(told.value)
+
+
+def test_a_node_without_it_is_refused(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "busenv").mkdir()
+    (tmp_path / "busenv/__init__.py").write_text("raise ModuleNotFoundError('no busenv here')")
+    with (
+        with_nodes(nodes, 1, env_vars={"PYTHONPATH": str(tmp_path)}),
+        connected(nodes.address),
+        pytest.raises(ClusterError, match=r"a node cannot do .* no busenv here"),
+    ):
+        played(SMALL, range(9))
+
+
+def test_a_full_disk_is_told_and_the_run_goes_on(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    command = ["rate", *SMALL.agents, "--players", "3", "--games", "90", "--out", str(tmp_path)]
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / GAMES))
+
+    with with_nodes(nodes, 1), connected(nodes.address):
+        with monkeypatch.context() as patch:
+            patch.setattr(rating, "append_games", full)
+            with pytest.raises(SystemExit) as stopped:
+                cli.main([*command, "--ray", nodes.address])
+        assert stopped.value.code == 2
+        assert capsys.readouterr().err == f"busenv: {tmp_path / GAMES}: No space left on device\n"
+        run_rating(SMALL, tmp_path, ray=nodes.address)
+    assert bare(stored(tmp_path)) == bare(alone(SMALL))
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1:1", "no cluster at 127.0.0.1:1: .*; allowed: auto, local, or HOST:PORT"),
+        ("ray://head:10001", "no cluster 'ray://head:10001'; allowed: auto, local, or HOST:PORT"),
+        ("head", "no cluster 'head'; allowed: auto"),
+    ],
+)
+def test_where_there_is_no_cluster_nothing_begins(address: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=words):
+        run_rating(SMALL, tmp_path / "run", ray=address)
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_ray_a_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["rate", *SMALL.agents, "--ray", "auto", "--out", str(tmp_path / "run")])
+    assert stopped.value.code == 2
+    assert "ray is not installed. In a clone of busenv: pip install -e '.[report,cluster]'" in (
+        capsys.readouterr().err
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_nobody_else_imports_ray() -> None:
+    code = (
+        "import sys, busenv, busenv.cluster, busenv.experiments.ratings.rating, "
+        "busenv.train.trainer; print([name for name in sys.modules if name == 'ray'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
