@@ -18,7 +18,8 @@ from busenv.agents import make_agent
 from busenv.agents.mcts.guided import Settings
 from busenv.agents.neural.files import save_model
 from busenv.agents.neural.inference import read_weights
-from busenv.agents.neural.networks import POINTS, SeatsMlp, build_network
+from busenv.agents.neural.logits import POINTS
+from busenv.agents.neural.networks import SeatsMlp, build_network
 from busenv.agents.neural.outlook import NO_PLAN
 from busenv.experiments.training.runs import run_training
 from busenv.observation import observe_games
@@ -27,7 +28,15 @@ from busenv.train.expert.config import ExpertConfig
 from busenv.train.expert.learner import Learner
 from busenv.train.expert.rows import ROW, unpack
 from busenv.train.expert.run import ExpertRun
-from busenv.train.expert.selfplay import BOT, LEARNER, PAST, Plan, SelfPlay, _draw_owners
+from busenv.train.expert.selfplay import (
+    BOT,
+    LEARNER,
+    PAST,
+    Plan,
+    SelfPlay,
+    _draw_owners,
+    statistics,
+)
 from busenv.train.expert.teacher import taught_rows
 from busenv.train.expert.window import Window
 from busenv.train.settings import read_config
@@ -103,15 +112,14 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_kept() -> None:
     found = []
     for threads in (1, 2):
         play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3), Settings(), threads)
-        found.append(
-            play.play(small_weights(1), small_weights(2), 6, 0.3, 0.3, np.random.default_rng(5))
-        )
-    (one, statistics), (other, _) = found
+        drawn = play.draw(6, 0.3, 0.3, np.random.default_rng(5))
+        found.append(play.play(drawn, small_weights(1), small_weights(2)))
+    assert [rows.tobytes() for rows in found[0]] == [rows.tobytes() for rows in found[1]]
+    one, told = np.concatenate(found[0]), statistics(found[0], drawn)
     assert one.dtype == ROW
-    assert one.tobytes() == other.tobytes()
     assert (one["chances"].sum(axis=1) > 0.99).all()
-    assert statistics["games/rows"] * 6 == pytest.approx(len(one))
-    assert statistics["games/rounds"] > 2
+    assert told["games/rows"] * 6 == pytest.approx(len(one))
+    assert told["games/rounds"] > 2
     unpacked = unpack(one, CITY, 0.5, NO_PLAN)
     assert (unpacked.masks.sum(axis=1) > 1).all()
     np.testing.assert_allclose(unpacked.policy.sum(axis=1), 1, rtol=1e-5)

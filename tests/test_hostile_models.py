@@ -19,7 +19,8 @@ from busenv import Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.neural import files
 from busenv.agents.neural.files import load_model, save_model
-from busenv.agents.neural.networks import action_probabilities, build_network, weights_of
+from busenv.agents.neural.logits import action_probabilities
+from busenv.agents.neural.networks import build_network, weights_of
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.observation import observe_games
 from busenv.train.ppo import SeatPPO, imitate

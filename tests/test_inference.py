@@ -18,7 +18,8 @@ from busenv.agents.neural.inference import (
     make_policy,
     read_weights,
 )
-from busenv.agents.neural.networks import Mlp, action_probabilities, build_network
+from busenv.agents.neural.logits import action_probabilities
+from busenv.agents.neural.networks import Mlp, build_network
 from busenv.agents.neural.outlook import see_games
 from busenv.board import make_board
 from busenv.core.state import GAME, OVER

@@ -8,13 +8,16 @@ import torch
 
 from busenv import load_board
 from busenv.agents import make_agent
+from busenv.agents.neural.inference import make_forward
 from busenv.agents.neural.networks import build_network, mask_logits
 from busenv.core.state import OVER
 from busenv.train.games import SelfPlayGames
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import SeatPPO, imitate
 from busenv.train.rollout import ImitationBatch, Rollout, seat_advantages
-from busenv.train.selfplay import collect_rollout
+from busenv.train.selfplay import Decisions, join, play_games
+
+CITY = load_board("city")
 
 
 def advantages(
@@ -72,6 +75,11 @@ def new_games(players: list[int], reward: str = "margin", unit: float = 1.0) -> 
     return SelfPlayGames(load_board("city"), "capstone-2024", reward, unit, counts, counts - 1)
 
 
+def finished(decisions: Decisions, games: SelfPlayGames) -> Rollout:
+    rng, device = np.random.default_rng(0), torch.device("cpu")
+    return Rollout(decisions, games.cumulative_rewards, 1.0, 1.0, rng, device)
+
+
 @pytest.mark.parametrize("reward", ["margin", "win", "deliveries"])
 def test_only_real_choices_come_up_and_all_rewards_are_counted(reward: str) -> None:
     games = new_games([3, 4, 5], reward, unit=2.0)
@@ -96,7 +104,6 @@ def test_only_real_choices_come_up_and_all_rewards_are_counted(reward: str) -> N
 def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
     side_by_side = new_games([4, 4, 3, 5])
     network = build_network("mlp", side_by_side.board, 8)
-    rng = np.random.default_rng(1)
     seat_owner = np.array([[0] * 5, [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 2]])
     asked: list[int] = []
 
@@ -104,13 +111,16 @@ def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
         def __init__(self, number: int) -> None:
             self.number, self.inner = number, make_agent("random", number)
 
+        def reset(self, seed: int) -> None:
+            self.inner.reset(seed)
+
         def choose(self, games, board):  # type: ignore[no-untyped-def]
             asked.append(self.number)
             return self.inner.choose(games, board)
 
-    rollout = collect_rollout(network, side_by_side, seat_owner, [Spy(1), Spy(2)], rng)  # type: ignore[list-item]
-    owners = [np.stack(parts[:2]) for parts in rollout._owners]
-    games, seats = np.concatenate(owners, axis=1)
+    forward = make_forward(network)
+    decisions = play_games(forward, side_by_side, seat_owner, [Spy(1), Spy(2)], 1)  # type: ignore[list-item]
+    games, seats = decisions.games, decisions.seats
     assert set(zip(games.tolist(), seats.tolist(), strict=True)) == {
         (i, seat)
         for i, players in enumerate((4, 4, 3, 5))
@@ -118,7 +128,7 @@ def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
         if seat_owner[i, seat] == 0
     }
     assert set(asked) == {1, 2}
-    rollout.finish(side_by_side.cumulative_rewards, gamma=1.0, gae_lambda=1.0)
+    rollout = finished(decisions, side_by_side)
     # Without discount, the first decision of a seat returns the seat's rewards of the game.
     for i, seat in {(0, 0), (1, 1), (3, 3)}:
         first = np.flatnonzero((games == i) & (seats == seat))[0]
@@ -128,14 +138,35 @@ def test_a_rollout_holds_the_learners_decisions_and_no_others() -> None:
     assert rollout.masks.gather(1, rollout.actions[:, None]).all()
 
 
+def test_games_in_parts_come_together_as_a_whole() -> None:
+    whole, forward = new_games([3, 4, 5, 3, 4]), make_forward(build_network("mlp", CITY, 8))
+    seat_owner, bots = np.array([[0, 1, 0, 1, 0]] * 5), [make_agent("random")]
+    parts = [
+        (part, play_games(forward, part, seat_owner[place], bots, seed))
+        for seed, place in enumerate((slice(0, 2), slice(2, 5)))
+        for part in [whole.part(place)]
+    ]
+    assert (whole.states["phase"] != OVER).all()
+    decisions = join(parts, whole)
+    assert (whole.states["phase"] == OVER).all()
+    assert set(decisions.games.tolist()) == set(range(5))
+    rollout = finished(decisions, whole)
+    for i in range(5):
+        first = np.flatnonzero((decisions.games == i) & (decisions.seats == 0))[0]
+        assert rollout.returns[first] == pytest.approx(whole.cumulative_rewards[i, 0], abs=1e-4)
+    alone = new_games([3, 4, 5, 3, 4]).part(slice(2, 5))
+    again = play_games(forward, alone, seat_owner[2:], bots, 1)
+    assert all((a == b).all() for a, b in zip(again, parts[1][1], strict=True))
+
+
 def test_minibatches_hold_every_decision_once() -> None:
-    rollout = Rollout(np.random.default_rng(0), torch.device("cpu"))
-    for step in range(10):
-        some = np.full(3, float(step))
-        rollout.add(
-            np.arange(3), np.zeros(3, np.int64), np.zeros((3, 5)), some, some, some, some, some
-        )
-    rollout.finish(np.ones((3, 5)), 1.0, 1.0)
+    some, zeros = np.repeat(np.arange(10.0), 3), np.zeros(30)
+    decisions = Decisions(
+        np.tile(np.arange(3), 10), np.zeros(30, np.int64), zeros, some, some, some, some, some,
+        np.zeros((30, 0)),
+    )  # fmt: skip
+    rng, device = np.random.default_rng(0), torch.device("cpu")
+    rollout = Rollout(decisions, np.ones((3, 5)), 1.0, 1.0, rng, device)
     sizes = []
     seen: list[float] = []
     for batch in rollout.get(8):
@@ -174,9 +205,8 @@ def test_imitation_approaches_the_teacher() -> None:
         network, board, learning_rate=3e-3, batch_size=64, clip_range=0.2, seed=0, device="cpu"
     )
     games = new_games([4] * 6)
-    seat_owner, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
-    rollout = collect_rollout(network, games, seat_owner, [], rng, make_agent("greedy", 1))
-    rollout.finish(games.cumulative_rewards, 0.99, 1.0)
+    forward, seat_owner = make_forward(network), np.zeros((6, 5), np.int64)
+    rollout = finished(play_games(forward, games, seat_owner, [], 0, make_agent("greedy")), games)
     found = [ppo.update_by_imitation(rollout) for _ in range(30)]
     assert found[-1]["train/imitation_loss"] < 0.8 * found[0]["train/imitation_loss"]
     assert found[-1]["train/value_loss"] < found[0]["train/value_loss"]
@@ -186,15 +216,10 @@ def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the
     board = load_board("city")
     network, six = build_network("mlp", board, 32), new_games([4] * 6)
     network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
-    seat_owner, rng = np.zeros((6, 5), np.int64), np.random.default_rng(0)
-    rollout = collect_rollout(
-        network, six, seat_owner, [], rng, make_agent("uct:4", 1), temperature=0.0
-    )
-    games = torch.from_numpy(np.concatenate([owners[0] for owners in rollout._owners]))
-    observations, masks, actions, *_ = (
-        torch.from_numpy(np.concatenate(parts)) for parts in zip(*rollout._steps, strict=True)
-    )
-    taught = torch.from_numpy(np.concatenate(rollout._teacher))
+    forward, seat_owner = make_forward(network), np.zeros((6, 5), np.int64)
+    teacher = make_agent("uct:4")
+    decisions = play_games(forward, six, seat_owner, [], 0, teacher, temperature=0.0)
+    games, _, _, observations, masks, actions, *_, taught = map(torch.from_numpy, decisions)
     with torch.no_grad():
         favourites = mask_logits(network(observations)[0], masks).argmax(dim=1)
     assert (actions == torch.where(games < 3, taught.argmax(dim=1), favourites)).all()

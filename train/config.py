@@ -17,7 +17,8 @@ from pydantic import (
 from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
-from busenv.agents.neural.networks import HIGHEST_TEMPERATURE, NETWORKS, VALUED, WIDEST
+from busenv.agents.neural.logits import HIGHEST_TEMPERATURE
+from busenv.agents.neural.networks import NETWORKS, VALUED, WIDEST
 from busenv.agents.neural.schema import LONGEST_SENTENCE
 from busenv.board import load_board
 from busenv.hints import did_you_mean
@@ -135,7 +136,9 @@ class Config(RunConfig):
         "" for fresh ones. players: how many play, drawn evenly for each game.
     board: name or file. rules: an edition, or a JSON file of rules.
     reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
-    games: whole games of a rollout. learning_rate: of PPO; falls linearly over the run to a
+    games: whole games of a rollout. shares: parts that they are played in, each by itself: on a
+        cluster as many at once as it has cores, here one after the other, with the same results.
+        More of them are slower here. learning_rate: of PPO; falls linearly over the run to a
         twentieth, so it rises again when a run is lengthened.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
     warm_start: an agent to imitate during the first `warm_share` of the run, at a learning rate of
@@ -166,6 +169,7 @@ class Config(RunConfig):
     value: Annotated[float, Field(ge=0, le=100)] = 0.5
     max_grad_norm: Scale = 0.5
     warm_start: NoneOrSpec = "planner"
+    shares: Count = 1
     warm_share: Share = 0.3
     opponent_share: Share = 0.5
     bots: tuple[Spec, ...] = ("greedy", "planner")

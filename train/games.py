@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,14 @@ class SelfPlayGames:
             fresh = np.zeros(len(which), GAME)
             kernels.new_games(fresh, board.array, played.record(count), first[which])
             self.states[which] = fresh
+
+    def part(self, which: slice) -> SelfPlayGames:
+        """Some of the games by themselves, as they are now."""
+        found = copy(self)
+        found.players = self.players[which].copy()
+        found.states = self.states[which].copy()
+        found.cumulative_rewards = self.cumulative_rewards[which].copy()
+        return found
 
     def running(self) -> np.ndarray:
         """Indices of the games that are not over: int64."""

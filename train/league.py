@@ -45,15 +45,11 @@ class Pool:
         self._folder, self._board, self._limit = folder, board, limit
 
     def draw(self, rng: np.random.Generator) -> list[Opponent]:
-        """At most two different opponents, reseeded: a bot and a past self if there are both."""
+        """At most two different opponents: a bot and a past self if there are both."""
         bots, past = self.members[: self._bots], self.members[self._bots :]
         if bots and past:
-            chosen = _draw_hard(bots, 1, rng) + _draw_hard(past, 1, rng)
-        else:
-            chosen = _draw_hard(self.members, min(2, len(self.members)), rng)
-        for member in chosen:
-            member.agent.reset(int(rng.integers(2**62)))
-        return chosen
+            return _draw_hard(bots, 1, rng) + _draw_hard(past, 1, rng)
+        return _draw_hard(self.members, min(2, len(self.members)), rng)
 
     def keep(self, network: nn.Module, card: dict[str, Any], name: str) -> None:
         """Freeze the learner as it is; when full, drop the past self that loses most."""

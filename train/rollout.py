@@ -10,6 +10,7 @@ import torch
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
 
 from busenv.core.jit import kernel
+from busenv.train.selfplay import Decisions
 
 
 @kernel
@@ -64,57 +65,32 @@ class Rollout:
 
     With a teacher, `imitation_batches` gives them with the teacher's probabilities.
 
-    Filled step by step with `add`, then closed with `finish`. Rows are in the order of time.
-    rng: the order of minibatches comes from it. device: where they are learned from.
+    decisions: of games that are over. cumulative_rewards: float64, (N, 5), of all seats of the
+    games. rng: the order of minibatches comes from it. device: where they are learned from.
     """
 
-    def __init__(self, rng: np.random.Generator, device: torch.device) -> None:
-        self._rng, self._device = rng, device
-        self._steps: list[tuple[np.ndarray, ...]] = []
-        self._owners: list[tuple[np.ndarray, ...]] = []
-        self._teacher: list[np.ndarray] = []
-
-    def add(
+    def __init__(
         self,
-        games: np.ndarray,
-        seats: np.ndarray,
+        decisions: Decisions,
         cumulative_rewards: np.ndarray,
-        observations: np.ndarray,
-        masks: np.ndarray,
-        actions: np.ndarray,
-        values: np.ndarray,
-        log_probs: np.ndarray,
-        teacher_probabilities: np.ndarray | None = None,
+        gamma: float,
+        gae_lambda: float,
+        rng: np.random.Generator,
+        device: torch.device,
     ) -> None:
-        """Add one decision of each of some games.
-
-        games, seats: int64, (n,), whose decisions they are. cumulative_rewards: float64, (N, 5), of
-        all seats of all games so far. The other arrays have n rows.
-        """
-        self._owners.append((games, seats, cumulative_rewards[games, seats]))
-        self._steps.append((observations, masks, actions, values, log_probs))
-        if teacher_probabilities is not None:
-            self._teacher.append(teacher_probabilities)
-
-    def finish(self, cumulative_rewards: np.ndarray, gamma: float, gae_lambda: float) -> None:
-        """The games are over: compute advantages and returns."""
-        games, seats, before = (np.concatenate(parts) for parts in zip(*self._owners, strict=True))
-        observations, masks, actions, self.values, log_probs = (
-            np.concatenate(parts) for parts in zip(*self._steps, strict=True)
-        )
+        self._rng, self._device = rng, device
+        self.values = decisions.values
         self.observations, self.masks, self.actions, self.log_probs = map(
-            self._tensor, (observations, masks, actions, log_probs)
+            self._tensor,
+            (decisions.observations, decisions.masks, decisions.actions, decisions.log_probs),
         )
         self.advantages = np.empty_like(self.values)
         seat_advantages(
-            games, seats, before, cumulative_rewards, self.values, gamma, gae_lambda,
-            self.advantages,
+            decisions.games, decisions.seats, decisions.rewards_before, cumulative_rewards,
+            self.values, gamma, gae_lambda, self.advantages,
         )  # fmt: skip
         self.returns = self.values + self.advantages
-        self.teacher_probabilities = (
-            self._tensor(np.concatenate(self._teacher)) if self._teacher else None
-        )
-        self._steps, self._owners, self._teacher = [], [], []
+        self.teacher_probabilities = self._tensor(decisions.teacher_probabilities)
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -137,7 +113,6 @@ class Rollout:
 
     def imitation_batches(self, batch_size: int) -> Iterator[ImitationBatch]:
         """All decisions once, likewise, of games with a teacher."""
-        assert self.teacher_probabilities is not None
         returns = self._tensor(self.returns)
         for rows in self._minibatches(batch_size):
             yield ImitationBatch(

@@ -1,42 +1,65 @@
-"""Play games of the learner against itself and others to their ends: one rollout of PPO."""
+"""Play games of the learner against itself and others to their ends, for a rollout of PPO.
+
+Nothing here needs torch: a network may be given as its weights.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from torch import nn
 
 from busenv.agents import Agent
-from busenv.agents.neural.inference import draw_actions, make_forward
-from busenv.agents.neural.networks import action_probabilities
+from busenv.agents.neural.inference import Forward, draw_actions
+from busenv.agents.neural.logits import action_probabilities
 from busenv.train.games import SelfPlayGames
-from busenv.train.rollout import Rollout
 
 LOWEST_TEMPERATURE = 0.01  # below it hardly anything changes
 
 
-def collect_rollout(
-    network: nn.Module,
+class Decisions(NamedTuple):
+    """Decisions of the learner, R of them, in the order of time.
+
+    games, seats: int64, whose they are. rewards_before: float64, the seat's rewards in its game so
+    far. observations: uint8, (R, size). masks: bool, (R, num_actions). actions: int64. values,
+    log_probs: float32. teacher_probabilities: float32, (R, num_actions), or (R, 0) without one.
+    """
+
+    games: np.ndarray
+    seats: np.ndarray
+    rewards_before: np.ndarray
+    observations: np.ndarray
+    masks: np.ndarray
+    actions: np.ndarray
+    values: np.ndarray
+    log_probs: np.ndarray
+    teacher_probabilities: np.ndarray
+
+
+def play_games(
+    forward: Forward,
     games: SelfPlayGames,
     seat_owner: np.ndarray,
     opponents: Sequence[Agent],
-    rng: np.random.Generator,
+    seed: int,
     teacher: Agent | None = None,
     temperature: float = 1.0,
-) -> Rollout:
-    """Play games to their ends, one decision of each in a step.
+) -> Decisions:
+    """Play games to their ends, one decision of each in a step; the network's decisions.
 
-    seat_owner: int64, (N, 5), 0 where the network plays, k where opponents[k - 1] does. Only the
-    network's decisions are in the rollout, which is not finished yet.
-    teacher: then the rollout holds its action probabilities. It also plays the network's seats in
+    forward: the network (`busenv.agents.neural.inference.make_forward`). seat_owner: int64, (N, 5),
+    0 where the network plays, k where opponents[k - 1] does. seed: of all that is random.
+    teacher: its action probabilities are kept. It also plays the network's seats in
     half of the games; in the others the network does, so that it is taught what to do in positions
     that its own play leads to (DAgger, Ross et al. 2011), above all at the `temperature` of its
     later play. PPO learns from what is played at temperature 1 only.
     """
-    device = next(network.parameters()).device
-    forward, rollout = make_forward(network), Rollout(rng, device)
+    rng = np.random.default_rng(seed)
+    for agent in (*opponents, *([teacher] if teacher else [])):
+        agent.reset(int(rng.integers(2**62)))
     noise = rng.integers(2**62, size=1, dtype=np.uint64)
+    steps: list[Decisions] = []
     while (running := games.running()).size:
         owner = seat_owner[running, games.seats(running)]
         actions = np.zeros(len(running), np.int64)
@@ -53,15 +76,30 @@ def collect_rollout(
             sampled = np.zeros(len(learner), np.int64)
             draw_actions(probabilities, noise, sampled)
             log_probs = np.log(probabilities[np.arange(len(sampled)), sampled])
-            played, taught = sampled, None
+            played, taught = sampled, np.zeros((len(sampled), 0), np.float32)
             if teacher is not None:
                 taught = teacher.action_probabilities(games.states[learner], games.board)
                 best = taught.argmax(axis=1)
                 played = np.where(learner < len(games.states) // 2, best, played)
             actions[owner == 0] = played
-            rollout.add(
-                learner, games.seats(learner), games.cumulative_rewards, observations, masks,
-                played, values[:, 0], log_probs, taught,
+            seats = games.seats(learner)
+            steps.append(
+                Decisions(
+                    learner, seats, games.cumulative_rewards[learner, seats], observations, masks,
+                    played, values[:, 0], log_probs, taught,
+                )
             )  # fmt: skip
         games.step(running, actions)
-    return rollout
+    return Decisions(*map(np.concatenate, zip(*steps, strict=True)))
+
+
+def join(parts: Sequence[tuple[SelfPlayGames, Decisions]], games: SelfPlayGames) -> Decisions:
+    """The decisions of games that were played in parts (`SelfPlayGames.part`), which are written
+    back into the whole."""
+    found, first = [], 0
+    for part, decisions in parts:
+        where = slice(first, first + len(part.states))
+        games.states[where], games.cumulative_rewards[where] = part.states, part.cumulative_rewards
+        found.append(decisions._replace(games=decisions.games + first))
+        first = where.stop
+    return Decisions(*map(np.concatenate, zip(*found, strict=True)))

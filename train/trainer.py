@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 
 from busenv.actions import Action
 from busenv.agents import make_agent
+from busenv.agents.neural.inference import Weights, make_forward
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
 from busenv.interrupts import interrupts_deferred
@@ -20,8 +22,9 @@ from busenv.train.folder_run import MODEL, FolderRun, Iteration
 from busenv.train.games import SelfPlayGames
 from busenv.train.league import Opponent, Pool, draw_seat_owners, update_scores
 from busenv.train.ppo import SeatPPO, ppo_settings
+from busenv.train.remote import Hands, Network, Part, pack, play_on_cluster
 from busenv.train.rollout import Rollout
-from busenv.train.selfplay import collect_rollout
+from busenv.train.selfplay import Decisions, join, play_games
 
 
 class Run(FolderRun):
@@ -30,6 +33,8 @@ class Run(FolderRun):
     All that is random in iteration i is drawn from the seed and i, and games do not outlive their
     iteration: a checkpoint needs parameters, moments, counters and the pool's scores only.
 
+    on_cluster: games are played on the cluster that this process is connected to
+    (`busenv.cluster`).
     agent: plays as the learner would, at the temperature of the settings. imitated: how many of the
     `decisions` that were learned from so far were learned by imitation, which comes first.
 
@@ -40,8 +45,9 @@ class Run(FolderRun):
 
     config: Config
 
-    def __init__(self, config: Config, folder: Path) -> None:
+    def __init__(self, config: Config, folder: Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
+        self._on_cluster = on_cluster
         device = config.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -119,26 +125,51 @@ class Run(FolderRun):
     def _play(
         self, count: int, rng: np.random.Generator, progress: float
     ) -> tuple[SelfPlayGames, np.ndarray, list[Opponent], Rollout]:
-        """Games that are over, whose each seat was, the opponents, and the finished rollout."""
+        """Games that are over, whose each seat was, the opponents, and the rollout."""
         config = self.config
         games = self._new_games(count, rng)
         warm = self._imitates(progress)
         # By imitation every seat is learned from: with opponents, less was learned in that time.
         drawn = self._pool.draw(rng) if config.opponent_share and not warm else []
         seat_owner = draw_seat_owners(games.players, len(drawn), config.opponent_share, rng)
-        opponents = [member.agent for member in drawn]
-        if warm and self._teacher is not None:
-            self._teacher.reset(int(rng.integers(2**62)))
-            rollout = collect_rollout(
-                self.network, games, seat_owner, opponents, rng, self._teacher, config.temperature
-            )
-            # Returns are taken as they came: the network's values mean nothing yet.
-            gae_lambda = 1.0
-        else:
-            rollout = collect_rollout(self.network, games, seat_owner, opponents, rng)
-            gae_lambda = config.gae_lambda
-        rollout.finish(games.cumulative_rewards, config.gamma, gae_lambda)
+        bounds = np.linspace(0, count, min(config.shares, count) + 1).astype(int).tolist()
+        places = [slice(*pair) for pair in pairwise(bounds)]
+        seeds = rng.integers(2**62, size=len(places)).tolist()
+        parts = [
+            (games.part(place), seat_owner[place], seed)
+            for place, seed in zip(places, seeds, strict=True)
+        ]
+        decisions = join(self._play_parts(parts, drawn, warm), games)
+        # A teacher's returns are taken as they came: the network's values mean nothing yet.
+        gae_lambda = 1.0 if warm else config.gae_lambda
+        rollout = Rollout(
+            decisions, games.cumulative_rewards, config.gamma, gae_lambda, rng, self.ppo.device
+        )
         return games, seat_owner, drawn, rollout
+
+    def _play_parts(
+        self, parts: list[Part], drawn: list[Opponent], warm: bool
+    ) -> list[tuple[SelfPlayGames, Decisions]]:
+        """Play games in parts, here or on the cluster."""
+        config = self.config
+        teacher, temperature = (self._teacher, config.temperature) if warm else (None, 1.0)
+        if not self._on_cluster:
+            forward, opponents = make_forward(self.network), [member.agent for member in drawn]
+            return [
+                (games, play_games(forward, games, owner, opponents, seed, teacher, temperature))
+                for games, owner, seed in parts
+            ]
+        packed = [self._packed(member) for member in drawn]
+        learner = pack(self.network, config.network, config.width)
+        spec = config.warm_start if teacher else ""
+        return play_on_cluster(Hands(learner, tuple(packed), spec, temperature), parts)
+
+    def _packed(self, member: Opponent) -> str | Weights | Network:
+        """An opponent as the cluster is told of it."""
+        if member.name in self.config.bots:
+            return member.name
+        assert isinstance(member.agent, PolicyAgent)
+        return pack(member.agent.network, self.config.network, self.config.width)
 
 
 def _game_statistics(

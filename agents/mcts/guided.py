@@ -15,7 +15,7 @@ import numpy as np
 from busenv.agents.mcts.playout import playout
 from busenv.agents.mcts.tree import MAX_DEPTH, add_node, child_of
 from busenv.agents.neural.inference import Weights, Work, evaluate, make_work, soften
-from busenv.agents.neural.networks import POINTS
+from busenv.agents.neural.logits import POINTS
 from busenv.agents.planner.evaluation import evaluate as judge
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import fast_kernel, kernel

@@ -26,8 +26,8 @@ from torch import nn
 
 from busenv import Board
 from busenv.agents.mcts.az import AzAgent
+from busenv.agents.neural.logits import HIGHEST_TEMPERATURE
 from busenv.agents.neural.networks import (
-    HIGHEST_TEMPERATURE,
     WIDEST,
     build_network,
     check_tensors,

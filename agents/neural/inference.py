@@ -10,14 +10,12 @@ input), so that what is learned counts at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
-import torch
-from torch import nn
 
 from busenv import Board
-from busenv.agents.neural.networks import Mlp, action_probabilities, check_playable
+from busenv.agents.neural.logits import action_probabilities, check_playable
 from busenv.agents.neural.outlook import NO_PLAN, see_games, write_outlook
 from busenv.agents.planner.evaluation import Evaluation, make_evaluation
 from busenv.core.bits import GOLDEN, ZERO, load_word, mix
@@ -27,6 +25,11 @@ from busenv.core.observe import size as observation_size
 from busenv.core.rules.legal import legal_ids
 from busenv.core.scene import paint
 from busenv.core.state import GAME, OVER
+
+if TYPE_CHECKING:  # weights play without torch
+    from torch import nn
+
+    from busenv.agents.neural.networks import Mlp
 
 Forward = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 Policy = Callable[[np.ndarray, float], np.ndarray]
@@ -317,17 +320,17 @@ def _forward_rows(rows, masks, weights, work, logits, values):
             values[i, k] = work.values[k]
 
 
-def make_forward(network: nn.Module) -> Forward:
+def make_forward(network: nn.Module | Weights) -> Forward:
     """A network as a function of observations (uint8, (N, size)) and masks (bool, (N,
     num_actions)): logits (float32, (N, num_actions)), 0 or anything where not legal, and values
     (float32, (N, outputs)).
 
-    An Mlp on the CPU is called in compiled code, anything else by torch. The function has arrays of
-    its own: one thread at a time may call it.
+    An Mlp on the CPU, or the weights of one, is called in compiled code, anything else by torch.
+    The function has arrays of its own: one thread at a time may call it.
     """
-    if not is_compiled(network):
+    if not isinstance(network, Weights) and not is_compiled(network):
         return lambda rows, masks: _by_torch(network, rows)
-    weights = read_weights(network)
+    weights = network if isinstance(network, Weights) else read_weights(network)
     work = make_work(weights)
 
     def compiled(rows: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -339,13 +342,15 @@ def make_forward(network: nn.Module) -> Forward:
     return compiled
 
 
-def make_policy(network: nn.Module, board: Board) -> Policy:
+def make_policy(network: nn.Module | Weights, board: Board) -> Policy:
     """A network as a function of games (GAME, (N,)) and a temperature above 0: the probability of
     each action, float32 (N, num_actions).
 
     Errors and threads are those of `action_probabilities` and `make_forward`.
     """
-    if not is_compiled(network):
+    if not isinstance(network, Weights) and not is_compiled(network):
+        from busenv.agents.neural.networks import Mlp
+
         plan = network.plan.cpu().numpy() if isinstance(network, Mlp) else NO_PLAN
 
         def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
@@ -353,7 +358,7 @@ def make_policy(network: nn.Module, board: Board) -> Policy:
             return action_probabilities(_by_torch(network, rows)[0], masks, temperature)
 
         return by_torch
-    weights = read_weights(network)
+    weights = network if isinstance(network, Weights) else read_weights(network)
     work = make_work(weights)
 
     def compiled(games: np.ndarray, temperature: float) -> np.ndarray:
@@ -368,10 +373,14 @@ def make_policy(network: nn.Module, board: Board) -> Policy:
 
 def is_compiled(network: nn.Module) -> TypeGuard[Mlp]:
     """Whether a network is called in compiled code: an Mlp on the CPU."""
+    from busenv.agents.neural.networks import Mlp
+
     return isinstance(network, Mlp) and network.shared.weight.device.type == "cpu"
 
 
 def _by_torch(network: nn.Module, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    import torch
+
     device = next(network.parameters()).device
     with torch.no_grad():
         logits, values = network(torch.from_numpy(rows).to(device))

@@ -19,9 +19,7 @@ from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.state import MAX_PLAYERS
 
 WIDEST = 8192  # hidden layers of a network
-HIGHEST_TEMPERATURE = 100.0
 OUTPUTS = 2 * MAX_PLAYERS  # of a network that tells of every seat
-POINTS = 10.0  # game points to one of its outputs
 
 
 class Mlp(nn.Module):
@@ -131,30 +129,6 @@ def expected_log_probs(
     float32, (N,); minus it is an entropy, or a cross-entropy. log_probs: -inf where not legal.
     """
     return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)
-
-
-def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
-    """The probability of each action, float32 (N, num_actions), at a temperature above 0.
-
-    logits: float32, masks: bool, both (N, num_actions). Illegal actions have 0 exactly. ValueError
-    when logits are not finite, or no action of a row is legal.
-    """
-    check_playable(bool(np.isfinite(logits).all()), bool(masks.any(axis=1).all()))
-    legal = np.where(masks, logits, np.float32(-np.inf))
-    with np.errstate(over="ignore"):  # however far behind the best one, its probability is 0
-        legal = (legal - legal.max(axis=1, keepdims=True)) / np.float32(temperature)
-    weights = np.exp(legal)
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def check_playable(finite: bool, legal: bool) -> None:
-    """ValueError unless all logits are finite, and some action of each game is legal."""
-    if not legal:
-        raise ValueError("no action is legal: a game is over")
-    if not finite:
-        raise ValueError(
-            "the network's logits are not finite: its weights are too large or damaged"
-        )
 
 
 NETWORKS: dict[str, type[nn.Module]] = {

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from torch import nn
 
 from busenv import Board, Game
 from busenv.agents.base import Agent
-from busenv.agents.neural.inference import draw_actions, make_policy
-from busenv.agents.neural.networks import HIGHEST_TEMPERATURE
+from busenv.agents.neural.inference import Weights, draw_actions, make_policy
+from busenv.agents.neural.logits import HIGHEST_TEMPERATURE
 from busenv.checks import check_games, check_seed
+
+if TYPE_CHECKING:
+    from torch import nn
 
 FAVOURITES = 5  # actions that an estimate names
 COLDEST = 1e-30  # a temperature that float32 can divide by
@@ -19,14 +23,15 @@ class PolicyAgent(Agent):
     """Samples from a network's distribution over the legal actions.
 
     network: see `busenv.agents.neural.networks`; used where its weights are, on the CPU (the
-        default network in compiled code) or a GPU. Whatever it learns counts at once.
+        default network in compiled code) or a GPU. Whatever it learns counts at once. Or the
+        weights of one, which need no torch.
     board: the board that it was made for; games of another are refused with a ValueError.
     temperature: by which logits are divided, 0 to 100; 0 takes the likeliest action always.
     """
 
     def __init__(
         self,
-        network: nn.Module,
+        network: nn.Module | Weights,
         board: Board,
         name: str = "ppo",
         seed: int = 0,

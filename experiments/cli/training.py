@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from busenv.experiments.cli.command import Command, new_folder, positive, seed
+from busenv.experiments.cli.command import Command, add_ray, new_folder, positive, seed
 
 EXTRAS = ("train", "report")
+PART = 8  # games that a core of a cluster plays side by side
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +53,12 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="run folder (runs/train-DATE-TIME); goes on there",
     )
+    add_ray(parser)
 
 
 def _train(chosen: argparse.Namespace) -> None:
     from busenv.experiments.training.demo import train_and_report
-    from busenv.train.config import parse_settings
+    from busenv.train.config import Config, parse_settings
     from busenv.train.settings import peek, programs, read_config
 
     source = Path(chosen.config)
@@ -65,7 +67,10 @@ def _train(chosen: argparse.Namespace) -> None:
         source /= "run.json"
     given = parse_settings(chosen.set, peek(str(source)))
     config = read_config(str(source), programs(given)).changed(given)
-    train_and_report(config, folder, chosen.games)
+    if chosen.ray and isinstance(config, Config) and not Path(chosen.config).is_dir():
+        parts = max(config.games // PART, 1)  # of the rollout of a run that begins on a cluster
+        config = config.changed({"shares": parts, **given})
+    train_and_report(config, folder, chosen.games, chosen.ray)
 
 
 COMMANDS = (
@@ -85,6 +90,7 @@ COMMANDS = (
             "busenv train quick --set seconds=600",
             "busenv train standard --set players=3,4 rules=splotter-1999 --out runs/three",
             "busenv train runs/three    (goes on there)",
+            "busenv train full --ray auto --set games=4096 --out runs/cluster",
         ),
         _add_train,
         _train,

@@ -38,10 +38,13 @@ def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int =
     train_and_report(config, folder, games)
 
 
-def train_and_report(config: AnyConfig, folder: Path, games: int) -> None:
-    """Train in a folder, rate, play a game to watch; print the results and leave a report there."""
+def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "") -> None:
+    """Train in a folder, rate, play a game to watch; print the results and leave a report there.
+
+    ray: the cluster to play on, as for `run_training`.
+    """
     console = Console()
-    run, _ = run_training(config, folder, console)
+    run, _ = run_training(config, folder, console, ray)
     console.print("Rating ...")
     match_ups = _match_ups(run, games)
     sheet = _sheet(match_ups, run, games)

@@ -13,6 +13,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules
 from busenv.agents import Agent, make_agent
+from busenv.cluster import connected
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.store import locked
 from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
@@ -82,20 +83,25 @@ def describe_training(config: AnyConfig) -> str:
 
 
 def run_training(
-    config: AnyConfig, folder: Path, console: Console
+    config: AnyConfig, folder: Path, console: Console, ray: str = ""
 ) -> tuple[AnyRun, list[CurvePoint]]:
     """Train in a folder, or go on there, until the run is done; leave model, card and curve.
+
+    ray: the cluster to play on (`busenv.cluster.connected`); "" for none.
 
     On Ctrl-C they are left too, with a checkpoint to go on from.
     RunError when the folder is in use or holds a run that these settings do not go on with; see
     `busenv.train.trainer.Run`.
     """
-    with locked(folder):
+    with connected(ray), locked(folder):
         changed = changes(folder, config)
         read_curve(folder / CURVE)  # a damaged one is told before anything is changed
         console.print(f"Training: {escape(describe_training(config))}.")
         console.print("Compiling (the first time on a machine takes a minute) ...")
-        run = ExpertRun(config, folder) if isinstance(config, ExpertConfig) else Run(config, folder)
+        if isinstance(config, ExpertConfig):
+            run: AnyRun = ExpertRun(config, folder, bool(ray))
+        else:
+            run = Run(config, folder, bool(ray))
         keep_config(folder, config)
         run.save()  # after the settings, which it is of no use without
         if run.iteration:
@@ -185,4 +191,6 @@ def _collapsed(found: Iteration) -> bool:
 
 def _note(found: Iteration, curve: list[CurvePoint]) -> str:
     wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
-    return f"won {wins}; {found.decisions / found.seconds:,.0f} decisions/s"
+    stale = found.scalars.get("games/staleness")
+    age = f"; games {stale:.0f} old" if stale else ""
+    return f"won {wins}; {found.decisions / found.seconds:,.0f} decisions/s{age}"

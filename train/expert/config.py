@@ -38,6 +38,9 @@ class ExpertConfig(RunConfig):
         the search found, not taken for the best.
     past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
         iterations, and of `uct` with `bot_simulations`.
+    ahead: iterations by which play runs ahead of learning, so that on a cluster neither waits for
+        the other: its games are played by a network that many iterations old. The same seed gives
+        the same parameters then if the run is not stopped in between.
     window: decisions that are kept to learn from. reuse: how often one is learned from. batch_size,
         learning_rate: of a step; the rate falls linearly to a twentieth over the run.
     search_share: of what the search thought in the targets of winning; the rest is who won.
@@ -63,6 +66,7 @@ class ExpertConfig(RunConfig):
     past_share: Share = 0.1
     bot_share: Share = 0.05
     bot_simulations: Simulations = 100
+    ahead: Annotated[int, Field(ge=0, le=100)] = 0
     window: Annotated[int, Field(ge=1, le=100_000_000)] = 500_000
     reuse: Annotated[float, Field(gt=0, le=100)] = 1.0
     search_share: Share = 0.5

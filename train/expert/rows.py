@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv import Board
-from busenv.agents.neural.networks import POINTS
+from busenv.agents.neural.logits import POINTS
 from busenv.agents.neural.outlook import see_games
 from busenv.core.jit import kernel
 from busenv.core.rules.score import place

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,8 @@ from busenv.train.checkpoint import (
 )
 from busenv.train.expert.config import ExpertConfig
 from busenv.train.expert.learner import Learner
-from busenv.train.expert.selfplay import Plan, SelfPlay
+from busenv.train.expert.remote import Hands, begin_on_cluster
+from busenv.train.expert.selfplay import Plan, SelfPlay, statistics
 from busenv.train.expert.teacher import taught_rows
 from busenv.train.expert.window import Window
 from busenv.train.folder_run import MODEL, FolderRun, Iteration
@@ -28,6 +31,11 @@ LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the be
 PAST, KEPT = "past", 8  # folder of past selves, and how many there are
 
 
+# The games of an iteration that are being played: its random stream, and what waits for their rows
+# and statistics.
+Coming = tuple[np.random.Generator, Callable[[], tuple[np.ndarray, dict[str, float]]]]
+
+
 class ExpertRun(FolderRun):
     """Expert iteration in a folder. Goes on from the folder's checkpoint.
 
@@ -35,6 +43,7 @@ class ExpertRun(FolderRun):
     iteration; the rows of each are on disk before they are learned from. So a run that is killed
     does its last iteration again, and ends as it would have.
 
+    on_cluster: self-play is on the cluster that this process is connected to (`busenv.cluster`).
     agent: plays by the network alone. imitated: how many of the `decisions` were a teacher's.
 
     Errors are those of `busenv.train.trainer.Run`.
@@ -43,8 +52,10 @@ class ExpertRun(FolderRun):
     config: ExpertConfig
     network: SeatsMlp
 
-    def __init__(self, config: ExpertConfig, folder: Path) -> None:
+    def __init__(self, config: ExpertConfig, folder: Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
+        self._on_cluster = on_cluster
+        self._coming: deque[Coming] = deque()
         (folder / PAST).mkdir(parents=True, exist_ok=True)
         checkpoint = self._checkpoint()
         network = self._initial_network()
@@ -68,25 +79,19 @@ class ExpertRun(FolderRun):
     def step(self) -> Iteration:
         """Play games and learn from the window; on disk when this returns."""
         config = self.config
-        rng = np.random.default_rng((config.seed, self.iteration))
-        lessons = -(-config.teacher_games // TEACHER_GAMES) if config.teacher else 0
-        taught = self.iteration < lessons
-        scalars: dict[str, float] = {}
-        if taught:
-            rows = self._taught(rng)
-        else:
-            weights = read_weights(self.network)
-            past = self._past_weights(rng)
-            rows, scalars = self._selfplay.play(
-                weights, past or weights, config.games, config.past_share if past else 0.0,
-                config.bot_share, rng,
-            )  # fmt: skip
+        while len(self._coming) <= config.ahead:
+            self._coming.append(self._begin(self.iteration + len(self._coming)))
+        rng, end = self._coming.popleft()
+        rows, scalars = end()
+        taught = self.iteration < self._lessons
         self._window.add(self.iteration, rows)
         # A teacher's games are learned from when all of them are there: whoever begins with the
         # first hundred knows these by heart before the others come.
         samples = config.reuse * len(rows)
         if taught:
-            samples = config.teacher_reuse * len(self._window) * (self.iteration + 1 == lessons)
+            samples = (
+                config.teacher_reuse * len(self._window) * (self.iteration + 1 == self._lessons)
+            )
         if samples:
             with whole_or_not_at_all(self.network, self._optimizer):
                 scalars |= self._learn(samples, rng, falling=taught)
@@ -109,6 +114,39 @@ class ExpertRun(FolderRun):
         for path in (self.folder / PAST).iterdir():
             if path.stem not in kept:
                 path.unlink()
+
+    @property
+    def _lessons(self) -> int:
+        """How many iterations are a teacher's."""
+        config = self.config
+        return -(-config.teacher_games // TEACHER_GAMES) if config.teacher else 0
+
+    def _begin(self, number: int) -> Coming:
+        """Begin the games of an iteration, by the network as it is now."""
+        config, begun = self.config, self.iteration
+        rng = np.random.default_rng((config.seed, number))
+        if number < self._lessons:
+            rows = self._taught(rng)
+            return rng, lambda: (rows, {})
+        weights = read_weights(self.network)
+        past = self._past_weights(rng)
+        drawn = self._selfplay.draw(
+            config.games, config.past_share if past else 0.0, config.bot_share, rng
+        )
+        if self._on_cluster:
+            play = self._selfplay
+            hands = Hands(weights, past or weights, play.plan, play.settings, self.board)
+            wait = begin_on_cluster(hands, drawn)
+        else:
+            games = self._selfplay.play(drawn, weights, past or weights)
+            wait = lambda: games  # noqa: E731
+
+        def end() -> tuple[np.ndarray, dict[str, float]]:
+            games = wait()
+            stale = {"games/staleness": float(number - begun)}
+            return np.concatenate(games), statistics(games, drawn) | stale
+
+        return rng, end
 
     def _taught(self, rng: np.random.Generator) -> np.ndarray:
         """Rows of the teacher's games."""

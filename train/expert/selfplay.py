@@ -176,6 +176,37 @@ def _play_games(seeds, rules, first, owners, plan, players, board, rows, counts)
         counts[i] = _play_game(seeds[i], owners[i], plan, players, board, rows[i])
 
 
+class Drawn(NamedTuple):
+    """Games to be played, N of them: all that decides them but who plays.
+
+    seeds: uint64. rules: RULES. first, counts: int64, who begins and how many play. owners: int64,
+    (N, 5), who plays a seat.
+    """
+
+    seeds: np.ndarray
+    rules: np.ndarray
+    first: np.ndarray
+    owners: np.ndarray
+    counts: np.ndarray
+
+    def part(self, which: slice) -> Drawn:
+        """Some of the games."""
+        return Drawn(*(array[which].copy() for array in self))
+
+
+def play_drawn(
+    drawn: Drawn, plan: Plan, settings: Settings, weights: Weights, past: Weights, board: Board
+) -> list[np.ndarray]:
+    """The rows (ROW) of games, game by game, played one after the other."""
+    count = len(drawn.seeds)
+    rows, kept = np.zeros((count, MOST_ROWS), ROW), np.zeros(count, np.int64)
+    _play_games(
+        drawn.seeds, drawn.rules, drawn.first, drawn.owners, plan,
+        make_players(weights, past, plan, settings), board.array, rows, kept,
+    )  # fmt: skip
+    return [rows[i, : kept[i]].copy() for i in range(count)]
+
+
 class SelfPlay:
     """Plays games of a board with weights that may change in between.
 
@@ -193,43 +224,35 @@ class SelfPlay:
         settings: Settings,
         threads: int,
     ) -> None:
-        self._board, self._plan, self._settings = board, plan, settings
+        self._board, self.plan, self.settings = board, plan, settings
         self._counts, self._threads = players, threads
         self._rules = {count: rules.record(count) for count in players}
 
-    def play(
-        self,
-        weights: Weights,
-        past: Weights,
-        games: int,
-        past_share: float,
-        bot_share: float,
-        rng: np.random.Generator,
-    ) -> tuple[np.ndarray, dict[str, float]]:
-        """Rows (ROW) of some games, game by game, and statistics of them by name."""
+    def draw(
+        self, games: int, past_share: float, bot_share: float, rng: np.random.Generator
+    ) -> Drawn:
+        """Some games to be played."""
         counts = np.resize(self._counts, games).astype(np.int64)
         first = rng.integers(0, counts)
         owners = _draw_owners(counts, past_share, bot_share, rng)
         seed = np.uint64(rng.integers(2**62))
         seeds = np.array([seeded(seed, i) for i in range(games)], np.uint64)
         rules = np.array([self._rules[int(count)][0] for count in counts], RULES)
-        rows, kept = np.zeros((games, MOST_ROWS), ROW), np.zeros(games, np.int64)
+        return Drawn(seeds, rules, first, owners, counts)
+
+    def play(self, drawn: Drawn, weights: Weights, past: Weights) -> list[np.ndarray]:
+        """The rows (ROW) of games, game by game."""
+        found: list[np.ndarray] = [np.zeros(0, ROW)] * len(drawn.seeds)
 
         def work(thread: int) -> None:
             share = slice(thread, None, self._threads)
-            mine, found = np.zeros((len(kept[share]), MOST_ROWS), ROW), kept[share].copy()
-            _play_games(
-                seeds[share].copy(), rules[share].copy(), first[share].copy(),
-                owners[share].copy(), self._plan,
-                make_players(weights, past, self._plan, self._settings),
-                self._board.array, mine, found,
-            )  # fmt: skip
-            rows[share], kept[share] = mine, found
+            found[share] = play_drawn(
+                drawn.part(share), self.plan, self.settings, weights, past, self._board
+            )
 
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(work, range(self._threads)))
-        played = np.concatenate([rows[i, : kept[i]] for i in range(games)])
-        return played, _statistics(rows, kept, counts, owners)
+        return found
 
 
 def _draw_owners(
@@ -246,12 +269,11 @@ def _draw_owners(
     return owners
 
 
-def _statistics(
-    rows: np.ndarray, kept: np.ndarray, counts: np.ndarray, owners: np.ndarray
-) -> dict[str, float]:
-    """Means over the games: points of the learner's seats, rows a game, games won by seat kind."""
-    ends = np.array([rows[i, 0] for i in np.flatnonzero(kept)])
-    counts, owners = counts[kept > 0], owners[kept > 0]
+def statistics(rows: list[np.ndarray], drawn: Drawn) -> dict[str, float]:
+    """Means over games: points of the learner's seats, rows a game, rounds."""
+    kept = np.array([len(some) for some in rows])
+    ends = np.array([some[0] for some in rows if len(some)])
+    counts, owners = drawn.counts[kept > 0], drawn.owners[kept > 0]
     mine = (owners == LEARNER) & (np.arange(MAX_PLAYERS) < counts[:, None])
     return {
         "games/points": float(ends["points"][mine].mean()),

@@ -1,0 +1,98 @@
+"""Training on a cluster ends with the parameters of one machine, whatever becomes of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from busenv import cluster
+from busenv.cluster import connected
+from busenv.train.config import Config
+from busenv.train.expert.config import ExpertConfig
+from busenv.train.expert.run import ExpertRun
+from busenv.train.trainer import Run
+from tests.support.clusters import with_nodes
+
+PPO = Config(
+    width=8, players=(3, 4), games=6, shares=3, batch_size=256, keep_every=1, pool=2,
+    warm_start="greedy", warm_share=0.0001, opponent_share=0.4, bots=("random",), threads=1,
+    device="cpu", seconds=None, decisions=10**6, rated=("random",),
+)  # fmt: skip
+SEARCH = ExpertConfig(
+    width=8, games=6, batch_size=32, full=4, fast=2, full_share=0.5, past_share=0.5, bot_share=0.25,
+    bot_simulations=4, reuse=2.0, keep_every=1, seconds=None, decisions=10**6, rated=("random",),
+)  # fmt: skip
+STEPS = 4
+
+
+def trained(
+    config: Config | ExpertConfig, folder: Path, on_cluster: bool = False
+) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
+    """Parameters after some steps, and what each step told."""
+    kind: Any = Run if isinstance(config, Config) else ExpertRun
+    run = kind(config, folder, on_cluster)
+    told = [run.step().scalars for _ in range(STEPS)]
+    return run.network.state_dict(), told
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def after(calls: int, then: Callable[[], None], patch: pytest.MonkeyPatch) -> None:
+    """Do something while results of the cluster are waited for."""
+    result, seen = cluster.result, []
+
+    def counted(reference: Any) -> Any:
+        seen.append(reference)
+        if len(seen) == calls:
+            then()
+        return result(reference)
+
+    patch.setattr(cluster, "result", counted)
+
+
+def test_ppo_is_the_same_on_any_number_of_nodes_and_when_one_is_lost(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, told = trained(PPO, tmp_path / "here")
+    assert not same(wanted, trained(PPO.changed({"shares": 2}), tmp_path / "other")[0])
+    assert any("train/imitation_loss" in one for one in told)
+    assert any("train/policy_gradient_loss" in one for one in told)
+    with with_nodes(nodes, 1), connected(nodes.address):
+        assert same(wanted, trained(PPO, tmp_path / "one", True)[0])
+        loaded = cluster.call(eval, "'torch' in __import__('sys').modules")
+        assert cluster.result(loaded) is False
+        with with_nodes(nodes, 1):
+            assert same(wanted, trained(PPO, tmp_path / "two", True)[0])
+        with with_nodes(nodes, 2) as more:
+            after(8, lambda: nodes.remove_node(more[0], allow_graceful=False), monkeypatch)
+            assert same(wanted, trained(PPO, tmp_path / "three", True)[0])
+            assert more[0] not in nodes.worker_nodes
+
+
+def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, told = trained(SEARCH, tmp_path / "here")
+    assert [one["games/staleness"] for one in told] == [0, 0, 0, 0]
+    ahead = SEARCH.changed({"ahead": 2})
+    stale, told = trained(ahead, tmp_path / "stale")
+    assert [one["games/staleness"] for one in told] == [0, 1, 2, 2]
+    assert not same(wanted, stale)
+    with with_nodes(nodes, 2) as both, connected(nodes.address):
+        assert same(wanted, trained(SEARCH, tmp_path / "two", True)[0])
+        after(3, lambda: nodes.remove_node(both[0], allow_graceful=False), monkeypatch)
+        assert same(stale, trained(ahead, tmp_path / "ahead", True)[0])
+        assert both[0] not in nodes.worker_nodes
+
+
+def test_a_network_that_is_not_compiled_plays_there_too(nodes: Any, tmp_path: Path) -> None:
+    board = PPO.changed({"network": "board", "games": 3})
+    wanted, _ = trained(board, tmp_path / "here")
+    with with_nodes(nodes, 1), connected(nodes.address):
+        assert same(wanted, trained(board, tmp_path / "there", True)[0])
