@@ -44,10 +44,13 @@ print("legal:", kept_masks[np.arange(len(kept_actions)), kept_actions].mean())
 def run(code: str, folder: Path) -> str:
     """What a script prints that is cut down to its first update."""
     for line in ast.parse(code).body:
-        names = [line.module] if isinstance(line, ast.ImportFrom) else []
+        names = []
+        if isinstance(line, ast.ImportFrom):  # ray alone is without it
+            rllib = line.module == "busenv" and line.names[0].name == "rllib"
+            names = ["ray.rllib.algorithms.ppo" if rllib else line.module]
         names += [alias.name for alias in line.names] if isinstance(line, ast.Import) else []
         for name in filter(None, names):
-            pytest.importorskip(name.partition(".")[0])
+            pytest.importorskip(name, exc_type=ImportError)
     code = re.sub(r"^total = [\d_]+", "total = 160", code, flags=re.MULTILINE)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", code]

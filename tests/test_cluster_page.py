@@ -1,0 +1,84 @@
+"""The page for people with a cluster: what it hands out is of the form that it is read in."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from busenv.experiments.cli import parser
+from tests.support.pages import ROOT, blocks
+
+PAGE = ROOT / "docs/cluster.md"
+CLOUD, JOB = map(yaml.safe_load, blocks(PAGE, "yaml"))
+(SLURM,) = blocks(PAGE, "bash")
+
+
+def schema() -> dict[str, Any]:
+    found = find_spec("ray")
+    if found is None or found.origin is None:
+        pytest.skip("Ray is not installed")
+    path = Path(found.origin).parent / "autoscaler/ray-schema.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_cloud_file_is_valid_by_rays_own_schema() -> None:
+    jsonschema.validate(CLOUD, schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**CLOUD, "workers": 20}, schema())
+    assert CLOUD["head_node_type"] in CLOUD["available_node_types"]
+    assert "[train,report,cluster]" in CLOUD["setup_commands"][-1]
+
+
+def test_the_kubernetes_manifest_has_the_form_of_a_job() -> None:
+    assert (JOB["apiVersion"], JOB["kind"]) == ("ray.io/v1", "RayJob")
+    spec = JOB["spec"]["rayClusterSpec"]
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert f"ray=={spec['rayVersion']}\n" in constraints
+    groups = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
+    for group in groups:
+        assert all(isinstance(value, str) for value in group["rayStartParams"].values())
+        pod = group["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["image"] == groups[0]["template"]["spec"]["containers"][0]["image"]
+        limits = container["resources"]["limits"]
+        assert all(
+            limits[name] == value for name, value in container["resources"]["requests"].items()
+        )
+        mounted = {mount["name"] for mount in container.get("volumeMounts", [])}
+        assert mounted == {volume["name"] for volume in pod.get("volumes", [])}
+    for group in groups[1:]:
+        assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+    program, *words = shlex.split(JOB["spec"]["entrypoint"])
+    chosen = parser().parse_args(words)
+    assert (program, chosen.ray) == ("busenv", "auto")
+    paths = [
+        mount["mountPath"]
+        for mount in groups[0]["template"]["spec"]["containers"][0]["volumeMounts"]
+    ]
+    assert any(str(chosen.out).startswith(path) for path in paths)
+
+
+def test_the_slurm_script_is_a_script() -> None:
+    done = subprocess.run(["bash", "-n"], input=SLURM, text=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    options = [line for line in SLURM.splitlines() if line.startswith("#SBATCH")]
+    assert SLURM.startswith("#!/usr/bin/env bash\n#SBATCH")
+    assert all("=" in line for line in options)
+    last = shlex.split(SLURM[SLURM.index("busenv train") :])
+    assert parser().parse_args(last[1:]).ray == "$head:$port"
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_the_slurm_script_passes_shellcheck() -> None:
+    command = ["shellcheck", "--shell=bash", "--exclude=SC1091", "-"]  # not what it reads itself
+    done = subprocess.run(command, input=SLURM, text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout

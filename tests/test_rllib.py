@@ -1,0 +1,58 @@
+"""`busenv.rllib` on RLlib's new API stack; skipped where that is not installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray.rllib.algorithms.ppo", exc_type=ImportError)
+
+from busenv import rllib
+
+
+@pytest.mark.parametrize("players", [(3,), (4,), (3, 4, 5)])
+def test_games_pay_what_they_pay_and_masks_allow_what_is_played(players: tuple[int, ...]) -> None:
+    env, rng = rllib.BusEnv({"players": players, "reward": "margin"}), np.random.default_rng(0)
+    met = set()
+    for game in range(6):
+        seen, _ = env.reset(seed=game)
+        paid = dict.fromkeys(env.agents, 0.0)
+        over = False
+        while not over:
+            ((agent, row),) = seen.items()
+            assert env.observation_spaces[agent].contains(row)
+            action = rng.choice(np.flatnonzero(row["action_mask"]))
+            seen, rewards, ended, _, _ = env.step({agent: int(action)})
+            over = ended["__all__"]
+            for who, reward in rewards.items():
+                paid[who] += reward
+        met.add(len(paid))
+        assert set(seen) == set(paid)
+        assert sum(paid.values()) == pytest.approx(0, abs=1e-4)
+        assert any(paid.values())
+    assert met == set(players)
+
+
+def test_one_policy_learns_from_every_seat_and_plays_what_is_legal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", "/tmp")
+    config = rllib.ppo_config(32, players=(3, 4, 5)).training(
+        train_batch_size_per_learner=400, minibatch_size=100, num_epochs=2
+    )
+    algorithm = config.env_runners(num_env_runners=0).build_algo()
+    try:
+        before = weights(algorithm)
+        told = algorithm.train()
+    finally:
+        algorithm.stop()
+    assert told["env_runners"]["num_env_steps_sampled_lifetime"] >= 400
+    assert set(told["learners"]) >= {rllib.POLICY}
+    assert any((before[name] != value).any() for name, value in weights(algorithm).items())
+
+
+def weights(algorithm: Any) -> dict[str, np.ndarray]:
+    found = algorithm.get_module(rllib.POLICY).state_dict()
+    return {name: value.numpy().copy() for name, value in found.items()}
