@@ -91,6 +91,7 @@ def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
         assert both[0] not in nodes.worker_nodes
 
 
+@pytest.mark.slow
 def test_a_network_that_is_not_compiled_plays_there_too(nodes: Any, tmp_path: Path) -> None:
     board = PPO.changed({"network": "board", "games": 3})
     wanted, _ = trained(board, tmp_path / "here")
