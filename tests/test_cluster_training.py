@@ -11,6 +11,8 @@ import torch
 
 from busenv import cluster
 from busenv.cluster import connected
+from busenv.experiments import cli
+from busenv.experiments.training import demo
 from busenv.train.config import Config
 from busenv.train.expert.config import ExpertConfig
 from busenv.train.expert.run import ExpertRun
@@ -89,6 +91,21 @@ def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
         after(3, lambda: nodes.remove_node(both[0], allow_graceful=False), monkeypatch)
         assert same(stale, trained(ahead, tmp_path / "ahead", True)[0])
         assert both[0] not in nodes.worker_nodes
+
+
+@pytest.mark.parametrize(
+    ("more", "shares"),
+    [([], 1), (["--ray", "auto"], 8), (["--ray", "auto", "--set", "shares=3"], 3),
+     (["--ray", "auto", "--set", "games=4"], 1)],
+)  # fmt: skip
+def test_a_run_that_begins_on_a_cluster_is_played_in_shares(
+    more: list[str], shares: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+    monkeypatch.setattr(demo, "train_and_report", lambda *given: told.append(given))
+    cli.main(["train", "quick", *more])
+    ((config, _, _, ray),) = told
+    assert (config.shares, ray) == (shares, "auto" if more else "")
 
 
 @pytest.mark.slow
