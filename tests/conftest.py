@@ -68,8 +68,7 @@ def nodes() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in clusters.ENVIRONMENT.items():
             patch.setenv(name, value)
-        cluster = utils.Cluster(
-            initialize_head=True, head_node_args={**clusters.NODE, "num_cpus": 0}
-        )
+        head = {**clusters.NODE, "num_cpus": 0}
+        cluster = clusters.started(lambda: utils.Cluster(initialize_head=True, head_node_args=head))
         yield cluster
         clusters.end(cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,19 @@ ENVIRONMENT = {
 }
 
 
+TRIES = 3  # at starting a node, which Ray gives 30 seconds: little where all cores are taken
+
+
+def started(start: Callable[[], Any]) -> Any:
+    """What comes of starting a node, or all of a cluster."""
+    for left in reversed(range(TRIES)):
+        try:
+            return start()
+        except Exception as error:  # Ray has no kind of its own for it
+            if not left or "timed out during startup" not in str(error):
+                raise
+
+
 def end(cluster: Any) -> None:
     """End a cluster and forget its address, which others would find."""
     import ray
@@ -29,7 +42,8 @@ def end(cluster: Any) -> None:
 @contextmanager
 def with_nodes(cluster: Any, count: int, **more: Any) -> Iterator[list[Any]]:
     """For a block: so many nodes of one core besides the head, which has none."""
-    found = [cluster.add_node(**{**NODE, "num_cpus": 1, **more}) for _ in range(count)]
+    one = {**NODE, "num_cpus": 1, **more}
+    found = [started(lambda: cluster.add_node(**one)) for _ in range(count)]
     try:
         yield found
     finally:
