@@ -56,7 +56,7 @@ class BusEnv(MultiAgentEnv):
         self._env.step(int(action_dict[self._env.agent_selection]))
         over = all(self._env.terminations.values())
         seen = self._seen(self.agents if over else [self._env.agent_selection])
-        rewards = {agent: float(reward) for agent, reward in self._env.rewards.items() if reward}
+        rewards = {agent: float(reward) for agent, reward in self._env.rewards.items()}
         ended = {**self._env.terminations, "__all__": over}
         return seen, rewards, ended, {"__all__": False}, {}
 

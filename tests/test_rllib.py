@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("ray.rllib.algorithms.ppo", exc_type=ImportError)
 
+import ray
+
 from busenv import rllib
 
 
@@ -40,6 +42,7 @@ def test_one_policy_learns_from_every_seat_and_plays_what_is_legal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("RAY_TMPDIR", "/tmp")
+    ray.init("local", num_cpus=1, include_dashboard=False)  # not another test's cluster
     config = rllib.ppo_config(32, players=(3, 4, 5)).training(
         train_batch_size_per_learner=400, minibatch_size=100, num_epochs=2
     )
@@ -49,6 +52,7 @@ def test_one_policy_learns_from_every_seat_and_plays_what_is_legal(
         told = algorithm.train()
     finally:
         algorithm.stop()
+        ray.shutdown()
     assert told["env_runners"]["num_env_steps_sampled_lifetime"] >= 400
     assert set(told["learners"]) >= {rllib.POLICY}
     assert any((before[name] != value).any() for name, value in weights(algorithm).items())
