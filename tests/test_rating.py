@@ -307,13 +307,13 @@ class Faulty(Agent):
 
 
 @pytest.mark.parametrize(("fault", "why"), [("silent", "no answer"), ("wrong", "action 374")])
-def test_agents_that_fail_forfeit(fault: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        tournament, "make_agent", lambda spec: Faulty(spec) if spec == fault else make_agent(spec)
-    )
+def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
+    def build(spec: str) -> Agent:
+        return Faulty(spec) if spec == fault else make_agent(spec)
+
     before = Faulty.closed
     plan = Plan((fault,), players=4, games=16, against="random")
-    games = alone(plan)
+    games = [play_game(plan, number, build) for number in range(plan.total)]
     assert Faulty.closed == before + 16
     for game in games:
         forfeit, record = game["forfeit"], Record.from_dict(game["record"])
@@ -344,9 +344,8 @@ class SlowToBegin(Faulty):
 
 
 def test_what_is_compiled_at_first_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tournament, "make_agent", SlowToBegin)
     monkeypatch.setattr(tournament.time, "perf_counter", lambda: SlowToBegin.clock)
-    game = play_game(Plan(("slow to begin",) * 3, players=3, games=16), 0)
+    game = play_game(Plan(("slow to begin",) * 3, players=3, games=16), 0, SlowToBegin)
     assert sum(game["seconds"]) == sum(game["timed"])
     assert sum(game["timed"]) == sum(game["decisions"]) - tournament.WARM_UP
     assert sum(game["decisions"]) == len(game["record"]["actions"])

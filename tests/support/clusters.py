@@ -13,8 +13,8 @@ NODE = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
 ENVIRONMENT = {
     "RAY_TMPDIR": "/tmp",  # sockets want short names
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_health_check_period_ms": "500",  # a lost node is missed soon
-    "RAY_health_check_failure_threshold": "3",
+    "RAY_health_check_period_ms": "500",  # a lost node is missed soon, a slow one is not lost
+    "RAY_health_check_failure_threshold": "8",
 }
 
 
