@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -143,6 +144,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
             with pytest.raises(SystemExit) as stopped:
                 cli.main([*command, "--ray", nodes.address])
         assert stopped.value.code == 2
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert capsys.readouterr().err == f"busenv: {tmp_path / GAMES}: No space left on device\n"
         run_rating(SMALL, tmp_path, ray=nodes.address)
     assert bare(stored(tmp_path)) == bare(alone(SMALL))

@@ -99,12 +99,13 @@ def _play(
                 play = play_on_cluster(plan, missing)
             else:
                 play = play_games(plan, missing, min(workers, len(missing)))
-            for games in play:
-                append_games(file, games)
-                fresh += games
-                forfeits += sum(game["forfeit"] is not None for game in games)
-                note = f"{forfeits} forfeits" if forfeits else ""
-                bar.update(task, advance=len(games), note=note)
+            with closing(play):  # at once, should a game not be written: it holds back Ctrl-C
+                for games in play:
+                    append_games(file, games)
+                    fresh += games
+                    forfeits += sum(game["forfeit"] is not None for game in games)
+                    note = f"{forfeits} forfeits" if forfeits else ""
+                    bar.update(task, advance=len(games), note=note)
     except (BrokenProcessPool, ClusterError) as error:
         why = "a worker process died" if isinstance(error, BrokenProcessPool) else str(error)
         raise RunError(

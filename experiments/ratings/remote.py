@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ class Kit(NamedTuple):
 _settled: list[str] = []  # the key of the kit that this process plays by
 
 
-def play_on_cluster(plan: Plan, numbers: list[int]) -> Iterator[list[dict[str, Any]]]:
+def play_on_cluster(plan: Plan, numbers: list[int]) -> Generator[list[dict[str, Any]], None, None]:
     """Play the games of these numbers, and hand them over as they end, some at a time.
 
     Ctrl-C is held back until the end: then games that have not ended are given up, those that have

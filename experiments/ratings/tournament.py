@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice
 from typing import Any
@@ -33,7 +33,9 @@ _agents: dict[tuple[str, int], Agent] = {}
 _decided: Counter[str] = Counter()  # decisions of each spec in this process
 
 
-def play_games(plan: Plan, numbers: Iterable[int], workers: int) -> Iterator[list[dict[str, Any]]]:
+def play_games(
+    plan: Plan, numbers: Iterable[int], workers: int
+) -> Generator[list[dict[str, Any]], None, None]:
     """Play the games of these numbers, and hand them over as they end, some at a time.
 
     Raises BrokenProcessPool when a worker dies. Ctrl-C is held back until the end: then games that
