@@ -1,0 +1,90 @@
+"""Several people, lost connections and frames: the playing page, in Chromium."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from tests.support.player import FIRST, Player
+from tests.support.playing import Served, serving
+
+
+def test_two_people_and_a_spectator(served: Served, player: Callable[..., Player]) -> None:
+    host = player(permissions=["clipboard-read", "clipboard-write"])
+    host.join(served.origin + served.begin("me", "friend", "greedy", **FIRST))
+    host.page.click("#invite")
+    links = [field.input_value() for field in host.page.locator("#linked input").all()]
+    host.page.click("#linked button >> nth=0")
+    host.page.locator("#linked button", has_text="Copied").wait_for()
+    assert host.page.evaluate("navigator.clipboard.readText()") == links[0]
+    host.page.click("#links form button")
+    friend, watcher = player().join(links[0]), player().join(links[1])
+    name = "<img src=x onerror=alert(1)>"
+    friend.page.click(".rename")
+    friend.page.locator(".chip input").fill(name)
+    friend.page.keyboard.press("Enter")
+    for one in (host, friend, watcher):
+        one.page.locator(".chip", has_text=name).wait_for()
+        assert one.page.locator(".chip img").count() == 0
+    assert friend.spots() == []
+    host.my_turn()
+    host.choose("site-0")
+    host.my_turn()
+    host.choose("site-1")
+    friend.my_turn()
+    assert host.spots() == []
+    friend.choose("site-2")
+    for one in (host, watcher):
+        one.reach(3)
+        assert one.spots() == []
+        assert f"({name})" in one.page.inner_text(".headline")
+    assert watcher.page.is_hidden("#undo")
+    assert watcher.page.is_hidden("#invite")
+    friend.page.click("#undo")
+    host.said("took back")
+    watcher.reach(2)
+
+
+def test_a_lost_connection_is_told_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+    context = browser.new_context()
+    with serving(tmp_path) as served:
+        me = Player(context, []).join(served.origin + served.begin("me", "greedy", "greedy"))
+        me.my_turn()
+        me.choose(me.spots()[0])
+        node, rows = me.node(), me.rows()
+        port = served.port
+    me.page.locator("#offline", has_text="Connection lost").wait_for()
+    assert me.spots() == []
+    with serving(tmp_path, port=port):
+        me.page.locator("#offline").wait_for(state="hidden")
+        me.my_turn()
+        assert me.rows()[: len(rows)] == rows
+        me.choose(me.spots()[0])
+        assert me.node() > node
+        context.close()
+
+
+def test_the_page_plays_in_a_frame_of_a_notebook_on_this_machine(
+    served: Served, player: Callable[..., Player], tmp_path: Path
+) -> None:
+    link = served.origin + served.begin("me", "me", "me", **FIRST)
+    cell = (
+        f'<link rel="icon" href="data:,"><iframe src="{link}" width="1200" height="760"></iframe>'
+    )
+    (tmp_path / "notebook.html").write_text(cell)
+    me, files = player(), partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), files) as jupyter:
+        thread = threading.Thread(target=jupyter.serve_forever)
+        thread.start()
+        me.page.goto(f"http://localhost:{jupyter.server_port}/notebook.html")
+        inside = me.page.frame_locator("iframe")
+        inside.locator("[data-spot=site-0] circle").click()
+        inside.locator("#card .choices button").first.click()
+        inside.locator("#board[data-node='1']").wait_for()
+        jupyter.shutdown()
+        thread.join()
