@@ -12,7 +12,7 @@ import torch
 
 from busenv import __version__
 from busenv.agents.neural.files import load_model, model_path, save_model
-from busenv.agents.neural.networks import build_network, weights_of
+from busenv.agents.neural.networks import HEIRS, build_network, inherit, weights_of
 from busenv.board import load_board
 from busenv.quoting import quote
 from busenv.rules import EDITIONS, as_rules
@@ -114,12 +114,13 @@ class FolderRun:
         network = build_network(config.network, self.board, config.width, config.seed)
         if config.start and not (self.folder / NAME).exists():  # else the checkpoint has it all
             past, card = load_model(model_path(config.start), self.board)
-            if (card["network"], card["width"]) != (config.network, config.width):
+            heirs = (card["network"], *HEIRS.get(card["network"], ()))
+            if config.network not in heirs or config.width != card["width"]:
                 raise ValueError(
                     f"{config.start} holds a network {card['network']!r} of width {card['width']}, "
                     f"the settings say {config.network!r} of width {config.width}"
                 )
-            network.load_state_dict(past.state_dict())
+            inherit(network, past)
         return network
 
     def _checkpoint(

@@ -112,6 +112,20 @@ def _initialise(network: nn.Module) -> None:
             nn.init.orthogonal_(module[-1].weight, 0.01)
 
 
+def inherit(network: nn.Module, past: nn.Module) -> None:
+    """Give a fresh network the weights of one of its kind, or of one of those in HEIRS, which then
+    plays as before: what it is told besides counts for nothing at first, and a head that says other
+    things stays fresh."""
+    weights = network.state_dict()
+    for name, tensor in past.state_dict().items():
+        if name == "shared.weight":
+            weights[name] = torch.zeros_like(weights[name])
+            weights[name][:, : tensor.shape[1]] = tensor
+        elif weights[name].shape == tensor.shape:
+            weights[name] = tensor
+    network.load_state_dict(weights)
+
+
 def mask_logits(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Logits with -inf for illegal actions: whatever they are divided by, a softmax makes them 0.
 
@@ -137,6 +151,7 @@ NETWORKS: dict[str, type[nn.Module]] = {
     "seats": SeatsMlp,
     "outlook": OutlookMlp,
 }
+HEIRS = {"mlp": ("seats", "outlook"), "seats": ("outlook",)}  # who may begin as which
 VALUED = ("mlp", "board")  # whose value is what PPO learns
 
 

@@ -15,9 +15,7 @@ from busenv.agents.neural.inference import Weights, read_weights
 from busenv.agents.neural.networks import SeatsMlp
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.interrupts import interrupts_deferred
-from busenv.train.checkpoint import (
-    whole_or_not_at_all,
-)
+from busenv.train.checkpoint import whole_or_not_at_all
 from busenv.train.expert.config import ExpertConfig
 from busenv.train.expert.learner import Learner
 from busenv.train.expert.remote import Hands, begin_on_cluster
@@ -83,15 +81,15 @@ class ExpertRun(FolderRun):
             self._coming.append(self._begin(self.iteration + len(self._coming)))
         rng, end = self._coming.popleft()
         rows, scalars = end()
-        taught = self.iteration < self._lessons
+        taught, samples = self.iteration < self._lessons, config.reuse * len(rows)
+        if not taught:  # who has learned from a teacher is past it
+            self._window.forget(self._lessons)
         self._window.add(self.iteration, rows)
-        # A teacher's games are learned from when all of them are there: whoever begins with the
-        # first hundred knows these by heart before the others come.
-        samples = config.reuse * len(rows)
         if taught:
-            samples = (
-                config.teacher_reuse * len(self._window) * (self.iteration + 1 == self._lessons)
-            )
+            # Its games are learned from when all of them are there: whoever begins with the first
+            # hundred knows these by heart before the others come.
+            last = self.iteration + 1 == self._lessons
+            samples = config.teacher_reuse * len(self._window) if last else 0.0
         if samples:
             with whole_or_not_at_all(self.network, self._optimizer):
                 scalars |= self._learn(samples, rng, falling=taught)
@@ -138,8 +136,10 @@ class ExpertRun(FolderRun):
             hands = Hands(weights, past or weights, play.plan, play.settings, self.board)
             wait = begin_on_cluster(hands, drawn)
         else:
-            games = self._selfplay.play(drawn, weights, past or weights)
-            wait = lambda: games  # noqa: E731
+            found = self._selfplay.play(drawn, weights, past or weights)
+
+            def wait() -> list[np.ndarray]:
+                return found
 
         def end() -> tuple[np.ndarray, dict[str, float]]:
             games = wait()

@@ -27,6 +27,7 @@ from busenv.train.expert.rows import ROW, finish_rows, write_row
 
 LEARNER, PAST, BOT = 0, 1, 2  # who plays a seat
 MOST_ROWS = 256  # of a game; what comes later is played and not learned from
+SHARES = 4  # of the games that a thread plays one after the other: none waits long for another
 PLAY_NOISE = 0.3  # on the priors of searches that are not learned from
 
 
@@ -244,14 +245,16 @@ class SelfPlay:
         """The rows (ROW) of games, game by game."""
         found: list[np.ndarray] = [np.zeros(0, ROW)] * len(drawn.seeds)
 
-        def work(thread: int) -> None:
-            share = slice(thread, None, self._threads)
+        parts = min(SHARES * self._threads, len(found))
+
+        def work(part: int) -> None:
+            share = slice(part, None, parts)
             found[share] = play_drawn(
                 drawn.part(share), self.plan, self.settings, weights, past, self._board
             )
 
         with ThreadPoolExecutor(self._threads) as pool:
-            list(pool.map(work, range(self._threads)))
+            list(pool.map(work, range(parts)))
         return found
 
 

@@ -49,6 +49,12 @@ class Window:
         while len(self) - len(self._parts[min(self._parts)]) >= self._size:
             del self._parts[min(self._parts)]
 
+    def forget(self, before: int) -> None:
+        """Drop the rows of all iterations before one."""
+        for number in [*self._parts]:
+            if number < before:
+                del self._parts[number]
+
     def tidy(self) -> None:
         """Delete the files of what has been dropped; a checkpoint may want them until then."""
         for number, path in self._files().items():
