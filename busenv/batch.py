@@ -14,7 +14,7 @@ from busenv.batch_threads import Helpers
 from busenv.board import Board, as_board
 from busenv.checks import check_illegal, check_seed, check_whole, illegal_action
 from busenv.core import batch, kernels
-from busenv.core.batch import MOVE, SETTLE, SHOW
+from busenv.core.batch import ALL, MOVE, SETTLE, SHOW
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.rewards import Reward, reward_kind
 from busenv.rules import Rules, as_rules, player_counts
@@ -196,26 +196,29 @@ class Batch:
             raise ValueError(
                 f"games {np.flatnonzero(arrays.ended).tolist()} have ended; reset them first"
             )
-        chosen = np.array(actions, np.int64)  # a copy: contiguous, and writable as kernels know it
-        if arrays.illegal == batch.RAISE:
-            wrong = kernels.first_illegal(self.games, self.board.array, chosen)
-            if wrong >= 0:
-                raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
         before = (self.games.copy(), arrays.ended.copy()) if self._reward else None
+        arrays.actions[:] = actions
         self._helpers.call()
-        arrays.actions[:] = chosen
         if self._seating.agents:
-            self._step_in_stages()
+            self._step_in_stages(actions)
         else:
-            self._helpers.step()
+            self._decide(actions, ALL)
         if self._reward and before is not None:
             self._pay(self._reward, *before)
 
-    def _step_in_stages(self) -> None:
+    def _decide(self, actions: np.ndarray, stages: int) -> None:
+        """Take the first stages of a step, unless an action is illegal that is to raise."""
+        if self._arrays.illegal != batch.RAISE:
+            self._helpers.step(stages)
+        elif (wrong := self._helpers.step_checked(stages)) >= 0:
+            self.wrong[:] = False
+            raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
+
+    def _step_in_stages(self, actions: np.ndarray) -> None:
         """A step in which agents that are not compiled decide."""
         arrays, work = self._arrays, self._helpers.workspace
         with self._undone_on_failure():
-            self._helpers.step(MOVE)
+            self._decide(actions, MOVE)
             self._seating.play(arrays, work)
             self._helpers.step(SETTLE)
             self._seating.play(arrays, work)  # in games that have begun anew

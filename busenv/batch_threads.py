@@ -19,6 +19,7 @@ import numpy as np
 from busenv.core import threads
 from busenv.core.batch import ALL, Arrays
 from busenv.core.bots import Workspace, make_workspace
+from busenv.core.threads import LATE
 
 
 class Helpers:
@@ -77,6 +78,14 @@ class Helpers:
         threads.open_step(self._claimed, self._finished, self._arrays.stages, stages)
         threads.advance(*self._share(0))
         self._wait()
+
+    def step_checked(self, stages: int = ALL) -> int:
+        """The same, unless an action is illegal: the first such game, nothing changed, else -1."""
+        arrays, claimed, finished, work, _ = self._share(0)
+        while (found := threads.advance_checked(arrays, claimed, finished, work, stages)) == LATE:
+            self._wait()
+        self._wait()
+        return int(found)
 
     def close(self) -> None:
         """Wait for helpers that are still at a step, since it was interrupted."""

@@ -24,8 +24,9 @@ from busenv.core.state import OVER
 RAISE, LOSE, REPLACE = 0, 1, 2
 NEXT_STEP, SAME_STEP, DISABLED = 0, 1, 2
 
-# Stages of a step. All in one go is fastest; agents that are not compiled decide in between.
-MOVE, SETTLE, SHOW, ALL = 1, 2, 4, 7
+# Stages of a step. All in one go is fastest; agents that are not compiled decide in between. To
+# check is no part of it: it comes before, where an illegal action is to change nothing.
+MOVE, SETTLE, SHOW, ALL, CHECK = 1, 2, 4, 7, 8
 
 NOBODY = -1  # sees a picture
 FIRST_AGENT = 3  # kinds of players from here on are agents that are not compiled
@@ -144,6 +145,23 @@ def begin_some(a, work, chosen):
 
 
 @kernel
+def _check(a, first, end):
+    """See which actions are illegal."""
+    games, actions, wrong, b = a.games, a.actions, a.wrong, a.board[0]
+    for i in range(first, end):
+        wrong[i] = games[i].phase != OVER and not is_legal(games[i], b, actions[i])
+
+
+@kernel
+def first_wrong(a):
+    """The first game whose action was illegal, -1 when there is none."""
+    for i in range(a.wrong.shape[0]):
+        if a.wrong[i]:
+            return i
+    return -1
+
+
+@kernel
 def _move(a, work, first, end):
     """Take one decision, which must be legal if others are to raise, and let compiled bots decide.
     A game that has ended begins anew instead: its action is ignored."""
@@ -224,6 +242,8 @@ def step_some(a, work, first, end):
     """Take the stages of a step that is open in the games from `first` to before `end`, stage by
     stage: some games stay in the processor's cache, as does the code of a stage."""
     stages = a.stages[0]
+    if stages & CHECK:
+        _check(a, first, end)
     if stages & MOVE:
         _move(a, work, first, end)
     if stages & SETTLE:

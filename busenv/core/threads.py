@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.batch import step_some
+from busenv.core.batch import CHECK, first_wrong, step_some
 from busenv.core.bits import exchange, fetch_add
 from busenv.core.jit import kernel
 
 SHARE = 64  # games that a thread claims at once
+LATE = -2  # a helping thread is not done with its part
 PATIENCE = 60_000  # looks for the next step before a helping thread leaves, a fraction of a ms
 
 
@@ -86,3 +87,19 @@ def wait_for(finished, number):
     while looks < PATIENCE and fetch_add(finished, 0) < number:
         looks += 1
     return looks < PATIENCE
+
+
+@kernel
+def advance_checked(arrays, claimed, finished, work, chosen):
+    """Check the actions of all games, and then advance some stages of a step unless one is illegal:
+    the first such game, -1, or LATE, nothing changed. One call, since a call with so many arrays
+    takes a hundredth of a step."""
+    open_step(claimed, finished, arrays.stages, CHECK)
+    advance(arrays, claimed, finished, work, 0)
+    if not wait_for(finished, arrays.games.shape[0]):
+        return LATE
+    wrong = first_wrong(arrays)
+    if wrong < 0:
+        open_step(claimed, finished, arrays.stages, chosen)
+        advance(arrays, claimed, finished, work, 0)
+    return wrong
