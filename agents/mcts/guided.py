@@ -1,9 +1,10 @@
-"""Monte Carlo tree search for several players guided by a network, compiled: nothing is played out.
+"""Monte Carlo tree search for several players guided by a network, compiled.
 
 A simulation walks down the tree (agents.mcts.tree) to a position that it does not have yet. There
-the network gives the priors of the actions and every seat's return; at the end of a game the
-ranking does. Decisions with one legal action are passed through. Every seat maximises its own
-return (max^n, Luckhardt and Irani 1986) by PUCT (Silver et al. 2017).
+the network gives the priors of the actions and, mixed with what a playout of a few rounds leads to
+(agents.mcts.playout), every seat's return; at the end of a game the ranking does. Decisions with
+one legal action are passed through. Every seat maximises its own return (max^n, Luckhardt and Irani
+1986) by PUCT (Silver et al. 2017).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from busenv.agents.mcts.tree import MAX_DEPTH, add_node, child_of
 from busenv.agents.neural.inference import Weights, Work, evaluate, make_work, soften
 from busenv.agents.neural.logits import POINTS
 from busenv.agents.planner.evaluation import evaluate as judge
+from busenv.agents.planner.evaluation import find_chances
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.rules.legal import legal_ids
@@ -98,7 +100,7 @@ def _find_returns(players, settings, chances, points, returns):
 
 
 @kernel
-def _find_outlook(g, values, chances, points):
+def _read_values(g, values, chances, points):
     """Chances and points by seat, from what the network told who decides."""
     players, best, total = np.int64(g.players), -1e9, 0.0
     for slot in range(players):
@@ -115,7 +117,7 @@ def _find_outlook(g, values, chances, points):
 @kernel
 def _judge(tree, guide, g, b):
     """What a position that the network was asked about is worth: chances, points and returns."""
-    _find_outlook(g, guide.work.values, guide.chances, guide.points)
+    _read_values(g, guide.work.values, guide.chances, guide.points)
     if guide.settings.playouts > 0.0 and guide.weights.plan.shape[0] > 0:
         tree.noise[0] += GOLDEN
         _play_out(g, guide, b, mix(tree.noise[0]))
@@ -140,18 +142,11 @@ def _play_out(g, guide, b, noise):
     guide.ahead[1] = g
     playout(ahead, b, guide.settings.rounds, noise)
     judge(ahead, b, guide.weights.plan, evaluation)
-    logits, best, total = evaluation.win_logits, -1e9, 0.0
-    for seat in range(players):
-        best = max(best, logits[seat])
-    for seat in range(players):
-        if ahead.phase == OVER:
-            logits[seat] = place(ahead, seat) == 0
-        else:
-            logits[seat] = np.exp(logits[seat] - best)
-        total += logits[seat]
+    find_chances(ahead, evaluation)
     share = guide.settings.playouts
     for seat in range(players):
-        guide.chances[seat] = (1.0 - share) * guide.chances[seat] + share * logits[seat] / total
+        played = evaluation.chances[seat]
+        guide.chances[seat] = (1.0 - share) * guide.chances[seat] + share * played
 
 
 @fast_kernel

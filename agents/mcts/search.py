@@ -16,11 +16,16 @@ import numpy as np
 
 from busenv.agents.mcts.playout import playout
 from busenv.agents.mcts.tree import MAX_DEPTH, add_node, set_root
-from busenv.agents.planner.evaluation import Workspace, evaluate, make_workspace, relative_value
+from busenv.agents.planner.evaluation import (
+    Workspace,
+    evaluate,
+    find_chances,
+    make_workspace,
+    relative_value,
+)
 from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids
-from busenv.core.rules.score import place
 from busenv.core.rules.step import step
 from busenv.core.state import MAX_PLAYERS, OVER
 
@@ -56,36 +61,29 @@ class Search(NamedTuple):
     """What kernels that grow a tree take besides it: what they are tuned by, arrays to work in.
 
     weights: float64, (4, COUNT), of `busenv.agents.planner.evaluation`.
-    returns, chances: float64, (5,), what `_find_returns` finds for each seat.
+    returns: float64, (5,), what `_find_returns` finds for each seat.
     """
 
     settings: Settings
     weights: np.ndarray
     work: Workspace
     returns: np.ndarray
-    chances: np.ndarray
 
 
 def make_search(settings: Settings, weights: np.ndarray, num_actions: int) -> Search:
     """A search on boards with a number of action ids."""
     work = make_workspace(num_actions)
-    return Search(settings, weights, work, np.zeros(MAX_PLAYERS), np.zeros(MAX_PLAYERS))
+    return Search(settings, weights, work, np.zeros(MAX_PLAYERS))
 
 
 @kernel
-def _find_returns(g, settings, win_logits, returns, chances):
-    """Returns and chances to win, 0 to 1 each, from logits of winning (points at the end)."""
-    best, mean, total = -1e9, 0.0, 0.0
+def _find_returns(g, settings, evaluation, returns):
+    """Returns, 0 to 1 each, of a position that was evaluated, and the chances to win."""
+    find_chances(g, evaluation)
+    win_logits, chances, mean = evaluation.win_logits, evaluation.chances, 0.0
     for seat in range(g.players):
-        best = max(best, win_logits[seat])
         mean += win_logits[seat] / g.players
     for seat in range(g.players):
-        chances[seat] = np.exp(win_logits[seat] - best)
-        if g.phase == OVER:
-            chances[seat] = place(g, seat) == 0
-        total += chances[seat]
-    for seat in range(g.players):
-        chances[seat] /= total
         margin = min(max(0.5 + (win_logits[seat] - mean) / settings.margin_width, 0.0), 1.0)
         returns[seat] = settings.win_share * chances[seat] + (1.0 - settings.win_share) * margin
 
@@ -96,7 +94,7 @@ def _expand(tree, search, at, b):
 
     Nothing is done when the tree is full.
     """
-    settings, weights, work, returns, chances = search
+    settings, weights, work, returns = search
     positions, evaluation = work.ahead, work.evaluation
     g, actions, ahead = tree.nodes[at].game, work.actions[0], positions[0]
     count = legal_ids(g, b, work.bits, actions)
@@ -107,7 +105,7 @@ def _expand(tree, search, at, b):
         positions[0] = g
         step(ahead, b, actions[k])
         evaluate(ahead, b, weights, evaluation)
-        _find_returns(ahead, settings, evaluation.win_logits, returns, chances)
+        _find_returns(ahead, settings, evaluation, returns)
         tree.noise[0] += GOLDEN
         noise = settings.noise * 1e-6 * np.float64(below(mix(tree.noise[0]), 1000000))
         edge = tree.edges[first + k]
@@ -175,7 +173,7 @@ def _descend(tree, search, b):
 @kernel
 def simulate(tree, search, board, simulations):
     """Run simulations from the root, a game that is not over."""
-    settings, weights, work, returns, chances = search
+    settings, weights, work, returns = search
     b, ahead, evaluation = board[0], work.ahead[0], work.evaluation
     for _ in range(simulations):
         depth = _descend(tree, search, b)
@@ -183,14 +181,14 @@ def simulate(tree, search, board, simulations):
         rounds = settings.rounds if tree.nodes[0].visits < settings.short else TO_THE_END
         playout(ahead, b, rounds, mix(tree.noise[0]))
         evaluate(ahead, b, weights, evaluation)
-        _find_returns(ahead, settings, evaluation.win_logits, returns, chances)
+        _find_returns(ahead, settings, evaluation, returns)
         for k in range(depth):
             node, edge = tree.nodes[tree.path[k, 0]], tree.edges[tree.path[k, 1]]
             node.visits += 1
             edge.visits += 1
             edge.total += returns[node.game.seat]
         for seat in range(ahead.players):
-            tree.wins[seat] += chances[seat]
+            tree.wins[seat] += evaluation.chances[seat]
         tree.wins[MAX_PLAYERS] += 1.0
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from busenv import Board
-from busenv.agents.planner.evaluation import AT, COUNT, OWN, evaluate, make_evaluation
+from busenv.agents.planner.evaluation import AT, COUNT, OWN, evaluate, find_chances, make_evaluation
 from busenv.checks import check_games
 from busenv.core.jit import kernel
 from busenv.core.state import MAX_PLAYERS
@@ -38,14 +38,12 @@ def write_outlook(g, b, plan, evaluation, row):
     plan: float64, (4, COUNT), weights of the evaluation.
     """
     evaluate(g, b, plan, evaluation)
+    find_chances(g, evaluation)
     players, logits, values = np.int64(g.players), evaluation.win_logits, evaluation.values
-    mean_logit, mean_value, best, total = 0.0, 0.0, -1e9, 0.0
+    mean_logit, mean_value = 0.0, 0.0
     for seat in range(players):
         mean_logit += logits[seat] / players
         mean_value += values[seat] / players
-        best = max(best, logits[seat])
-    for seat in range(players):
-        total += np.exp(logits[seat] - best)
     for slot in range(players):
         seat, at = (np.int64(g.seat) + slot) % players, slot * COLUMNS
         for k in range(OWN):
@@ -56,7 +54,7 @@ def write_outlook(g, b, plan, evaluation, row):
         row[at + OWN + 2] = _byte(-logit)
         row[at + OWN + 3] = _byte(value)
         row[at + OWN + 4] = _byte(-value)
-        row[at + OWN + 5] = _byte(SURE * np.exp(logits[seat] - best) / total)
+        row[at + OWN + 5] = _byte(SURE * evaluation.chances[seat])
     for k in range(players * COLUMNS, SIZE):
         row[k] = 0
 

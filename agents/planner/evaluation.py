@@ -114,16 +114,18 @@ EIGHT = np.uint64(8)
 
 
 class Evaluation(NamedTuple):
-    """What `evaluate` finds, and the arrays that it works in, so that none is made on the way.
+    """What `evaluate` and `find_chances` find, and the arrays that they work in, so that none is
+    made on the way.
 
     counts: uint64, (ROWS, 8). features: float64, (5, COUNT + 1), a row a seat.
-    values, win_logits: float64, (5,), by seat.
+    values, win_logits, chances: float64, (5,), by seat.
     """
 
     counts: np.ndarray
     features: np.ndarray
     values: np.ndarray
     win_logits: np.ndarray
+    chances: np.ndarray
 
 
 class Workspace(NamedTuple):
@@ -144,6 +146,7 @@ def make_evaluation() -> Evaluation:
     return Evaluation(
         np.zeros((ROWS, 8), np.uint64),
         np.zeros((MAX_PLAYERS, COUNT + 1)),
+        np.zeros(MAX_PLAYERS),
         np.zeros(MAX_PLAYERS),
         np.zeros(MAX_PLAYERS),
     )
@@ -358,6 +361,20 @@ def evaluate(g, b, weights, evaluation):
             logit += weights[row, k] * evaluation.features[seat, k]
         evaluation.values[seat] = value
         evaluation.win_logits[seat] = logit
+
+
+@kernel
+def find_chances(g, evaluation):
+    """The chances to win of a position that was evaluated, by seat, into `evaluation.chances`; when
+    the game is over it is known who wins."""
+    logits, chances, best, total = evaluation.win_logits, evaluation.chances, -1e9, 0.0
+    for seat in range(g.players):
+        best = max(best, logits[seat])
+    for seat in range(g.players):
+        chances[seat] = np.exp(logits[seat] - best) if g.phase != OVER else place(g, seat) == 0
+        total += chances[seat]
+    for seat in range(g.players):
+        chances[seat] /= total
 
 
 @kernel

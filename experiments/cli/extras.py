@@ -17,7 +17,10 @@ def missing_extras(module: str | None, needed: Iterable[str] = ()) -> list[str]:
     package = (module or "").partition(".")[0]
     wanted = RENAMED.get(package, package).replace("_", "-")
     own = [extra for name, extra in _packages() if name == wanted]
-    return [*dict.fromkeys((*needed, *([] if {*needed} & {*own} else own[:1])))] if own else []
+    if not own:
+        return []
+    named = [*dict.fromkeys(needed)]
+    return named if {*named} & {*own} else [*named, own[0]]
 
 
 def _packages() -> list[tuple[str, str]]:
