@@ -17,7 +17,7 @@ from busenv import load_board
 from busenv.agents import make_agent
 from busenv.agents.mcts.guided import Settings
 from busenv.agents.neural.files import save_model
-from busenv.agents.neural.inference import read_weights
+from busenv.agents.neural.inference import make_policy, read_weights
 from busenv.agents.neural.logits import POINTS
 from busenv.agents.neural.networks import SeatsMlp, build_network
 from busenv.agents.neural.outlook import NO_PLAN
@@ -190,6 +190,53 @@ def test_a_run_that_is_killed_ends_as_it_would_have(tmp_path: Path) -> None:
     assert straight.decisions > straight.imitated
     fresh = build_network("seats", CITY, 8, config.seed)
     assert not torch.equal(one["shared.weight"], fresh.state_dict()["shared.weight"])
+
+
+def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates: list[float] = []
+    learn = Learner.step
+
+    def note(self: Learner, rows: np.ndarray, rate: float) -> dict[str, float]:
+        rates.append(rate)
+        return learn(self, rows, rate)
+
+    monkeypatch.setattr(Learner, "step", note)
+    monkeypatch.setattr("busenv.train.expert.run.TEACHER_GAMES", 2)
+    config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "window": 10**6})
+    run = ExpertRun(config, tmp_path)
+    run.step()
+    run.step()
+    assert not rates
+    run.step()
+    assert len(rates) == round(config.teacher_reuse * run.imitated / config.batch_size)
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == config.learning_rate
+    assert rates[-1] < 0.5 * rates[0]
+    run.step()
+    assert [path.name for path in (tmp_path / "window").iterdir()] == ["000003.npy"]
+    assert run.imitated < run.decisions
+
+
+@pytest.mark.parametrize(
+    ("past", "heir"), [("mlp", "seats"), ("mlp", "outlook"), ("seats", "outlook")]
+)
+def test_a_run_begins_as_a_model_that_is_told_less(
+    past: str, heir: str, tmp_path: Path, rows: np.ndarray
+) -> None:
+    network = build_network(past, CITY, 8, seed=5)
+    network.get_parameter("policy.2.weight").data *= 300
+    save_model(network, CITY, tmp_path / "past.safetensors", {"network": past, "width": 8})
+    config = SMALL.changed({"network": heir, "start": str(tmp_path / "past.safetensors")})
+    run, games = ExpertRun(config, tmp_path / "run"), rows["game"][:50].copy()
+    expected = make_policy(network, CITY)(games, 1.0)
+    np.testing.assert_allclose(make_policy(run.network, CITY)(games, 1.0), expected, atol=1e-6)
+    told = network.get_parameter("shared.weight").shape[1]
+    new = run.network.get_parameter("shared.weight")[:, told:]
+    assert not new.any()
+    run.step()
+    assert new.any() == (heir == "outlook")  # it learns from what is new
 
 
 def test_an_interrupted_update_is_taken_back(
