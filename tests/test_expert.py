@@ -140,7 +140,7 @@ def test_the_window_keeps_the_last_rows(tmp_path: Path, rows: np.ndarray) -> Non
         window.add(k, rows[100 * k : 100 * k + 100])
     window.tidy()
     assert len(window) == 300
-    assert len([*(tmp_path / "window").iterdir()]) == 3
+    assert len([*tmp_path.iterdir()]) == 3
     drawn = window.draw(2000, rng)
     kept = {row.tobytes() for row in rows[200:500]}
     assert {row.tobytes() for row in drawn} <= kept
@@ -160,7 +160,7 @@ def test_windows_of_strangers_are_refused(tmp_path: Path, rows: np.ndarray) -> N
     ):
         bad = rows[:20].copy()
         change(bad)
-        path = tmp_path / name / "window" / "000000.npy"
+        path = tmp_path / name / "000000.npy"
         path.parent.mkdir(parents=True)
         np.save(path, bad)
         with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
@@ -168,7 +168,7 @@ def test_windows_of_strangers_are_refused(tmp_path: Path, rows: np.ndarray) -> N
     for content in (b"", b"\x93NUMPY", b"cos\nsystem\n(S'touch sprung'\ntR."):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
-            Window(path.parents[1], CITY, 100).restore(1)
+            Window(path.parent, CITY, 100).restore(1)
 
 
 def test_a_run_that_is_killed_ends_as_it_would_have(tmp_path: Path) -> None:
@@ -205,18 +205,41 @@ def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten
     monkeypatch.setattr(Learner, "step", note)
     monkeypatch.setattr("busenv.train.expert.run.TEACHER_GAMES", 2)
     config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "window": 10**6})
-    run = ExpertRun(config, tmp_path)
-    run.step()
-    run.step()
+    run = ExpertRun(config, tmp_path / "straight")
+    for _ in range(3):
+        run.step()
     assert not rates
+    assert not run.decisions
+    shutil.copytree(tmp_path / "straight", tmp_path / "killed")
     run.step()
     assert len(rates) == round(config.teacher_reuse * run.imitated / config.batch_size)
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == config.learning_rate
     assert rates[-1] < 0.5 * rates[0]
+    assert run.imitated == run.decisions
+    assert not [*(tmp_path / "straight/lessons").iterdir()]
+    # What a kill leaves between the checkpoint and the lessons' end.
+    shutil.copytree(tmp_path / "straight", tmp_path / "late")
+    shutil.copytree(tmp_path / "killed/lessons", tmp_path / "late/lessons", dirs_exist_ok=True)
     run.step()
-    assert [path.name for path in (tmp_path / "window").iterdir()] == ["000003.npy"]
+    assert [path.name for path in (tmp_path / "straight/window").iterdir()] == ["000004.npy"]
     assert run.imitated < run.decisions
+    for folder, steps in (("killed", 2), ("late", 1)):
+        again = ExpertRun(config, tmp_path / folder)
+        for _ in range(steps):
+            again.step()
+        one, other = run.network.state_dict(), again.network.state_dict()
+        assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("limit", [{"decisions": 400, "seconds": None}, {"seconds": 1e-3}])
+def test_a_teacher_has_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path) -> None:
+    changes = {"teacher": "greedy", "teacher_games": 10**6, "decisions": None, **limit}
+    run = ExpertRun(SMALL.changed(changes), tmp_path)
+    while not run.is_done:
+        run.step()
+    assert run.iteration <= 4
+    assert run.imitated > 0
 
 
 @pytest.mark.parametrize(

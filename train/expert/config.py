@@ -45,9 +45,9 @@ class ExpertConfig(RunConfig):
         learning_rate: of a step; the rate falls linearly to a twentieth over the run.
     search_share: of what the search thought in the targets of winning; the rest is who won.
     points: weight of final points in the loss.
-    teacher: an agent whose games are learned from first, `teacher_games` of them, a share
-        `teacher_kept` of its decisions, each `teacher_reuse` times, before the first of its own;
-        "" for none. A model's
+    teacher: an agent whose games are learned from first, `teacher_games` of them or as many as fit
+        into `teacher_share` of the run, a share `teacher_kept` of its decisions, each
+        `teacher_reuse` times, before the first of its own; "" for none. A model's
         temperature (`net@0.5:NAME`) is that of the play that is learned.
     rated: agents that the network is rated against every `rate_every` seconds, without search, at
         `temperature`, in `rate_games` games each.
@@ -74,6 +74,7 @@ class ExpertConfig(RunConfig):
     points: Annotated[float, Field(ge=0, le=10)] = 0.3
     teacher: NoneOrSpec = ""
     teacher_games: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    teacher_share: Share = 0.5
     teacher_kept: Annotated[float, Field(gt=0, le=1)] = 0.5
     teacher_reuse: Annotated[float, Field(gt=0, le=100)] = 0.5
     keep_every: Count = 10

@@ -24,10 +24,10 @@ from busenv.train.expert.teacher import taught_rows
 from busenv.train.expert.window import Window
 from busenv.train.folder_run import MODEL, FolderRun, Iteration
 
-TEACHER_GAMES = 256  # of a teacher, side by side, in an iteration
+TEACHER_GAMES = 64  # of a teacher, side by side, in an iteration
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 PAST, KEPT = "past", 8  # folder of past selves, and how many there are
-
+WINDOW, LESSONS = "window", "lessons"  # folders of own rows and of a teacher's
 
 # The games of an iteration that are being played: its random stream, and what waits for their rows
 # and statistics.
@@ -40,6 +40,10 @@ class ExpertRun(FolderRun):
     All that is random in iteration i is drawn from the seed and i, and games do not outlive their
     iteration; the rows of each are on disk before they are learned from. So a run that is killed
     does its last iteration again, and ends as it would have.
+
+    A teacher's games come first. They are learned from in an iteration of its own when all of them
+    are there, since who begins with the first hundred knows these by heart before the others come;
+    then they are dropped.
 
     on_cluster: self-play is on the cluster that this process is connected to (`busenv.cluster`).
     agent: plays by the network alone. imitated: how many of the `decisions` were a teacher's.
@@ -62,7 +66,8 @@ class ExpertRun(FolderRun):
         self.learner = Learner(network, self.board, config.search_share, config.points)
         self._optimizer = self.learner.optimizer
         self.agent = PolicyAgent(network, self.board, "net", config.seed, config.temperature)
-        self._window = Window(folder, self.board, config.window)
+        self._window = Window(folder / WINDOW, self.board, config.window)
+        self._lessons = Window(folder / LESSONS, self.board, config.window)
         plan = Plan(config.full, config.fast, config.full_share, config.early,
                     config.bot_simulations)  # fmt: skip
         self._selfplay = SelfPlay(
@@ -71,33 +76,67 @@ class ExpertRun(FolderRun):
         if checkpoint is not None:
             self._resume(*checkpoint)
             self._window.restore(self.iteration)
+            self._lessons.restore(0 if self.imitated else self.iteration)
         self._check_disk()
         self._start_clock()
 
+    @property
+    def progress(self) -> float:
+        """How much of the run is done; games of a teacher count before they are learned from."""
+        if self.config.decisions is None:
+            return super().progress
+        return (self.decisions + len(self._lessons)) / self.config.decisions
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the seconds or decisions are used up, and no game waits to be learned from."""
+        return super().is_done and not len(self._lessons)
+
     def step(self) -> Iteration:
-        """Play games and learn from the window; on disk when this returns."""
+        """Watch a teacher play, or learn from its games, or play games and learn from the window;
+        on disk when this returns."""
+        rng = np.random.default_rng((self.config.seed, self.iteration))
+        if self._is_taught:
+            self._lessons.add(self.iteration, self._taught(rng))
+            return self._finish(0, {})
+        if len(self._lessons):
+            return self._graduate(rng)
         config = self.config
         while len(self._coming) <= config.ahead:
             self._coming.append(self._begin(self.iteration + len(self._coming)))
         rng, end = self._coming.popleft()
         rows, scalars = end()
-        taught, samples = self.iteration < self._lessons, config.reuse * len(rows)
-        if not taught:  # who has learned from a teacher is past it
-            self._window.forget(self._lessons)
         self._window.add(self.iteration, rows)
-        if taught:
-            # Its games are learned from when all of them are there: whoever begins with the first
-            # hundred knows these by heart before the others come.
-            last = self.iteration + 1 == self._lessons
-            samples = config.teacher_reuse * len(self._window) if last else 0.0
-        if samples:
-            with whole_or_not_at_all(self.network, self._optimizer):
-                scalars |= self._learn(samples, rng, falling=taught)
+        with whole_or_not_at_all(self.network, self._optimizer):
+            samples = config.reuse * len(rows)
+            scalars |= self._learn(self._window, samples, rng, falling=False)
+        return self._finish(len(rows), scalars)
+
+    @property
+    def _is_taught(self) -> bool:
+        """Whether more games of a teacher are to come."""
+        config = self.config
+        planned = -(-config.teacher_games // TEACHER_GAMES) if config.teacher else 0
+        begun = self.iteration < planned and not self.decisions
+        return begun and self.progress < config.teacher_share
+
+    def _graduate(self, rng: np.random.Generator) -> Iteration:
+        """Learn from the teacher's games, and drop them."""
+        learned = len(self._lessons)
+        samples = self.config.teacher_reuse * learned
+        with whole_or_not_at_all(self.network, self._optimizer):
+            scalars = self._learn(self._lessons, samples, rng, falling=True)
+        return self._finish(0, scalars, imitated=learned)
+
+    def _finish(self, learned: int, scalars: dict[str, float], imitated: int = 0) -> Iteration:
+        """End an iteration that has learned from so many own decisions, or a teacher's, on disk."""
         with interrupts_deferred():
             self.iteration += 1
-            self.decisions += len(rows)
-            self.imitated += len(rows) * taught
-            if self.iteration % config.keep_every == 0:
+            self.decisions += learned + imitated
+            if imitated:
+                self.imitated = imitated
+                self._lessons.clear()
+            if self.iteration % self.config.keep_every == 0:
                 self._save_model(self._past_path(self.iteration))
             self._seconds = self.seconds
             self.save()
@@ -108,24 +147,16 @@ class ExpertRun(FolderRun):
         self._save_checkpoint()
         self._save_model(self.folder / MODEL)
         self._window.tidy()
+        self._lessons.tidy()
         kept = {self._past_path(number).stem for number in self._past_numbers()}
         for path in (self.folder / PAST).iterdir():
             if path.stem not in kept:
                 path.unlink()
 
-    @property
-    def _lessons(self) -> int:
-        """How many iterations are a teacher's."""
-        config = self.config
-        return -(-config.teacher_games // TEACHER_GAMES) if config.teacher else 0
-
     def _begin(self, number: int) -> Coming:
         """Begin the games of an iteration, by the network as it is now."""
         config, begun = self.config, self.iteration
         rng = np.random.default_rng((config.seed, number))
-        if number < self._lessons:
-            rows = self._taught(rng)
-            return rng, lambda: (rows, {})
         weights = read_weights(self.network)
         past = self._past_weights(rng)
         drawn = self._selfplay.draw(
@@ -158,8 +189,10 @@ class ExpertRun(FolderRun):
         teacher.close()
         return rows
 
-    def _learn(self, samples: float, rng: np.random.Generator, falling: bool) -> dict[str, float]:
-        """Steps from the window, to learn from so many rows; means of their losses.
+    def _learn(
+        self, window: Window, samples: float, rng: np.random.Generator, falling: bool
+    ) -> dict[str, float]:
+        """Steps to learn from so many rows of a window; means of their losses.
 
         falling: whether the learning rate falls on the way, or is that of the run's progress.
         """
@@ -169,7 +202,7 @@ class ExpertRun(FolderRun):
         for k in range(steps):
             left = 1 - (k / steps if falling else self.progress)
             rate = config.learning_rate * max(left, LOWEST_LEARNING_RATE)
-            losses.append(self.learner.step(self._window.draw(config.batch_size, rng), rate))
+            losses.append(self.learner.step(window.draw(config.batch_size, rng), rate))
         return {name: float(np.mean([loss[name] for loss in losses])) for name in losses[0]}
 
     def _past_numbers(self) -> list[int]:

@@ -13,18 +13,16 @@ from busenv.checks import check_games
 from busenv.files import write_whole
 from busenv.train.expert.rows import ROW
 
-FOLDER = "window"
-
 
 class Window:
     """The rows of the last iterations, at least `size` of them as soon as there are so many.
 
-    folder: of the run. Rows are looked through when a file is read: it may come from anyone.
-    ValueError when one is damaged or of another board.
+    folder: of its own, made where there is none. Rows are looked through when a file is read: it
+    may come from anyone. ValueError when one is damaged or of another board.
     """
 
     def __init__(self, folder: Path, board: Board, size: int) -> None:
-        self._folder, self._board, self._size = folder / FOLDER, board, size
+        self._folder, self._board, self._size = folder, board, size
         self._folder.mkdir(parents=True, exist_ok=True)
         self._parts: dict[int, np.ndarray] = {}
 
@@ -49,11 +47,9 @@ class Window:
         while len(self) - len(self._parts[min(self._parts)]) >= self._size:
             del self._parts[min(self._parts)]
 
-    def forget(self, before: int) -> None:
-        """Drop the rows of all iterations before one."""
-        for number in [*self._parts]:
-            if number < before:
-                del self._parts[number]
+    def clear(self) -> None:
+        """Drop all rows."""
+        self._parts = {}
 
     def tidy(self) -> None:
         """Delete the files of what has been dropped; a checkpoint may want them until then."""
