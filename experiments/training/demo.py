@@ -1,17 +1,19 @@
 """The main job in small: train an agent, rate it against the bots, show the result.
 
-The agent imitates a scripted one first, then learns by PPO among bots and its own past selves.
+A network learns from the games of a search first, then from its own by the search that it guides
+(`busenv.train.expert`): of the two ways of learning the one that comes further in three minutes.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
 import busenv
-from busenv.agents import make_agent
+from busenv.agents import Agent, make_agent
 from busenv.experiments.console import Sheet
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.runs import (
@@ -22,9 +24,9 @@ from busenv.experiments.training.runs import (
     rate,
     run_training,
 )
-from busenv.experiments.training.sample import PAGE, next_commands, play_sample
+from busenv.experiments.training.sample import PAGE, next_commands, play_sample, playing_spec
 from busenv.files import write_whole
-from busenv.train.config import PRESETS
+from busenv.train.expert.config import ExpertConfig
 from busenv.train.folder_run import MODEL
 from busenv.train.settings import AnyConfig
 
@@ -32,10 +34,26 @@ COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
 MatchUp = tuple[str, list[Score]]
 
 
+MOST_THREADS = 4
+SETTINGS = ExpertConfig(
+    width=128,
+    players=(4,),
+    games=16,
+    teacher_games=100_000,
+    teacher_share=0.85,
+    teacher_kept=1.0,
+    teacher_reuse=1.0,
+    learning_rate=1e-3,
+    rated=("random", "greedy", "planner"),
+    temperature=0.25,
+)
+
+
 def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int = 0) -> None:
-    """Train by the preset "quick" for a time and report on it."""
-    config = PRESETS["quick"].changed({"seconds": seconds, "seed": seed})
-    train_and_report(config, folder, games)
+    """Train by SETTINGS for a time, on up to MOST_THREADS cores, and report on it."""
+    threads = min(os.cpu_count() or 1, MOST_THREADS)
+    changes = {"threads": threads, "teacher": f"uct@{threads}:50", "seconds": seconds, "seed": seed}
+    train_and_report(SETTINGS.changed(changes), folder, games)
 
 
 def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "") -> None:
@@ -67,7 +85,15 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
 def _match_ups(run: AnyRun, games: int) -> list[MatchUp]:
     """The agent against copies of each bot, and for comparison one bot against another."""
     bots, others = run.config.rated, run.config.rating_players - 1
-    match_ups = [(f"net, {others} {bot}", rate(run, run.agent, bot, games)) for bot in bots]
+    agents: list[Agent] = [run.agent]
+    if isinstance(run.config, ExpertConfig):
+        agents.insert(0, make_agent(playing_spec(run)))
+        agents[0].name = f"az:{run.config.full}"
+    match_ups = [
+        (f"{agent.name}, {others} {bot}", rate(run, agent, bot, games))
+        for agent in agents
+        for bot in bots
+    ]
     if "greedy" in bots and "random" in bots:
         scores = rate(run, make_agent("greedy"), "random", games)
         match_ups.append((f"greedy, {others} random", scores))

@@ -13,6 +13,7 @@ from busenv.agents import Agent, make_agent
 from busenv.experiments.replays.pages import write_replay
 from busenv.experiments.training.runs import AnyRun
 from busenv.train.config import Config
+from busenv.train.expert.config import ExpertConfig
 from busenv.train.folder_run import MODEL
 
 RECORD, PAGE, SEARCH_PAGE = "replay.json", "replay.html", "replay-uct.html"
@@ -29,14 +30,16 @@ def play_sample(run: AnyRun) -> None:
     """
     config, players = run.config, run.config.rating_players
     seat = config.seed % players
-    names = [*OPPONENTS[:seat], "net", *OPPONENTS[seat : players - 1]]
-    agents = [run.agent if name == "net" else make_agent(name) for name in names]
+    spec = playing_spec(run)
+    own = spec.partition(":")[0]
+    names = [*OPPONENTS[:seat], own, *OPPONENTS[seat : players - 1]]
+    agents = [make_agent(spec if name == own else name) for name in names]
     game = Game(players, run.rules, run.board, seed=config.seed)
     for number, agent in enumerate(agents):
         agent.reset(config.seed + number)
     _play(game, agents)
     game.save(run.folder / RECORD)
-    write_replay(run.folder / RECORD, run.folder / PAGE, _spec(run), board=run.board, names=names)
+    write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=run.board, names=names)
 
 
 def _play(game: Game, agents: list[Agent]) -> None:
@@ -58,7 +61,7 @@ def next_commands(run: AnyRun) -> list[str]:
     page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
     commands = (
         ["train", str(folder), "--set", longer],
-        ["rate", _spec(run), "planner", *players, *rules, *board],
+        ["rate", playing_spec(run), "planner", *players, *rules, *board],
         ["replay", str(folder / RECORD), *page, *board],
     )
     return [shlex.join([_program(), *words]) for words in commands]
@@ -72,5 +75,9 @@ def _program() -> str:
     return os.path.relpath(beside)
 
 
-def _spec(run: AnyRun) -> str:
-    return f"net:{run.folder / MODEL}"
+def playing_spec(run: AnyRun) -> str:
+    """The agent that a run has made: its network, with the search that it learned by, if any."""
+    model = run.folder / MODEL
+    if isinstance(run.config, ExpertConfig):
+        return f"az:{model}:{run.config.full}"
+    return f"net:{model}"
