@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,8 +70,8 @@ def write_replay(
 
 def _short(spec: str) -> str:
     """A spec as a heading has it: of a path only the model's name."""
-    kind, _, rest = spec.partition(":")
-    return f"{kind}:{Path(rest).stem}" if rest.endswith(".safetensors") else spec
+    found = re.fullmatch(r"([^:]+):(.+)\.safetensors(:[^:]+)?", spec)
+    return f"{found[1]}:{Path(found[2]).name}{found[3] or ''}" if found else spec
 
 
 def _estimates(played: Played, spec: str) -> list[Estimate]:
