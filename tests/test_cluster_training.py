@@ -95,7 +95,7 @@ def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
 
 @pytest.mark.parametrize(
     ("more", "shares"),
-    [([], 1), (["--ray", "auto"], 8), (["--ray", "auto", "--set", "shares=3"], 3),
+    [([], 1), (["--ray", "auto"], 4), (["--ray", "auto", "--set", "shares=3"], 3),
      (["--ray", "auto", "--set", "games=4"], 1)],
 )  # fmt: skip
 def test_a_run_that_begins_on_a_cluster_is_played_in_shares(
