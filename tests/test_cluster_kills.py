@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -9,15 +10,58 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.store import GAMES, parse_games
+from busenv.first import STATUS
+from busenv.train.checkpoint import NAME, NETWORK, read_state
+from busenv.train.expert.run import ExpertRun
+from busenv.train.settings import read_config
+from busenv.train.trainer import Run
+from tests.support.bursts import attack, check_files
 from tests.support.ratings import SMALL, alone, bare
 
 MARK = "BUSENV_KILLED"  # in the environment of all that the command starts
 LIMIT = 60.0  # seconds in which all of it has to be gone
+KILLS, LONGEST = 10, 25.0  # how often, and seconds from a command's start
+
+# `busenv train`, which saves every iteration, and notes it once it is saved.
+TRAIN = """
+import sys
+from busenv.experiments import cli
+from busenv.experiments.training import runs
+from busenv.train.expert.run import ExpertRun
+from busenv.train.trainer import Run
+
+def noting(save):
+    def noted(run):
+        save(run)
+        with open(NOTES, "a") as file:
+            file.write(f"{run.iteration}\\n")
+    return noted
+
+NOTES = sys.argv.pop(1)
+runs.SAVE_EVERY = 0.0
+for kind in (Run, ExpertRun):
+    kind.save = noting(kind.save)
+cli.main(sys.argv[1:])
+"""
+TINY: dict[str, Any] = {
+    "width": 8, "games": 6, "seconds": None, "decisions": 10**9, "rated": ["random"],
+    "rate_games": 4, "rate_every": 1e6, "keep_every": 2, "threads": 1, "device": "cpu",
+}  # fmt: skip
+METHODS: dict[str, dict[str, Any]] = {
+    "ppo": {
+        **TINY, "method": "ppo", "games": 24, "batch_size": 256, "warm_start": "",
+        "bots": ["random"],
+    },
+    "expert": {**TINY, "method": "expert", "batch_size": 32, "full": 4, "fast": 2},
+}  # fmt: skip
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,33 +87,85 @@ def shared_memory() -> set[str]:
     return {name for name in os.listdir("/dev/shm") if "plasma" in name.lower()}
 
 
-def test_ten_kills_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:
+def kill(command: list[str], seconds: float) -> None:
+    """Begin a command and kill it after some seconds; nothing that it began must live on."""
     pytest.importorskip("ray")
-    rng, before = random.Random(0), shared_memory()
+    before, mark = shared_memory(), f"{os.getpid()}-{time.monotonic()}"
+    run = subprocess.Popen(
+        command,
+        env={**os.environ, MARK: mark, "RAY_TMPDIR": "/tmp"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and run.poll() is None:
+        time.sleep(0.02)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    gone = time.monotonic() + LIMIT
+    while left := marked(mark):
+        assert time.monotonic() < gone, [Path(f"/proc/{pid}/cmdline").read_text() for pid in left]
+        time.sleep(0.1)
+    assert shared_memory() <= before
+
+
+def test_ten_kills_of_a_rating_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:
+    rng = random.Random(0)
     command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *SMALL.agents]
     command += ["--players", "3", "--games", "90", "--workers", "1", "--out", str(tmp_path)]
     kept: list[dict] = []
-    for number in range(10):
-        environment = {**os.environ, MARK: f"{os.getpid()}-{number}", "RAY_TMPDIR": "/tmp"}
-        run = subprocess.Popen(
-            [*command, "--ray", "local"],
-            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        end = time.monotonic() + rng.uniform(2, 25)
-        while time.monotonic() < end and run.poll() is None:
-            time.sleep(0.02)
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        gone = time.monotonic() + LIMIT
-        while left := marked(environment[MARK]):
-            assert time.monotonic() < gone, [
-                Path(f"/proc/{pid}/cmdline").read_text() for pid in left
-            ]
-            time.sleep(0.1)
-        assert shared_memory() <= before
+    for _ in range(KILLS):
+        kill([*command, "--ray", "local"], rng.uniform(2, LONGEST))
         if (tmp_path / GAMES).exists():
             found = parse_games((tmp_path / GAMES).read_bytes())[0]
             assert found[: len(kept)] == kept
             kept = found
     run_rating(SMALL, tmp_path)
     assert bare(parse_games((tmp_path / GAMES).read_bytes())[0]) == bare(alone(SMALL))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ten_kills_of_training_lose_nothing_and_leave_nothing(method: str, tmp_path: Path) -> None:
+    rng, folder, notes = random.Random(0), tmp_path / "run", tmp_path / "notes"
+    (tmp_path / "settings.json").write_text(json.dumps(METHODS[method]))
+    command = [sys.executable, "-c", TRAIN, str(notes), "train", str(tmp_path / "settings.json")]
+    command += ["--out", str(folder), "--ray", "local"]
+    saved = []
+    for _ in range(KILLS):
+        kill(command, rng.uniform(2, LONGEST))
+        noted = [*map(int, notes.read_text().split())] if notes.exists() else [0]
+        saved.append(read_state(folder).iteration if (folder / NAME).exists() else 0)
+        assert noted == sorted(noted)
+        assert saved[-1] >= noted[-1]
+    assert len({*saved}) > KILLS // 2
+    assert torch.equal(*map(parameters, (folder, alone_for(saved[-1], folder, tmp_path / "one"))))
+
+
+def alone_for(iterations: int, folder: Path, other: Path) -> Path:
+    """A folder in which the run of a folder was made without a cluster, or a kill."""
+    config: Any = read_config(str(folder / "run.json"))
+    run = (Run if config.method == "ppo" else ExpertRun)(config, other)
+    while run.iteration < iterations:
+        run.step()
+    run.save()
+    return other
+
+
+def parameters(folder: Path) -> torch.Tensor:
+    """All that a checkpoint holds of the network, in a row."""
+    found = load_file(folder / NAME)
+    return torch.cat([found[name].ravel() for name in sorted(found) if name.startswith(NETWORK)])
+
+
+def test_ctrl_c_ends_training_on_a_cluster_in_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    before, stopped = shared_memory(), 0
+    for seed in range(6):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        outcome = attack("train, on a cluster", folder, random.Random(seed))
+        assert outcome.good or outcome.early, outcome
+        check_files(folder)
+        stopped += outcome.status == STATUS
+    assert stopped > 2
+    assert shared_memory() <= before

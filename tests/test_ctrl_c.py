@@ -41,10 +41,10 @@ def test_bursts_end_a_command_in_one_line_12_tries(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bursts_end_every_command_in_one_line_210_tries(tmp_path: Path) -> None:
+def test_bursts_end_every_command_in_one_line_225_tries(tmp_path: Path) -> None:
     outcomes = [burst(name, 15 * k + n, tmp_path / f"{k}-{n}")
                 for k in range(15) for n, name in enumerate(COMMANDS)]  # fmt: skip
-    assert len(outcomes) == 210
+    assert len(outcomes) == 225
     assert sum(outcome.early for outcome in outcomes) < 20
     assert sum(outcome.status == STATUS for outcome in outcomes) > 150
 

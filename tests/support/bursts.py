@@ -65,6 +65,10 @@ COMMANDS: dict[str, tuple[list[str], float]] = {
         [*BUSENV, *"train quick --out OUT --set decisions=90000000".split(), *SMALL],
         12,
     ),
+    "train, on a cluster": (
+        [*BUSENV, *"train quick --ray local --out OUT --set decisions=90000000".split(), *SMALL],
+        25,
+    ),
     "demo": ([*BUSENV, *"demo --seconds 1 --games 40 --out OUT".split()], 20),
     "bench": ([*BUSENV, *"bench --only playouts --repeats 9999".split()], 8),
     "bench, two versions": (
