@@ -27,6 +27,11 @@ RETRIES = 20  # of a call whose node or process is lost
 KEPT = 8  # shared values that a process keeps
 PATIENCE = 5.0  # seconds that the head of a cluster has to answer
 LONGEST = 300  # characters of what Ray says
+LOCAL = {  # settings of Ray for a cluster of this machine's own, where the environment has none
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # By Ray's own 15, calls wait for whatever else the machine does, which plain workers do not.
+    "RAY_worker_niceness": "0",
+}
 
 _kept: dict[str, Any] = {}  # shared values of this process, by key
 
@@ -55,9 +60,8 @@ def connected(address: str, cores: int | None = None) -> Iterator[None]:
         return
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == "local":
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Ray's own 15 would have calls wait for whatever else the machine does: half the speed.
-        os.environ.setdefault("RAY_worker_niceness", "0")
+        for name, value in LOCAL.items():
+            os.environ.setdefault(name, value)
         quiet |= {"num_cpus": cores, "include_dashboard": False}
     else:
         _check_head(address)
