@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from busenv.agents.neural.files import SHIPPED
+from busenv.board import BOARDS
 from busenv.cluster import ClusterError, connected
 from busenv.experiments import cli
 from busenv.experiments.ratings import plackett_luce, rating, remote
@@ -21,6 +23,8 @@ from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.remote import play_on_cluster
 from busenv.experiments.ratings.schedule import Plan, RunError
 from busenv.experiments.ratings.store import GAMES, parse_games
+from busenv.experiments.training.runs import run_training
+from busenv.train.config import PRESETS
 from tests.support.clusters import other_version, with_nodes
 from tests.support.programs import EXAMPLE
 from tests.support.ratings import SMALL, alone, bare
@@ -161,17 +165,37 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
 def test_where_there_is_no_cluster_nothing_begins(address: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=words):
         run_rating(SMALL, tmp_path / "run", ray=address)
+    with pytest.raises(ClusterError, match=words):
+        run_training(PRESETS["quick"], tmp_path / "run", Console(quiet=True), address)
     assert not (tmp_path / "run").exists()
 
 
+def test_a_model_of_another_board_is_refused_before_anything_begins(tmp_path: Path) -> None:
+    data = json.loads((BOARDS / "city.json").read_text(encoding="utf-8"))
+    data["name"], data["streets"] = "Map", data["streets"][:-1]
+    (tmp_path / "map.json").write_text(json.dumps(data))
+    plan = Plan(("net:city-2", "random"), board=str(tmp_path / "map.json"))
+    with pytest.raises(RunError, match=r"agent 'net:city-2': .* another board than"):
+        run_rating(plan, tmp_path / "run", ray="127.0.0.1:1")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "extras"),
+    [(["rate", *SMALL.agents], "report,cluster"), (["train", "quick"], "train,report,cluster")],
+)
 def test_without_ray_a_command_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
+    command: list[str],
+    extras: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SystemExit) as stopped:
-        cli.main(["rate", *SMALL.agents, "--ray", "auto", "--out", str(tmp_path / "run")])
+        cli.main([*command, "--ray", "auto", "--out", str(tmp_path / "run")])
     assert stopped.value.code == 2
-    assert "ray is not installed. In a clone of busenv: pip install -e '.[report,cluster]'" in (
+    assert f"ray is not installed. In a clone of busenv: pip install -e '.[{extras}]'" in (
         capsys.readouterr().err
     )
     assert not (tmp_path / "run").exists()

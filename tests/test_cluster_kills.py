@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,8 @@ def shared_memory() -> set[str]:
     return {name for name in os.listdir("/dev/shm") if "plasma" in name.lower()}
 
 
-def kill(command: list[str], seconds: float) -> None:
-    """Begin a command and kill it after some seconds; nothing that it began must live on."""
+def kill(command: list[str], seconds: float, begun: Callable[[], bool] = lambda: True) -> None:
+    """Begin a command and kill it some seconds after it has begun; nothing of it must live on."""
     pytest.importorskip("ray")
     before, mark = shared_memory(), f"{os.getpid()}-{time.monotonic()}"
     run = subprocess.Popen(
@@ -97,6 +98,8 @@ def kill(command: list[str], seconds: float) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    while not begun() and run.poll() is None:
+        time.sleep(0.02)
     end = time.monotonic() + seconds
     while time.monotonic() < end and run.poll() is None:
         time.sleep(0.02)
@@ -130,14 +133,21 @@ def test_ten_kills_of_training_lose_nothing_and_leave_nothing(method: str, tmp_p
     (tmp_path / "settings.json").write_text(json.dumps(METHODS[method]))
     command = [sys.executable, "-c", TRAIN, str(notes), "train", str(tmp_path / "settings.json")]
     command += ["--out", str(folder), "--ray", "local"]
-    saved = []
-    for _ in range(KILLS):
-        kill(command, rng.uniform(2, LONGEST))
+    saved, noted = [0], [0]
+
+    def goes_on() -> bool:
+        return notes.exists() and int(("0 " + notes.read_text()).split()[-1]) > noted[-1]
+
+    for number in range(KILLS):
+        if number % 2:
+            kill(command, rng.uniform(0, 5), goes_on)
+        else:
+            kill(command, rng.uniform(2, LONGEST))
         noted = [*map(int, notes.read_text().split())] if notes.exists() else [0]
         saved.append(read_state(folder).iteration if (folder / NAME).exists() else 0)
         assert noted == sorted(noted)
         assert saved[-1] >= noted[-1]
-    assert len({*saved}) > KILLS // 2
+    assert len({*saved}) > KILLS // 2  # it went on in between
     assert torch.equal(*map(parameters, (folder, alone_for(saved[-1], folder, tmp_path / "one"))))
 
 

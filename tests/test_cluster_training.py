@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
 from busenv import cluster
 from busenv.cluster import connected
 from busenv.experiments import cli
-from busenv.experiments.training import demo
+from busenv.experiments.training import demo, runs
+from busenv.train import folder_run
+from busenv.train.checkpoint import NAME, save_checkpoint
 from busenv.train.config import Config
 from busenv.train.expert.config import ExpertConfig
 from busenv.train.expert.run import ExpertRun
@@ -91,6 +96,42 @@ def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
         after(3, lambda: nodes.remove_node(both[0], allow_graceful=False), monkeypatch)
         assert same(stale, trained(ahead, tmp_path / "ahead", True)[0])
         assert both[0] not in nodes.worker_nodes
+
+
+def test_a_full_disk_is_told_and_the_run_goes_on(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    wanted, _ = trained(PPO, tmp_path / "here")
+    (tmp_path / "ppo.json").write_text(json.dumps(PPO.to_dict()))
+    folder, saved = tmp_path / "run", []
+
+    def filling(where: Path, *what: Any) -> None:
+        saved.append(where)
+        if len(saved) > STEPS:
+            raise OSError(errno.ENOSPC, "No space left on device", str(where / NAME))
+        save_checkpoint(where, *what)
+
+    command = ["train", str(tmp_path / "ppo.json"), "--set", f"shares={PPO.shares}"]
+    with with_nodes(nodes, 1), connected(nodes.address):
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "SAVE_EVERY", 0.0)
+            patch.setattr(folder_run, "save_checkpoint", filling)
+            with pytest.raises(SystemExit) as stopped:
+                cli.main([*command, "--out", str(folder), "--ray", nodes.address])
+        assert stopped.value.code == 2
+        assert capsys.readouterr().err == f"busenv: {folder / NAME}: No space left on device\n"
+        run = Run(PPO, folder, True)
+        assert 0 < run.iteration < STEPS
+        while run.iteration < STEPS:
+            run.step()
+    assert same(wanted, run.network.state_dict())
+
+
+def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> None:
+    config = PPO.changed({"start": "city-2"})
+    with connected(nodes.address), pytest.raises(ValueError, match="the settings say 'mlp' of wi"):
+        runs.run_training(config, tmp_path / "run", Console(quiet=True), nodes.address)
+    assert [*(tmp_path / "run").glob("*.json")] == []
 
 
 @pytest.mark.parametrize(

@@ -29,26 +29,15 @@ from busenv.experiments.ratings.schedule import Plan
 from busenv.experiments.ratings.store import append_games
 from busenv.experiments.ratings.tournament import play_games
 from busenv.interrupts import run_command
-from busenv.train.config import PRESETS, Config
-from busenv.train.expert.config import ExpertConfig
-from busenv.train.expert.run import ExpertRun
-from busenv.train.trainer import Run
 
 WARM = 3.0  # seconds of play, from the first games that end, before any is counted
 NODE = {"include_dashboard": False, "object_store_memory": 80 * 2**20}  # as small as can be
 SHARE = 16  # games of PPO, as `busenv train --ray` has them
 SAMPLES = 20  # of memory
 
+TRAINED = ("ppo", "search")
 COMMON: dict[str, Any] = {"seconds": 1e6, "device": "cpu"}
-TRAINED = {
-    "ppo": PRESETS["quick"].changed({**COMMON, "warm_start": ""}),
-    "search": ExpertConfig(games=16, width=128, **COMMON),
-}
 TINY: dict[str, Any] = {**COMMON, "width": 8, "games": 512, "keep_every": 2, "threads": 1}
-PLAYED = {
-    "ppo": Config(**TINY, shares=8, warm_start="", bots=("random", "greedy"), epochs=1),
-    "search": ExpertConfig(**TINY, full=1, fast=1, full_share=0.01, bot_share=0.0),
-}
 
 
 def rating_speed(agents: tuple[str, ...], workers: int, seconds: float, place: str) -> float:
@@ -81,14 +70,18 @@ def _until(
 
 def training_speed(method: str, workers: int, seconds: float, place: str) -> float:
     """Decisions learned from a second, in so many threads or on so many cores."""
-    changes = {"threads": workers}
-    if place and method == "ppo":
-        changes["shares"] = TRAINED[method].games // SHARE
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        _cluster(place, workers),
-    ):
-        run = _run(TRAINED[method].changed(changes), folder, bool(place))
+    from busenv.train.config import PRESETS  # imports torch, for which `main` sets something before
+    from busenv.train.expert.config import ExpertConfig
+
+    changes = {**COMMON, "threads": workers}
+    config: Any
+    if method == "ppo":
+        shares = PRESETS["quick"].games // SHARE if place else 1
+        config = PRESETS["quick"].changed({**changes, "warm_start": "", "shares": shares})
+    else:
+        config = ExpertConfig(games=16, width=128, **changes)
+    with tempfile.TemporaryDirectory() as folder, _cluster(place, workers):
+        run = _run(config, folder, bool(place))
         run.step()  # warms up
         before, began = run.decisions, time.perf_counter()
         while time.perf_counter() - began < seconds:
@@ -96,10 +89,12 @@ def training_speed(method: str, workers: int, seconds: float, place: str) -> flo
         return (run.decisions - before) / (time.perf_counter() - began)
 
 
-def _run(config: Config | ExpertConfig, folder: str, on_cluster: bool) -> Run | ExpertRun:
-    if isinstance(config, Config):
-        return Run(config, Path(folder), on_cluster)
-    return ExpertRun(config, Path(folder), on_cluster)
+def _run(config: Any, folder: str, on_cluster: bool) -> Any:
+    from busenv.train.expert.run import ExpertRun
+    from busenv.train.trainer import Run
+
+    kind: Any = Run if config.method == "ppo" else ExpertRun
+    return kind(config, Path(folder), on_cluster)
 
 
 @contextmanager
@@ -163,7 +158,15 @@ def _games(name: str, games: int, folder: str) -> Iterator[int]:
         plan = Plan(("random", "greedy"), games=games)
         yield from (len(some) for some in play_on_cluster(plan, [*range(plan.total)]))
         return
-    run = _run(PLAYED[name], folder, True)
+    from busenv.train.config import Config
+    from busenv.train.expert.config import ExpertConfig
+
+    config: Any
+    if name == "ppo":
+        config = Config(**TINY, shares=8, warm_start="", bots=("random", "greedy"), epochs=1)
+    else:
+        config = ExpertConfig(**TINY, full=1, fast=1, full_share=0.01, bot_share=0.0)
+    run = _run(config, folder, True)
     for _ in range(0, games, run.config.games):
         run.step()
         yield run.config.games
@@ -200,12 +203,13 @@ def main() -> None:
     )
     parser.add_argument("--games", type=int, default=100_000, help="for memory (100000)")
     parser.add_argument(
-        "--of", nargs="+", choices=("rating", *PLAYED), default=["rating", *PLAYED],
+        "--of", nargs="+", choices=("rating", *TRAINED), default=["rating", *TRAINED],
         help="whose memory (all)",
     )  # fmt: skip
     chosen = parser.parse_args()
     os.environ.setdefault("RAY_TMPDIR", "/tmp")  # sockets want short names
     os.environ.setdefault("RAY_worker_niceness", "0")  # as plain workers have it
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as `busenv` has it
     for what in chosen.what:
         if what == "memory":
             for name in chosen.of:
