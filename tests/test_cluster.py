@@ -175,7 +175,7 @@ def test_a_model_of_another_board_is_refused_before_anything_begins(tmp_path: Pa
     data["name"], data["streets"] = "Map", data["streets"][:-1]
     (tmp_path / "map.json").write_text(json.dumps(data))
     plan = Plan(("net:city-2", "random"), board=str(tmp_path / "map.json"))
-    with pytest.raises(RunError, match=r"agent 'net:city-2': .* another board than"):
+    with pytest.raises(RunError, match=r"agent 'net:city-2': .* was trained on Board\('city'"):
         run_rating(plan, tmp_path / "run", ray="127.0.0.1:1")
     assert not (tmp_path / "run").exists()
 
