@@ -31,7 +31,10 @@ from busenv.experiments.ratings.tournament import play_games
 from busenv.interrupts import run_command
 
 WARM = 3.0  # seconds of play, from the first games that end, before any is counted
-NODE = {"include_dashboard": False, "object_store_memory": 80 * 2**20}  # as small as can be
+NODE: dict[str, Any] = {
+    "include_dashboard": False,
+    "object_store_memory": 80 * 2**20,
+}  # as small as can be
 SHARE = 16  # games of PPO, as `busenv train --ray` has them
 SAMPLES = 20  # of memory
 
@@ -177,7 +180,7 @@ def _memory() -> dict[int, float]:
 
     What they share, the cluster's store of objects among it, is not theirs.
     """
-    import psutil  # with the extra `test`
+    import psutil  # comes along with the extra `notebooks`
 
     found = {}
     for process in psutil.Process().children(recursive=True):
