@@ -91,12 +91,17 @@ def _cut(row: list[str]) -> str:
 
 @own_settings()
 def draw_curve(
-    path: Path, curve: list[CurvePoint], title: str, players: int = 4, imitated: int = 0
+    path: Path,
+    curve: list[CurvePoint],
+    title: str,
+    players: int = 4,
+    imitated: int = 0,
+    after: str = "PPO",
 ) -> None:
     """The learning curve as a picture (PNG), with 95% intervals (Wilson 1927).
 
-    players: in a game of the rating. imitated: how many decisions were learned from by imitation,
-    before PPO.
+    players: in a game of the rating. imitated: how many decisions were learned from by imitation;
+    after: what came then.
     """
     from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
     from matplotlib.ticker import PercentFormatter
@@ -113,7 +118,7 @@ def draw_curve(
         axes.plot(decisions, wins, "o-", ms=3.5, color=colour, label=label, clip_on=False, zorder=3)
     axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
     end = max(curve[-1].decisions, imitated, 1) / 1000
-    _mark_phases(axes, imitated / 1000, end)
+    _mark_phases(axes, imitated / 1000, end, after)
     axes.set(xlim=(0, end), ylim=(0, 1), xlabel="thousand decisions learned from")
     axes.set_ylabel(f"games won of {curve[-1].games}, 95% intervals")
     axes.set_title(title, loc="left", fontsize="medium", fontweight="bold", pad=18)
@@ -125,7 +130,7 @@ def draw_curve(
     write_whole(path, buffer.getvalue(), follow_links=False)
 
 
-def _mark_phases(axes, imitated: float, end: float) -> None:  # type: ignore[no-untyped-def]
+def _mark_phases(axes, imitated: float, end: float, after: str) -> None:  # type: ignore[no-untyped-def]
     """Name the two phases above the axes, and shade that of imitation."""
     above = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
     if imitated:
@@ -133,7 +138,7 @@ def _mark_phases(axes, imitated: float, end: float) -> None:  # type: ignore[no-
         axes.text(imitated / 2, 1.01, "imitation", **above)
     if imitated < end:
         axes.axvline(imitated, color="0.5", lw=1)
-        axes.text((imitated + end) / 2, 1.01, "PPO", **above)
+        axes.text((imitated + end) / 2, 1.01, after, **above)
 
 
 def _opponents(curve: list[CurvePoint]) -> list[str]:

@@ -182,7 +182,8 @@ def _rate(run: AnyRun, curve: list[CurvePoint], board: SummaryWriter) -> None:
     write_curve(run.folder / CURVE, curve)
     words = describe_training(config)
     title = words[0].upper() + words[1:]
-    draw_curve(run.folder / PICTURE, curve, title, config.rating_players, run.imitated)
+    after = "self-play by search" if isinstance(config, ExpertConfig) else "PPO"
+    draw_curve(run.folder / PICTURE, curve, title, config.rating_players, run.imitated, after)
 
 
 def _collapsed(found: Iteration) -> bool:
@@ -190,6 +191,8 @@ def _collapsed(found: Iteration) -> bool:
 
 
 def _note(found: Iteration, curve: list[CurvePoint]) -> str:
+    if lessons := found.scalars.get("games/lessons"):
+        return f"{lessons:,.0f} decisions of a teacher, to be learned from"
     wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
     stale = found.scalars.get("games/staleness")
     age = f"; games {stale:.0f} old" if stale else ""

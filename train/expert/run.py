@@ -98,7 +98,7 @@ class ExpertRun(FolderRun):
         rng = np.random.default_rng((self.config.seed, self.iteration))
         if self._is_taught:
             self._lessons.add(self.iteration, self._taught(rng))
-            return self._finish(0, {})
+            return self._finish(0, {"games/lessons": float(len(self._lessons))})
         if len(self._lessons):
             return self._graduate(rng)
         config = self.config
