@@ -3,13 +3,20 @@ several people, and after a restart."""
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import busenv
+from busenv import encode, load_board
+from busenv.actions import Building
+from busenv.experiments.play.messages import Chair
+from busenv.experiments.play.store import Header, new_tokens
+from busenv.experiments.play.table import Place, Table
 from busenv.render.svg import draw_city, draw_panels
 from tests.support.playing import PageClient, Served, serving
 
@@ -242,3 +249,56 @@ def test_a_server_that_was_stopped_goes_on_with_all_its_games(tmp_path: Path) ->
             assert page.my_turn()[name] == state[name]
         page.decide(page.state["spots"][0]["choices"][0]["action"])
         page.close()
+
+
+def _at_a_table() -> tuple[Table, Place, list[dict[str, Any]]]:
+    """A game of one person in which two decisions were made and one was taken back; who began it;
+    and what was kept."""
+    board, chairs = load_board("city"), [Chair(kind="me") for _ in range(3)]
+    record = busenv.Game(3, board=board, first_player=0, seed=1).record().to_dict()
+    header = Header(
+        id="0" * 16, begun="", record=record, seats=chairs, tokens=new_tokens(chairs)
+    )
+    kept: list[dict[str, Any]] = []
+    table = Table(header, board, kept.append)
+    me = table.places[header.tokens.host]
+    for site in (0, 1):
+        table.decide(me, table.node, encode(board, "build", site, Building.HOUSE))
+    table.undo(me, table.node)
+    return table, me, kept
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        lambda table, me: table.pause(me, on=True),
+        lambda table, me: table.undo(me, table.node),
+        lambda table, me: table.redo(me, table.node),
+        lambda table, me: table.go(me, table.node, 0),
+        lambda table, me: table.rename(me, 0, "Ann"),
+        lambda table, me: table.decide(me, table.node, table.tree.nodes[2].action + 1),
+    ],
+    ids=["pause", "undo", "redo", "go", "rename", "decide"],
+)
+def test_what_cannot_be_written_down_has_not_happened(
+    deed: Callable[[Table, Place], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, me, kept = _at_a_table()
+
+    def how_it_stands() -> tuple[Any, ...]:
+        line = table.tree.line(table.node)
+        return table.node, table.paused, table.version, table.news, line, [*table.seats]
+
+    def full(_: dict[str, Any]) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = how_it_stands()
+    with monkeypatch.context() as disk:
+        disk.setattr(table, "_keep", full)
+        with pytest.raises(OSError, match="No space"):
+            deed(table, me)
+    assert how_it_stands() == before
+    count = len(kept)
+    deed(table, me)
+    assert how_it_stands() != before
+    assert len(kept) == count + 1

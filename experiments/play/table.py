@@ -78,7 +78,7 @@ class Table:
         """What the game waits for."""
         if self.now.turn < 0:
             return "over"
-        if self.now.ways > 1 and self.seats[self.now.turn].kind != "agent":
+        if not self._moves_by_itself(self.node):
             return "person"
         if self.paused:
             return "paused"
@@ -146,8 +146,8 @@ class Table:
     def pause(self, place: Place, on: bool) -> None:
         """Let agents wait, or go on, also after trouble. Refusal: only_watching."""
         _check_player(place)
-        self._stand(self.node, paused=on, news=_news(place, "pause" if on else "on"))
         self._keep({"stand": self.node, "paused": on})
+        self._stand(self.node, paused=on, news=_news(place, "pause" if on else "on"))
 
     def set_pace(self, place: Place, seconds: float) -> None:
         """Seconds at least between moves that go by themselves. Refusal: only_watching."""
@@ -196,12 +196,18 @@ class Table:
         return node.turn >= 0 and node.ways > 1 and self.seats[node.turn].kind != "agent"
 
     def _move_to(self, node: int, place: Place, what: str) -> None:
-        self.tree.pass_through(node)
-        self._stand(node, paused=False, news=_news(place, what))
         persons = any(seat.kind != "agent" for seat in self.seats)
-        if what == "go" or not persons:
-            self.paused = self.waiting in ("agent", "forced")
-        self._keep({"stand": node, "paused": self.paused})
+        paused = (what == "go" or not persons) and self._moves_by_itself(node)
+        self._keep({"stand": node, "paused": paused})
+        self.tree.pass_through(node)
+        self._stand(node, paused, _news(place, what))
+
+    def _moves_by_itself(self, node: int) -> bool:
+        """Whether the game goes on at a node without a person."""
+        found = self.tree.nodes[node]
+        if found.turn < 0:
+            return False
+        return found.ways == 1 or self.seats[found.turn].kind == "agent"
 
     def _stand(self, node: int, paused: bool, news: dict[str, Any] | None) -> None:
         if node != self.node:
