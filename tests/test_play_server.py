@@ -256,9 +256,7 @@ def _at_a_table() -> tuple[Table, Place, list[dict[str, Any]]]:
     and what was kept."""
     board, chairs = load_board("city"), [Chair(kind="me") for _ in range(3)]
     record = busenv.Game(3, board=board, first_player=0, seed=1).record().to_dict()
-    header = Header(
-        id="0" * 16, begun="", record=record, seats=chairs, tokens=new_tokens(chairs)
-    )
+    header = Header(id="0" * 16, begun="", record=record, seats=chairs, tokens=new_tokens(chairs))
     kept: list[dict[str, Any]] = []
     table = Table(header, board, kept.append)
     me = table.places[header.tokens.host]

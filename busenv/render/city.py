@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from busenv.board import Board
 from busenv.position import Position
@@ -14,6 +15,7 @@ WIDEST = 8  # of a line; lines that share a street are narrower, to stay on it
 FIRST_END, NEXT_END = 12, 22  # how far from an intersection's rim the ends of lines are marked
 
 
+@lru_cache(maxsize=8)
 def draw_ground(board: Board) -> str:
     """What no game changes: streets, and what ties sites to intersections."""
     where = lay_out(board)
@@ -32,6 +34,7 @@ def draw_ground(board: Board) -> str:
     )
 
 
+@lru_cache(maxsize=8)
 def draw_intersections(board: Board) -> str:
     """The intersections with their numbers; stations are square, roundabouts have a ring."""
     drawn = []

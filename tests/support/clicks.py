@@ -1,34 +1,50 @@
 """How long a click takes to change the picture, in Chromium, without an agent in between.
 
-`python -m tests.support.clicks` plays a game of one person at all seats and prints the median and
-the slowest of a hundred; on a machine that has nothing else to do.
+`python -m tests.support.clicks` begins a server in a process of its own, plays a game of one person
+at all seats, and prints the median and the slowest of a hundred: from the event of the click to the
+time at which the browser says that it has put the frame with the changed picture on the screen. On
+a machine that has nothing else to do; without a graphics card the processor paints.
 """
 
 from __future__ import annotations
 
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
-from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
 from tests.conftest import SWITCHES
-from tests.support.playing import serving
 
 CLICKS, WARM_UP = 120, 20
+THOUGHT = 100  # milliseconds before each click, in which what went before comes to rest
+SCREEN = {"width": 1280, "height": 900}
 WATCH = """() => {
   window.times = [];
   let clicked = 0;
   addEventListener("click", (event) => { clicked = event.timeStamp; }, true);
-  const board = document.getElementById("board");
+  // When a picture was shown is told of elements with a name: a letter that comes with each.
+  const letter = document.createElement("div");
+  letter.style = "position: fixed; left: 0; top: 0; font-size: 12px";
+  document.body.append(letter);
+  const sent = new Map();
+  new PerformanceObserver((list) => {
+    for (const { identifier, renderTime } of list.getEntries()) {
+      times.push(renderTime - sent.get(identifier));
+      window.shown?.();
+    }
+  }).observe({ type: "element" });
   new MutationObserver(() => {
-    // in the frame that will show it: the next task comes after that is painted
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => times.push(performance.now() - clicked);
-    channel.port2.postMessage(null);
-  }).observe(board, { attributeFilter: ["data-node"] });
+    const mark = document.createElement("p");
+    mark.textContent = "x";
+    mark.setAttribute("elementtiming", `picture ${sent.size}`);
+    sent.set(`picture ${sent.size}`, clicked);
+    letter.replaceChildren(mark);
+  }).observe(document.getElementById("board"), { attributeFilter: ["data-node"] });
 }"""
+NEXT = "(count) => times.length > count || new Promise((told) => { window.shown = told; })"
 
 
 def decide(page: Page) -> None:
@@ -38,33 +54,52 @@ def decide(page: Page) -> None:
     shape = page.locator(".spot").last.locator(":scope > :not(text)").first
     box = shape.bounding_box()
     assert box
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    where = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*where)
+    page.wait_for_timeout(THOUGHT)
+    page.mouse.click(*where)
     if page.locator("#card.open").count():
-        page.locator("#card .choices button").first.click()
-    while page.evaluate("times.length") == before:
-        page.wait_for_timeout(2)
+        choice = page.locator("#card .choices button").first
+        choice.hover()
+        page.wait_for_timeout(THOUGHT)
+        choice.click()
+    page.evaluate(NEXT, before)
 
 
 def main() -> None:
     """Print what was measured."""
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as served:
-        link = served.begin("me", "me", "me", "me", first_player=0, seed=1)
-        with sync_playwright() as driver:
-            path = shutil.which("chromium")
-            browser = driver.chromium.launch(executable_path=path, args=SWITCHES)
-            page = browser.new_page(viewport={"width": 1280, "height": 900})
-            page.goto(served.origin + link)
-            page.locator("#board[data-node]").wait_for()
-            page.select_option("#pace", "0")
-            page.evaluate(WATCH)
-            for _ in range(CLICKS):
-                decide(page)
-            times = page.evaluate("times")[WARM_UP:]
-            browser.close()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "busenv.experiments.cli", "play", "--no-browser"]
+        game = "--seat me --seat me --seat me --seat me --first-player 0 --seed 1 --port 0".split()
+        server = subprocess.Popen(
+            [*command, *game, "--folder", folder], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert server.stdout is not None
+            times = measure(server.stdout.readline().split()[-1])
+        finally:
+            server.terminate()
+            server.wait()
     print(
         f"{len(times)} clicks: median {statistics.median(times):.1f} ms, "
-        f"slowest {max(times):.1f} ms from the click to the picture"
+        f"slowest {max(times):.1f} ms from the click to the picture on the screen"
     )
+
+
+def measure(link: str) -> list[float]:
+    """Milliseconds from clicks to pictures in a game in which all seats are the host's."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=SWITCHES)
+        page = browser.new_page(viewport=SCREEN)  # type: ignore[arg-type]
+        page.goto(link)
+        page.locator("#board[data-node]").wait_for()
+        page.select_option("#pace", "0")
+        page.evaluate(WATCH)
+        for _ in range(CLICKS):
+            decide(page)
+        times = page.evaluate("times")[WARM_UP:]
+        browser.close()
+    return times
 
 
 if __name__ == "__main__":

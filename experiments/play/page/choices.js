@@ -4,8 +4,8 @@
 // has one choice; else it opens a card with the choices. A tap opens the card in any case.
 
 import { element } from "/static/page.js";
-import { distanceTo, draw, drawShape, drawingOf, emptyLayer, layer, middleOf, onScreen, pointIn }
-  from "./picture.js";
+import { colourLayers, distanceTo, draw, drawShape, drawingOf, emptyLayer, layer, middleOf, onScreen,
+  pointIn } from "./picture.js";
 
 const REACH = { mouse: 14, pen: 20, touch: 30 };  // pixels from a shape within which it is meant
 const BUILDINGS = ["house", "office", "pub"];
@@ -37,23 +37,23 @@ export function beginChoices(drawnPieces, taken) {
   }
 }
 
-/** Offer these choices instead of those before. directed: lines grow from one end to the other. */
-export function offer(offered, directed = true) {
+/** Offer these choices of a seat instead of those before. directed: lines grow from one end to the
+ * other. */
+export function offer(offered, seat = 0, directed = true) {
   const inside = document.activeElement?.closest(".spot, #card");
   spots = offered;
   arrows = directed;
   signs = new Map();
   activate(null);
   emptyLayer("spots");
+  colourLayers(["spots", "ghosts"], seat);
   const buttons = [];
   for (const spot of spots) {
     if (spot.in) signs.set(spot.id, drawSign(spot));
     else for (const choice of spot.choices) buttons.push(plainButton(choice));
   }
   document.getElementById("plain").replaceChildren(...buttons);
-  if (!spots.length) return;
-  if (inside || byKeys) (signs.values().next().value ?? buttons[0]).focus();
-  else comeIntoSight();
+  if (spots.length && (inside || byKeys)) (signs.values().next().value ?? buttons[0]).focus();
 }
 
 function plainButton(choice) {
@@ -227,7 +227,7 @@ function place(spot) {
 }
 
 /** Where all spots are out of sight, as on a phone, scroll to them. */
-function comeIntoSight() {
+export function comeIntoSight() {
   const places = spots.filter((spot) => spot.in)
     .map((spot) => onScreen(spot.in, middleOf(spot.shapes[0])).y);
   const bottom = window.innerHeight - 130;

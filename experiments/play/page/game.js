@@ -1,7 +1,7 @@
 // The game page: what the server says is shown, what the player wants is sent.
 
 import { element, seatBadge, showHeadline } from "/static/page.js";
-import { beginChoices, choiceKey, focusChoices, offer } from "./choices.js";
+import { beginChoices, choiceKey, comeIntoSight, focusChoices, offer } from "./choices.js";
 import { showEnd } from "./end.js";
 import { showLinks } from "./links.js";
 import { forgetMoves, learnMoves, lineThrough, nodeOf, writeMoves } from "./moves.js";
@@ -19,7 +19,7 @@ let hello = null, state = null, seats = [];
 let looking = null;  // the node that is looked at, where that is not where the game stands
 let drawn = null, offered = null;  // the node on the picture; the node whose choices are offered
 let analysing = false, charting = false, ended = false;
-let asked = 0, due = false;
+let asked = 0, due = "";  // whether the picture was shown in this frame, and is to be again
 
 // ---- what the server says
 
@@ -113,13 +113,16 @@ const send = connect(`${location.protocol === "https:" ? "wss" : "ws"}://${locat
 
 // ---- what is shown
 
+/** Show how things are: at once, but only once a frame when much comes in. */
 function refresh() {
-  if (due) return;
-  due = true;
+  if (due) return void (due = "again");
+  due = "shown";
   requestAnimationFrame(() => {
-    due = false;
-    if (state && views.has(state.node)) paint();
+    const more = due === "again";
+    due = "";
+    if (more) refresh();
   });
+  if (state && views.has(state.node)) paint();
 }
 
 function paint() {
@@ -127,7 +130,8 @@ function paint() {
   if (!views.has(node)) return send({ type: "view", nodes: [node] });
   const view = views.get(node);
   if (node !== drawn) {
-    showParts(view.parts, nodeOf(node)?.parent === drawn && drawn !== null);
+    const { parent, seat } = nodeOf(node);
+    showParts(view.parts, drawn !== null && parent === drawn && !hello.you.seats.includes(seat));
     drawn = node;
     $("board").dataset.node = node;
     if (looking !== null) unmarkFavourites();
@@ -140,6 +144,7 @@ function paint() {
     if (node !== drawn) return;
     writeMoves(lineThrough(node, state.line), node, state.node);
     pointOutOnCourse(node);
+    comeIntoSight();
   });
 }
 
@@ -168,8 +173,9 @@ function showChoices() {
   const free = looking === null && yourTurn() && $("offline").hidden, node = free ? state.node : null;
   if (node === offered && free) return;  // what is being chosen stays open
   offered = node;
-  $("board").style.setProperty("--seat", free ? `var(--seat-${state.turn.seat})` : "");
-  offer(free ? state.spots : [], !free || state.turn.phase !== "SETUP_FIRST_LINE");
+  $("frame").style.backgroundColor = free ? `var(--seat-${state.turn.seat})` : "";
+  if (free) offer(state.spots, state.turn.seat, state.turn.phase !== "SETUP_FIRST_LINE");
+  else offer([]);
 }
 
 function showControls() {

@@ -30,10 +30,13 @@ export function beginPicture(boxes, names, panelsFrom) {
   names.forEach((name, k) =>
     draw("g", { "data-part": name }, drawings[k < middle ? "city" : "panels"]));
   for (const svg of Object.values(drawings))
-    for (const layer of ["ghosts", "spots", "marks"]) draw("g", { class: layer }, svg);
+{
+    const above = draw("g", { class: "above" }, svg);
+    for (const layer of ["ghosts", "spots", "marks"]) draw("g", { class: layer }, above);
+  }
 }
 
-/** Show a position. moved: it came about by a decision, so that what changed is to be noticed. */
+/** Show a position. moved: somebody else has decided, so that what changed is to be noticed. */
 export function showParts(parts, moved) {
   const changed = Object.entries(parts).filter(([name, text]) => shown[name] !== text);
   drawParts(Object.fromEntries(changed));
@@ -48,10 +51,17 @@ function flash(name) {
 }
 
 /** A layer over a drawing: "marks" of an agent's favourites, "ghosts" of a choice, "spots". */
-export function layer(drawing, name) { return drawings[drawing].querySelector(`:scope > .${name}`); }
+export function layer(drawing, name) { return drawings[drawing].querySelector(`.${name}`); }
 
 export function emptyLayer(name) {
   for (const drawing of Object.keys(drawings)) layer(drawing, name).replaceChildren();
+}
+
+/** Give layers a seat's colour. Set here, and not on all the page: each element that would inherit
+ * it is styled anew, and the drawings have thousands. */
+export function colourLayers(names, seat) {
+  for (const drawing of Object.keys(drawings))
+    for (const name of names) layer(drawing, name).style.setProperty("--seat", `var(--seat-${seat})`);
 }
 
 export function drawingOf(name) { return drawings[name]; }
