@@ -173,7 +173,7 @@ def make_server(hall: Hall, host: str) -> uvicorn.Server:
         access_log=False,  # addresses hold secrets
         server_header=False,
         ws_max_size=4 * LONGEST_MESSAGE,  # bytes of as many letters
-        ws_per_message_deflate=False,  # packing takes longer than it saves on this machine
+        ws_per_message_deflate=False,  # messages are small: packing takes longer than it saves
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=1,
     )

@@ -8,6 +8,7 @@ import { colourLayers, distanceTo, draw, drawShape, drawingOf, emptyLayer, layer
   pointIn } from "./picture.js";
 
 const REACH = { mouse: 14, pen: 20, touch: 30 };  // pixels from a shape within which it is meant
+const EDGE = 24;  // pixels from a spot to what may hide it
 const BUILDINGS = ["house", "office", "pub"];
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -53,7 +54,9 @@ export function offer(offered, seat = 0, directed = true) {
     else for (const choice of spot.choices) buttons.push(plainButton(choice));
   }
   document.getElementById("plain").replaceChildren(...buttons);
-  if (spots.length && (inside || byKeys)) (signs.values().next().value ?? buttons[0]).focus();
+  if (!spots.length) return;
+  if (inside || byKeys) (signs.values().next().value ?? buttons[0]).focus();
+  else setTimeout(comeIntoSight);  // to know where they are takes time: the picture comes first
 }
 
 function plainButton(choice) {
@@ -226,14 +229,17 @@ function place(spot) {
   card.style.top = `${top}px`;
 }
 
-/** Where all spots are out of sight, as on a phone, scroll to them. */
-export function comeIntoSight() {
+/** Where spots are out of sight, as on a phone, scroll just as far as they need. */
+function comeIntoSight() {
+  if (pinned) return;
   const places = spots.filter((spot) => spot.in)
     .map((spot) => onScreen(spot.in, middleOf(spot.shapes[0])).y);
-  const bottom = window.innerHeight - 130;
-  if (!places.length || places.some((y) => y > 60 && y < bottom)) return;
-  const middle = (Math.min(...places) + Math.max(...places)) / 2;
-  window.scrollBy({ top: middle - window.innerHeight / 2, behavior: "smooth" });
+  if (!places.length) return;
+  const top = Math.min(...places) - EDGE, bottom = Math.max(...places) + EDGE;
+  const controls = document.querySelector(".controls").getBoundingClientRect();
+  const end = Math.min(controls.top, window.innerHeight);
+  if (top < 0) window.scrollBy({ top, behavior: "smooth" });
+  else if (bottom > end) window.scrollBy({ top: Math.min(bottom - end, top), behavior: "smooth" });
 }
 
 /** A key; whether it meant something here. */

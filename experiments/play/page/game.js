@@ -1,7 +1,7 @@
 // The game page: what the server says is shown, what the player wants is sent.
 
 import { element, seatBadge, showHeadline } from "/static/page.js";
-import { beginChoices, choiceKey, comeIntoSight, focusChoices, offer } from "./choices.js";
+import { beginChoices, choiceKey, focusChoices, offer } from "./choices.js";
 import { showEnd } from "./end.js";
 import { showLinks } from "./links.js";
 import { forgetMoves, learnMoves, lineThrough, nodeOf, writeMoves } from "./moves.js";
@@ -144,7 +144,6 @@ function paint() {
     if (node !== drawn) return;
     writeMoves(lineThrough(node, state.line), node, state.node);
     pointOutOnCourse(node);
-    comeIntoSight();
   });
 }
 
