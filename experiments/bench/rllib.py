@@ -8,6 +8,7 @@ decision, forced ones too; `busenv train` takes those by itself, and counts choi
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import tempfile
 import time
@@ -81,7 +82,7 @@ def main() -> None:
     os.environ.setdefault("RAY_worker_niceness", "0")  # as other processes have it
     alone = {"warm_start": "", "opponent_share": 0.0, "seconds": 1e6, "device": "cpu"}
     config = PRESETS["quick"].changed({**alone, "threads": chosen.threads})
-    ray.init("local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     found: dict[str, list[float]] = {}
     for _ in range(chosen.repeats):
         own = own_speed(config, chosen.seconds)
