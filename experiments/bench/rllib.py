@@ -16,9 +16,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import ray
-
-from busenv import rllib
 from busenv.interrupts import run_command
 from busenv.train.config import PRESETS, Config
 from busenv.train.trainer import Run
@@ -29,6 +26,8 @@ BATCH = 4096  # decisions of a rollout of RLlib, about as many as those of 64 ga
 def rllib_speed(config: Config, runners: int, seconds: float) -> float:
     """Decisions learned from a second by RLlib. runners: processes that play; 0 for none but the
     learner's."""
+    from busenv import rllib
+
     settings = (
         rllib.ppo_config(config.width, players=config.players, reward=config.reward)
         .env_runners(num_env_runners=runners)
@@ -78,6 +77,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="of each at least (20)")
     parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
     chosen = parser.parse_args()
+    import ray  # help needs no extra
+
     os.environ.setdefault("RAY_TMPDIR", "/tmp")  # sockets want short names
     os.environ.setdefault("RAY_worker_niceness", "0")  # as other processes have it
     alone = {"warm_start": "", "opponent_share": 0.0, "seconds": 1e6, "device": "cpu"}
