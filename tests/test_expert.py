@@ -232,6 +232,15 @@ def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten
         assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+def test_a_teacher_plays_no_more_games_than_there_is_room_for(tmp_path: Path) -> None:
+    changes = {"teacher": "greedy", "teacher_games": 10**6, "window": 50, "decisions": 10**6}
+    run = ExpertRun(SMALL.changed(changes), tmp_path)
+    run.step()
+    assert not run.imitated
+    run.step()
+    assert run.imitated >= 50
+
+
 @pytest.mark.parametrize("limit", [{"decisions": 400, "seconds": None}, {"seconds": 1e-3}])
 def test_a_teacher_has_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path) -> None:
     changes = {"teacher": "greedy", "teacher_games": 10**6, "decisions": None, **limit}

@@ -99,6 +99,23 @@ def test_what_a_thread_fails_with_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     assert story(env, 20) == story(self_play(70), 20)
 
 
+def test_an_illegal_action_changes_nothing_on_several_threads() -> None:
+    env, twin = self_play(200, 2), self_play(200)
+    rng = np.random.default_rng(0)
+    for one in (env, twin):
+        one.reset(seed=8)
+    for _ in range(5):
+        actions = picks(env.batch.masks, rng)
+        wrong = actions.copy()
+        wrong[[130, 199]] = env.batch.masks[[130, 199]].argmin(axis=1)
+        with pytest.raises(IllegalActionError, match="of game 130"):
+            env.step(wrong)
+        for name in ("games", "observations", "masks", "rewards", "wrong"):
+            assert (getattr(env.batch, name) == getattr(twin.batch, name)).all()
+        for one in (env, twin):
+            one.step(actions)
+
+
 @pytest.mark.parametrize("name", ["help_on", "advance_checked", "wait_for"])
 def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
     name: str, monkeypatch: pytest.MonkeyPatch

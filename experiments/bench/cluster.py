@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 from busenv.cluster import connected
+from busenv.experiments.cli.training import PART
 from busenv.experiments.ratings.remote import play_on_cluster
 from busenv.experiments.ratings.schedule import Plan
 from busenv.experiments.ratings.store import append_games
@@ -35,7 +36,6 @@ NODE: dict[str, Any] = {
     "include_dashboard": False,
     "object_store_memory": 80 * 2**20,
 }  # as small as can be
-SHARE = 16  # games of PPO, as `busenv train --ray` has them
 SAMPLES = 20  # of memory
 
 TRAINED = ("ppo", "search")
@@ -79,7 +79,7 @@ def training_speed(method: str, workers: int, seconds: float, place: str) -> flo
     changes = {**COMMON, "threads": workers}
     config: Any
     if method == "ppo":
-        shares = PRESETS["quick"].games // SHARE if place else 1
+        shares = PRESETS["quick"].games // PART if place else 1
         config = PRESETS["quick"].changed({**changes, "warm_start": "", "shares": shares})
     else:
         config = ExpertConfig(games=16, width=128, **changes)

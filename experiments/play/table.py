@@ -78,7 +78,7 @@ class Table:
         """What the game waits for."""
         if self.now.turn < 0:
             return "over"
-        if not self._moves_by_itself(self.node):
+        if not self._moves_by_itself(self.now):
             return "person"
         if self.paused:
             return "paused"
@@ -193,21 +193,18 @@ class Table:
         """Whether a person had a choice at a node; where no persons play, anybody."""
         if all(seat.kind == "agent" for seat in self.seats):
             return True
-        return node.turn >= 0 and node.ways > 1 and self.seats[node.turn].kind != "agent"
+        return node.turn >= 0 and not self._moves_by_itself(node)
 
     def _move_to(self, node: int, place: Place, what: str) -> None:
         persons = any(seat.kind != "agent" for seat in self.seats)
-        paused = (what == "go" or not persons) and self._moves_by_itself(node)
+        paused = (what == "go" or not persons) and self._moves_by_itself(self.tree.nodes[node])
         self._keep({"stand": node, "paused": paused})
         self.tree.pass_through(node)
         self._stand(node, paused, _news(place, what))
 
-    def _moves_by_itself(self, node: int) -> bool:
+    def _moves_by_itself(self, node: Node) -> bool:
         """Whether the game goes on at a node without a person."""
-        found = self.tree.nodes[node]
-        if found.turn < 0:
-            return False
-        return found.ways == 1 or self.seats[found.turn].kind == "agent"
+        return node.turn >= 0 and (node.ways == 1 or self.seats[node.turn].kind == "agent")
 
     def _stand(self, node: int, paused: bool, news: dict[str, Any] | None) -> None:
         if node != self.node:

@@ -46,8 +46,8 @@ class ExpertConfig(RunConfig):
     search_share: of what the search thought in the targets of winning; the rest is who won.
     points: weight of final points in the loss.
     teacher: an agent whose games are learned from first, `teacher_games` of them or as many as fit
-        into `teacher_share` of the run, a share `teacher_kept` of its decisions, each
-        `teacher_reuse` times, before the first of its own; "" for none. A model's
+        into the window and into `teacher_share` of the run, a share `teacher_kept` of its
+        decisions, each `teacher_reuse` times, before the first of its own; "" for none. A model's
         temperature (`net@0.5:NAME`) is that of the play that is learned.
     rated: agents that the network is rated against every `rate_every` seconds, without search, at
         `temperature`, in `rate_games` games each.

@@ -118,7 +118,8 @@ class ExpertRun(FolderRun):
         config = self.config
         planned = -(-config.teacher_games // TEACHER_GAMES) if config.teacher else 0
         begun = self.iteration < planned and not self.decisions
-        return begun and self.progress < config.teacher_share
+        room = len(self._lessons) < config.window
+        return begun and room and self.progress < config.teacher_share
 
     def _graduate(self, rng: np.random.Generator) -> Iteration:
         """Learn from the teacher's games, and drop them."""
