@@ -32,6 +32,8 @@ from busenv.experiments.baselines.report import draw_curves, markdown, put_table
 from busenv.experiments.baselines.statistics import bootstrap_interval, interquartile_mean
 from busenv.experiments.ratings.schedule import RunError
 from busenv.observation import observe_games
+from busenv.train.expert.config import ExpertConfig
+from busenv.train.expert.run import ExpertRun
 from busenv.train.trainer import Run
 
 ROOT = Path(__file__).parents[1]
@@ -260,6 +262,40 @@ def test_a_stopped_benchmark_goes_on_as_it_would_have(
         bench(folder)
 
 
+@pytest.mark.usefixtures("quick")
+def test_who_learns_by_search_is_measured_likewise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped by Ctrl-C on the way, too."""
+    shipped = LEARNERS["search"].config(make_entry("search", "x", 5, 100), 7, 3)
+    assert isinstance(shipped, ExpertConfig)
+    assert (shipped.players, shipped.seed, shipped.threads) == ((5,), 7, 3)
+    assert (shipped.decisions, shipped.seconds, shipped.teacher) == (100, None, "")
+    small = ExpertConfig(network="seats", width=8, games=4, full=2, fast=1, full_share=0.5)
+    monkeypatch.setitem(LEARNERS, "search", Learner("a small one", {}, ExpertRun, small))
+    monkeypatch.setattr(measure, "SAVE_EVERY", 0)
+    entry = make_entry("search", "a small one", 3, 700)
+
+    def bench(folder: Path) -> Card:
+        return measure.bench_learner(entry, [1], folder, Console(quiet=True), threads=1)
+
+    straight = bench(tmp_path / "straight")
+    assert straight.runs[0].curve[-1].decisions == straight.runs[0].decisions >= 700
+    assert len(straight.runs[0].curve) >= 2
+    step, left = ExpertRun.step, [2]
+
+    def stopped_step(run: ExpertRun) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return step(run)
+
+    monkeypatch.setattr(ExpertRun, "step", stopped_step)
+    with pytest.raises(KeyboardInterrupt):
+        bench(tmp_path / "stopped")
+    assert bench(tmp_path / "stopped") == straight
+
+
 def test_the_usual_setup_goes_on_from_its_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,7 +317,7 @@ def test_the_usual_setup_goes_on_from_its_checkpoint(
         resumed.step()
     assert resumed.decisions == 4 * 8 * learners.STEPS
     assert resumed.iteration == 4
-    assert not [*(tmp_path / "temporary").iterdir()]  # where the library's logger makes folders
+    assert not [*(tmp_path / "temporary").glob("SB3*")]  # as the library's logger makes them
 
     # The agent that is measured weighs actions as the library's policy does.
     games, board = Game(4, seed=1).arrays()[0], load_board("city")

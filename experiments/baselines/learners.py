@@ -19,8 +19,11 @@ from busenv.agents.neural.policy import PolicyAgent
 from busenv.envs.sb3 import BusVecEnv
 from busenv.experiments.baselines.cards import Entry
 from busenv.train.config import PRESETS, Config
+from busenv.train.expert.config import ExpertConfig
+from busenv.train.expert.run import ExpertRun
 from busenv.train.folder_run import FolderRun
 from busenv.train.ppo import ppo_settings
+from busenv.train.settings import AnyConfig
 from busenv.train.trainer import Run
 
 STEPS = 64  # of each environment in a rollout of the usual setup
@@ -126,19 +129,21 @@ class OneSeat(FolderRun):
 
 @dataclass(frozen=True)
 class Learner:
-    """about: what it is, in a line. changes: of the settings of `quick`. begin: makes a run."""
+    """about: what it is, in a line. changes: of the settings that are its base. begin: makes a run
+    of them."""
 
     about: str
     changes: dict[str, Any]
-    begin: Callable[[Config, Path], Learning] = Run
+    begin: Callable[[Any, Path], Learning] = Run
+    base: AnyConfig = PRESETS["quick"]
 
-    def config(self, entry: Entry, seed: int, threads: int) -> Config:
+    def config(self, entry: Entry, seed: int, threads: int) -> AnyConfig:
         """All settings of a run."""
         limit: dict[str, Any] = {"decisions": entry.decisions}
         if entry.hours is not None:
             limit = {"seconds": 3600 * entry.hours}
         own = {"players": (entry.players,), "seed": seed, "threads": threads, "device": "cpu"}
-        return PRESETS["quick"].changed({**self.changes, **own, **limit})
+        return self.base.changed({**self.changes, **own, **limit})
 
 
 # Stable-Baselines3's own settings, but for minibatches of 1024 (64) and some entropy (none).
@@ -168,6 +173,21 @@ LEARNERS = {
     "imitation": Learner(
         "imitation of the search uct:50, nothing else",
         {"warm_start": "uct:50", "warm_share": 1.0},
+    ),
+    "search": Learner(
+        "expert iteration: self-play by a search of 64 that the network guides, from nothing",
+        {},
+        ExpertRun,
+        ExpertConfig(
+            network="seats",
+            width=256,
+            games=64,
+            bot_share=0.0,
+            window=100_000,
+            reuse=2.0,
+            learning_rate=1e-3,
+            temperature=0.25,
+        ),
     ),
     "pupil": Learner(
         "imitation of planner for 30% of the budget, then as ppo: what busenv train does",

@@ -45,7 +45,7 @@ from busenv.experiments.ratings.store import keep_settings, locked
 from busenv.experiments.training.folder import changes, keep_config
 from busenv.experiments.training.runs import SAVE_EVERY, against
 from busenv.files import write_whole
-from busenv.train.config import Config
+from busenv.train.settings import AnyConfig
 
 CARD, PROGRESS = "card.json", "measured.json"
 
@@ -134,7 +134,7 @@ def _bench_all(
     return card
 
 
-def _bench_seed(learner: Learner, config: Config, place: Path) -> Measured:
+def _bench_seed(learner: Learner, config: AnyConfig, place: Path) -> Measured:
     """Train one seed, with points of its curve, and measure it at the end."""
     progress = _read(place)
     if progress.panel.keys() != PANEL.keys():
@@ -146,7 +146,7 @@ def _bench_seed(learner: Learner, config: Config, place: Path) -> Measured:
     return _measured(progress, config.seed)
 
 
-def _learn(learning: Learning, progress: Progress, config: Config, place: Path) -> Progress:
+def _learn(learning: Learning, progress: Progress, config: AnyConfig, place: Path) -> Progress:
     """Train to the end, and play POINTS at every tenth."""
     play, saved = _in_batch(learning.agent), time.monotonic()
     # What was learned after the last checkpoint is lost, and learned again.

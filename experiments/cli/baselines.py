@@ -31,8 +31,8 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         "learners",
         nargs="*",
         metavar="LEARNER|AGENT",
-        help="ppo, one-seat, every-seat, imitation, pupil: one is trained and measured; or agents "
-        "that have learned, such as net:PATH or exec:COMMAND: measured, as runs of one learner",
+        help="ppo, one-seat, every-seat, imitation, search, pupil: one is trained and measured; or "
+        "agents that have learned, such as net:PATH or exec:COMMAND: measured, as runs of one",
     )
     parser.add_argument(
         "--seeds", type=_seeds, metavar="N-M", default=range(5), help="runs of a learner (0-4)"
