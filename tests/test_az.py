@@ -15,8 +15,9 @@ from busenv.agents.mcts.az import AzAgent
 from busenv.agents.mcts.guided import Settings, begin_search, make_guide, simulate
 from busenv.agents.mcts.halving import improved_policy, simulate_few
 from busenv.agents.mcts.tree import make_tree, set_root
+from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.files import save_model
-from busenv.agents.neural.inference import make_policy, read_weights
+from busenv.agents.neural.inference import make_policy
 from busenv.agents.neural.logits import POINTS
 from busenv.agents.neural.networks import SeatsMlp, build_network
 from busenv.core.state import MAX_PLAYERS

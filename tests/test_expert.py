@@ -16,8 +16,9 @@ from rich.console import Console
 from busenv import load_board
 from busenv.agents import make_agent
 from busenv.agents.mcts.guided import Settings
+from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.files import save_model
-from busenv.agents.neural.inference import make_policy, read_weights
+from busenv.agents.neural.inference import make_policy
 from busenv.agents.neural.logits import POINTS
 from busenv.agents.neural.networks import SeatsMlp, build_network
 from busenv.agents.neural.outlook import NO_PLAN

@@ -11,13 +11,8 @@ import torch
 
 from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.neural.inference import (
-    draw_actions,
-    is_compiled,
-    make_forward,
-    make_policy,
-    read_weights,
-)
+from busenv.agents.neural.compiled import MOST_CHANGES, evaluate, forget, make_work, read_weights
+from busenv.agents.neural.inference import draw_actions, is_compiled, make_forward, make_policy
 from busenv.agents.neural.logits import action_probabilities
 from busenv.agents.neural.networks import Mlp, build_network
 from busenv.agents.neural.outlook import see_games
@@ -109,6 +104,38 @@ def test_what_is_learned_counts_at_once() -> None:
     expected = network(torch.from_numpy(rows))[0].detach().numpy()
     np.testing.assert_allclose(after[masks], expected[masks], atol=1e-4)
     assert np.abs(after - before)[masks].max() > 0.01
+
+
+@pytest.mark.parametrize("kind", ["seats", "outlook"])
+def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> None:
+    """Positions of one game after the other; what differs little from one before is added to it."""
+    network = random_network(kind, 384)
+    rng, game, played = np.random.default_rng(3), Game(5, seed=3), []
+    for _ in range(400):
+        played.append(game.arrays()[0].copy())
+        game.step(int(rng.choice(game.legal_actions())))
+        game = Game(3, seed=3) if game.is_over else game
+    games = np.concatenate(played)
+    rows, masks = see_games(games, CITY, network.plan.numpy())
+    changed = np.array([(rows[k] != rows[k - 1]).sum() for k in range(1, 400)])
+    assert (changed > MOST_CHANGES).any()
+    weights = read_weights(network)
+    work = make_work(weights)
+    for factor in (1.0, 0.9):
+        network.load_state_dict({k: factor * v for k, v in network.state_dict().items()})
+        rows, masks = see_games(games, CITY, network.plan.numpy())
+        with torch.no_grad():
+            logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
+        forget(work)
+        added = 0
+        for k in range(400):
+            count = evaluate(games[k], CITY.array[0], weights, work)
+            found = logits[k, work.actions[:count]]
+            np.testing.assert_allclose(work.logits[:count], found, atol=1e-4)
+            np.testing.assert_allclose(work.values, values[k], atol=1e-4)
+            assert count == masks[k].sum()
+            added += (work.rows[games[k]["seat"]] != rows[k]).any()
+        assert 100 < added < 395
 
 
 def test_what_is_not_on_the_cpu_or_of_another_kind_is_left_to_torch() -> None:

@@ -11,8 +11,9 @@ import torch
 from busenv import Game, load_board
 from busenv.agents.mcts.guided import Settings, begin_search, make_guide
 from busenv.agents.mcts.tree import make_tree, set_root
+from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.files import load_model, save_model
-from busenv.agents.neural.inference import make_policy, read_weights
+from busenv.agents.neural.inference import make_policy
 from busenv.agents.neural.networks import SeatsMlp, build_network
 from busenv.agents.neural.outlook import COLUMNS, SIZE, STEPS, SURE, see_games
 from busenv.agents.planner.evaluation import (

@@ -15,7 +15,8 @@ import numpy as np
 
 from busenv import Board, cluster
 from busenv.agents import Agent, make_agent
-from busenv.agents.neural.inference import Forward, Weights, is_compiled, make_forward, read_weights
+from busenv.agents.neural.compiled import Weights, read_weights
+from busenv.agents.neural.inference import Forward, is_compiled, make_forward
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.train.games import SelfPlayGames
 from busenv.train.selfplay import Decisions, play_games

@@ -10,7 +10,8 @@ import torch
 
 from busenv.actions import Action
 from busenv.agents import make_agent
-from busenv.agents.neural.inference import Weights, make_forward
+from busenv.agents.neural.compiled import Weights
+from busenv.agents.neural.inference import make_forward
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
 from busenv.interrupts import interrupts_deferred

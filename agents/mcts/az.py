@@ -17,7 +17,7 @@ from busenv.agents.mcts.guided import (
 )
 from busenv.agents.mcts.halving import search_games, simulate_few, weigh
 from busenv.agents.mcts.tree import Tree
-from busenv.agents.neural.inference import read_weights
+from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.networks import SeatsMlp
 
 FEW = 64  # simulations of a decision up to which they are shared out by halving

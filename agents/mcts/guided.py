@@ -15,7 +15,7 @@ import numpy as np
 
 from busenv.agents.mcts.playout import playout
 from busenv.agents.mcts.tree import MAX_DEPTH, add_node, child_of
-from busenv.agents.neural.inference import Weights, Work, evaluate, make_work, soften
+from busenv.agents.neural.compiled import Weights, Work, evaluate, forget, make_work, soften
 from busenv.agents.neural.logits import POINTS
 from busenv.agents.planner.evaluation import evaluate as judge
 from busenv.agents.planner.evaluation import find_chances
@@ -266,6 +266,7 @@ def simulate_once(tree, guide, b, along):
 @kernel
 def begin_search(tree, guide, board):
     """Expand the root if it is not, and put noise on its priors, into `guide.priors`."""
+    forget(guide.work)
     if tree.nodes[0].edges == 0:
         simulate_once(tree, guide, board[0], np.int64(-1))
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)

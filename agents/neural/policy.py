@@ -8,7 +8,8 @@ import numpy as np
 
 from busenv import Board, Game
 from busenv.agents.base import Agent
-from busenv.agents.neural.inference import Weights, draw_actions, make_policy
+from busenv.agents.neural.compiled import Weights
+from busenv.agents.neural.inference import draw_actions, make_policy
 from busenv.agents.neural.logits import HIGHEST_TEMPERATURE
 from busenv.checks import check_games, check_seed
 

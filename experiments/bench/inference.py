@@ -17,10 +17,11 @@ import torch
 
 from busenv import Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.neural.inference import evaluate_games, make_work, read_weights
+from busenv.agents.neural.compiled import make_work, read_weights
+from busenv.agents.neural.inference import evaluate_games
 from busenv.agents.neural.networks import NETWORKS, Mlp, build_network
+from busenv.agents.neural.outlook import see_games
 from busenv.agents.neural.policy import PolicyAgent
-from busenv.observation import observe_games
 
 REPEATS = 9
 PLAYER = "net:city-2"
@@ -58,7 +59,7 @@ def measure(kind: str, width: int) -> dict[str, float]:
     games = np.concatenate([game.arrays()[0] for game in positions])
     weights = read_weights(network)
     work = make_work(weights)
-    rows = torch.from_numpy(observe_games(games, board)[0])[:200, None]
+    rows = torch.from_numpy(see_games(games, board, weights.plan)[0])[:200, None]
     agent = PolicyAgent(network, board)
     with torch.inference_mode():
         return {

@@ -10,8 +10,8 @@ import numpy as np
 
 from busenv.agents import make_agent
 from busenv.agents.mcts.guided import Settings
+from busenv.agents.neural.compiled import Weights, read_weights
 from busenv.agents.neural.files import load_model
-from busenv.agents.neural.inference import Weights, read_weights
 from busenv.agents.neural.networks import SeatsMlp
 from busenv.agents.neural.policy import PolicyAgent
 from busenv.interrupts import interrupts_deferred

@@ -16,7 +16,7 @@ from busenv.agents.mcts.halving import improved_policy, simulate_few, weigh
 from busenv.agents.mcts.search import Search, make_search, simulate
 from busenv.agents.mcts.search import Settings as BotSettings
 from busenv.agents.mcts.tree import Tree, child_of, make_tree, reroot, set_root
-from busenv.agents.neural.inference import Weights
+from busenv.agents.neural.compiled import Weights
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.bits import GOLDEN, mix, seeded
 from busenv.core.jit import kernel
