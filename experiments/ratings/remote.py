@@ -21,7 +21,7 @@ from busenv.experiments.ratings.tournament import close_agents, play_game
 from busenv.interrupts import interrupts_deferred
 
 AHEAD = 3  # calls handed out to each core at a time
-SECONDS = 0.5  # that a call is to take
+SECONDS = 2.0  # that a call is to take: calls of half a second take a tenth of two cores
 LOOK = 0.1  # seconds between looks whether Ctrl-C has come
 
 
