@@ -329,5 +329,5 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     model = tmp_path / "wide.safetensors"
     network = build_network("outlook", CITY, 12)
     save_model(network, CITY, model, {"network": "outlook", "width": 12})
-    with pytest.raises(ValueError, match="of width 12, the settings say 'outlook' of width 8"):
+    with pytest.raises(ValueError, match="of width 8; allowed with it: outlook, of width 12"):
         ExpertRun(SMALL.changed({"start": str(model)}), tmp_path / "run")

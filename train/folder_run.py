@@ -118,7 +118,8 @@ class FolderRun:
             if config.network not in heirs or config.width != card["width"]:
                 raise ValueError(
                     f"{config.start} holds a network {card['network']!r} of width {card['width']}, "
-                    f"the settings say {config.network!r} of width {config.width}"
+                    f"the settings say {config.network!r} of width {config.width}; "
+                    f"allowed with it: {', '.join(heirs)}, of width {card['width']}"
                 )
             inherit(network, past)
         return network

@@ -166,7 +166,8 @@ def _games(name: str, games: int, folder: str) -> Iterator[int]:
 
     config: Any
     if name == "ppo":
-        config = Config(**TINY, shares=8, warm_start="", bots=("random", "greedy"), epochs=1)
+        bots = ("random", "greedy")
+        config = Config(**TINY, shares=8, warm_start="", bots=bots, opponent_share=1.0, epochs=1)
     else:
         config = ExpertConfig(**TINY, full=1, fast=1, full_share=0.01, bot_share=0.0)
     run = _run(config, folder, True)
