@@ -8,7 +8,7 @@ from pathlib import Path
 from busenv.experiments.cli.command import Command, add_ray, new_folder, positive, seed
 
 EXTRAS = ("train", "report")
-PART = 16  # games that a core of a cluster plays side by side
+PART = 32  # games that a core of a cluster plays side by side
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
