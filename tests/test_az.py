@@ -94,6 +94,18 @@ def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
     np.testing.assert_allclose(tree.wins[:4], np.roll(chances, game.current_player), atol=1e-5)
 
 
+def test_a_search_does_not_depend_on_the_one_before() -> None:
+    tree, guide = grown(in_the_middle(4, 90), 50, few=False)
+    set_root(tree, in_the_middle().arrays()[0])
+    tree.noise[0] = 0
+    begin_search(tree, guide, CITY.array)
+    simulate(tree, guide, CITY.array, 50)
+    fresh, _ = grown(in_the_middle(), 50, few=False)
+    count = fresh.used[1]
+    assert tree.used[1] == count
+    assert tree.edges[:count].tobytes() == fresh.edges[:count].tobytes()
+
+
 def test_the_tree_holds_no_forced_decisions_and_adds_up() -> None:
     game = in_the_middle()
     tree, _ = grown(game, 400, few=False)

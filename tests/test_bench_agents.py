@@ -282,7 +282,7 @@ def test_who_learns_by_search_is_measured_likewise(
     straight = bench(tmp_path / "straight")
     assert straight.runs[0].curve[-1].decisions == straight.runs[0].decisions >= 700
     assert len(straight.runs[0].curve) >= 2
-    step, left = ExpertRun.step, [2]
+    step, play, left = ExpertRun.step, measure.against, [2, 2]
 
     def stopped_step(run: ExpertRun) -> Any:
         left[0] -= 1
@@ -290,9 +290,18 @@ def test_who_learns_by_search_is_measured_likewise(
             raise KeyboardInterrupt
         return step(run)
 
+    def stopped_play(agent: Any, bot: str, *rest: Any) -> Any:
+        if bot == "greedy":
+            left[1] -= 1
+            if left[1] == 0:  # after an iteration that is saved already
+                raise KeyboardInterrupt
+        return play(agent, bot, *rest)
+
     monkeypatch.setattr(ExpertRun, "step", stopped_step)
-    with pytest.raises(KeyboardInterrupt):
-        bench(tmp_path / "stopped")
+    monkeypatch.setattr(measure, "against", stopped_play)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            bench(tmp_path / "stopped")
     assert bench(tmp_path / "stopped") == straight
 
 

@@ -136,8 +136,8 @@ def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("more", "shares"),
-    [([], 1), (["--ray", "auto"], 4), (["--ray", "auto", "--set", "shares=3"], 3),
-     (["--ray", "auto", "--set", "games=4"], 1)],
+    [([], 1), (["--ray", "auto"], 2), (["--ray", "auto", "--set", "shares=3"], 3),
+     (["--ray", "auto", "--set", "games=20"], 1)],
 )  # fmt: skip
 def test_a_run_that_begins_on_a_cluster_is_played_in_shares(
     more: list[str], shares: int, monkeypatch: pytest.MonkeyPatch

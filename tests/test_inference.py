@@ -11,13 +11,13 @@ import torch
 
 from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.neural.compiled import MOST_CHANGES, evaluate, forget, make_work, read_weights
+from busenv.agents.neural.compiled import evaluate, forget, make_work, read_weights
 from busenv.agents.neural.inference import draw_actions, is_compiled, make_forward, make_policy
 from busenv.agents.neural.logits import action_probabilities
 from busenv.agents.neural.networks import Mlp, build_network
 from busenv.agents.neural.outlook import see_games
 from busenv.board import make_board
-from busenv.core.state import GAME, OVER
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.observation import observe_games
 from tests.support.worlds import random_board
 
@@ -117,25 +117,36 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
         game = Game(3, seed=3) if game.is_over else game
     games = np.concatenate(played)
     rows, masks = see_games(games, CITY, network.plan.numpy())
-    changed = np.array([(rows[k] != rows[k - 1]).sum() for k in range(1, 400)])
-    assert (changed > MOST_CHANGES).any()
     weights = read_weights(network)
     work = make_work(weights)
-    for factor in (1.0, 0.9):
-        network.load_state_dict({k: factor * v for k, v in network.state_dict().items()})
-        rows, masks = see_games(games, CITY, network.plan.numpy())
-        with torch.no_grad():
-            logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
-        forget(work)
-        added = 0
-        for k in range(400):
-            count = evaluate(games[k], CITY.array[0], weights, work)
-            found = logits[k, work.actions[:count]]
-            np.testing.assert_allclose(work.logits[:count], found, atol=1e-4)
-            np.testing.assert_allclose(work.values, values[k], atol=1e-4)
-            assert count == masks[k].sum()
-            added += (work.rows[games[k]["seat"]] != rows[k]).any()
-        assert 100 < added < 395
+
+    def check(k: int, logits: np.ndarray, values: np.ndarray) -> bool:
+        """Whether what came was added to something."""
+        kept = work.rows[games[k]["seat"]].copy()
+        count = evaluate(games[k], CITY.array[0], weights, work)
+        np.testing.assert_allclose(work.logits[:count], logits[k, work.actions[:count]], atol=1e-4)
+        np.testing.assert_allclose(work.values, values[k], atol=1e-4)
+        assert count == masks[k].sum()
+        return bool((work.rows[games[k]["seat"]] == kept).all())
+
+    with torch.no_grad():
+        before = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
+    forget(work)
+    added = [check(k, *before) for k in range(400)]
+    assert 100 < sum(added) < 395 - MAX_PLAYERS  # some have changed by too much
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight *= 0.9
+        after = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
+    with pytest.raises(AssertionError):
+        check(399, *after)
+    forget(work)
+    check(399, *after)
+
+
+def test_what_a_policy_says_does_not_depend_on_what_stands_beside() -> None:
+    policy, games = make_policy(random_network("seats", 64), CITY), positions(100)
+    assert (policy(games, 1.0) == policy(games[::-1].copy(), 1.0)[::-1]).all()
 
 
 def test_what_is_not_on_the_cpu_or_of_another_kind_is_left_to_torch() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # weights play without torch
     from busenv.agents.neural.networks import Mlp
 
 AT_ONCE = 8  # inputs added up in one loop, and bytes looked at in one step
-MOST_CHANGES = 128  # bytes in which a row is taken for a change of another
+MOST_CHANGES = 128  # most bytes in which a row is taken for a change of another
 
 
 class Weights(NamedTuple):
@@ -58,10 +58,10 @@ class Work(NamedTuple):
 
     row: uint8, (size,), what the network is told; scene, painted: see `busenv.core.scene`.
     evaluation: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
-    that are not zero. known: bool, (5,), by seat, whether there is a row that it was told before,
-    in rows: uint8, (5, size), and what the first layer adds up to there, in sums: float32,
-    (5, width). empty: a row of zeros. trunk, hidden: float32, of the layers. actions: int64 and
-    logits: float32, (num_actions,), of the legal actions, side by side. values: float32,
+    that are not zero, or that change. known: bool, (5,), by seat, whether there is a row that it
+    was told before, in rows: uint8, (5, size), and what the first layer adds up to there, in sums:
+    float32, (5, width). empty: a row of zeros. trunk, hidden: float32, of the layers. actions:
+    int64 and logits: float32, (num_actions,), of the legal actions, side by side. values: float32,
     (outputs,).
     """
 

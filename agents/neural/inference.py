@@ -91,7 +91,7 @@ def _forward_rows(rows, masks, weights, work, logits, values):
             actions[legal] = action
             legal += masks[i, action]
         forget(work)
-        forward(weights, work, legal, 0)
+        forward(weights, work, legal, 0)  # of whatever seat: nothing is known of any
         for k in range(legal):
             logits[i, actions[k]] = work.logits[k]
         for k in range(values.shape[1]):

@@ -175,19 +175,20 @@ LEARNERS = {
         {"warm_start": "uct:50", "warm_share": 1.0},
     ),
     "search": Learner(
-        "expert iteration: self-play by a search of 64 that the network guides, from nothing",
-        {},
+        "expert iteration: self-play by a search of 64 that the network guides, from nothing; "
+        "decisions searched in haste do not count, and the network is measured without search",
+        {
+            "network": "seats",
+            "width": 256,
+            "games": 64,
+            "bot_share": 0.0,
+            "window": 100_000,
+            "reuse": 2.0,
+            "learning_rate": 1e-3,
+            "temperature": 0.25,
+        },
         ExpertRun,
-        ExpertConfig(
-            network="seats",
-            width=256,
-            games=64,
-            bot_share=0.0,
-            window=100_000,
-            reuse=2.0,
-            learning_rate=1e-3,
-            temperature=0.25,
-        ),
+        ExpertConfig(),
     ),
     "pupil": Learner(
         "imitation of planner for 30% of the budget, then as ppo: what busenv train does",

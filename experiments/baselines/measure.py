@@ -51,9 +51,13 @@ CARD, PROGRESS = "card.json", "measured.json"
 
 
 class Progress(Schema):
-    """What is measured of a run so far. decisions: learned from, once all is learned."""
+    """What is measured of a run so far.
+
+    decisions: learned from, once all is learned. tenths: of the budget, up to which the curve goes.
+    """
 
     decisions: int = 0
+    tenths: int = 0
     curve: tuple[Point, ...] = ()
     panel: dict[str, Result] = {}  # noqa: RUF012 - pydantic copies it
 
@@ -71,7 +75,8 @@ def bench_learner(
     """Train and measure the learner of LEARNERS that an entry names; its card, which is in the
     folder too.
 
-    threads: of torch. RunError when the folder is in use or holds other runs.
+    threads: of torch, and of games by search. RunError when the folder is in use or holds other
+    runs.
     """
     learner = LEARNERS[entry.name]
 
@@ -151,19 +156,21 @@ def _learn(learning: Learning, progress: Progress, config: AnyConfig, place: Pat
     play, saved = _in_batch(learning.agent), time.monotonic()
     # What was learned after the last checkpoint is lost, and learned again.
     curve = [point for point in progress.curve if point.decisions <= learning.decisions]
-    measured = int(learning.progress * TENTHS)
-    while not learning.is_done:
-        learning.step()
+    measured = min(progress.tenths, int(learning.progress * TENTHS))
+    while True:
+        # First: a run that saves by itself may have been killed before its point was played.
         if (tenth := int(learning.progress * TENTHS)) > measured:
             counts = games(POINTS, config.players[0])
             results = {bot: play(bot, config.players[0], n) for bot, n in counts.items()}
             curve.append(Point(decisions=learning.decisions, results=results))
-            progress, measured = progress.changed(place, curve=tuple(curve)), tenth
+            progress, measured = progress.changed(place, curve=tuple(curve), tenths=tenth), tenth
         # After the curve is written: a checkpoint has all points before it.
         if learning.is_done or time.monotonic() - saved >= SAVE_EVERY:
             learning.save()
             saved = time.monotonic()
-    return progress.changed(place, decisions=learning.decisions)
+        if learning.is_done:
+            return progress.changed(place, decisions=learning.decisions)
+        learning.step()
 
 
 Play = Callable[[str, int, int], Result]  # opponent, players, games
@@ -201,7 +208,8 @@ def _by_game(spec: str, place: Path, workers: int) -> Play:
 
 def _measured(progress: Progress, seed: int) -> Measured:
     """A run as a card has it."""
-    return Measured(seed=seed, **dict(progress))
+    found = {name: value for name, value in progress if name != "tenths"}
+    return Measured(seed=seed, **found)
 
 
 def _read(place: Path) -> Progress:

@@ -2,7 +2,8 @@
 
     python -m busenv.experiments.bench.inference --network seats --width 384
 
-Positions are those that a trained policy gets into, with a choice to make.
+Positions are those that a trained policy gets into, game after game, with a choice to make. In
+compiled code what one has in common with one before is not worked out again, as in a search.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="LEARNER|AGENT",
         help="ppo, one-seat, every-seat, imitation, search, pupil: one is trained and measured; or "
-        "agents that have learned, such as net:PATH or exec:COMMAND: measured, as runs of one",
+        "agents that have learned, such as net:PATH or exec:COMMAND: measured as runs of a learner",
     )
     parser.add_argument(
         "--seeds", type=_seeds, metavar="N-M", default=range(5), help="runs of a learner (0-4)"
