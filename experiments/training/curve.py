@@ -14,7 +14,7 @@ from busenv.experiments.ratings.intervals import wilson
 from busenv.files import write_whole
 from busenv.quoting import cut
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#5e3c99")
 HEAD = ("seconds", "decisions", "games")
 LARGEST = 10_000_000  # bytes of a curve
 
