@@ -11,6 +11,8 @@
 | `net:city-2` | the policy of a trained network of the package; `ppo:city-2` is the same |
 | `net:runs/demo/model.safetensors` | ... of one of yours: a path stands wherever a name may |
 | `net@0.5:city-2` | ... at temperature 0.5 (up to 100); at 0 its likeliest action only |
+| `az:city-3:300` | tree search guided by a trained network, 300 simulations a decision |
+| `az@2:city-3:0.5s` | ... half a second a decision, on two threads |
 | `exec:python3 player.py` | a program of yours, in any language (external/EXEC.md) |
 | `exec@0.5:python3 player.py` | ... with half a second for a decision |
 
