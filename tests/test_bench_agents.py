@@ -6,7 +6,7 @@ import copy
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +42,20 @@ TINY = 800  # decisions: a rollout of four games is a little less
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A panel and learners that take no time; the project's cards, of the true panel, put away."""
     monkeypatch.setattr(all_cards, "__defaults__", ((), tmp_path / "no cards"))
-    for blocks, small in (
-        (protocol.PANEL, {"random": 1, "greedy": 1}),
-        (protocol.POINTS, {"random": 1, "greedy": 1}),
-    ):
-        kept = dict(blocks)
-        for name in kept:
-            monkeypatch.delitem(blocks, name)
-        for name, count in small.items():
-            monkeypatch.setitem(blocks, name, count)
     monkeypatch.setitem(LEARNERS, "ppo", Learner("a small one", SMALL))
     usual = {**SMALL, "games": 8, "bots": ("greedy",)}
     monkeypatch.setitem(LEARNERS, "one-seat", Learner("a small one", usual, OneSeat))
+    kept = [(blocks, dict(blocks)) for blocks in (protocol.PANEL, protocol.POINTS)]
+    for blocks, _ in kept:
+        blocks.clear()
+        blocks |= {"random": 1, "greedy": 1}
+    yield
+    for blocks, whole in kept:  # in their order, which that of the tables is
+        blocks.clear()
+        blocks |= whole
 
 
 def card_of(name: str, share: float, budget: int = 100_000, runs: int = 5) -> dict[str, Any]:
@@ -340,11 +339,9 @@ def test_the_usual_setup_goes_on_from_its_checkpoint(
 
 
 @pytest.mark.usefixtures("quick")
-def test_agents_of_ones_own(
-    tmp_path: Path, write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agents_of_ones_own(tmp_path: Path, write: Callable[..., str]) -> None:
     """By name in a batch, a program game by game."""
-    monkeypatch.delitem(protocol.PANEL, "greedy")
+    del protocol.PANEL["greedy"]
     program = write("while go := asked(): say('bestmove ' + go.split()[-1])")
     folder, card = tmp_path / "own", tmp_path / "own/card.json"
     arguments = ["bench", "agents", "greedy", program, "--name", "mine", "--decisions", "0"]
