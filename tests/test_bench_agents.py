@@ -208,6 +208,26 @@ def _flat(run: Any) -> Any:
     return run.model_copy(update={"curve": ()})
 
 
+def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -> None:
+    """Ctrl-C comes at the step of a kind of run, and the match against greedy, of these numbers."""
+    take, match, left = kind.step, measure.against, [step, play]  # type: ignore[attr-defined]
+
+    def stopped_step(run: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return take(run)
+
+    def stopped_play(agent: Any, bot: str, *rest: Any) -> Any:
+        left[1] -= bot == "greedy"
+        if left[1] == 0 and bot == "greedy":
+            raise KeyboardInterrupt
+        return match(agent, bot, *rest)
+
+    monkeypatch.setattr(kind, "step", stopped_step)
+    monkeypatch.setattr(measure, "against", stopped_play)
+
+
 @pytest.mark.usefixtures("quick")
 def test_a_stopped_benchmark_goes_on_as_it_would_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -226,23 +246,7 @@ def test_a_stopped_benchmark_goes_on_as_it_would_have(
     assert straight.runs[0].curve[-1].decisions == straight.runs[0].decisions >= 3 * TINY
     assert straight.runs[0].panel["greedy"].games == 9
 
-    step, play, left = Run.step, measure.against, [2, 4]
-
-    def stopped_step(run: Run) -> Any:
-        left[0] -= 1
-        if left[0] == 0:
-            raise KeyboardInterrupt
-        return step(run)
-
-    def stopped_play(agent: Any, bot: str, *rest: Any) -> Any:
-        if bot == "greedy":
-            left[1] -= 1
-            if left[1] == 0:
-                raise KeyboardInterrupt
-        return play(agent, bot, *rest)
-
-    monkeypatch.setattr(Run, "step", stopped_step)
-    monkeypatch.setattr(measure, "against", stopped_play)
+    stop_at(monkeypatch, Run, step=2, play=4)
     folder = tmp_path / "stopped"
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
@@ -281,23 +285,8 @@ def test_who_learns_by_search_is_measured_likewise(
     straight = bench(tmp_path / "straight")
     assert straight.runs[0].curve[-1].decisions == straight.runs[0].decisions >= 700
     assert len(straight.runs[0].curve) >= 2
-    step, play, left = ExpertRun.step, measure.against, [2, 2]
-
-    def stopped_step(run: ExpertRun) -> Any:
-        left[0] -= 1
-        if left[0] == 0:
-            raise KeyboardInterrupt
-        return step(run)
-
-    def stopped_play(agent: Any, bot: str, *rest: Any) -> Any:
-        if bot == "greedy":
-            left[1] -= 1
-            if left[1] == 0:  # after an iteration that is saved already
-                raise KeyboardInterrupt
-        return play(agent, bot, *rest)
-
-    monkeypatch.setattr(ExpertRun, "step", stopped_step)
-    monkeypatch.setattr(measure, "against", stopped_play)
+    # The second in the middle of a point, after an iteration that is saved already.
+    stop_at(monkeypatch, ExpertRun, step=2, play=2)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             bench(tmp_path / "stopped")
