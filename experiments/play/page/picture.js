@@ -29,8 +29,7 @@ export function beginPicture(boxes, names, panelsFrom) {
   const middle = names.indexOf(panelsFrom);
   names.forEach((name, k) =>
     draw("g", { "data-part": name }, drawings[k < middle ? "city" : "panels"]));
-  for (const svg of Object.values(drawings))
-{
+  for (const svg of Object.values(drawings)) {
     const above = draw("g", { class: "above" }, svg);
     for (const layer of ["ghosts", "spots", "marks"]) draw("g", { class: layer }, above);
   }
