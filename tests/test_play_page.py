@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 
 from busenv import Game
+from busenv.experiments.play.offers import OPPONENT
 from tests.support.player import FIRST, Player
 from tests.support.playing import Served
 
@@ -19,7 +20,7 @@ def test_one_click_starts_a_game_against_strong_opponents(
     page.click("#begin")
     page.locator("#board[data-node]").wait_for()
     assert page.locator(".chip").all_text_contents()[1:] == [
-        f"{seat} uct:1000" for seat in (1, 2, 3)
+        f"{seat} {OPPONENT}" for seat in (1, 2, 3)
     ]
 
 

@@ -21,10 +21,10 @@ from busenv.board import board_names
 from busenv.experiments.play.messages import Refusal
 from busenv.hints import did_you_mean
 
-OPPONENT = "uct:1000"  # the strongest that ships and answers within a second
 PLAYERS = 4  # of a game that nobody says anything about
 NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None  # can play here
 AGENTS = {  # offered by name, the strongest first
+    **({"az:city-3:1000": "strongest: a search that a network guides"} if NETWORKS else {}),
     "uct:1000": "strong: looks 1000 games ahead",
     **({"net:city-2": "good: a trained network, answers at once"} if NETWORKS else {}),
     "uct:100": "fair: looks 100 games ahead",
@@ -32,8 +32,9 @@ AGENTS = {  # offered by name, the strongest first
     "greedy": "weak: takes what is best at once",
     "random": "no plan at all",
 }
+OPPONENT = next(iter(AGENTS))  # it answers within a second
 ANALYSTS = tuple(  # which tell what they make of a position
-    spec for spec in AGENTS if spec in ("uct:1000", "net:city-2")
+    spec for spec in AGENTS if spec in ("az:city-3:1000", "uct:1000", "net:city-2")
 )
 GRAPHIST = "uct:200"  # whose chances the graph shows
 EDITION_WORDS = {
