@@ -45,7 +45,7 @@ class Settings(NamedTuple):
     visit_scale, value_scale: how much values change priors, sigma of Danihelka et al.
     """
 
-    exploration: float = 0.6
+    exploration: float = 0.3
     reduction: float = 0.1
     points_share: float = 0.2
     points_width: float = 10.0
