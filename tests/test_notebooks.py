@@ -25,7 +25,7 @@ NOTEBOOKS = {
     "1_game_and_environment": Shown(3, 2, ("is illegal for seat", "over (markers), winner seat")),
     "2_benchmarking": Shown(4, 1, ("160 games in blocks of 16", "uct:30")),
     "3_training": Shown(3, 1, ("decisions learned from", "place marker on")),
-    "4_what_agents_do": Shown(6, 0, ("of 5,100 games", "**uct@2:100** chose the clock")),
+    "4_what_agents_do": Shown(6, 0, ("of 4,830 games", "**uct@2:100** chose the clock")),
     "5_your_own_agent_and_reward": Shown(2, 0, ("driver", "3 players, capstone-2024")),
 }
 
@@ -40,10 +40,10 @@ class Fewer(NamedTuple):
 FEWER = {
     "4_what_agents_do": Fewer(
         (
-            '{"greedy": 1000, "net:city-2": 400, "uct@2:100": 150, "az@2:city-3:100": 150}',
+            '{"greedy": 1000, "net:city-2": 400, "uct@2:100": 150, "az@2:city-3:100": 60}',
             '{"greedy": 200, "net:city-2": 80, "uct@2:100": 15, "az@2:city-3:16": 15}',
         ),
-        ("5,100", "930"),
+        ("4,830", "930"),
     ),
 }
 

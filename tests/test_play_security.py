@@ -14,7 +14,13 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 import busenv
 from busenv.experiments.play.guard import is_own_host
 from busenv.experiments.play.messages import LARGEST_BODY, LONGEST_MESSAGE, Refusal
-from busenv.experiments.play.offers import Offers, for_analysis, helpers_of, short_spec
+from busenv.experiments.play.offers import (
+    ANALYSTS,
+    Offers,
+    for_analysis,
+    helpers_of,
+    short_spec,
+)
 from tests.support.playing import PageClient, Served, serving
 
 MESSAGES = 5000
@@ -338,7 +344,8 @@ def test_specs_as_pages_know_them() -> None:
     assert short_spec("az:runs/m.safetensors:300") == "az:m:300"
     assert short_spec("exec@2:python3 /home/me/player.py") == "exec@2:python3"
     assert short_spec("uct@2:0.5s") == "uct@2:0.5s"
-    assert helpers_of(["exec:cat", "net:/x/y", "uct:77", None])[2:] == [
+    assert helpers_of(["exec:cat", "net:/x/y", "uct:77", None]) == [
+        *ANALYSTS,
         "uct:77",
         "planner",
         "greedy",
