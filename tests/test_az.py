@@ -13,7 +13,7 @@ from busenv import Game, Phase, load_board
 from busenv.agents import make_agent
 from busenv.agents.mcts.az import AzAgent
 from busenv.agents.mcts.guided import Settings, begin_search, make_guide, simulate
-from busenv.agents.mcts.halving import improved_policy, simulate_few
+from busenv.agents.mcts.halving import improved_policy, simulate_few, weigh
 from busenv.agents.mcts.tree import make_tree, set_root
 from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.files import save_model
@@ -134,7 +134,7 @@ def test_few_simulations_are_shared_out_by_halving(simulations: int, visits: lis
 
 
 def test_the_improved_policy_prefers_what_turned_out_well() -> None:
-    tree, guide = grown(in_the_middle(), 32, few=True, value_scale=1.0)
+    tree, guide = grown(in_the_middle(), 32, few=True, value_scale=1.0, doubt=1e-9)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     found = np.zeros(CITY.num_actions, np.float32)
     improved_policy(tree, guide, found)
@@ -144,6 +144,24 @@ def test_the_improved_policy_prefers_what_turned_out_well() -> None:
     means = edges["total"][tried] / edges["visits"][tried]
     assert np.corrcoef(ratio[tried], means)[0, 1] > 0.99
     assert np.ptp(ratio[~tried]) < 1e-3  # all alike: worth what the position is
+
+
+def test_one_lucky_visit_tells_less_than_many() -> None:
+    """What is learned rises with the visits that a value rests on, and nobody plays what was
+    dropped on the way, however well it began."""
+    tree, guide = grown(in_the_middle(), 32, few=True)
+    edges = tree.edges[: tree.nodes[0]["edges"]]
+    once, often = np.flatnonzero(edges["visits"])[:2]
+    edges["visits"][[once, often]] = 1, 20
+    edges["total"][[once, often]] = 0.9, 18.0
+    found, weights = (np.zeros(CITY.num_actions, np.float32) for _ in range(2))
+    improved_policy(tree, guide, found)
+    ratio = np.log(found[edges["action"]] / edges["prior"])
+    untried = ratio[edges["visits"] == 0][0]
+    assert untried < ratio[once] < ratio[often]
+    weigh(tree, guide, True, weights)
+    assert weights[edges["action"][often]] > 0
+    assert weights[edges["action"][once]] == 0
 
 
 def test_search_keeps_its_tree_past_forced_decisions(model: Path) -> None:

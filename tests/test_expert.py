@@ -109,21 +109,45 @@ def small_weights(seed: int):  # type: ignore[no-untyped-def]
     return read_weights(network)
 
 
-def test_games_do_not_depend_on_threads_and_only_the_learner_is_kept() -> None:
+def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> None:
     found = []
     for threads in (1, 2):
         play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3), Settings(), threads)
-        drawn = play.draw(6, 0.3, 0.3, np.random.default_rng(5))
+        drawn = play.draw(12, 0.3, 0.3, np.random.default_rng(5))
         found.append(play.play(drawn, small_weights(1), small_weights(2)))
     assert [rows.tobytes() for rows in found[0]] == [rows.tobytes() for rows in found[1]]
     one, told = np.concatenate(found[0]), statistics(found[0], drawn)
     assert one.dtype == ROW
     assert (one["chances"].sum(axis=1) > 0.99).all()
-    assert told["games/rows"] * 6 == pytest.approx(len(one))
+    assert told["games/rows"] * 12 == pytest.approx(len(one))
     assert told["games/rounds"] > 2
     unpacked = unpack(one, CITY, 0.5, NO_PLAN)
     assert (unpacked.masks.sum(axis=1) > 1).all()
-    np.testing.assert_allclose(unpacked.policy.sum(axis=1), 1, rtol=1e-5)
+    numbers = np.repeat(np.arange(12), [len(rows) for rows in found[0]])
+    own = drawn.owners[numbers, one["game"]["seat"]] == LEARNER
+    assert 0.2 < own.mean() < 0.9
+    np.testing.assert_allclose(unpacked.policy.sum(axis=1), own, rtol=1e-5)
+    others = one[~own]
+    assert (others["chances"].argmax(axis=1) == others["winner"]).all()
+    assert (others["chances"].max(axis=1) == 1).all()
+
+
+def test_what_has_no_policy_teaches_who_wins_alone(rows: np.ndarray) -> None:
+    """An opponent's decision is no example; beside others it changes what they teach in nothing
+    but how positions end."""
+    one, silent = rows[:64].copy(), rows[64:128].copy()
+    silent["shares"] = 0
+    before = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 0.3)  # type: ignore[arg-type]
+    alone = before.step(one, 1e-3)
+    again = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 0.3)  # type: ignore[arg-type]
+    beside = again.step(np.concatenate([one, silent]), 1e-3)
+    for name in ("train/policy_loss", "train/policy_divergence"):
+        assert beside[name] == pytest.approx(alone[name], rel=1e-4)
+    assert beside["train/win_loss"] != alone["train/win_loss"]
+    none = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 0.3)  # type: ignore[arg-type]
+    weights = none.network.policy[2].weight.clone()
+    assert none.step(silent, 1e-3)["train/policy_loss"] == 0
+    torch.testing.assert_close(none.network.policy[2].weight, weights, atol=1e-6, rtol=1e-3)
 
 
 def test_owners_of_seats_leave_one_to_the_learner() -> None:
@@ -156,7 +180,6 @@ def test_windows_of_strangers_are_refused(tmp_path: Path, rows: np.ndarray) -> N
     for name, change in (
         ("game", lambda r: r["game"]["seat"].fill(255)),
         ("actions", lambda r: r["actions"].fill(375)),
-        ("shares", lambda r: r["shares"].fill(0)),
         ("chances", lambda r: r["chances"].fill(np.nan)),
     ):
         bad = rows[:20].copy()

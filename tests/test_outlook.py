@@ -1,4 +1,4 @@
-"""The outlook that a network may be told, and playouts beside what it says."""
+"""The outlook that a network may be told."""
 
 from __future__ import annotations
 
@@ -9,19 +9,31 @@ import pytest
 import torch
 
 from busenv import Game, load_board
-from busenv.agents.mcts.guided import Settings, begin_search, make_guide
-from busenv.agents.mcts.tree import make_tree, set_root
-from busenv.agents.neural.compiled import read_weights
+from busenv.agents.mcts.playout import playout
 from busenv.agents.neural.files import load_model, save_model
 from busenv.agents.neural.inference import make_policy
 from busenv.agents.neural.networks import SeatsMlp, build_network
-from busenv.agents.neural.outlook import COLUMNS, SIZE, STEPS, SURE, see_games
+from busenv.agents.neural.outlook import (
+    AHEAD,
+    COLUMNS,
+    FORESEEN,
+    GLANCE,
+    HARDLY,
+    PLAYOUTS,
+    ROUNDS,
+    SIZE,
+    STEPS,
+    SURE,
+    UNSURE,
+    see_games,
+)
 from busenv.agents.planner.evaluation import (
     AT,
     COUNT,
     OWN,
     WEIGHTS,
     evaluate,
+    find_chances,
     make_evaluation,
 )
 from busenv.core.state import GAME, MAX_PLAYERS
@@ -78,6 +90,37 @@ def test_the_outlook_is_the_evaluation_seen_by_who_decides(players: int) -> None
     assert outlooks[..., OWN + 2].any()
 
 
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_the_outlook_tells_what_playouts_lead_to(players: int) -> None:
+    """On the mean as many playouts of other random choices do; and each position's are its own."""
+    games, found, ahead = positions(players, 120), make_evaluation(), np.zeros(1, GAME)
+    rows, _ = see_games(games, CITY, WEIGHTS)
+    foreseen = rows[:, -SIZE:].reshape(-1, MAX_PLAYERS, COLUMNS)[..., GLANCE:].astype(float)
+    assert not foreseen[:, players:].any()
+    assert (see_games(games[::-1], CITY, WEIGHTS)[0][::-1] == rows).all()
+    chances, points = np.zeros((2, len(games), players))
+    many = 10 * PLAYOUTS
+    for i, game in enumerate(games):
+        seats = (int(game["seat"]) + np.arange(players)) % players
+        for k in range(many):
+            ahead[0] = game
+            playout(ahead[0], CITY.array[0], ROUNDS, np.uint64(1000 * i + k))
+            evaluate(ahead[0], CITY.array[0], WEIGHTS, found)
+            find_chances(ahead[0], found)
+            chances[i] += found.chances[seats] / many
+            made = ahead["deliveries"][0].astype(float) - ahead["stones"][0]
+            points[i] += (made[seats] - made[:players].mean()) / many
+    said = foreseen[:, :players]
+    np.testing.assert_allclose((said[..., 0] / FORESEEN).sum(axis=1), 1, atol=players / FORESEEN)
+    assert np.abs(said[..., 0] / FORESEEN - chances).mean() < 0.12
+    assert np.abs((said[..., 2] - said[..., 3]) / AHEAD - points).mean() < 0.25
+    assert np.corrcoef(said[..., 0].ravel(), chances.ravel())[0, 1] > 0.8
+    sure = -UNSURE * np.log(np.maximum(said[..., 0] / FORESEEN, HARDLY))
+    likely = said[..., 0] > FORESEEN / 4  # below it a byte of the chance is too coarse
+    np.testing.assert_allclose(said[..., 1][likely], sure[likely], atol=3)
+    assert len(np.unique(foreseen[:, 0, 0])) > 40
+
+
 def test_without_a_plan_there_is_the_observation_alone() -> None:
     games = positions(4)
     rows, _ = see_games(games, CITY, np.zeros((0, COUNT)))
@@ -103,22 +146,3 @@ def test_a_model_keeps_the_weights_of_its_outlook(tmp_path: Path) -> None:
             ~torch.from_numpy(masks), -torch.inf
         )
     np.testing.assert_allclose(after, logits.softmax(dim=1).numpy(), atol=1e-3)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_playouts_are_mixed_with_what_the_network_says(share: float) -> None:
-    """A playout of no rounds ends where it begins: there the evaluation speaks."""
-    network, found = network_of(), make_evaluation()
-    games = positions(4, 1)
-    rows, _ = see_games(games, CITY, WEIGHTS)
-    with torch.no_grad():
-        says = network(torch.from_numpy(rows))[1][0, :4].softmax(dim=0).numpy()
-    seat = int(games["seat"][0])
-    evaluate(games[0], CITY.array[0], WEIGHTS, found)
-    judged = np.exp(found.win_logits[:4] - found.win_logits[:4].max())
-    tree = make_tree(10, 1000)
-    set_root(tree, games)
-    settings = Settings(playouts=share, rounds=0)
-    begin_search(tree, make_guide(settings, read_weights(network)), CITY.array)
-    expected = (1 - share) * np.roll(says, seat) + share * judged / judged.sum()
-    np.testing.assert_allclose(tree.wins[:4], expected, atol=1e-5)

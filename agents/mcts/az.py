@@ -20,7 +20,7 @@ from busenv.agents.mcts.tree import Tree
 from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.networks import SeatsMlp
 
-FEW = 64  # simulations of a decision up to which they are shared out by halving
+FEW = 512  # simulations of a decision up to which they are shared out by halving
 
 
 class AzAgent(SearchAgent):

@@ -1,10 +1,9 @@
 """Monte Carlo tree search for several players guided by a network, compiled.
 
 A simulation walks down the tree (agents.mcts.tree) to a position that it does not have yet. There
-the network gives the priors of the actions and, mixed with what a playout of a few rounds leads to
-(agents.mcts.playout), every seat's return; at the end of a game the ranking does. Decisions with
-one legal action are passed through. Every seat maximises its own return (max^n, Luckhardt and Irani
-1986) by PUCT (Silver et al. 2017).
+the network gives the priors of the actions and every seat's return; at the end of a game the
+ranking does. Decisions with one legal action are passed through. Every seat maximises its own
+return (max^n, Luckhardt and Irani 1986) by PUCT (Silver et al. 2017).
 """
 
 from __future__ import annotations
@@ -13,12 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from busenv.agents.mcts.playout import playout
 from busenv.agents.mcts.tree import MAX_DEPTH, add_node, child_of
 from busenv.agents.neural.compiled import Weights, Work, evaluate, forget, make_work, soften
 from busenv.agents.neural.logits import POINTS
-from busenv.agents.planner.evaluation import evaluate as judge
-from busenv.agents.planner.evaluation import find_chances
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.rules.legal import legal_ids
@@ -38,30 +34,28 @@ class Settings(NamedTuple):
     points_share: weight of points in the return, so that a seat that is behind still fights; the
         rest is the chance to win.
     points_width: points ahead of the mean that count as half a return.
-    playouts: weight of a playout (agents.mcts.playout) in a leaf's chances to win, beside the
-        network's; none at 0. rounds: that it goes on for.
     noise: scale of the Gumbel noise on the root's priors; 1 to learn from, less to play.
     candidates: actions at most that few simulations are shared out to.
-    visit_scale, value_scale: how much values change priors, sigma of Danihelka et al.
+    visit_scale, value_scale: how much values change priors, sigma of Danihelka et al. doubt: visits
+        that the root's own worth counts for beside an action's, above 0.
     """
 
     exploration: float = 0.3
     reduction: float = 0.1
     points_share: float = 0.2
     points_width: float = 10.0
-    playouts: float = 0.5
-    rounds: int = 2
     noise: float = 0.1
     candidates: int = 16
     visit_scale: float = 50.0
     value_scale: float = 0.5
+    doubt: float = 1.0
 
 
 class Guide(NamedTuple):
     """What kernels that grow a tree take besides it: what they are tuned by, the network, arrays.
 
-    ahead: GAME, (2,), where the tree is left and where a playout leads. returns, chances, points:
-        float64, (5,), of the seats in a position.
+    ahead: GAME, (1,), where the tree is left. returns, chances, points: float64, (5,), of the seats
+        in a position.
     priors, scores: float32, (num_actions,), of the root's edges, in order. order: int64,
     (num_actions,), the places of candidates among them.
     """
@@ -84,7 +78,7 @@ def make_guide(settings: Settings, weights: Weights) -> Guide:
     returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))
     priors, scores = (np.zeros(actions, np.float32) for _ in range(2))
     order = np.zeros(actions, np.int64)
-    ahead = np.zeros(2, GAME)
+    ahead = np.zeros(1, GAME)
     return Guide(settings, weights, work, ahead, returns, chances, points, priors, scores, order)
 
 
@@ -115,12 +109,9 @@ def _read_values(g, values, chances, points):
 
 
 @kernel
-def _judge(tree, guide, g, b):
+def _judge(guide, g):
     """What a position that the network was asked about is worth: chances, points and returns."""
     _read_values(g, guide.work.values, guide.chances, guide.points)
-    if guide.settings.playouts > 0.0 and guide.weights.plan.shape[0] > 0:
-        tree.noise[0] += GOLDEN
-        _play_out(g, guide, b, mix(tree.noise[0]))
     _find_returns(np.int64(g.players), guide.settings, guide.chances, guide.points, guide.returns)
 
 
@@ -134,28 +125,13 @@ def _find_result(g, settings, chances, points, returns):
     _find_returns(players, settings, chances, points, returns)
 
 
-@kernel
-def _play_out(g, guide, b, noise):
-    """Mix the chances to win with those that the hand-made evaluation sees at the end of a
-    playout."""
-    players, ahead, evaluation = np.int64(g.players), guide.ahead[1], guide.work.evaluation
-    guide.ahead[1] = g
-    playout(ahead, b, guide.settings.rounds, noise)
-    judge(ahead, b, guide.weights.plan, evaluation)
-    find_chances(ahead, evaluation)
-    share = guide.settings.playouts
-    for seat in range(players):
-        played = evaluation.chances[seat]
-        guide.chances[seat] = (1.0 - share) * guide.chances[seat] + share * played
-
-
 @fast_kernel
 def _expand(tree, guide, at, b):
     """Ask the network about a node: its edges and priors, and the returns. Without edges when the
     tree is full."""
     work, g = guide.work, tree.nodes[at].game
     count = evaluate(g, b, guide.weights, work)
-    _judge(tree, guide, g, b)
+    _judge(guide, g)
     for seat in range(MAX_PLAYERS):
         tree.nodes[at].values[seat] = guide.returns[seat]
     first = tree.used[1]
@@ -241,7 +217,7 @@ def _descend(tree, guide, b, along):
                 _find_result(ahead, settings, guide.chances, guide.points, guide.returns)
             else:
                 evaluate(ahead, b, guide.weights, work)
-                _judge(tree, guide, ahead, b)
+                _judge(guide, ahead)
             return depth + 1
         at = np.int64(edge.node)
     for seat in range(MAX_PLAYERS):

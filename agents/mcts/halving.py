@@ -24,23 +24,38 @@ def _most_visits(tree, first, count):
 
 
 @kernel
-def _change(guide, most, value):
-    """By how much a value changes the logit of a prior: sigma."""
+def _known(tree):
+    """What the root is worth to who decides, by all that is known."""
+    root = tree.nodes[0]
+    first, seat, tried, mean, visits = np.int64(root.first), root.game.seat, 0.0, 0.0, 0
+    for k in range(first, first + root.edges):
+        edge = tree.edges[k]
+        if edge.visits > 0:
+            tried += edge.prior
+            mean += edge.prior * np.float64(edge.total) / np.float64(edge.visits)
+            visits += edge.visits
+    return (np.float64(root.values[seat]) + visits * mean / max(tried, 1e-8)) / (1.0 + visits)
+
+
+@kernel
+def _score(guide, edge, prior, known, most):
+    """The logit of a prior, changed by what an action is worth: sigma. Few visits tell little of
+    that, so the root's own worth counts for some more."""
     settings = guide.settings
-    return (settings.visit_scale + np.float64(most)) * settings.value_scale * value
+    visits = np.float64(edge.visits) + settings.doubt
+    value = (np.float64(edge.total) + settings.doubt * known) / visits
+    scale = (settings.visit_scale + np.float64(most)) * settings.value_scale
+    return np.log(max(np.float64(prior), LIKELY)) + scale * value
 
 
 @kernel
 def _sort_candidates(tree, guide, count):
-    """The candidates by logit and, once tried, by value: best first."""
+    """The candidates by logit and value: best first."""
     first, order, scores = np.int64(tree.nodes[0].first), guide.order, guide.scores
-    most = _most_visits(tree, first, np.int64(tree.nodes[0].edges))
+    most, known = _most_visits(tree, first, np.int64(tree.nodes[0].edges)), _known(tree)
     for i in range(count):
-        edge = tree.edges[first + order[i]]
-        score = np.log(max(guide.priors[order[i]], LIKELY))
-        if edge.visits > 0:
-            score += _change(guide, most, np.float64(edge.total) / np.float64(edge.visits))
-        scores[order[i]] = score
+        place = order[i]
+        scores[place] = _score(guide, tree.edges[first + place], guide.priors[place], known, most)
     for i in range(1, count):  # insertion
         moved, k = order[i], i
         while k > 0 and scores[order[k - 1]] < scores[moved]:
@@ -78,48 +93,34 @@ def simulate_few(tree, guide, board, simulations):
 def weigh(tree, guide, few, out):
     """How the root's actions compare, into a row of zeros (float32, (num_actions,)).
 
-    few: after `simulate_few`, the noisy priors changed by what the actions tried were worth; else
-    visits.
+    few: after `simulate_few`, the noisy priors changed by what the actions are worth, of those that
+    were tried to the end; else visits.
     """
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
-    most, best = _most_visits(tree, first, count), -1e9
+    most, known, best = _most_visits(tree, first, count), _known(tree), -1e9
     for k in range(count):
         edge = tree.edges[first + k]
         if not few:
             out[edge.action] = edge.visits
-        elif edge.visits > 0:
-            score = np.log(np.float64(max(guide.priors[k], LIKELY)))
-            score += _change(guide, most, np.float64(edge.total) / np.float64(edge.visits))
-            guide.scores[k] = score
-            best = max(best, score)
+        elif 2 * edge.visits > most:
+            guide.scores[k] = _score(guide, edge, guide.priors[k], known, most)
+            best = max(best, np.float64(guide.scores[k]))
     if few:
         for k in range(count):
             edge = tree.edges[first + k]
-            if edge.visits > 0:
+            if 2 * edge.visits > most:
                 out[edge.action] = np.exp(guide.scores[k] - best)
 
 
 @kernel
 def improved_policy(tree, guide, out):
     """The network's policy at the root, improved by the search: what to learn (float32 into a row
-    of zeros). Actions not tried count as what the position is worth by all that is known."""
-    root = tree.nodes[0]
-    first, count = np.int64(root.first), np.int64(root.edges)
-    most, seat, tried, mean, visits = _most_visits(tree, first, count), root.game.seat, 0.0, 0.0, 0
-    for k in range(first, first + count):
-        edge = tree.edges[k]
-        if edge.visits > 0:
-            tried += edge.prior
-            mean += edge.prior * np.float64(edge.total) / np.float64(edge.visits)
-            visits += edge.visits
-    known = np.float64(root.values[seat])
-    if visits > 0:
-        known = (known + visits * mean / max(tried, 1e-8)) / (1.0 + visits)
-    best, total = -1e9, 0.0
+    of zeros)."""
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
+    most, known, best, total = _most_visits(tree, first, count), _known(tree), -1e9, 0.0
     for k in range(count):
         edge = tree.edges[first + k]
-        value = known if edge.visits == 0 else np.float64(edge.total) / np.float64(edge.visits)
-        guide.scores[k] = np.log(max(edge.prior, LIKELY)) + _change(guide, most, value)
+        guide.scores[k] = _score(guide, edge, edge.prior, known, most)
         best = max(best, np.float64(guide.scores[k]))
     for k in range(count):
         guide.scores[k] = np.exp(guide.scores[k] - best)

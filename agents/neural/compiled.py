@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from busenv.agents.neural.outlook import write_outlook
-from busenv.agents.planner.evaluation import Evaluation, make_evaluation
+from busenv.agents.neural.outlook import Foresight, make_foresight, write_outlook
 from busenv.core.bits import load_word
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.observe import observe
@@ -57,7 +56,7 @@ class Work(NamedTuple):
     """Arrays that the kernels work in, one set a thread.
 
     row: uint8, (size,), what the network is told; scene, painted: see `busenv.core.scene`.
-    evaluation: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
+    foresight: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
     that are not zero, or that change. known: bool, (5,), by seat, whether there is a row that it
     was told before, in rows: uint8, (5, size), and what the first layer adds up to there, in sums:
     float32, (5, width). empty: a row of zeros. trunk, hidden: float32, of the layers. actions:
@@ -68,7 +67,7 @@ class Work(NamedTuple):
     row: np.ndarray
     scene: np.ndarray
     painted: np.ndarray
-    evaluation: Evaluation
+    foresight: Foresight
     bits: np.ndarray
     places: np.ndarray
     value: np.ndarray
@@ -120,7 +119,7 @@ def make_work(weights: Weights) -> Work:
         np.zeros(size, np.uint8),
         np.zeros(size, np.uint8),  # longer than a picture
         np.zeros(1, GAME),
-        make_evaluation(),
+        make_foresight(),
         np.zeros((actions + 63) // 64, np.uint64),
         np.zeros(widest, np.int64),
         np.zeros(widest, np.float32),
@@ -270,7 +269,7 @@ def evaluate(g, b, weights, work):
     paint(g, b, work.scene, work.row, work.painted[0])
     observe(g, b, work.scene, g.seat, work.row, False)
     if weights.plan.shape[0] > 0:
-        write_outlook(g, b, weights.plan, work.evaluation, work.row[observation_size(b) :])
+        write_outlook(g, b, weights.plan, work.foresight, work.row[observation_size(b) :])
     legal = legal_ids(g, b, work.bits, work.actions)
     forward(weights, work, legal, np.int64(g.seat))
     return legal

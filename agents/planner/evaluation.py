@@ -300,7 +300,7 @@ def _marker_features(g, seat, counts, own):
 
 
 @kernel
-def _points(g, seat):
+def points_of(g, seat):
     """Deliveries minus time stones (R20)."""
     return np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
 
@@ -323,7 +323,7 @@ def compute_features(g, b, evaluation):
         own = evaluation.features[seat]
         own[AT.markers] = _usable_markers(g, seat)
         own[LEFT] = own[AT.markers] / FULL_HAND
-        own[AT.points] = _points(g, seat)
+        own[AT.points] = points_of(g, seat)
         _line_features(g, b, seat, evaluation.counts, own)
         _site_features(g, b, seat, own)
     _count_drives(g, evaluation.counts)
@@ -348,7 +348,7 @@ def evaluate(g, b, weights, evaluation):
     """
     if g.phase == OVER:
         for seat in range(g.players):
-            points = _points(g, seat)
+            points = points_of(g, seat)
             evaluation.win_logits[seat] = points
             evaluation.values[seat] = points + (WIN if place(g, seat) == 0 else 0.0)
         return

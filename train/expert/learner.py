@@ -43,7 +43,8 @@ class Learner:
         )
         logits, values = self.network(inputs)
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
-        policy_loss = -expected_log_probs(policy, log_probs, masks).mean()
+        taught = policy.any(dim=1).sum().clamp(min=1)  # rows that have a policy
+        policy_loss = -expected_log_probs(policy, log_probs, masks).sum() / taught
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         win_loss = -expected_log_probs(chances, wins, present).mean()
         off = (values[:, MAX_PLAYERS:] - points) * present
@@ -56,9 +57,8 @@ class Learner:
         nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
         self.optimizer.step()
         with torch.no_grad():
-            surprise = (
-                policy_loss + expected_log_probs(policy, policy.log(), masks & (policy > 0)).mean()
-            )
+            known = expected_log_probs(policy, policy.log(), masks & (policy > 0)).sum() / taught
+            surprise = policy_loss + known
             right = (wins.argmax(dim=1) == chances.argmax(dim=1)).float().mean()
         return {
             "train/policy_loss": policy_loss.item(),

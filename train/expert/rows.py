@@ -20,7 +20,8 @@ ROW = np.dtype(
     [
         ("game", GAME),  # before the decision
         ("actions", np.uint16, MOST_ACTIONS),
-        ("shares", np.uint16, MOST_ACTIONS),  # of the policy to be learned, 0 behind the last
+        ("shares", np.uint16, MOST_ACTIONS),  # of the policy to be learned, 0 behind the last; none
+        # where it was another's decision, of which only the end of the game is learned
         ("chances", np.float32, MAX_PLAYERS),  # to win, as was thought then, by seat
         ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
         ("winner", np.uint8),  # seat
@@ -45,19 +46,22 @@ def write_row(row, game, policy):
 
 @kernel
 def finish_rows(rows, game):
-    """Write how a game ended into its rows."""
+    """Write how a game ended into its rows; where nobody thought of chances, who wins has all."""
     for i in range(rows.shape[0]):
         for seat in range(game.players):
             rows[i].points[seat] = np.int64(game.deliveries[seat]) - np.int64(game.stones[seat])
             if place(game, seat) == 0:
                 rows[i].winner = seat
+        if rows[i].chances.sum() == 0.0:
+            rows[i].chances[rows[i].winner] = 1.0
         rows[i].rounds = game.round
 
 
 class Examples(NamedTuple):
     """Rows as a network learns them, seats as who decides sees them (the first is its own).
 
-    inputs: uint8, (N, size). masks: bool, (N, num_actions). policy: float32, (N, num_actions).
+    inputs: uint8, (N, size). masks: bool, (N, num_actions). policy: float32, (N, num_actions), a
+    row of zeros where there is none to be learned.
     chances: float32, (N, 5), adding up to 1. points: float32, (N, 5), in units of POINTS. present:
     bool, (N, 5).
     """

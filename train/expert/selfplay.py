@@ -130,7 +130,7 @@ def _learner_action(tree, guide, full, early, plan, policy, board, row):
     if full:
         policy[:] = 0.0
         improved_policy(tree, guide, policy)
-        for seat in range(MAX_PLAYERS):
+        for seat in range(tree.nodes[0].game.players):
             row.chances[seat] = tree.wins[seat] / tree.wins[MAX_PLAYERS]
         write_row(row, tree.nodes[0].game, policy)
     return action
@@ -155,6 +155,9 @@ def _play_game(seed, owners, plan, players, board, rows):
             action = _learner_action(tree, guide, full, early, plan, policy, board, row)
             count += full
         else:
+            if _uniform(tree) < plan.full_share and count < rows.shape[0]:
+                rows[count].game = g
+                count += 1
             tree.noise[0] += GOLDEN
             action = _opponent_action(owner, mix(tree.noise[0]), plan, players, board)
         step(g, b, action)
@@ -212,7 +215,8 @@ class SelfPlay:
     """Plays games of a board with weights that may change in between.
 
     past: weights of a past self, which `past_share` of the games have a seat of, as `bot_share` of
-    them have one of `uct`; the other seats are the learner's, and only its decisions are kept.
+    them have one of `uct`; the other seats are the learner's. Of the opponents' decisions only what
+    became of the game is to be learned, so that a position is worth as much whoever has to decide.
     players: how many play, in turns.
     """
 

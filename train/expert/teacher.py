@@ -23,7 +23,6 @@ def _write_rows(games, policies, rows):
 def _finish_rows(rows, owners, games):
     for i in range(rows.shape[0]):
         finish_rows(rows[i : i + 1], games[owners[i]])
-        rows[i].chances[rows[i].winner] = 1.0
 
 
 def taught_rows(
