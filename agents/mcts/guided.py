@@ -18,7 +18,7 @@ from busenv.agents.neural.logits import POINTS
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.rules.legal import legal_ids
-from busenv.core.rules.score import place
+from busenv.core.rules.score import place, points_of
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 
@@ -121,7 +121,7 @@ def _find_result(g, settings, chances, points, returns):
     players = np.int64(g.players)
     for seat in range(players):
         chances[seat] = place(g, seat) == 0
-        points[seat] = np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
+        points[seat] = np.float64(points_of(g, seat))
     _find_returns(players, settings, chances, points, returns)
 
 

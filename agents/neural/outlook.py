@@ -25,11 +25,11 @@ from busenv.agents.planner.evaluation import (
     evaluate,
     find_chances,
     make_evaluation,
-    points_of,
 )
 from busenv.checks import check_games
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
+from busenv.core.rules.score import points_of
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.observation import ObservationLayout, observe_games
 

@@ -29,7 +29,7 @@ from busenv.core.bits import (
 )
 from busenv.core.jit import kernel
 from busenv.core.rules.resolve import power_of
-from busenv.core.rules.score import place
+from busenv.core.rules.score import place, points_of
 from busenv.core.state import (
     ACT_BUILDINGS,
     ACT_BUSES,
@@ -300,12 +300,6 @@ def _marker_features(g, seat, counts, own):
 
 
 @kernel
-def points_of(g, seat):
-    """Deliveries minus time stones (R20)."""
-    return np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
-
-
-@kernel
 def _usable_markers(g, seat):
     """Markers in hand that can still be of use: the game ends when the others have none (R19)."""
     most = np.int64(0)
@@ -323,7 +317,7 @@ def compute_features(g, b, evaluation):
         own = evaluation.features[seat]
         own[AT.markers] = _usable_markers(g, seat)
         own[LEFT] = own[AT.markers] / FULL_HAND
-        own[AT.points] = points_of(g, seat)
+        own[AT.points] = np.float64(points_of(g, seat))
         _line_features(g, b, seat, evaluation.counts, own)
         _site_features(g, b, seat, own)
     _count_drives(g, evaluation.counts)
@@ -348,7 +342,7 @@ def evaluate(g, b, weights, evaluation):
     """
     if g.phase == OVER:
         for seat in range(g.players):
-            points = points_of(g, seat)
+            points = np.float64(points_of(g, seat))
             evaluation.win_logits[seat] = points
             evaluation.values[seat] = points + (WIN if place(g, seat) == 0 else 0.0)
         return

@@ -13,6 +13,7 @@ from busenv.core.bits import GOLDEN, ONE, ZERO, below, lowest, mix, popcount
 from busenv.core.jit import exclusive, kernel
 from busenv.core.rules.legal import legal_ids, random_action
 from busenv.core.rules.resolve import power_of
+from busenv.core.rules.score import points_of
 from busenv.core.rules.step import step
 from busenv.core.state import (
     ACT_BUILDINGS,
@@ -49,7 +50,7 @@ def _served(g, b, seat, hour):
 @kernel
 def _outlook(g, b, seat):
     """What a seat's company is worth: points, and what its line and buses may deliver soon."""
-    worth = np.float64(g.deliveries[seat]) - np.float64(g.stones[seat])
+    worth = np.float64(points_of(g, seat))
     buses = np.int64(g.buses[seat])
     soon = 0 if g.action == ACT_VROOM else 1  # the clock moves on before anybody drives
     for turn, weight in ((0, 0.30), (1, 0.20), (2, 0.10)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from busenv.core.bits import copy_record
 from busenv.core.jit import kernel
-from busenv.core.rules.score import place
+from busenv.core.rules.score import place, points_of
 from busenv.core.state import OVER, offset
 
 # Kinds of reward. PAY_NOTHING leaves paying to the caller.
@@ -36,18 +36,13 @@ def _pay_places(g, kind, out):
 
 
 @kernel
-def _points(state, seat):
-    return np.float64(state.deliveries[seat]) - np.float64(state.stones[seat])
-
-
-@kernel
 def _margin(state, seat, players):
     """Points of a seat less the mean of the others'."""
     others = 0.0
     for other in range(players):
         if other != seat:
-            others += _points(state, other)
-    return _points(state, seat) - others / (players - 1.0)
+            others += points_of(state, other)
+    return points_of(state, seat) - others / (players - 1.0)
 
 
 @kernel

@@ -37,7 +37,8 @@ class ExpertConfig(RunConfig):
         share of decisions that are learned from. early: decisions of a game that are drawn by what
         the search found, not taken for the best.
     past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
-        iterations, and of `uct` with `bot_simulations`.
+        iterations, and of `uct` with `bot_simulations`. Of these seats' decisions `full_share` is
+        learned from, too, but only who won.
     ahead: iterations by which play runs ahead of learning, so that on a cluster neither waits for
         the other: its games are played by a network that many iterations old. The same seed gives
         the same parameters then if the run is not stopped in between.

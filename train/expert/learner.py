@@ -19,7 +19,8 @@ class Learner:
     """Steps of AdamW on a network that tells of every seat.
 
     search_share: of what the search thought in the targets of winning. points_weight: of the points
-    in the loss, beside the policy and winning, which weigh 1 and 1.5.
+    in the loss, beside the policy and winning, which weigh 1 and 1.5. The policy's loss is the mean
+    over rows that have one.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from busenv import Board
 from busenv.agents.neural.logits import POINTS
 from busenv.agents.neural.outlook import see_games
 from busenv.core.jit import kernel
-from busenv.core.rules.score import place
+from busenv.core.rules.score import place, points_of
 from busenv.core.state import GAME, MAX_PLAYERS
 
 MOST_ACTIONS = 64  # of a row; the likeliest, where more are legal
@@ -49,7 +49,7 @@ def finish_rows(rows, game):
     """Write how a game ended into its rows; where nobody thought of chances, who wins has all."""
     for i in range(rows.shape[0]):
         for seat in range(game.players):
-            rows[i].points[seat] = np.int64(game.deliveries[seat]) - np.int64(game.stones[seat])
+            rows[i].points[seat] = points_of(game, seat)
             if place(game, seat) == 0:
                 rows[i].winner = seat
         if rows[i].chances.sum() == 0.0:

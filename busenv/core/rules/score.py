@@ -8,13 +8,19 @@ from busenv.core.jit import kernel
 
 
 @kernel
+def points_of(g, seat):
+    """A seat's points: deliveries minus time stones (R20)."""
+    return np.int64(g.deliveries[seat]) - np.int64(g.stones[seat])
+
+
+@kernel
 def standing(g, seat):
     """A number that is greater the better a seat stands; no two seats' are equal (R20).
 
     Points come first, then time stones. Where both are equal so are the deliveries, and the order
     in which they were reached decides, or, without any, the seats from the first player on.
     """
-    points = np.int64(g.deliveries[seat]) - np.int64(g.stones[seat])
+    points = points_of(g, seat)
     if g.deliveries[seat] > 0:
         last = 0xFF - np.int64(g.delivery_order[seat])
     else:
