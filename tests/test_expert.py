@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def test_what_was_thought_is_mixed_with_who_won(rows: np.ndarray) -> None:
 def test_a_learner_approaches_its_targets(rows: np.ndarray) -> None:
     torch.set_num_threads(1)
     network = build_network("seats", CITY, 32, seed=1)
-    learner = Learner(network, CITY, 0.5, 0.3)
+    learner = Learner(network, CITY, 0.5, 1.5, 0.3)
     losses = [learner.step(rows[:256], 3e-3) for _ in range(40)]
     for name in ("train/policy_loss", "train/win_loss", "train/points_loss"):
         assert losses[-1][name] < 0.8 * losses[0][name]
@@ -137,14 +138,14 @@ def test_what_has_no_policy_teaches_who_wins_alone(rows: np.ndarray) -> None:
     but how positions end."""
     one, silent = rows[:64].copy(), rows[64:128].copy()
     silent["shares"] = 0
-    before = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 0.3)  # type: ignore[arg-type]
+    before = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
     alone = before.step(one, 1e-3)
-    again = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 0.3)  # type: ignore[arg-type]
+    again = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
     beside = again.step(np.concatenate([one, silent]), 1e-3)
     for name in ("train/policy_loss", "train/policy_divergence"):
         assert beside[name] == pytest.approx(alone[name], rel=1e-4)
     assert beside["train/win_loss"] != alone["train/win_loss"]
-    none = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 0.3)  # type: ignore[arg-type]
+    none = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
     weights = none.network.policy[2].weight.clone()
     assert none.step(silent, 1e-3)["train/policy_loss"] == 0
     torch.testing.assert_close(none.network.policy[2].weight, weights, atol=1e-6, rtol=1e-3)
@@ -254,6 +255,51 @@ def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten
             again.step()
         one, other = run.network.state_dict(), again.network.state_dict()
         assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_each_row_of_earlier_runs_is_learned_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned: list[np.ndarray] = []
+    rates: list[float] = []
+    learn = Learner.step
+
+    def note(self: Learner, rows: np.ndarray, rate: float) -> dict[str, float]:
+        learned.append(rows)
+        rates.append(rate)
+        return learn(self, rows, rate)
+
+    earlier = ExpertRun(SMALL.changed({"decisions": 10**6}), tmp_path / "earlier")
+    for _ in range(2):
+        earlier.step()
+    window = tmp_path / "earlier/window"
+    kept = np.concatenate([np.load(path) for path in sorted(window.iterdir())])
+    monkeypatch.setattr(Learner, "step", note)
+    lessons = {"lessons": (str(window), str(window)), "lessons_reuse": 2}
+    config = SMALL.changed({"decisions": 10**6, **lessons})
+    run = ExpertRun(config, tmp_path / "run")
+    run.step()
+    assert run.imitated == run.decisions == 2 * len(kept)
+    found = np.concatenate(learned)
+    size = config.batch_size
+    assert len(found) == 2 * (2 * len(kept) // size * size)
+    times = Counter(row.tobytes() for row in kept)
+    seen = Counter(row.tobytes() for row in found)
+    assert all(seen[row] <= 4 * times[row] for row in seen)
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == config.learning_rate
+    assert not [*(tmp_path / "run/window").iterdir()]
+    again = ExpertRun(config, tmp_path / "run")
+    assert again.iteration == 1
+    again.step()
+    assert [path.name for path in (tmp_path / "run/window").iterdir()] == ["000001.npy"]
+
+
+def test_folders_without_rows_are_refused(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        run = ExpertRun(SMALL.changed({"lessons": (str(folder),)}), tmp_path / "run")
+        with pytest.raises(ValueError, match=rf"no rows in {folder}; allowed: a run's folder"):
+            run.step()
 
 
 def test_a_teacher_plays_no_more_games_than_there_is_room_for(tmp_path: Path) -> None:

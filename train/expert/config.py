@@ -45,7 +45,9 @@ class ExpertConfig(RunConfig):
     window: decisions that are kept to learn from. reuse: how often one is learned from. batch_size,
         learning_rate: of a step; the rate falls linearly to a twentieth over the run.
     search_share: of what the search thought in the targets of winning; the rest is who won.
-    points: weight of final points in the loss.
+    winning, points: weights of who wins and of final points in the loss; the policy weighs 1.
+    lessons: folders `window` of earlier runs. Each of their rows is learned from `lessons_reuse`
+        times before the first game, the rate falling to a twentieth; no teacher is asked then.
     teacher: an agent whose games are learned from first, `teacher_games` of them or as many as fit
         into the window and into `teacher_share` of the run, a share `teacher_kept` of its
         decisions, each `teacher_reuse` times, before the first of its own; "" for none. A model's
@@ -72,7 +74,10 @@ class ExpertConfig(RunConfig):
     window: Annotated[int, Field(ge=1, le=100_000_000)] = 500_000
     reuse: Annotated[float, Field(gt=0, le=100)] = 1.0
     search_share: Share = 0.5
+    winning: Annotated[float, Field(ge=0, le=100)] = 1.5
     points: Annotated[float, Field(ge=0, le=10)] = 0.3
+    lessons: tuple[str, ...] = ()
+    lessons_reuse: Annotated[int, Field(ge=1, le=100)] = 1
     teacher: NoneOrSpec = ""
     teacher_games: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     teacher_share: Share = 0.5

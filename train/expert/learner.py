@@ -18,9 +18,9 @@ WEIGHT_DECAY = 1e-4
 class Learner:
     """Steps of AdamW on a network that tells of every seat.
 
-    search_share: of what the search thought in the targets of winning. points_weight: of the points
-    in the loss, beside the policy and winning, which weigh 1 and 1.5. The policy's loss is the mean
-    over rows that have one.
+    search_share: of what the search thought in the targets of winning. win_weight,
+    points_weight: of winning and of the points in the loss, beside the policy, which weighs 1 and
+    whose loss is the mean over rows that have one.
     """
 
     def __init__(
@@ -28,10 +28,12 @@ class Learner:
         network: SeatsMlp,
         board: Board,
         search_share: float,
+        win_weight: float,
         points_weight: float,
     ) -> None:
         self.network, self._board = network, board
-        self._search_share, self._points_weight = search_share, points_weight
+        self._search_share = search_share
+        self._win_weight, self._points_weight = win_weight, points_weight
         self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=WEIGHT_DECAY)
 
     def step(self, rows: np.ndarray, learning_rate: float) -> dict[str, float]:
@@ -50,7 +52,7 @@ class Learner:
         win_loss = -expected_log_probs(chances, wins, present).mean()
         off = (values[:, MAX_PLAYERS:] - points) * present
         points_loss = off.square().sum(dim=1).div(present.sum(dim=1)).mean()
-        loss = policy_loss + 1.5 * win_loss + self._points_weight * points_loss
+        loss = policy_loss + self._win_weight * win_loss + self._points_weight * points_loss
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         self.optimizer.zero_grad()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from busenv.train.expert.learner import Learner
 from busenv.train.expert.remote import Hands, begin_on_cluster
 from busenv.train.expert.selfplay import Plan, SelfPlay, statistics
 from busenv.train.expert.teacher import taught_rows
-from busenv.train.expert.window import Window
+from busenv.train.expert.window import Window, read_rows, shuffled
 from busenv.train.folder_run import MODEL, FolderRun, Iteration
 
 TEACHER_GAMES = 64  # of a teacher, side by side, in an iteration
@@ -43,10 +44,11 @@ class ExpertRun(FolderRun):
 
     A teacher's games come first. They are learned from in an iteration of its own when all of them
     are there, since who begins with the first hundred knows these by heart before the others come;
-    then they are dropped.
+    then they are dropped. The rows of earlier runs are learned from in the first iteration.
 
     on_cluster: self-play is on the cluster that this process is connected to (`busenv.cluster`).
-    agent: plays by the network alone. imitated: how many of the `decisions` were a teacher's.
+    agent: plays by the network alone. imitated: how many of the `decisions` were a teacher's or
+    earlier runs'.
 
     Errors are those of `busenv.train.trainer.Run`.
     """
@@ -63,7 +65,9 @@ class ExpertRun(FolderRun):
         network = self._initial_network()
         assert isinstance(network, SeatsMlp)
         self.network = network
-        self.learner = Learner(network, self.board, config.search_share, config.points)
+        self.learner = Learner(
+            network, self.board, config.search_share, config.winning, config.points
+        )
         self._optimizer = self.learner.optimizer
         self.agent = PolicyAgent(network, self.board, "net", config.seed, config.temperature)
         self._window = Window(folder / WINDOW, self.board, config.window)
@@ -93,9 +97,11 @@ class ExpertRun(FolderRun):
         return super().is_done and not len(self._lessons)
 
     def step(self) -> Iteration:
-        """Watch a teacher play, or learn from its games, or play games and learn from the window;
-        on disk when this returns."""
+        """Learn from earlier runs, or watch a teacher play, or learn from its games, or play games
+        and learn from the window; on disk when this returns."""
         rng = np.random.default_rng((self.config.seed, self.iteration))
+        if self.config.lessons and not self.iteration:
+            return self._study(rng)
         if self._is_taught:
             self._lessons.add(self.iteration, self._taught(rng))
             return self._finish(0, {"games/lessons": float(len(self._lessons))})
@@ -108,9 +114,18 @@ class ExpertRun(FolderRun):
         rows, scalars = end()
         self._window.add(self.iteration, rows)
         with whole_or_not_at_all(self.network, self._optimizer):
-            samples = config.reuse * len(rows)
-            scalars |= self._learn(self._window, samples, rng, falling=False)
+            steps = self._steps(config.reuse * len(rows))
+            scalars |= self._learn(self._drawn(self._window, steps, rng))
         return self._finish(len(rows), scalars)
+
+    def _study(self, rng: np.random.Generator) -> Iteration:
+        """Learn from the rows of earlier runs."""
+        parts, passes = read_rows(self.config.lessons, self.board), self.config.lessons_reuse
+        count = sum(map(len, parts))
+        with whole_or_not_at_all(self.network, self._optimizer):
+            batches = (shuffled(parts, self.config.batch_size, rng) for _ in range(passes))
+            scalars = self._learn(chain.from_iterable(batches), self._steps(passes * count))
+        return self._finish(0, scalars, imitated=count)
 
     @property
     def _is_taught(self) -> bool:
@@ -126,7 +141,8 @@ class ExpertRun(FolderRun):
         learned = len(self._lessons)
         samples = self.config.teacher_reuse * learned
         with whole_or_not_at_all(self.network, self._optimizer):
-            scalars = self._learn(self._lessons, samples, rng, falling=True)
+            steps = self._steps(samples)
+            scalars = self._learn(self._drawn(self._lessons, steps, rng), steps)
         return self._finish(0, scalars, imitated=learned)
 
     def _finish(self, learned: int, scalars: dict[str, float], imitated: int = 0) -> Iteration:
@@ -190,20 +206,24 @@ class ExpertRun(FolderRun):
         teacher.close()
         return rows
 
-    def _learn(
-        self, window: Window, samples: float, rng: np.random.Generator, falling: bool
-    ) -> dict[str, float]:
-        """Steps to learn from so many rows of a window; means of their losses.
+    def _steps(self, samples: float) -> int:
+        """How many steps learn from so many rows."""
+        return max(round(samples / self.config.batch_size), 1)
 
-        falling: whether the learning rate falls on the way, or is that of the run's progress.
+    def _drawn(self, window: Window, steps: int, rng: np.random.Generator) -> Iterable[np.ndarray]:
+        """Rows of a window, drawn for each of some steps."""
+        return (window.draw(self.config.batch_size, rng) for _ in range(steps))
+
+    def _learn(self, batches: Iterable[np.ndarray], steps: int = 0) -> dict[str, float]:
+        """A step for each batch of rows; means of their losses.
+
+        steps: for the learning rate to fall in; 0 where it is that of the run's progress.
         """
-        config = self.config
-        steps = max(round(samples / config.batch_size), 1)
         losses = []
-        for k in range(steps):
-            left = 1 - (k / steps if falling else self.progress)
-            rate = config.learning_rate * max(left, LOWEST_LEARNING_RATE)
-            losses.append(self.learner.step(window.draw(config.batch_size, rng), rate))
+        for k, rows in enumerate(batches):
+            left = 1 - (k / steps if steps else self.progress)
+            rate = self.config.learning_rate * max(left, LOWEST_LEARNING_RATE)
+            losses.append(self.learner.step(rows, rate))
         return {name: float(np.mean([loss[name] for loss in losses])) for name in losses[0]}
 
     def _past_numbers(self) -> list[int]:

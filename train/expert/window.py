@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ class Window:
     def restore(self, iteration: int) -> None:
         """Back to what it held after some iterations: read the files of these, delete others."""
         self._parts = {}
-        for number, path in sorted(self._files().items()):
+        for number, path in sorted(_files(self._folder).items()):
             if number < iteration:
                 self._parts[number] = _read(path, self._board)
             else:
@@ -53,27 +54,51 @@ class Window:
 
     def tidy(self) -> None:
         """Delete the files of what has been dropped; a checkpoint may want them until then."""
-        for number, path in self._files().items():
+        for number, path in _files(self._folder).items():
             if number not in self._parts:
                 path.unlink()
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Some rows, each as likely as another: ROW, (count,)."""
-        parts = [*self._parts.values()]
-        ends = np.cumsum([len(part) for part in parts])
-        picked = rng.integers(0, ends[-1], count)
-        which = np.searchsorted(ends, picked, side="right")
-        found = np.zeros(count, ROW)
-        for number in np.unique(which):
-            places = np.flatnonzero(which == number)
-            start = ends[number] - len(parts[number])
-            found[places] = parts[number][picked[places] - start]
-        return found
+        return _pick([*self._parts.values()], rng.integers(0, len(self), count))
 
-    def _files(self) -> dict[int, Path]:
-        """The files that are there, by iteration."""
-        named = ((re.fullmatch(r"([0-9]{6,12})\.npy", p.name), p) for p in self._folder.iterdir())
-        return {int(match[1]): path for match, path in named if match}
+
+def read_rows(folders: Sequence[str], board: Board) -> list[np.ndarray]:
+    """The rows of earlier runs' windows, a file each; they stay on the disk until they are wanted.
+    ValueError when a folder has none, and as `Window` has it."""
+    found = []
+    for folder in map(Path, folders):
+        files = _files(folder) if folder.is_dir() else {}
+        if not files:
+            raise ValueError(f"there are no rows in {folder}; allowed: a run's folder `window`")
+        found += [_read(path, board) for _, path in sorted(files.items())]
+    return found
+
+
+def shuffled(parts: list[np.ndarray], size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """All rows of some parts once, in random order, `size` of them at a time: ROW, (size,). Fewer
+    come in the end only if there are fewer in all."""
+    order = rng.permutation(sum(map(len, parts)))
+    for k in range(max(len(order) // size, 1)):
+        yield _pick(parts, order[k * size : (k + 1) * size])
+
+
+def _pick(parts: list[np.ndarray], picked: np.ndarray) -> np.ndarray:
+    """The rows that stand at some places of parts one after the other: ROW, (N,)."""
+    ends = np.cumsum([len(part) for part in parts])
+    which = np.searchsorted(ends, picked, side="right")
+    found = np.zeros(len(picked), ROW)
+    for number in np.unique(which):
+        places = np.flatnonzero(which == number)
+        start = ends[number] - len(parts[number])
+        found[places] = parts[number][picked[places] - start]
+    return found
+
+
+def _files(folder: Path) -> dict[int, Path]:
+    """The files of rows in a folder, by iteration."""
+    named = ((re.fullmatch(r"([0-9]{6,12})\.npy", p.name), p) for p in folder.iterdir())
+    return {int(match[1]): path for match, path in named if match}
 
 
 def _read(path: Path, board: Board) -> np.ndarray:
