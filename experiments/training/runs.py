@@ -70,6 +70,8 @@ def describe_training(config: AnyConfig) -> str:
     """How an agent is trained, in words: `imitation of planner, then PPO by self-play`."""
     if isinstance(config, ExpertConfig):
         begin = f"games of {config.teacher}, then " if config.teacher_games else ""
+        if config.lessons:
+            begin = "decisions of earlier runs, then "
         return f"{begin}expert iteration by search and self-play"
     phases = []
     if config.warm_start and config.warm_share:

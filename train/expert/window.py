@@ -76,8 +76,8 @@ def read_rows(folders: Sequence[str], board: Board) -> list[np.ndarray]:
 
 
 def shuffled(parts: list[np.ndarray], size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """All rows of some parts once, in random order, `size` of them at a time: ROW, (size,). Fewer
-    come in the end only if there are fewer in all."""
+    """All rows of some parts once, in random order, `size` of them at a time: ROW, (size,). Those
+    left in the end, which are fewer, are dropped unless there are no others."""
     order = rng.permutation(sum(map(len, parts)))
     for k in range(max(len(order) // size, 1)):
         yield _pick(parts, order[k * size : (k + 1) * size])
