@@ -73,7 +73,7 @@ def test_hint_analysis_and_the_chances_over_the_game(
     assert page.is_hidden("#analysis")
     assert page.locator(".marks .mark").count() == 0
     me.my_turn()
-    me.choose("site-1")
+    me.choose(me.spots()[0])
     me.my_turn()
     page.click("#graph")
     page.locator("#lost button").first.wait_for()
