@@ -106,7 +106,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     report = (folder / "report.md").read_text()
     assert "| az:64, 3 greedy | az:64 |" in report
     assert "| net, 3 greedy | net |" in report
-    how = r"games of uct@\d:50, then expert iteration by search and self-play"
+    how = r"games of uct@\d:50, then expert iteration by self-play by search"
     assert re.search(how, report.replace("\n", " "))
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "curve.csv").read_text().count("\n") >= 2

@@ -1,4 +1,4 @@
-"""Expert iteration: what is learned from, that it learns, that a run goes on as it would have."""
+"""Runs of expert iteration: that they learn, are settled, and go on as they would have."""
 
 from __future__ import annotations
 
@@ -14,186 +14,20 @@ import pytest
 import torch
 from rich.console import Console
 
-from busenv import load_board
 from busenv.agents import make_agent
-from busenv.agents.mcts.guided import Settings
-from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.files import save_model
 from busenv.agents.neural.inference import make_policy
-from busenv.agents.neural.logits import POINTS
-from busenv.agents.neural.networks import SeatsMlp, build_network
-from busenv.agents.neural.outlook import NO_PLAN
+from busenv.agents.neural.networks import build_network
 from busenv.experiments.training.runs import run_training
-from busenv.observation import observe_games
-from busenv.rules import as_rules
-from busenv.train.expert.config import ExpertConfig
 from busenv.train.expert.learner import Learner
-from busenv.train.expert.rows import ROW, unpack
 from busenv.train.expert.run import ExpertRun
-from busenv.train.expert.selfplay import (
-    BOT,
-    LEARNER,
-    PAST,
-    Plan,
-    SelfPlay,
-    _draw_owners,
-    statistics,
-)
-from busenv.train.expert.teacher import taught_rows
-from busenv.train.expert.window import Window
 from busenv.train.settings import read_config
-
-CITY = load_board("city")
-RULES = as_rules("capstone-2024")
-SMALL = ExpertConfig(
-    width=8, games=2, batch_size=32, full=4, fast=2, full_share=0.5, past_share=0.5, bot_share=0.25,
-    bot_simulations=4, window=400, reuse=2.0, keep_every=2, seconds=None, decisions=500,
-    rated=("random",), rate_games=4, rate_every=1e6,
-)  # fmt: skip
+from tests.support.expert import CITY, SMALL, teachers_rows
 
 
 @pytest.fixture(scope="module")
 def rows() -> np.ndarray:
-    rng = np.random.default_rng(1)
-    return taught_rows(make_agent("net@1:city-2"), CITY, RULES, (3, 4, 5), 12, 0.2, rng)
-
-
-def test_rows_tell_the_decision_and_how_the_game_ended(rows: np.ndarray) -> None:
-    assert len(rows) > 200
-    found = unpack(rows, CITY, 0.0, NO_PLAN)
-    seen, masks = observe_games(np.ascontiguousarray(rows["game"]), CITY)
-    assert (found.inputs == seen).all()
-    assert (found.masks == masks).all()
-    assert not found.policy[~masks].any()
-    np.testing.assert_allclose(found.policy.sum(axis=1), 1, rtol=1e-5)
-    teacher = make_agent("net@1:city-2").action_probabilities(rows["game"].copy(), CITY)
-    np.testing.assert_allclose(found.policy, teacher, atol=0.01)
-    players, seats = rows["game"]["players"], rows["game"]["seat"].astype(int)
-    for i in range(0, len(rows), 7):
-        count = players[i]
-        order = (seats[i] + np.arange(count)) % count
-        assert found.present[i].tolist() == [slot < count for slot in range(5)]
-        np.testing.assert_allclose(found.points[i, :count] * POINTS, rows[i]["points"][order])
-        assert order[found.chances[i].argmax()] == rows[i]["winner"]
-        assert rows[i]["points"][rows[i]["winner"]] == rows[i]["points"][:count].max()
-    assert set(players.tolist()) == {3, 4, 5}
-
-
-def test_what_was_thought_is_mixed_with_who_won(rows: np.ndarray) -> None:
-    thought = rows.copy()
-    thought["chances"] = 0
-    thought["chances"][:, 0] = 1
-    mixed, won = (
-        unpack(thought, CITY, 0.25, NO_PLAN).chances,
-        unpack(rows, CITY, 0.0, NO_PLAN).chances,
-    )
-    slot = -rows["game"]["seat"].astype(int) % rows["game"]["players"]
-    expected = 0.75 * won
-    expected[np.arange(len(rows)), slot] += 0.25
-    np.testing.assert_allclose(mixed, expected, atol=1e-6)
-
-
-def test_a_learner_approaches_its_targets(rows: np.ndarray) -> None:
-    torch.set_num_threads(1)
-    network = build_network("seats", CITY, 32, seed=1)
-    learner = Learner(network, CITY, 0.5, 1.5, 0.3)
-    losses = [learner.step(rows[:256], 3e-3) for _ in range(40)]
-    for name in ("train/policy_loss", "train/win_loss", "train/points_loss"):
-        assert losses[-1][name] < 0.8 * losses[0][name]
-    assert losses[-1]["train/winner_found"] > 0.8
-    assert all(loss["train/policy_divergence"] > -1e-3 for loss in losses)
-
-
-def small_weights(seed: int):  # type: ignore[no-untyped-def]
-    network = build_network("seats", CITY, 8, seed)
-    assert isinstance(network, SeatsMlp)
-    return read_weights(network)
-
-
-def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> None:
-    found = []
-    for threads in (1, 2):
-        play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3), Settings(), threads)
-        drawn = play.draw(12, 0.3, 0.3, np.random.default_rng(5))
-        found.append(play.play(drawn, small_weights(1), small_weights(2)))
-    assert [rows.tobytes() for rows in found[0]] == [rows.tobytes() for rows in found[1]]
-    one, told = np.concatenate(found[0]), statistics(found[0], drawn)
-    assert one.dtype == ROW
-    assert (one["chances"].sum(axis=1) > 0.99).all()
-    assert told["games/rows"] * 12 == pytest.approx(len(one))
-    assert told["games/rounds"] > 2
-    unpacked = unpack(one, CITY, 0.5, NO_PLAN)
-    assert (unpacked.masks.sum(axis=1) > 1).all()
-    numbers = np.repeat(np.arange(12), [len(rows) for rows in found[0]])
-    own = drawn.owners[numbers, one["game"]["seat"]] == LEARNER
-    assert 0.2 < own.mean() < 0.9
-    np.testing.assert_allclose(unpacked.policy.sum(axis=1), own, rtol=1e-5)
-    others = one[~own]
-    assert (others["chances"].argmax(axis=1) == others["winner"]).all()
-    assert (others["chances"].max(axis=1) == 1).all()
-
-
-def test_what_has_no_policy_teaches_who_wins_alone(rows: np.ndarray) -> None:
-    """An opponent's decision is no example; beside others it changes what they teach in nothing
-    but how positions end."""
-    one, silent = rows[:64].copy(), rows[64:128].copy()
-    silent["shares"] = 0
-    before = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
-    alone = before.step(one, 1e-3)
-    again = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
-    beside = again.step(np.concatenate([one, silent]), 1e-3)
-    for name in ("train/policy_loss", "train/policy_divergence"):
-        assert beside[name] == pytest.approx(alone[name], rel=1e-4)
-    assert beside["train/win_loss"] != alone["train/win_loss"]
-    none = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
-    weights = none.network.policy[2].weight.clone()
-    assert none.step(silent, 1e-3)["train/policy_loss"] == 0
-    torch.testing.assert_close(none.network.policy[2].weight, weights, atol=1e-6, rtol=1e-3)
-
-
-def test_owners_of_seats_leave_one_to_the_learner() -> None:
-    counts = np.resize((3, 4, 5), 3000)
-    owners = _draw_owners(counts, 0.2, 0.1, np.random.default_rng(2))
-    there = np.arange(5) < counts[:, None]
-    assert ((owners == LEARNER) & there).any(axis=1).all()
-    for kind, share in ((PAST, 0.2), (BOT, 0.1)):
-        assert ((owners == kind) & there).any(axis=1).mean() == pytest.approx(share, abs=0.03)
-
-
-def test_the_window_keeps_the_last_rows(tmp_path: Path, rows: np.ndarray) -> None:
-    window, rng = Window(tmp_path, CITY, 250), np.random.default_rng(1)
-    for k in range(5):
-        window.add(k, rows[100 * k : 100 * k + 100])
-    window.tidy()
-    assert len(window) == 300
-    assert len([*tmp_path.iterdir()]) == 3
-    drawn = window.draw(2000, rng)
-    kept = {row.tobytes() for row in rows[200:500]}
-    assert {row.tobytes() for row in drawn} <= kept
-    assert len({row.tobytes() for row in drawn}) > 280
-    again = Window(tmp_path, CITY, 250)
-    again.restore(4)
-    assert len(again) == 200
-    assert {row.tobytes() for row in again.draw(500, rng)} <= {r.tobytes() for r in rows[200:400]}
-
-
-def test_windows_of_strangers_are_refused(tmp_path: Path, rows: np.ndarray) -> None:
-    for name, change in (
-        ("game", lambda r: r["game"]["seat"].fill(255)),
-        ("actions", lambda r: r["actions"].fill(375)),
-        ("chances", lambda r: r["chances"].fill(np.nan)),
-    ):
-        bad = rows[:20].copy()
-        change(bad)
-        path = tmp_path / name / "000000.npy"
-        path.parent.mkdir(parents=True)
-        np.save(path, bad)
-        with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
-            Window(tmp_path / name, CITY, 100).restore(1)
-    for content in (b"", b"\x93NUMPY", b"cos\nsystem\n(S'touch sprung'\ntR."):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
-            Window(path.parent, CITY, 100).restore(1)
+    return teachers_rows()
 
 
 def test_a_run_that_is_killed_ends_as_it_would_have(tmp_path: Path) -> None:
@@ -339,6 +173,21 @@ def test_a_run_begins_as_a_model_that_is_told_less(
     assert not new.any()
     run.step()
     assert new.any() == (heir == "outlook")  # it learns from what is new
+
+
+def test_a_run_begins_as_the_mean_of_two_models(tmp_path: Path) -> None:
+    networks = [build_network("outlook", CITY, 8, seed) for seed in (5, 6)]
+    paths = [str(tmp_path / f"{k}.safetensors") for k in range(2)]
+    for network, path in zip(networks, paths, strict=True):
+        save_model(network, CITY, Path(path), {"network": "outlook", "width": 8})
+    config = SMALL.changed({"start": paths[0], "blend": paths[1]})
+    found = ExpertRun(config, tmp_path / "run").network.state_dict()
+    one, other = (network.state_dict() for network in networks)
+    assert not one["shared.weight"].equal(other["shared.weight"])
+    for name, tensor in found.items():
+        torch.testing.assert_close(tensor, (one[name] + other[name]) / 2, rtol=1e-5, atol=1e-7)
+    with pytest.raises(ValueError, match="blend names a model, but start is ''"):
+        SMALL.changed({"blend": paths[1]})
 
 
 def test_an_interrupted_update_is_taken_back(

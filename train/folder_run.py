@@ -113,16 +113,27 @@ class FolderRun:
         config = self.config
         network = build_network(config.network, self.board, config.width, config.seed)
         if config.start and not (self.folder / NAME).exists():  # else the checkpoint has it all
-            past, card = load_model(model_path(config.start), self.board)
-            heirs = (card["network"], *HEIRS.get(card["network"], ()))
-            if config.network not in heirs or config.width != card["width"]:
-                raise ValueError(
-                    f"{config.start} holds a network {card['network']!r} of width {card['width']}, "
-                    f"the settings say {config.network!r} of width {config.width}; "
-                    f"allowed with it: {', '.join(heirs)}, of width {card['width']}"
-                )
-            inherit(network, past)
+            self._begin_as(network, config.start)
+            if config.blend:
+                other = build_network(config.network, self.board, config.width, config.seed)
+                self._begin_as(other, config.blend)
+                with torch.no_grad():
+                    for mean, its in zip(network.parameters(), other.parameters(), strict=True):
+                        mean.lerp_(its, 0.5)
         return network
+
+    def _begin_as(self, network: torch.nn.Module, model: str) -> None:
+        """Give a fresh network a model's weights."""
+        config = self.config
+        past, card = load_model(model_path(model), self.board)
+        heirs = (card["network"], *HEIRS.get(card["network"], ()))
+        if config.network not in heirs or config.width != card["width"]:
+            raise ValueError(
+                f"{model} holds a network {card['network']!r} of width {card['width']}, "
+                f"the settings say {config.network!r} of width {config.width}; "
+                f"allowed with it: {', '.join(heirs)}, of width {card['width']}"
+            )
+        inherit(network, past)
 
     def _checkpoint(
         self, weights: dict[str, torch.Tensor] | None = None

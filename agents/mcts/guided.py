@@ -94,7 +94,7 @@ def _find_returns(players, settings, chances, points, returns):
 
 
 @kernel
-def _read_values(g, values, chances, points):
+def read_values(g, values, chances, points):
     """Chances and points by seat, from what the network told who decides."""
     players, best, total = np.int64(g.players), -1e9, 0.0
     for slot in range(players):
@@ -109,9 +109,18 @@ def _read_values(g, values, chances, points):
 
 
 @kernel
+def read_priors(work, count):
+    """Turn the `count` logits of a position that the network was asked about into priors."""
+    if not soften(work.logits, count, np.float32(1.0)):
+        raise ValueError(
+            "the network's logits are not finite: its weights are too large or damaged"
+        )
+
+
+@kernel
 def _judge(guide, g):
     """What a position that the network was asked about is worth: chances, points and returns."""
-    _read_values(g, guide.work.values, guide.chances, guide.points)
+    read_values(g, guide.work.values, guide.chances, guide.points)
     _find_returns(np.int64(g.players), guide.settings, guide.chances, guide.points, guide.returns)
 
 
@@ -137,10 +146,7 @@ def _expand(tree, guide, at, b):
     first = tree.used[1]
     if first + count > tree.edges.shape[0]:
         return
-    if not soften(work.logits, count, np.float32(1.0)):
-        raise ValueError(
-            "the network's logits are not finite: its weights are too large or damaged"
-        )
+    read_priors(work, count)
     for k in range(count):
         edge = tree.edges[first + k]
         edge.action = work.actions[k]

@@ -32,7 +32,7 @@ def _best_set_down(b, weights, work):
 
 
 @kernel
-def _planned_action(g, b, weights, noise, work):
+def planned_action(g, b, weights, noise, work):
     """The action that leads to the best position; picking up and setting down count as one."""
     positions, actions, evaluation = work.ahead, work.actions[0], work.evaluation
     seat, best, found, ahead = g.seat, -1e9, np.int64(0), positions[0]
@@ -57,7 +57,7 @@ def _planned_actions(games, board, weights, noise, work, actions):
     for i in range(games.shape[0]):
         noise[0] += GOLDEN
         if games[i].phase != OVER:
-            actions[i] = _planned_action(games[i], board[0], weights, mix(noise[0]), work)
+            actions[i] = planned_action(games[i], board[0], weights, mix(noise[0]), work)
 
 
 class PlannerAgent(Agent):

@@ -66,13 +66,17 @@ def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
     )
 
 
+def _own_games(config: ExpertConfig) -> str:
+    return "self-play without search" if config.alone else "self-play by search"
+
+
 def describe_training(config: AnyConfig) -> str:
     """How an agent is trained, in words: `imitation of planner, then PPO by self-play`."""
     if isinstance(config, ExpertConfig):
         begin = f"games of {config.teacher}, then " if config.teacher_games else ""
         if config.lessons:
             begin = "decisions of earlier runs, then "
-        return f"{begin}expert iteration by search and self-play"
+        return f"{begin}expert iteration by {_own_games(config)}"
     phases = []
     if config.warm_start and config.warm_share:
         phases.append(f"imitation of {config.warm_start}")
@@ -137,7 +141,9 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     saved, warned = run.seconds, False
     bar = training_bar(console)
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
-        task = bar.add_task("", total=1.0, note="")
+        studies = isinstance(config, ExpertConfig) and config.lessons and not run.iteration
+        first = "learning from decisions of earlier runs" if studies else ""
+        task = bar.add_task("", total=1.0, note=first)
         while True:
             if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
                 _rate(run, curve, board)
@@ -184,7 +190,7 @@ def _rate(run: AnyRun, curve: list[CurvePoint], board: SummaryWriter) -> None:
     write_curve(run.folder / CURVE, curve)
     words = describe_training(config)
     title = words[0].upper() + words[1:]
-    after = "self-play by search" if isinstance(config, ExpertConfig) else "PPO"
+    after = _own_games(config) if isinstance(config, ExpertConfig) else "PPO"
     draw_curve(run.folder / PICTURE, curve, title, config.rating_players, run.imitated, after)
 
 

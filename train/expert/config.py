@@ -19,7 +19,9 @@ from busenv.train.config import (
     Threads,
     one_of,
 )
+from busenv.train.expert.players import BOTS
 
+Bots = Annotated[tuple[Annotated[str, one_of(*BOTS)], ...], Field(min_length=1)]
 Simulations = Annotated[int, Field(ge=1, le=100_000)]
 
 
@@ -30,15 +32,19 @@ class ExpertConfig(RunConfig):
     A run ends after so many `seconds`, or after so many `decisions` to learn from. With
     `decisions`, the same seed and one thread of torch give the same parameters.
 
-    method: "expert". network, width, start, players, board, rules, seed, threads: as in
+    method: "expert". network, width, start, blend, players, board, rules, seed, threads: as in
         `busenv.train.config.Config`; threads play, too. device: the CPU, which "auto" means here.
         games: of an iteration.
     full, fast: simulations of a decision that is learned from, and of one that is not. full_share:
         share of decisions that are learned from. early: decisions of a game that are drawn by what
         the search found, not taken for the best.
+    alone: whether the learner plays by its network alone, without a search; what is learned is its
+        policy after a step along the gradient (`busenv.train.expert.alone`). full and early say
+        nothing then, fast how past selves search. Such a policy is true for the network that
+        played, so the last iteration's decisions alone are kept, whatever `window` is.
     past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
-        iterations, and of `uct` with `bot_simulations`. Of these seats' decisions `full_share` is
-        learned from, too, but only who won.
+        iterations, and of one of `bots`, drawn for each game; `uct` has `bot_simulations`. Of these
+        seats' decisions `full_share` is learned from, too, but only who won.
     ahead: iterations by which play runs ahead of learning, so that on a cluster neither waits for
         the other: its games are played by a network that many iterations old. The same seed gives
         the same parameters then if the run is not stopped in between.
@@ -46,6 +52,8 @@ class ExpertConfig(RunConfig):
         learning_rate: of a step; the rate falls linearly to a twentieth over the run.
     search_share: of what the search thought in the targets of winning; the rest is who won.
     winning, points: weights of who wins and of final points in the loss; the policy weighs 1.
+    precision: "float32", or "bfloat16" for the layers while learning, which is faster on processors
+        that multiply such numbers, and slower on others.
     lessons: folders `window` of earlier runs. Each of their rows is learned from `lessons_reuse`
         times before the first game, the rate falling to a twentieth; no teacher is asked then.
     teacher: an agent whose games are learned from first, `teacher_games` of them or as many as fit
@@ -67,8 +75,10 @@ class ExpertConfig(RunConfig):
     fast: Simulations = 16
     full_share: Annotated[float, Field(gt=0, le=1)] = 0.25
     early: Annotated[int, Field(ge=0, le=1000)] = 30
+    alone: bool = False
     past_share: Share = 0.1
     bot_share: Share = 0.05
+    bots: Bots = ("uct",)
     bot_simulations: Simulations = 100
     ahead: Annotated[int, Field(ge=0, le=100)] = 0
     window: Annotated[int, Field(ge=1, le=100_000_000)] = 500_000
@@ -76,6 +86,7 @@ class ExpertConfig(RunConfig):
     search_share: Share = 0.5
     winning: Annotated[float, Field(ge=0, le=100)] = 1.5
     points: Annotated[float, Field(ge=0, le=10)] = 0.3
+    precision: Annotated[str, one_of("float32", "bfloat16")] = "float32"
     lessons: tuple[str, ...] = ()
     lessons_reuse: Annotated[int, Field(ge=1, le=100)] = 1
     teacher: NoneOrSpec = ""

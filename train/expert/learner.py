@@ -20,7 +20,8 @@ class Learner:
 
     search_share: of what the search thought in the targets of winning. win_weight,
     points_weight: of winning and of the points in the loss, beside the policy, which weighs 1 and
-    whose loss is the mean over rows that have one.
+    whose loss is the mean over rows that have one. precision: "float32", or "bfloat16", in which
+    layers are multiplied then (weights, losses and the optimiser keep float32).
     """
 
     def __init__(
@@ -30,10 +31,12 @@ class Learner:
         search_share: float,
         win_weight: float,
         points_weight: float,
+        precision: str = "float32",
     ) -> None:
         self.network, self._board = network, board
         self._search_share = search_share
         self._win_weight, self._points_weight = win_weight, points_weight
+        self._halved = precision == "bfloat16"
         self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=WEIGHT_DECAY)
 
     def step(self, rows: np.ndarray, learning_rate: float) -> dict[str, float]:
@@ -44,7 +47,8 @@ class Learner:
         inputs, masks, policy, chances, points, present = (
             torch.from_numpy(array).to(device) for array in examples
         )
-        logits, values = self.network(inputs)
+        with torch.autocast(device.type, torch.bfloat16, enabled=self._halved):
+            logits, values = (output.float() for output in self.network(inputs))
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         taught = policy.any(dim=1).sum().clamp(min=1)  # rows that have a policy
         policy_loss = -expected_log_probs(policy, log_probs, masks).sum() / taught

@@ -10,7 +10,8 @@ import numpy as np
 from busenv import Board, cluster
 from busenv.agents.mcts.guided import Settings
 from busenv.agents.neural.compiled import Weights
-from busenv.train.expert.selfplay import Drawn, Plan, play_drawn
+from busenv.train.expert.players import Plan
+from busenv.train.expert.selfplay import Drawn, play_drawn
 
 GAMES = 4  # of a call; some seconds
 

@@ -19,8 +19,9 @@ from busenv.interrupts import interrupts_deferred
 from busenv.train.checkpoint import whole_or_not_at_all
 from busenv.train.expert.config import ExpertConfig
 from busenv.train.expert.learner import Learner
+from busenv.train.expert.players import Plan
 from busenv.train.expert.remote import Hands, begin_on_cluster
-from busenv.train.expert.selfplay import Plan, SelfPlay, statistics
+from busenv.train.expert.selfplay import SelfPlay, statistics
 from busenv.train.expert.teacher import taught_rows
 from busenv.train.expert.window import Window, read_rows, shuffled
 from busenv.train.folder_run import MODEL, FolderRun, Iteration
@@ -66,14 +67,16 @@ class ExpertRun(FolderRun):
         assert isinstance(network, SeatsMlp)
         self.network = network
         self.learner = Learner(
-            network, self.board, config.search_share, config.winning, config.points
-        )
+            network, self.board, config.search_share, config.winning, config.points,
+            config.precision,
+        )  # fmt: skip
         self._optimizer = self.learner.optimizer
         self.agent = PolicyAgent(network, self.board, "net", config.seed, config.temperature)
-        self._window = Window(folder / WINDOW, self.board, config.window)
+        kept = 1 if config.alone else config.window
+        self._window = Window(folder / WINDOW, self.board, kept)
         self._lessons = Window(folder / LESSONS, self.board, config.window)
         plan = Plan(config.full, config.fast, config.full_share, config.early,
-                    config.bot_simulations)  # fmt: skip
+                    config.bot_simulations, config.alone)  # fmt: skip
         self._selfplay = SelfPlay(
             self.board, self.rules, config.players, plan, Settings(), config.threads
         )
@@ -177,7 +180,7 @@ class ExpertRun(FolderRun):
         weights = read_weights(self.network)
         past = self._past_weights(rng)
         drawn = self._selfplay.draw(
-            config.games, config.past_share if past else 0.0, config.bot_share, rng
+            config.games, config.past_share if past else 0.0, config.bot_share, config.bots, rng
         )
         if self._on_cluster:
             play = self._selfplay

@@ -1,0 +1,150 @@
+"""Self-play of expert iteration: who plays, what is kept of it, and what it teaches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from busenv.agents import make_agent
+from busenv.agents.mcts.guided import Settings, pass_forced
+from busenv.agents.neural.compiled import make_work, read_weights
+from busenv.agents.neural.inference import make_policy
+from busenv.agents.neural.networks import SeatsMlp, build_network
+from busenv.agents.neural.outlook import NO_PLAN
+from busenv.core.jit import kernel
+from busenv.core.rules.step import step
+from busenv.train.expert.alone import DECAY, STEP, TEMPERATURE
+from busenv.train.expert.players import (
+    BOTS,
+    GREEDY,
+    LEARNER,
+    PAST,
+    PLANNER,
+    UCT,
+    Plan,
+    draw_owners,
+)
+from busenv.train.expert.rows import MOST_ACTIONS, ROW, unpack
+from busenv.train.expert.run import ExpertRun
+from busenv.train.expert.selfplay import SelfPlay, statistics
+from tests.support.expert import CITY, RULES, SMALL, small_weights
+
+
+def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> None:
+    found = []
+    for threads in (1, 2):
+        play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3), Settings(), threads)
+        drawn = play.draw(12, 0.3, 0.3, ("uct",), np.random.default_rng(5))
+        found.append(play.play(drawn, small_weights(1), small_weights(2)))
+    assert [rows.tobytes() for rows in found[0]] == [rows.tobytes() for rows in found[1]]
+    one, told = np.concatenate(found[0]), statistics(found[0], drawn)
+    assert one.dtype == ROW
+    assert (one["chances"].sum(axis=1) > 0.99).all()
+    assert told["games/rows"] * 12 == pytest.approx(len(one))
+    assert told["games/rounds"] > 2
+    unpacked = unpack(one, CITY, 0.5, NO_PLAN)
+    assert (unpacked.masks.sum(axis=1) > 1).all()
+    numbers = np.repeat(np.arange(12), [len(rows) for rows in found[0]])
+    own = drawn.owners[numbers, one["game"]["seat"]] == LEARNER
+    assert 0.2 < own.mean() < 0.9
+    np.testing.assert_allclose(unpacked.policy.sum(axis=1), own, rtol=1e-5)
+    others = one[~own]
+    assert (others["chances"].argmax(axis=1) == others["winner"]).all()
+    assert (others["chances"].max(axis=1) == 1).all()
+
+
+def test_rows_of_who_plays_alone_step_along_the_gradient() -> None:
+    """Against the same advantages and steps, written plainly in numpy; each seat's chain is its
+    own, and others' decisions are no part of it."""
+    network = build_network("seats", CITY, 8, 1)
+    assert isinstance(network, SeatsMlp)
+    play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
+    drawn = play.draw(6, 0.2, 0.6, tuple(BOTS), np.random.default_rng(5))
+    played = play.play(drawn, read_weights(network), small_weights(2))
+    policy = make_policy(read_weights(network), CITY)
+    for rows, owners in zip(played, drawn.owners, strict=True):
+        own = owners[rows["game"]["seat"]] == LEARNER
+        assert own.any()
+        assert (rows["shares"][~own] == 0).all()
+        for seat in np.unique(rows["game"]["seat"][own]):
+            chain = rows[own & (rows["game"]["seat"] == seat)]
+            values = np.append(chain["chances"][:, seat], chain["winner"][0] == seat)
+            advantages, following = np.zeros(len(chain)), 0.0
+            for k in range(len(chain))[::-1]:
+                following = values[k + 1] - values[k] + DECAY * following
+                advantages[k] = following
+            before = policy(chain["game"].copy(), 1.0).astype(np.float64)
+            sharp = before ** (1 / TEMPERATURE)
+            sharp /= sharp.sum(axis=1, keepdims=True)
+            taken = np.zeros_like(before)
+            taken[np.arange(len(chain)), chain["actions"][:, 0]] = 1
+            expected = (before + STEP * advantages[:, None] * (taken - sharp)).clip(0)
+            expected /= expected.sum(axis=1, keepdims=True)
+            learned = unpack(chain, CITY, 0.0, NO_PLAN).policy
+            few = (before > 0).sum(axis=1) <= MOST_ACTIONS
+            np.testing.assert_allclose(learned[few], expected[few], atol=2e-3)
+
+
+def test_who_plays_alone_learns_from_who_wins(tmp_path: Path) -> None:
+    """What won is chosen more often: in a game that a seat has won, most of what it did is
+    likelier in the policy to be learned than in the one that played."""
+    play = SelfPlay(CITY, RULES, (4,), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
+    weights = small_weights(1)
+    drawn = play.draw(12, 0.0, 0.0, ("uct",), np.random.default_rng(6))
+    played = play.play(drawn, weights, weights)
+    rows = np.concatenate(played)
+    won = rows["winner"] == rows["game"]["seat"]
+    before = make_policy(weights, CITY)(rows["game"].copy(), 1.0)
+    after = unpack(rows, CITY, 0.0, NO_PLAN).policy
+    one = np.arange(len(rows)), rows["actions"][:, 0]
+    change = after[one] - before[one]
+    assert change[won].mean() > 0.01 > -0.01 > change[~won].mean()
+
+
+def test_a_run_alone_learns_in_bfloat16_and_keeps_its_last_games_only(tmp_path: Path) -> None:
+    config = SMALL.changed({"alone": True, "precision": "bfloat16", "decisions": 10**6})
+    run = ExpertRun(config, tmp_path)
+    weight = run.network.shared.weight.clone()
+    scalars = run.step().scalars
+    assert run.decisions > 100
+    assert all(np.isfinite(value) for value in scalars.values())
+    assert not run.network.shared.weight.equal(weight)
+    run.step()
+    assert [path.name for path in (tmp_path / "window").iterdir()] == ["000001.npy"]
+
+
+@kernel
+def play_on(games, board, actions, work):  # type: ignore[no-untyped-def]
+    """Take an action in each game, and what is forced then."""
+    for i in range(games.shape[0]):
+        step(games[i], board[0], actions[i])
+        pass_forced(games[i], board[0], work)
+
+
+@pytest.mark.parametrize("bot", ["planner", "greedy"])
+def test_seats_of_bots_play_as_these_do(bot: str) -> None:
+    """Mostly it leads to what was decided next; ties, a quarter or so, are broken by chance."""
+    weights = small_weights(1)
+    play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 1.0, 10, 3, True), Settings(), 1)
+    drawn = play.draw(9, 0.0, 1.0, (bot,), np.random.default_rng(7))
+    same: dict[str, list[float]] = {"planner": [], "greedy": []}
+    for rows, owners in zip(play.play(drawn, weights, weights), drawn.owners, strict=True):
+        theirs = np.flatnonzero(owners[rows["game"]["seat"][:-1]] == BOTS[bot])
+        for name, found in same.items():
+            games = rows["game"][theirs].copy()
+            play_on(games, CITY.array, make_agent(name).choose(games, CITY), make_work(weights))
+            found += [a == b for a, b in zip(games, rows["game"][theirs + 1], strict=True)]
+    assert len(same[bot]) > 200
+    other = "greedy" if bot == "planner" else "planner"
+    assert np.mean(same[bot]) > 0.65 > 0.5 > np.mean(same[other])
+
+
+def test_owners_of_seats_leave_one_to_the_learner() -> None:
+    counts = np.resize((3, 4, 5), 3000)
+    owners = draw_owners(counts, 0.2, 0.3, tuple(BOTS), np.random.default_rng(2))
+    there = np.arange(5) < counts[:, None]
+    assert ((owners == LEARNER) & there).any(axis=1).all()
+    for kind, share in ((PAST, 0.2), (UCT, 0.1), (PLANNER, 0.1), (GREEDY, 0.1)):
+        assert ((owners == kind) & there).any(axis=1).mean() == pytest.approx(share, abs=0.03)

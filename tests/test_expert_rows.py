@@ -1,0 +1,124 @@
+"""Rows of expert iteration: what they tell, how they are learned from and kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from busenv.agents import make_agent
+from busenv.agents.neural.logits import POINTS
+from busenv.agents.neural.networks import build_network
+from busenv.agents.neural.outlook import NO_PLAN
+from busenv.observation import observe_games
+from busenv.train.expert.learner import Learner
+from busenv.train.expert.rows import unpack
+from busenv.train.expert.window import Window
+from tests.support.expert import CITY, teachers_rows
+
+
+@pytest.fixture(scope="module")
+def rows() -> np.ndarray:
+    return teachers_rows()
+
+
+def test_rows_tell_the_decision_and_how_the_game_ended(rows: np.ndarray) -> None:
+    assert len(rows) > 200
+    found = unpack(rows, CITY, 0.0, NO_PLAN)
+    seen, masks = observe_games(np.ascontiguousarray(rows["game"]), CITY)
+    assert (found.inputs == seen).all()
+    assert (found.masks == masks).all()
+    assert not found.policy[~masks].any()
+    np.testing.assert_allclose(found.policy.sum(axis=1), 1, rtol=1e-5)
+    teacher = make_agent("net@1:city-2").action_probabilities(rows["game"].copy(), CITY)
+    np.testing.assert_allclose(found.policy, teacher, atol=0.01)
+    players, seats = rows["game"]["players"], rows["game"]["seat"].astype(int)
+    for i in range(0, len(rows), 7):
+        count = players[i]
+        order = (seats[i] + np.arange(count)) % count
+        assert found.present[i].tolist() == [slot < count for slot in range(5)]
+        np.testing.assert_allclose(found.points[i, :count] * POINTS, rows[i]["points"][order])
+        assert order[found.chances[i].argmax()] == rows[i]["winner"]
+        assert rows[i]["points"][rows[i]["winner"]] == rows[i]["points"][:count].max()
+    assert set(players.tolist()) == {3, 4, 5}
+
+
+def test_what_was_thought_is_mixed_with_who_won(rows: np.ndarray) -> None:
+    thought = rows.copy()
+    thought["chances"] = 0
+    thought["chances"][:, 0] = 1
+    mixed, won = (
+        unpack(thought, CITY, 0.25, NO_PLAN).chances,
+        unpack(rows, CITY, 0.0, NO_PLAN).chances,
+    )
+    slot = -rows["game"]["seat"].astype(int) % rows["game"]["players"]
+    expected = 0.75 * won
+    expected[np.arange(len(rows)), slot] += 0.25
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+
+
+def test_a_learner_approaches_its_targets(rows: np.ndarray) -> None:
+    torch.set_num_threads(1)
+    network = build_network("seats", CITY, 32, seed=1)
+    learner = Learner(network, CITY, 0.5, 1.5, 0.3)
+    losses = [learner.step(rows[:256], 3e-3) for _ in range(40)]
+    for name in ("train/policy_loss", "train/win_loss", "train/points_loss"):
+        assert losses[-1][name] < 0.8 * losses[0][name]
+    assert losses[-1]["train/winner_found"] > 0.8
+    assert all(loss["train/policy_divergence"] > -1e-3 for loss in losses)
+
+
+def test_what_has_no_policy_teaches_who_wins_alone(rows: np.ndarray) -> None:
+    """An opponent's decision is no example; beside others it changes what they teach in nothing
+    but how positions end."""
+    one, silent = rows[:64].copy(), rows[64:128].copy()
+    silent["shares"] = 0
+    before = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
+    alone = before.step(one, 1e-3)
+    again = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
+    beside = again.step(np.concatenate([one, silent]), 1e-3)
+    for name in ("train/policy_loss", "train/policy_divergence"):
+        assert beside[name] == pytest.approx(alone[name], rel=1e-4)
+    assert beside["train/win_loss"] != alone["train/win_loss"]
+    none = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
+    weights = none.network.policy[2].weight.clone()
+    assert none.step(silent, 1e-3)["train/policy_loss"] == 0
+    torch.testing.assert_close(none.network.policy[2].weight, weights, atol=1e-6, rtol=1e-3)
+
+
+def test_the_window_keeps_the_last_rows(tmp_path: Path, rows: np.ndarray) -> None:
+    window, rng = Window(tmp_path, CITY, 250), np.random.default_rng(1)
+    for k in range(5):
+        window.add(k, rows[100 * k : 100 * k + 100])
+    window.tidy()
+    assert len(window) == 300
+    assert len([*tmp_path.iterdir()]) == 3
+    drawn = window.draw(2000, rng)
+    kept = {row.tobytes() for row in rows[200:500]}
+    assert {row.tobytes() for row in drawn} <= kept
+    assert len({row.tobytes() for row in drawn}) > 280
+    again = Window(tmp_path, CITY, 250)
+    again.restore(4)
+    assert len(again) == 200
+    assert {row.tobytes() for row in again.draw(500, rng)} <= {r.tobytes() for r in rows[200:400]}
+
+
+def test_windows_of_strangers_are_refused(tmp_path: Path, rows: np.ndarray) -> None:
+    for name, change in (
+        ("game", lambda r: r["game"]["seat"].fill(255)),
+        ("actions", lambda r: r["actions"].fill(375)),
+        ("chances", lambda r: r["chances"].fill(np.nan)),
+    ):
+        bad = rows[:20].copy()
+        change(bad)
+        path = tmp_path / name / "000000.npy"
+        path.parent.mkdir(parents=True)
+        np.save(path, bad)
+        with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
+            Window(tmp_path / name, CITY, 100).restore(1)
+    for content in (b"", b"\x93NUMPY", b"cos\nsystem\n(S'touch sprung'\ntR."):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
+            Window(path.parent, CITY, 100).restore(1)
