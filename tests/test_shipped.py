@@ -17,7 +17,10 @@ from busenv.train.settings import read_config
 RECIPES = Path(__file__).parents[1] / "train/recipes"
 
 
-STAGES = {"city-2": ["city-2-1", "city-2-2"], "city-3": ["city-3-1", "city-3-2", "city-3-3"]}
+STAGES = {
+    "city-2": ["city-2-1", "city-2-2"],
+    "city-3": ["city-3-1", "city-3-2", "city-3-3", "city-3-4"],
+}
 
 
 def test_models_are_small() -> None:
