@@ -118,17 +118,19 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "trees"
 
 
-def checkout(folder: Path, sleep: str = "0") -> Path:
-    """A checkout of something like busenv that plays no faster than it sleeps."""
+def checkout(folder: Path, seconds: float = 1.0) -> Path:
+    """A checkout of something like busenv whose play takes so long, by a clock that it sets."""
     (folder / "busenv").mkdir(parents=True)
     (folder / "agents").mkdir()
     (folder / "agents/__init__.py").write_text("")
     (folder / "busenv/__init__.py").write_text(
         "import time\n"
+        "clock = [0.0]\n"
+        "time.perf_counter = lambda: clock[0]\n"
         "class Playouts:\n"
         "    decisions = 1000\n"
         "def random_playouts(games):\n"
-        f"    print('noise'); time.sleep({sleep}); return Playouts\n"
+        f"    print('noise'); clock[0] += {seconds}; return Playouts\n"
     )
     return folder
 
@@ -142,7 +144,7 @@ def compared(revision: Path | str, names: list[str], repeats: int) -> tuple[bool
 def test_a_slower_version_is_called_slower(
     kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, now = checkout(tmp_path / "a", "0.01"), checkout(tmp_path / "b", "0.04")
+    before, now = checkout(tmp_path / "a", 0.01), checkout(tmp_path / "b", 0.04)
     monkeypatch.setattr(against, "running_tree", lambda kept: trees.tree_of(str(now), kept))
     good, text = compared(before, ["playouts", "aec"], 6)
     assert not good

@@ -1,10 +1,10 @@
 """Whole games played by the network without a search, and what they teach its policy.
 
 How much an action was worth is told by the network's own chances at the seat's next decisions, and
-at the end by who won (generalized advantage estimation, Schulman et al. 2016). The policy to be
-learned is the network's, moved a step along the gradient that this gives (Williams 1992): more of
-what led to more than was expected, less of what led to less. It is written as a policy that a
-search found would be, and learned in the same way; only it is true for the network that played.
+at the end by who won (generalized advantage estimation, Schulman et al. 2016). The learner makes
+what was worth more than expected likelier (`expert.learner`), which is true for the network that
+played alone. Who wins is learned from games without opponents: a seat among weaker ones wins
+more, which a search that takes all seats for its like must not believe.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.state import MAX_PLAYERS, OVER
 from busenv.train.expert.players import LEARNER, draw, opponent_turn
-from busenv.train.expert.rows import MOST_ACTIONS, WHOLE, finish_rows, write_row
+from busenv.train.expert.rows import MOST_ACTIONS, finish_rows, write_row
 
 TEMPERATURE = 0.5  # of play: near enough to what the network is for, and yet all is tried
 DECAY = 0.95  # lambda: how much the seat's next decision counts less than the one before
-STEP = 4.0  # of the policy, for an advantage of 1
 
 
 @kernel
@@ -78,30 +77,8 @@ def _learner_action(tree, players, board, kept, row):
 
 
 @kernel
-def _moved(row, k, whole, sharp, advantage):
-    """What a share becomes; the first is that of the action that was taken. whole: all shares.
-    sharp: what they weigh together in what is played."""
-    gradient = np.float64(k == 0) - _sharp(row.shares[k]) / sharp
-    return max(row.shares[k] / whole + STEP * advantage * gradient, 0.0)
-
-
-@kernel
-def _step_along(row, advantage):
-    """Move the policy of a row along its gradient, as far as all shares stay above zero."""
-    whole, sharp, total = 0.0, 0.0, 0.0
-    for k in range(MOST_ACTIONS):
-        whole += row.shares[k]
-        sharp += _sharp(row.shares[k])
-    for k in range(MOST_ACTIONS):
-        total += _moved(row, k, whole, sharp, advantage)
-    for k in range(MOST_ACTIONS):
-        moved = _moved(row, k, whole, sharp, advantage)
-        row.shares[k] = np.uint16(round(WHOLE * moved / total))
-
-
-@kernel
-def improve_policies(rows):
-    """Make of the policies by which a finished game was played those to be learned."""
+def tell_advantages(rows):
+    """Write into the rows of a finished game how much better each action was than expected."""
     following, seen = np.zeros((2, MAX_PLAYERS)), np.zeros(MAX_PLAYERS, np.bool_)
     for back in range(rows.shape[0]):
         row = rows[rows.shape[0] - 1 - back]
@@ -114,7 +91,7 @@ def improve_policies(rows):
         else:
             advantage = np.float64(row.winner == seat) - value
         following[0, seat], following[1, seat], seen[seat] = value, advantage, True
-        _step_along(row, advantage)
+        row.advantage = advantage
 
 
 @kernel
@@ -122,6 +99,7 @@ def _play_game(seed, owners, plan, players, board, rows):
     """Play the game in `players.game` from its beginning to its end; the number of rows."""
     b, g, tree, count = board[0], players.game[0], players.trees[0], 0
     tree.noise[0] = seed
+    telling = owners[: np.int64(g.players)].max() == LEARNER
     while g.phase != OVER:
         owner, room = owners[g.seat], count < rows.shape[0]
         row = rows[min(count, rows.shape[0] - 1)]
@@ -129,11 +107,11 @@ def _play_game(seed, owners, plan, players, board, rows):
             action = _learner_action(tree, players, board, room, row)
             count += room
         else:
-            action, count = opponent_turn(owner, plan, players, board, tree, rows, count)
+            action, _ = opponent_turn(owner, plan, players, board, tree, rows[:0], 0)
         step(g, b, action)
         pass_forced(g, b, players.full.work)
-    finish_rows(rows[:count], g)
-    improve_policies(rows[:count])
+    finish_rows(rows[:count], g, telling)
+    tell_advantages(rows[:count])
     return count
 
 

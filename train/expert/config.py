@@ -38,13 +38,13 @@ class ExpertConfig(RunConfig):
     full, fast: simulations of a decision that is learned from, and of one that is not. full_share:
         share of decisions that are learned from. early: decisions of a game that are drawn by what
         the search found, not taken for the best.
-    alone: whether the learner plays by its network alone, without a search; what is learned is its
-        policy after a step along the gradient (`busenv.train.expert.alone`). full and early say
-        nothing then, fast how past selves search. Such a policy is true for the network that
-        played, so the last iteration's decisions alone are kept, whatever `window` is.
+    alone: whether the learner plays by its network alone, without a search, and its policy learns
+        by PPO (`busenv.train.expert.alone`). full and early say nothing then, fast how past selves
+        search. What is found is true for the network that played, so the last iteration's
+        decisions alone are kept, whatever `window` is.
     past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
         iterations, and of one of `bots`, drawn for each game; `uct` has `bot_simulations`. Of these
-        seats' decisions `full_share` is learned from, too, but only who won.
+        seats' decisions `full_share` is learned from, too, but only who won; with `alone` none is.
     ahead: iterations by which play runs ahead of learning, so that on a cluster neither waits for
         the other: its games are played by a network that many iterations old. The same seed gives
         the same parameters then if the run is not stopped in between.

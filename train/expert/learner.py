@@ -1,4 +1,6 @@
-"""Learn from rows: the policy that a search improved, who won, how many points each seat made."""
+"""Learn from rows: the policy that a search improved, or what a policy without one found better
+than it expected; who won; how many points each seat made.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,11 @@ from torch import nn
 from busenv import Board
 from busenv.agents.neural.networks import SeatsMlp, expected_log_probs, mask_logits
 from busenv.core.state import MAX_PLAYERS
+from busenv.train.expert.alone import TEMPERATURE
 from busenv.train.expert.rows import unpack
 
+CLIP = 0.2  # of the ratio of policies (Schulman et al. 2017)
+ENTROPY = 0.005  # weight of the policy's entropy beside its gain, when it plays alone
 MAX_GRAD_NORM = 1.0
 WEIGHT_DECAY = 1e-4
 
@@ -21,7 +26,9 @@ class Learner:
     search_share: of what the search thought in the targets of winning. win_weight,
     points_weight: of winning and of the points in the loss, beside the policy, which weighs 1 and
     whose loss is the mean over rows that have one. precision: "float32", or "bfloat16", in which
-    layers are multiplied then (weights, losses and the optimiser keep float32).
+    layers are multiplied then (weights, losses and the optimiser keep float32). alone: whether rows
+    are those of `busenv.train.expert.alone`, from whose advantages the policy learns by PPO
+    (Schulman et al. 2017), and not from the policy of a search.
     """
 
     def __init__(
@@ -32,11 +39,12 @@ class Learner:
         win_weight: float,
         points_weight: float,
         precision: str = "float32",
+        alone: bool = False,
     ) -> None:
         self.network, self._board = network, board
         self._search_share = search_share
         self._win_weight, self._points_weight = win_weight, points_weight
-        self._halved = precision == "bfloat16"
+        self._halved, self._alone = precision == "bfloat16", alone
         self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=WEIGHT_DECAY)
 
     def step(self, rows: np.ndarray, learning_rate: float) -> dict[str, float]:
@@ -51,11 +59,13 @@ class Learner:
             logits, values = (output.float() for output in self.network(inputs))
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         taught = policy.any(dim=1).sum().clamp(min=1)  # rows that have a policy
-        policy_loss = -expected_log_probs(policy, log_probs, masks).sum() / taught
+        followed = expected_log_probs(policy, log_probs, masks).sum() / taught
+        policy_loss = self._gain_loss(rows, policy, log_probs, masks) if self._alone else -followed
+        told = torch.from_numpy(rows["telling"]).to(device)
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
-        win_loss = -expected_log_probs(chances, wins, present).mean()
+        win_loss = -_mean(expected_log_probs(chances, wins, present), told)
         off = (values[:, MAX_PLAYERS:] - points) * present
-        points_loss = off.square().sum(dim=1).div(present.sum(dim=1)).mean()
+        points_loss = _mean(off.square().sum(dim=1).div(present.sum(dim=1)), told)
         loss = policy_loss + self._win_weight * win_loss + self._points_weight * points_loss
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
@@ -65,8 +75,8 @@ class Learner:
         self.optimizer.step()
         with torch.no_grad():
             known = expected_log_probs(policy, policy.log(), masks & (policy > 0)).sum() / taught
-            surprise = policy_loss + known
-            right = (wins.argmax(dim=1) == chances.argmax(dim=1)).float().mean()
+            surprise = known - followed
+            right = _mean((wins.argmax(dim=1) == chances.argmax(dim=1)).float(), told)
         return {
             "train/policy_loss": policy_loss.item(),
             "train/policy_divergence": surprise.item(),
@@ -74,3 +84,24 @@ class Learner:
             "train/winner_found": right.item(),
             "train/points_loss": points_loss.item(),
         }
+
+    def _gain_loss(
+        self, rows: np.ndarray, policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
+    ) -> torch.Tensor:
+        """The clipped loss of PPO, of the policy that was drawn from. policy: which played."""
+        taken = torch.from_numpy(rows["actions"][:, :1].astype(np.int64)).to(policy.device)
+        gain = torch.from_numpy(rows["advantage"].copy()).to(policy.device)
+        before = mask_logits(policy.log() / TEMPERATURE, policy > 0).log_softmax(dim=1)
+        now = (log_probs / TEMPERATURE).log_softmax(dim=1)
+        own = policy.any(dim=1)
+        ratio = torch.where(own, (now - before).gather(1, taken)[:, 0], 0.0).exp()
+        off = torch.where(own, gain - _mean(gain, own), 0.0)
+        gain = off / (_mean(off.square(), own).sqrt() + 1e-8)
+        kept = torch.minimum(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)
+        entropy = -expected_log_probs(now.exp(), now, masks)
+        return -_mean(kept + ENTROPY * entropy, own)
+
+
+def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """The mean of the values that count; 0 where none does."""
+    return torch.where(counted, values, 0.0).sum() / counted.sum().clamp(min=1)

@@ -22,10 +22,12 @@ ROW = np.dtype(
         ("actions", np.uint16, MOST_ACTIONS),
         ("shares", np.uint16, MOST_ACTIONS),  # of the policy to be learned, 0 behind the last; none
         # where it was another's decision, of which only the end of the game is learned
+        ("advantage", np.float32),  # of what was taken, the first action (`expert.alone`)
         ("chances", np.float32, MAX_PLAYERS),  # to win, as was thought then, by seat
         ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
         ("winner", np.uint8),  # seat
         ("rounds", np.uint8),  # of the whole game
+        ("telling", np.bool_),  # whether how the game ended is to be learned
     ]
 )
 
@@ -45,8 +47,9 @@ def write_row(row, game, policy):
 
 
 @kernel
-def finish_rows(rows, game):
-    """Write how a game ended into its rows; where nobody thought of chances, who wins has all."""
+def finish_rows(rows, game, telling):
+    """Write how a game ended into its rows; where nobody thought of chances, who wins has all.
+    telling: whether that is to be learned."""
     for i in range(rows.shape[0]):
         for seat in range(game.players):
             rows[i].points[seat] = points_of(game, seat)
@@ -55,6 +58,7 @@ def finish_rows(rows, game):
         if rows[i].chances.sum() == 0.0:
             rows[i].chances[rows[i].winner] = 1.0
         rows[i].rounds = game.round
+        rows[i].telling = telling
 
 
 class Examples(NamedTuple):

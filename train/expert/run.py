@@ -68,7 +68,7 @@ class ExpertRun(FolderRun):
         self.network = network
         self.learner = Learner(
             network, self.board, config.search_share, config.winning, config.points,
-            config.precision,
+            config.precision, config.alone,
         )  # fmt: skip
         self._optimizer = self.learner.optimizer
         self.agent = PolicyAgent(network, self.board, "net", config.seed, config.temperature)

@@ -85,7 +85,7 @@ def _play_game(seed, owners, plan, players, board, rows):
         if kept:
             reroot(tree, child, spare)
             tree, spare = spare, tree
-    finish_rows(rows[:count], g)
+    finish_rows(rows[:count], g, True)
     return count
 
 
@@ -135,7 +135,7 @@ class SelfPlay:
     past: weights of a past self, which `past_share` of the games have a seat of, as `bot_share` of
     them have one of `bots`, drawn for each; the other seats are the learner's. Of the opponents'
     decisions only what became of the game is to be learned, so that a position is worth as much
-    whoever has to decide.
+    whoever has to decide; and none of them is kept where the learner plays alone.
     players: how many play, in turns.
     """
 

@@ -22,7 +22,7 @@ def _write_rows(games, policies, rows):
 @kernel
 def _finish_rows(rows, owners, games):
     for i in range(rows.shape[0]):
-        finish_rows(rows[i : i + 1], games[owners[i]])
+        finish_rows(rows[i : i + 1], games[owners[i]], True)
 
 
 def taught_rows(

@@ -110,8 +110,9 @@ def _read(path: Path, board: Board) -> np.ndarray:
         check_games(np.ascontiguousarray(rows["game"]), board)
         if not (rows["actions"] < board.num_actions).all():
             raise ValueError(f"it has actions of {board.num_actions} and above")
-        if not np.isfinite(rows["chances"]).all():
-            raise ValueError("it has chances that are no numbers")
+        for name in ("chances", "advantage"):
+            if not np.isfinite(rows[name]).all():
+                raise ValueError(f"it has {name} that are no numbers")
     except (OSError, ValueError, EOFError) as error:
         raise ValueError(f"{path} is no part of a replay window: {error}") from error
     return rows
