@@ -15,7 +15,8 @@ from busenv.agents.neural.networks import SeatsMlp, build_network
 from busenv.agents.neural.outlook import NO_PLAN
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
-from busenv.train.expert.alone import DECAY, STEP, TEMPERATURE
+from busenv.train.expert.alone import DECAY, TEMPERATURE
+from busenv.train.expert.learner import Learner
 from busenv.train.expert.players import (
     BOTS,
     GREEDY,
@@ -55,52 +56,54 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> No
     assert (others["chances"].max(axis=1) == 1).all()
 
 
-def test_rows_of_who_plays_alone_step_along_the_gradient() -> None:
-    """Against the same advantages and steps, written plainly in numpy; each seat's chain is its
-    own, and others' decisions are no part of it."""
+def test_rows_of_who_plays_alone_tell_advantages() -> None:
+    """Against the same, written plainly in numpy; each seat's chain is its own, and nothing of
+    others' decisions is kept."""
     network = build_network("seats", CITY, 8, 1)
     assert isinstance(network, SeatsMlp)
     play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
-    drawn = play.draw(6, 0.2, 0.6, tuple(BOTS), np.random.default_rng(5))
+    drawn = play.draw(8, 0.2, 0.5, tuple(BOTS), np.random.default_rng(5))
     played = play.play(drawn, read_weights(network), small_weights(2))
     policy = make_policy(read_weights(network), CITY)
-    for rows, owners in zip(played, drawn.owners, strict=True):
-        own = owners[rows["game"]["seat"]] == LEARNER
-        assert own.any()
-        assert (rows["shares"][~own] == 0).all()
-        for seat in np.unique(rows["game"]["seat"][own]):
-            chain = rows[own & (rows["game"]["seat"] == seat)]
+    telling = set()
+    for rows, owners, count in zip(played, drawn.owners, drawn.counts, strict=True):
+        assert (owners[rows["game"]["seat"]] == LEARNER).all()
+        among = (owners[:count] != LEARNER).any()
+        telling.add(among)
+        assert (rows["telling"] != among).all()
+        for seat in np.flatnonzero(owners[:count] == LEARNER):
+            chain = rows[rows["game"]["seat"] == seat]
             values = np.append(chain["chances"][:, seat], chain["winner"][0] == seat)
-            advantages, following = np.zeros(len(chain)), 0.0
+            following = 0.0
             for k in range(len(chain))[::-1]:
                 following = values[k + 1] - values[k] + DECAY * following
-                advantages[k] = following
-            before = policy(chain["game"].copy(), 1.0).astype(np.float64)
-            sharp = before ** (1 / TEMPERATURE)
-            sharp /= sharp.sum(axis=1, keepdims=True)
-            taken = np.zeros_like(before)
-            taken[np.arange(len(chain)), chain["actions"][:, 0]] = 1
-            expected = (before + STEP * advantages[:, None] * (taken - sharp)).clip(0)
-            expected /= expected.sum(axis=1, keepdims=True)
-            learned = unpack(chain, CITY, 0.0, NO_PLAN).policy
-            few = (before > 0).sum(axis=1) <= MOST_ACTIONS
-            np.testing.assert_allclose(learned[few], expected[few], atol=2e-3)
+                assert chain["advantage"][k] == pytest.approx(following, abs=1e-5)
+            played_by = policy(chain["game"].copy(), 1.0)
+            kept = unpack(chain, CITY, 0.0, NO_PLAN).policy
+            few = (played_by > 0).sum(axis=1) <= MOST_ACTIONS
+            np.testing.assert_allclose(kept[few], played_by[few], atol=2e-3)
+    assert telling == {True, False}
 
 
-def test_who_plays_alone_learns_from_who_wins(tmp_path: Path) -> None:
-    """What won is chosen more often: in a game that a seat has won, most of what it did is
-    likelier in the policy to be learned than in the one that played."""
+def test_who_plays_alone_learns_from_who_wins() -> None:
+    """What led to more than was expected is chosen more often, and less often what led to less."""
     play = SelfPlay(CITY, RULES, (4,), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
-    weights = small_weights(1)
+    network = build_network("seats", CITY, 16, 1)
+    assert isinstance(network, SeatsMlp)
+    weights = read_weights(network)
     drawn = play.draw(12, 0.0, 0.0, ("uct",), np.random.default_rng(6))
-    played = play.play(drawn, weights, weights)
-    rows = np.concatenate(played)
-    won = rows["winner"] == rows["game"]["seat"]
-    before = make_policy(weights, CITY)(rows["game"].copy(), 1.0)
-    after = unpack(rows, CITY, 0.0, NO_PLAN).policy
+    rows = np.concatenate(play.play(drawn, weights, weights))
+    learner = Learner(network, CITY, 0.0, 0.0, 0.0, alone=True)
+    for _ in range(10):
+        learner.step(rows, 1e-3)
+    games = rows["game"].copy()
     one = np.arange(len(rows)), rows["actions"][:, 0]
-    change = after[one] - before[one]
-    assert change[won].mean() > 0.01 > -0.01 > change[~won].mean()
+    before, after = (
+        make_policy(w, CITY)(games, TEMPERATURE)[one] for w in (weights, read_weights(network))
+    )
+    better = rows["advantage"] > rows["advantage"].mean()
+    change = np.log(after / before)
+    assert change[better].mean() > 0.01 > -0.01 > change[~better].mean()
 
 
 def test_a_run_alone_learns_in_bfloat16_and_keeps_its_last_games_only(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from busenv.agents.neural.logits import POINTS
 from busenv.agents.neural.networks import build_network
 from busenv.agents.neural.outlook import NO_PLAN
 from busenv.observation import observe_games
-from busenv.train.expert.learner import Learner
+from busenv.train.expert.alone import TEMPERATURE
+from busenv.train.expert.learner import CLIP, ENTROPY, Learner
 from busenv.train.expert.rows import unpack
 from busenv.train.expert.window import Window
 from tests.support.expert import CITY, teachers_rows
@@ -88,6 +89,40 @@ def test_what_has_no_policy_teaches_who_wins_alone(rows: np.ndarray) -> None:
     torch.testing.assert_close(none.network.policy[2].weight, weights, atol=1e-6, rtol=1e-3)
 
 
+def test_a_policy_that_plays_alone_learns_by_ppo(rows: np.ndarray) -> None:
+    """The loss is the clipped one of Schulman et al. 2017 (7), written plainly; rows without a
+    policy have no part in it, and rows that do not tell how their game ended teach no values."""
+    torch.set_num_threads(1)
+    some = rows[:48].copy()
+    some["advantage"] = np.random.default_rng(3).normal(size=48)
+    some["shares"][40:] = 0
+    some["telling"] = np.arange(48) % 2
+    network = build_network("seats", CITY, 16, seed=1)
+    learner = Learner(network, CITY, 0.5, 1.5, 0.3, alone=True)  # type: ignore[arg-type]
+    found = unpack(some, CITY, 0.5, NO_PLAN)
+    with torch.no_grad():
+        logits = network(torch.from_numpy(found.inputs))[0].double().numpy()
+    gain = some["advantage"][:40].astype(float)
+    gain = (gain - gain.mean()) / gain.std()
+    losses = []
+    for i in range(40):
+        before = found.policy[i].astype(float) ** (1 / TEMPERATURE)
+        now = np.where(found.masks[i], np.exp(logits[i] / TEMPERATURE), 0)
+        before, now = before / before.sum(), now / now.sum()
+        ratio = (now / np.where(before > 0, before, 1))[some["actions"][i, 0]]
+        entropy = -(now[now > 0] * np.log(now[now > 0])).sum()
+        kept = min(ratio * gain[i], np.clip(ratio, 1 - CLIP, 1 + CLIP) * gain[i])
+        losses.append(-kept - ENTROPY * entropy)
+    scalars = learner.step(some, 1e-3)
+    assert scalars["train/policy_loss"] == pytest.approx(np.mean(losses), rel=1e-4, abs=1e-5)
+    other = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3, alone=True)  # type: ignore[arg-type]
+    some["winner"][::2] = (some["winner"][::2] + 1) % 3
+    some["points"][::2] = 3
+    assert other.step(some, 1e-3) == scalars
+    for mine, same in zip(network.parameters(), other.network.parameters(), strict=True):
+        assert mine.equal(same)
+
+
 def test_the_window_keeps_the_last_rows(tmp_path: Path, rows: np.ndarray) -> None:
     window, rng = Window(tmp_path, CITY, 250), np.random.default_rng(1)
     for k in range(5):
@@ -110,6 +145,7 @@ def test_windows_of_strangers_are_refused(tmp_path: Path, rows: np.ndarray) -> N
         ("game", lambda r: r["game"]["seat"].fill(255)),
         ("actions", lambda r: r["actions"].fill(375)),
         ("chances", lambda r: r["chances"].fill(np.nan)),
+        ("advantage", lambda r: r["advantage"].fill(np.inf)),
     ):
         bad = rows[:20].copy()
         change(bad)
