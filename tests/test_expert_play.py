@@ -37,7 +37,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> No
     found = []
     for threads in (1, 2):
         play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3), Settings(), threads)
-        drawn = play.draw(12, 0.3, 0.3, ("uct",), np.random.default_rng(5))
+        drawn = play.draw(12, 0.3, 0.3, 0.5, ("uct",), np.random.default_rng(5))
         found.append(play.play(drawn, small_weights(1), small_weights(2)))
     assert [rows.tobytes() for rows in found[0]] == [rows.tobytes() for rows in found[1]]
     one, told = np.concatenate(found[0]), statistics(found[0], drawn)
@@ -62,7 +62,7 @@ def test_rows_of_who_plays_alone_tell_advantages() -> None:
     network = build_network("seats", CITY, 8, 1)
     assert isinstance(network, SeatsMlp)
     play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
-    drawn = play.draw(8, 0.2, 0.5, tuple(BOTS), np.random.default_rng(5))
+    drawn = play.draw(8, 0.2, 0.5, 0.5, tuple(BOTS), np.random.default_rng(5))
     played = play.play(drawn, read_weights(network), small_weights(2))
     policy = make_policy(read_weights(network), CITY)
     telling = set()
@@ -91,7 +91,7 @@ def test_who_plays_alone_learns_from_who_wins() -> None:
     network = build_network("seats", CITY, 16, 1)
     assert isinstance(network, SeatsMlp)
     weights = read_weights(network)
-    drawn = play.draw(12, 0.0, 0.0, ("uct",), np.random.default_rng(6))
+    drawn = play.draw(12, 0.0, 0.0, 0.5, ("uct",), np.random.default_rng(6))
     rows = np.concatenate(play.play(drawn, weights, weights))
     learner = Learner(network, CITY, 0.0, 0.0, 0.0, alone=True)
     for _ in range(10):
@@ -131,7 +131,7 @@ def test_seats_of_bots_play_as_these_do(bot: str) -> None:
     """Mostly it leads to what was decided next; ties, a quarter or so, are broken by chance."""
     weights = small_weights(1)
     play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 1.0, 10, 3, True), Settings(), 1)
-    drawn = play.draw(9, 0.0, 1.0, (bot,), np.random.default_rng(7))
+    drawn = play.draw(9, 0.0, 1.0, 0.5, (bot,), np.random.default_rng(7))
     same: dict[str, list[float]] = {"planner": [], "greedy": []}
     for rows, owners in zip(play.play(drawn, weights, weights), drawn.owners, strict=True):
         theirs = np.flatnonzero(owners[rows["game"]["seat"][:-1]] == BOTS[bot])
@@ -146,8 +146,10 @@ def test_seats_of_bots_play_as_these_do(bot: str) -> None:
 
 def test_owners_of_seats_leave_one_to_the_learner() -> None:
     counts = np.resize((3, 4, 5), 3000)
-    owners = draw_owners(counts, 0.2, 0.3, tuple(BOTS), np.random.default_rng(2))
+    owners = draw_owners(counts, 0.2, 0.3, 0.75, tuple(BOTS), np.random.default_rng(2))
     there = np.arange(5) < counts[:, None]
     assert ((owners == LEARNER) & there).any(axis=1).all()
     for kind, share in ((PAST, 0.2), (UCT, 0.1), (PLANNER, 0.1), (GREEDY, 0.1)):
         assert ((owners == kind) & there).any(axis=1).mean() == pytest.approx(share, abs=0.03)
+    seats = ((owners != LEARNER) & there).sum(axis=1)
+    assert (seats == counts - 1)[seats > 0].mean() == pytest.approx(0.75, abs=0.03)

@@ -43,7 +43,8 @@ class ExpertConfig(RunConfig):
         search. What is found is true for the network that played, so the last iteration's
         decisions alone are kept, whatever `window` is.
     past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
-        iterations, and of one of `bots`, drawn for each game; `uct` has `bot_simulations`. Of these
+        iterations, and of one of `bots`, drawn for each game; `uct` has `bot_simulations`. They have
+        every seat but one in a share of these games (`outnumbered`), else one seat. Of these
         seats' decisions `full_share` is learned from, too, but only who won; with `alone` none is.
     ahead: iterations by which play runs ahead of learning, so that on a cluster neither waits for
         the other: its games are played by a network that many iterations old. The same seed gives
@@ -78,6 +79,7 @@ class ExpertConfig(RunConfig):
     alone: bool = False
     past_share: Share = 0.1
     bot_share: Share = 0.05
+    outnumbered: Share = 0.5
     bots: Bots = ("uct",)
     bot_simulations: Simulations = 100
     ahead: Annotated[int, Field(ge=0, le=100)] = 0

@@ -134,13 +134,15 @@ def draw_owners(
     counts: np.ndarray,
     past_share: float,
     bot_share: float,
+    outnumbered: float,
     bots: tuple[str, ...],
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Whose each seat is: int64, (N, 5). An opponent takes every seat but one, or one only."""
+    """Whose each seat is: int64, (N, 5). An opponent takes every seat but one, in a share of its
+    games (outnumbered), or one only."""
     owners = np.zeros((len(counts), MAX_PLAYERS), np.int64)
     draws, seats = rng.random(len(counts)), rng.integers(0, counts)
-    most = rng.random(len(counts)) < 0.5
+    most = rng.random(len(counts)) < outnumbered
     kinds = rng.choice([BOTS[bot] for bot in bots], len(counts))
     kinds[draws < past_share] = PAST
     which = np.flatnonzero(draws < past_share + bot_share)

@@ -180,8 +180,9 @@ class ExpertRun(FolderRun):
         weights = read_weights(self.network)
         past = self._past_weights(rng)
         drawn = self._selfplay.draw(
-            config.games, config.past_share if past else 0.0, config.bot_share, config.bots, rng
-        )
+            config.games, config.past_share if past else 0.0, config.bot_share,
+            config.outnumbered, config.bots, rng,
+        )  # fmt: skip
         if self._on_cluster:
             play = self._selfplay
             hands = Hands(weights, past or weights, play.plan, play.settings, self.board)

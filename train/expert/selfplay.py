@@ -133,9 +133,9 @@ class SelfPlay:
     """Plays games of a board with weights that may change in between.
 
     past: weights of a past self, which `past_share` of the games have a seat of, as `bot_share` of
-    them have one of `bots`, drawn for each; the other seats are the learner's. Of the opponents'
-    decisions only what became of the game is to be learned, so that a position is worth as much
-    whoever has to decide; and none of them is kept where the learner plays alone.
+    them have one of `bots`, drawn for each (`draw_owners`); the other seats are the learner's. Of the
+    opponents' decisions only what became of the game is to be learned, so that a position is worth
+    as much whoever has to decide; and none of them is kept where the learner plays alone.
     players: how many play, in turns.
     """
 
@@ -157,13 +157,14 @@ class SelfPlay:
         games: int,
         past_share: float,
         bot_share: float,
+        outnumbered: float,
         bots: tuple[str, ...],
         rng: np.random.Generator,
     ) -> Drawn:
         """Some games to be played."""
         counts = np.resize(self._counts, games).astype(np.int64)
         first = rng.integers(0, counts)
-        owners = draw_owners(counts, past_share, bot_share, bots, rng)
+        owners = draw_owners(counts, past_share, bot_share, outnumbered, bots, rng)
         seed = np.uint64(rng.integers(2**62))
         seeds = np.array([seeded(seed, i) for i in range(games)], np.uint64)
         rules = np.array([self._rules[int(count)][0] for count in counts], RULES)
