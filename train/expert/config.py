@@ -43,8 +43,8 @@ class ExpertConfig(RunConfig):
         search. What is found is true for the network that played, so the last iteration's
         decisions alone are kept, whatever `window` is.
     past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
-        iterations, and of one of `bots`, drawn for each game; `uct` has `bot_simulations`. They have
-        every seat but one in a share of these games (`outnumbered`), else one seat. Of these
+        iterations, and of one of `bots`, drawn for each game; `uct` has `bot_simulations`. In a
+        share of these games (`outnumbered`) they have every seat but one, else one seat. Of these
         seats' decisions `full_share` is learned from, too, but only who won; with `alone` none is.
     ahead: iterations by which play runs ahead of learning, so that on a cluster neither waits for
         the other: its games are played by a network that many iterations old. The same seed gives

@@ -133,9 +133,9 @@ class SelfPlay:
     """Plays games of a board with weights that may change in between.
 
     past: weights of a past self, which `past_share` of the games have a seat of, as `bot_share` of
-    them have one of `bots`, drawn for each (`draw_owners`); the other seats are the learner's. Of the
-    opponents' decisions only what became of the game is to be learned, so that a position is worth
-    as much whoever has to decide; and none of them is kept where the learner plays alone.
+    them have one of `bots`, drawn for each (`draw_owners`); the other seats are the learner's. Of
+    the opponents' decisions only what became of the game is to be learned, so that a position is
+    worth as much whoever has to decide; and none of them is kept where the learner plays alone.
     players: how many play, in turns.
     """
 
