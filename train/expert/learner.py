@@ -60,8 +60,10 @@ class Learner:
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         taught = policy.any(dim=1).sum().clamp(min=1)  # rows that have a policy
         followed = expected_log_probs(policy, log_probs, masks).sum() / taught
-        policy_loss = self._gain_loss(rows, policy, log_probs, masks) if self._alone else -followed
         told = torch.from_numpy(rows["telling"]).to(device)
+        policy_loss = (
+            self._gain_loss(rows, told, policy, log_probs, masks) if self._alone else -followed
+        )
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         win_loss = -_mean(expected_log_probs(chances, wins, present), told)
         off = (values[:, MAX_PLAYERS:] - points) * present
@@ -86,7 +88,12 @@ class Learner:
         }
 
     def _gain_loss(
-        self, rows: np.ndarray, policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
+        self,
+        rows: np.ndarray,
+        told: torch.Tensor,
+        policy: torch.Tensor,
+        log_probs: torch.Tensor,
+        masks: torch.Tensor,
     ) -> torch.Tensor:
         """The clipped loss of PPO, of the policy that was drawn from. policy: which played."""
         taken = torch.from_numpy(rows["actions"][:, :1].astype(np.int64)).to(policy.device)
@@ -95,7 +102,9 @@ class Learner:
         now = (log_probs / TEMPERATURE).log_softmax(dim=1)
         own = policy.any(dim=1)
         ratio = torch.where(own, (now - before).gather(1, taken)[:, 0], 0.0).exp()
-        off = torch.where(own, gain - _mean(gain, own), 0.0)
+        # Who sits among bots wins more than is expected of it, whatever it does.
+        usual = torch.where(told, _mean(gain, own & told), _mean(gain, own & ~told))
+        off = torch.where(own, gain - usual, 0.0)
         gain = off / (_mean(off.square(), own).sqrt() + 1e-8)
         kept = torch.minimum(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)
         entropy = -expected_log_probs(now.exp(), now, masks)
