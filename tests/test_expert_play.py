@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from busenv.agents import make_agent
 from busenv.agents.mcts.guided import Settings, pass_forced
@@ -16,7 +17,7 @@ from busenv.agents.neural.outlook import NO_PLAN
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
 from busenv.train.expert.alone import DECAY, TEMPERATURE
-from busenv.train.expert.learner import Learner
+from busenv.train.expert.learner import ENTROPY, Learner
 from busenv.train.expert.players import (
     BOTS,
     GREEDY,
@@ -27,7 +28,7 @@ from busenv.train.expert.players import (
     Plan,
     draw_owners,
 )
-from busenv.train.expert.rows import MOST_ACTIONS, ROW, unpack
+from busenv.train.expert.rows import ROW, unpack
 from busenv.train.expert.run import ExpertRun
 from busenv.train.expert.selfplay import SelfPlay, statistics
 from tests.support.expert import CITY, RULES, SMALL, small_weights
@@ -43,6 +44,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> No
     one, told = np.concatenate(found[0]), statistics(found[0], drawn)
     assert one.dtype == ROW
     assert (one["chances"].sum(axis=1) > 0.99).all()
+    assert one["telling"].all()
     assert told["games/rows"] * 12 == pytest.approx(len(one))
     assert told["games/rounds"] > 2
     unpacked = unpack(one, CITY, 0.5, NO_PLAN)
@@ -56,53 +58,89 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> No
     assert (others["chances"].max(axis=1) == 1).all()
 
 
-def test_rows_of_who_plays_alone_tell_advantages() -> None:
-    """Against the same, written plainly in numpy; each seat's chain is its own, decisions whose
-    action is not among the likeliest that a row has are no part of it, and nothing of others'
-    decisions is kept."""
+def decisive_network() -> SeatsMlp:
+    """One that has learned nothing, and yet prefers some actions, at tables of any kind."""
     network = build_network("seats", CITY, 8, 1)
     assert isinstance(network, SeatsMlp)
+    with torch.no_grad():
+        for layer in (network.policy[-1], network.value[-1]):
+            layer.weight.mul_(1000)
+    return network
+
+
+def test_rows_of_who_plays_alone_tell_what_was_taken_and_gained() -> None:
+    """Against the same, written plainly in numpy; each seat's chain is its own, and nothing of
+    others' decisions is kept. With no others, what was taken leads from row to row."""
+    network = decisive_network()
     play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
-    drawn = play.draw(8, 0.2, 0.5, 0.5, tuple(BOTS), np.random.default_rng(5))
-    played = play.play(drawn, read_weights(network), small_weights(2))
-    policy = make_policy(read_weights(network), CITY)
-    telling = set()
+    drawn = play.draw(12, 0.2, 0.5, 0.5, tuple(BOTS), np.random.default_rng(5))
+    weights = read_weights(network)
+    played = play.play(drawn, weights, small_weights(2))
+    policy, telling = make_policy(weights, CITY), set()
     for rows, owners, count in zip(played, drawn.owners, drawn.counts, strict=True):
+        games, taken = rows["game"].copy(), rows["actions"][:, 0].astype(np.int64)
         assert (owners[rows["game"]["seat"]] == LEARNER).all()
-        among = (owners[:count] != LEARNER).any()
+        among = bool((owners[:count] != LEARNER).any())
         telling.add(among)
         assert (rows["telling"] != among).all()
+        likely = policy(games, TEMPERATURE)
+        np.testing.assert_allclose(rows["chance"], likely[np.arange(len(rows)), taken], rtol=1e-4)
+        with torch.no_grad():
+            thought = network(torch.from_numpy(unpack(rows, CITY, 0.0, NO_PLAN).inputs))[1]
+        chances = thought[:, :count].softmax(dim=1).numpy()
+        for seat in range(count):
+            slot = (seat - games["seat"].astype(int)) % count
+            expected = chances[np.arange(len(rows)), slot]
+            np.testing.assert_allclose(rows["chances"][:, seat], expected, atol=1e-4)
         for seat in np.flatnonzero(owners[:count] == LEARNER):
-            chain = rows[(rows["game"]["seat"] == seat) & rows["shares"].any(axis=1)]
+            chain = rows[rows["game"]["seat"] == seat]
             values = np.append(chain["chances"][:, seat], chain["winner"][0] == seat)
             following = 0.0
             for k in range(len(chain))[::-1]:
                 following = values[k + 1] - values[k] + DECAY * following
                 assert chain["advantage"][k] == pytest.approx(following, abs=1e-5)
-            played_by = policy(chain["game"].copy(), 1.0)
-            kept = unpack(chain, CITY, 0.0, NO_PLAN).policy
-            few = (played_by > 0).sum(axis=1) <= MOST_ACTIONS
-            np.testing.assert_allclose(kept[few], played_by[few], atol=2e-3)
+        if not among:
+            play_on(games, CITY.array, taken, make_work(weights))
+            assert (games[:-1] == rows["game"][1:]).all()
     assert telling == {True, False}
 
 
-def test_who_plays_alone_learns_from_who_wins() -> None:
-    """What led to more than was expected is chosen more often, and less often what led to less."""
+def test_who_plays_alone_draws_at_its_temperature() -> None:
+    """What was taken is as likely, by its logarithm, as it is on average at that temperature."""
+    weights = read_weights(decisive_network())
     play = SelfPlay(CITY, RULES, (4,), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
-    network = build_network("seats", CITY, 16, 1)
-    assert isinstance(network, SeatsMlp)
+    drawn = play.draw(30, 0.0, 0.0, 0.5, ("uct",), np.random.default_rng(5))
+    rows = np.concatenate(play.play(drawn, weights, weights))
+    likely = make_policy(weights, CITY)(rows["game"].copy(), TEMPERATURE).astype(float)
+    logs = np.log(np.where(likely > 0, likely, 1))
+    mean = (likely * logs).sum(axis=1)
+    spread = np.sqrt((likely * (logs - mean[:, None]) ** 2).sum(axis=1))
+    off = np.log(rows["chance"]) - mean
+    assert spread.mean() > 0.3
+    assert abs(off.sum()) < 4 * np.sqrt((spread**2).sum())
+
+
+def test_who_plays_alone_learns_from_who_wins() -> None:
+    """What led to more than was expected is chosen more often, and less often what led to less. The
+    first step is from the policy that played: all that it loses is entropy."""
+    play = SelfPlay(CITY, RULES, (4,), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
+    network = decisive_network()
     weights = read_weights(network)
     drawn = play.draw(12, 0.0, 0.0, 0.5, ("uct",), np.random.default_rng(6))
     rows = np.concatenate(play.play(drawn, weights, weights))
-    rows = rows[rows["shares"].any(axis=1)]
     games, one = rows["game"].copy(), (np.arange(len(rows)), rows["actions"][:, 0])
-    before = make_policy(weights, CITY)(games, TEMPERATURE)[one]
+    before = make_policy(weights, CITY)(games, TEMPERATURE)
     learner = Learner(network, CITY, 0.0, 0.0, 0.0, alone=True)
+    first = learner.step(rows, 1e-3)
+    entropy = -(before * np.log(np.where(before > 0, before, 1))).sum(axis=1).mean()
+    assert first["train/policy_loss"] == pytest.approx(-ENTROPY * entropy, abs=1e-4)
+    assert first["train/policy_divergence"] == pytest.approx(0, abs=1e-5)
     for _ in range(10):
-        learner.step(rows, 1e-3)
-    after = make_policy(read_weights(network), CITY)(games, TEMPERATURE)[one]
+        last = learner.step(rows, 1e-3)
+    assert last["train/policy_divergence"] > 1e-4
+    after = make_policy(read_weights(network), CITY)(games, TEMPERATURE)
     better = rows["advantage"] > rows["advantage"].mean()
-    change = np.log(after / before)
+    change = np.log(after[one] / before[one])
     assert change[better].mean() > 0.01 > -0.01 > change[~better].mean()
 
 
@@ -116,6 +154,16 @@ def test_a_run_alone_learns_in_bfloat16_and_keeps_its_last_games_only(tmp_path: 
     assert not run.network.shared.weight.equal(weight)
     run.step()
     assert [path.name for path in (tmp_path / "window").iterdir()] == ["000001.npy"]
+
+
+def test_who_plays_alone_has_no_teacher_and_meets_nobody_in_some_games() -> None:
+    for changes, message in (
+        ({"teacher": "greedy"}, "allowed: no teacher, no lessons"),
+        ({"lessons": ("runs/one/window",)}, "allowed: no teacher, no lessons"),
+        ({"past_share": 0.5, "bot_share": 0.5}, "past_share and bot_share add up to 1; allowed"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SMALL.changed({"alone": True, **changes})
 
 
 @kernel

@@ -13,12 +13,13 @@ import numpy as np
 
 from busenv.agents.mcts.guided import pass_forced, read_priors, read_values
 from busenv.agents.neural.compiled import evaluate, forget
+from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.state import MAX_PLAYERS, OVER
-from busenv.train.expert.players import LEARNER, draw, opponent_turn
-from busenv.train.expert.rows import MOST_ACTIONS, finish_rows, write_row
+from busenv.train.expert.players import LEARNER, draw, is_learners, opponent_action
+from busenv.train.expert.rows import finish_rows
 
 TEMPERATURE = 0.5  # of play: near enough to what the network is for, and yet all is tried
 DECAY = 0.95  # lambda: how much the seat's next decision counts less than the one before
@@ -31,48 +32,23 @@ def _sharp(share):
 
 
 @kernel
-def _draw_sharply(tree, work, count, policy):
-    """An action, drawn by the network's priors at TEMPERATURE; they are in the policy then."""
-    total = 0.0
+def _learner_action(tree, players, board, row):
+    """What the network takes, drawn by its priors at TEMPERATURE; the row of the decision, but for
+    how the game ends and what was gained."""
+    guide, policy, g = players.full, players.policy, players.game[0]
+    work, total = guide.work, 0.0
+    count = evaluate(g, board[0], guide.weights, work)
+    read_values(g, work.values, guide.chances, guide.points)
+    read_priors(work, count)
     for k in range(count):
         total += _sharp(work.logits[k])
     policy[:] = 0.0
     for k in range(count):
         policy[work.actions[k]] = _sharp(work.logits[k]) / total
     action = draw(tree, policy)
-    for k in range(count):
-        policy[work.actions[k]] = work.logits[k]
-    return action
-
-
-@kernel
-def _put_first(row, action):
-    """Let what was taken stand first in a row; the row is without a policy where it has not got
-    it."""
-    for k in range(MOST_ACTIONS):
-        if row.shares[k] > 0 and row.actions[k] == action:
-            share = row.shares[k]
-            row.actions[k], row.shares[k] = row.actions[0], row.shares[0]
-            row.actions[0], row.shares[0] = action, share
-            return
-    for k in range(MOST_ACTIONS):
-        row.shares[k] = 0
-
-
-@kernel
-def _learner_action(tree, players, board, kept, row):
-    """What the network takes; if it is kept, the row of the decision, the action first."""
-    guide, policy, g = players.full, players.policy, players.game[0]
-    work = guide.work
-    count = evaluate(g, board[0], guide.weights, work)
-    read_priors(work, count)
-    action = _draw_sharply(tree, work, count, policy)
-    if kept:
-        read_values(g, work.values, guide.chances, guide.points)
-        for seat in range(g.players):
-            row.chances[seat] = guide.chances[seat]
-        write_row(row, g, policy)
-        _put_first(row, action)
+    row.game, row.actions[0], row.chance = g, action, policy[action]
+    for seat in range(g.players):
+        row.chances[seat] = guide.chances[seat]
     return action
 
 
@@ -82,8 +58,6 @@ def tell_advantages(rows):
     following, seen = np.zeros((2, MAX_PLAYERS)), np.zeros(MAX_PLAYERS, np.bool_)
     for back in range(rows.shape[0]):
         row = rows[rows.shape[0] - 1 - back]
-        if row.shares[0] == 0:  # another's decision
-            continue
         seat = np.int64(row.game.seat)
         value = np.float64(row.chances[seat])
         if seen[seat]:
@@ -99,18 +73,17 @@ def _play_game(seed, owners, plan, players, board, rows):
     """Play the game in `players.game` from its beginning to its end; the number of rows."""
     b, g, tree, count = board[0], players.game[0], players.trees[0], 0
     tree.noise[0] = seed
-    telling = owners[: np.int64(g.players)].max() == LEARNER
     while g.phase != OVER:
-        owner, room = owners[g.seat], count < rows.shape[0]
-        row = rows[min(count, rows.shape[0] - 1)]
-        if owner == LEARNER:
-            action = _learner_action(tree, players, board, room, row)
-            count += room
+        if owners[g.seat] == LEARNER:
+            row = rows[min(count, rows.shape[0] - 1)]
+            action = _learner_action(tree, players, board, row)
+            count += count < rows.shape[0]
         else:
-            action, _ = opponent_turn(owner, plan, players, board, tree, rows[:0], 0)
+            tree.noise[0] += GOLDEN
+            action = opponent_action(owners[g.seat], mix(tree.noise[0]), plan, players, board)
         step(g, b, action)
         pass_forced(g, b, players.full.work)
-    finish_rows(rows[:count], g, telling)
+    finish_rows(rows[:count], g, is_learners(owners, g))
     tell_advantages(rows[:count])
     return count
 

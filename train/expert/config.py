@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from busenv.train.config import (
     Count,
@@ -41,7 +41,8 @@ class ExpertConfig(RunConfig):
     alone: whether the learner plays by its network alone, without a search, and its policy learns
         by PPO (`busenv.train.expert.alone`). full and early say nothing then, fast how past selves
         search. What is found is true for the network that played, so the last iteration's
-        decisions alone are kept, whatever `window` is.
+        decisions alone are kept, whatever `window` is. Who wins is learned from games without
+        opponents; there is no teacher, and there are no lessons.
     past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
         iterations, and of one of `bots`, drawn for each game; `uct` has `bot_simulations`. In a
         share of these games (`outnumbered`) they have every seat but one, else one seat. Of these
@@ -104,3 +105,14 @@ class ExpertConfig(RunConfig):
     rate_games: Count = 100
     threads: Threads = 1
     device: Annotated[str, one_of("auto", "cpu")] = "auto"
+
+    @model_validator(mode="after")
+    def _check_alone(self) -> Self:
+        if self.alone and (self.teacher or self.lessons):
+            raise ValueError("alone learns from its own games; allowed: no teacher, no lessons")
+        if self.alone and self.past_share + self.bot_share >= 1:
+            raise ValueError(
+                f"past_share and bot_share add up to {self.past_share + self.bot_share:g}; allowed "
+                "with alone: less than 1, since who wins is learned from games without opponents"
+            )
+        return self

@@ -58,12 +58,11 @@ class Learner:
         with torch.autocast(device.type, torch.bfloat16, enabled=self._halved):
             logits, values = (output.float() for output in self.network(inputs))
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
-        taught = policy.any(dim=1).sum().clamp(min=1)  # rows that have a policy
-        followed = expected_log_probs(policy, log_probs, masks).sum() / taught
         told = torch.from_numpy(rows["telling"]).to(device)
-        policy_loss = (
-            self._gain_loss(rows, told, policy, log_probs, masks) if self._alone else -followed
-        )
+        if self._alone:
+            policy_loss, divergence = _gain_loss(rows, told, log_probs, masks)
+        else:
+            policy_loss, divergence = _following_loss(policy, log_probs, masks)
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         win_loss = -_mean(expected_log_probs(chances, wins, present), told)
         off = (values[:, MAX_PLAYERS:] - points) * present
@@ -75,40 +74,46 @@ class Learner:
         loss.backward()
         nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
         self.optimizer.step()
-        with torch.no_grad():
-            known = expected_log_probs(policy, policy.log(), masks & (policy > 0)).sum() / taught
-            surprise = known - followed
-            right = _mean((wins.argmax(dim=1) == chances.argmax(dim=1)).float(), told)
+        right = _mean((wins.argmax(dim=1) == chances.argmax(dim=1)).float(), told)
         return {
             "train/policy_loss": policy_loss.item(),
-            "train/policy_divergence": surprise.item(),
+            "train/policy_divergence": divergence.item(),
             "train/win_loss": win_loss.item(),
             "train/winner_found": right.item(),
             "train/points_loss": points_loss.item(),
         }
 
-    def _gain_loss(
-        self,
-        rows: np.ndarray,
-        told: torch.Tensor,
-        policy: torch.Tensor,
-        log_probs: torch.Tensor,
-        masks: torch.Tensor,
-    ) -> torch.Tensor:
-        """The clipped loss of PPO, of the policy that was drawn from. policy: which played."""
-        taken = torch.from_numpy(rows["actions"][:, :1].astype(np.int64)).to(policy.device)
-        gain = torch.from_numpy(rows["advantage"].copy()).to(policy.device)
-        before = mask_logits(policy.log() / TEMPERATURE, policy > 0).log_softmax(dim=1)
-        now = (log_probs / TEMPERATURE).log_softmax(dim=1)
-        own = policy.any(dim=1)
-        ratio = torch.where(own, (now - before).gather(1, taken)[:, 0], 0.0).exp()
-        # Who sits among bots wins more than is expected of it, whatever it does.
-        usual = torch.where(told, _mean(gain, own & told), _mean(gain, own & ~told))
-        off = torch.where(own, gain - usual, 0.0)
-        gain = off / (_mean(off.square(), own).sqrt() + 1e-8)
-        kept = torch.minimum(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)
-        entropy = -expected_log_probs(now.exp(), now, masks)
-        return -_mean(kept + ENTROPY * entropy, own)
+
+def _following_loss(
+    policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cross-entropy to the policy to be learned, the mean over rows that have one, and how far it
+    is from the network's (Kullback and Leibler). All float32 but masks, bool; (N, num_actions)."""
+    taught = policy.any(dim=1)
+    loss = -_mean(expected_log_probs(policy, log_probs, masks), taught)
+    known = _mean(expected_log_probs(policy, policy.log(), masks & (policy > 0)), taught)
+    return loss, (known + loss).detach()
+
+
+def _gain_loss(
+    rows: np.ndarray, told: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The clipped loss of PPO of a policy that is drawn from at TEMPERATURE, and how far it is from
+    the one that played. rows: ROW, (N,). told: bool, (N,), whose games were without opponents.
+    log_probs, masks: float32 and bool, (N, num_actions)."""
+    taken, chance, gain = (
+        torch.from_numpy(array.copy()).to(log_probs.device)
+        for array in (rows["actions"][:, :1].astype(np.int64), rows["chance"], rows["advantage"])
+    )
+    now = (log_probs / TEMPERATURE).log_softmax(dim=1)
+    further = now.gather(1, taken)[:, 0] - chance.log()
+    ratio = further.exp()
+    # Who sits among bots wins more than is expected of it, whatever it does.
+    gain = gain - torch.where(told, _mean(gain, told), _mean(gain, ~told))
+    gain = gain / (gain.square().mean().sqrt() + 1e-8)
+    kept = torch.minimum(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)
+    entropy = -expected_log_probs(now.exp(), now, masks)
+    return -(kept + ENTROPY * entropy).mean(), (ratio - 1 - further).mean().detach()
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:

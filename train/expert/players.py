@@ -98,6 +98,12 @@ def draw(tree, policy):
 
 
 @kernel
+def is_learners(owners, game):
+    """Whether all seats of a game are the learner's."""
+    return owners[: np.int64(game.players)].max() == LEARNER
+
+
+@kernel
 def opponent_turn(owner, plan, players, board, tree, rows, count):
     """What a past self or a bot takes, and how many rows there are then: a share of these decisions
     is kept, without a policy. tree: of the learner, whose random stream decides."""
@@ -105,11 +111,12 @@ def opponent_turn(owner, plan, players, board, tree, rows, count):
         rows[count].game = players.game[0]
         count += 1
     tree.noise[0] += GOLDEN
-    return _opponent_action(owner, mix(tree.noise[0]), plan, players, board), count
+    return opponent_action(owner, mix(tree.noise[0]), plan, players, board), count
 
 
 @kernel
-def _opponent_action(owner, noise, plan, players, board):
+def opponent_action(owner, noise, plan, players, board):
+    """What a past self or a bot takes. noise: uint64, on which alone it depends what is drawn."""
     if owner == PLANNER:
         return planned_action(players.game[0], board[0], WEIGHTS, noise, players.bot.work)
     if owner == GREEDY:

@@ -21,8 +21,9 @@ ROW = np.dtype(
         ("game", GAME),  # before the decision
         ("actions", np.uint16, MOST_ACTIONS),
         ("shares", np.uint16, MOST_ACTIONS),  # of the policy to be learned, 0 behind the last; none
-        # where it was another's decision, of which only the end of the game is learned
-        ("advantage", np.float32),  # of what was taken, the first action (`expert.alone`)
+        # where it was another's decision, or without a search (`expert.alone`)
+        ("chance", np.float32),  # without a search: to draw the first action, which was taken
+        ("advantage", np.float32),  # ... and how much better it was than expected
         ("chances", np.float32, MAX_PLAYERS),  # to win, as was thought then, by seat
         ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
         ("winner", np.uint8),  # seat

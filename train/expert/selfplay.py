@@ -26,6 +26,7 @@ from busenv.train.expert.players import (
     Plan,
     draw,
     draw_owners,
+    is_learners,
     make_players,
     opponent_turn,
     uniform,
@@ -64,7 +65,7 @@ def _play_game(seed, owners, plan, players, board, rows):
     tree, spare, _ = players.trees
     tree.noise[0] = seed
     count, decisions, kept = 0, 0, False
-    alone = owners[: np.int64(g.players)].max() == LEARNER
+    same = is_learners(owners, g)
     while g.phase != OVER:
         owner = owners[g.seat]
         if owner == LEARNER:
@@ -80,7 +81,7 @@ def _play_game(seed, owners, plan, players, board, rows):
         step(g, b, action)
         pass_forced(g, b, players.full.work)
         decisions += 1
-        child = child_of(tree, np.int64(0), action) if alone else np.int64(-1)
+        child = child_of(tree, np.int64(0), action) if same else np.int64(-1)
         kept = child >= 0
         if kept:
             reroot(tree, child, spare)

@@ -110,9 +110,10 @@ def _read(path: Path, board: Board) -> np.ndarray:
         check_games(np.ascontiguousarray(rows["game"]), board)
         if not (rows["actions"] < board.num_actions).all():
             raise ValueError(f"it has actions of {board.num_actions} and above")
-        for name in ("chances", "advantage"):
-            if not np.isfinite(rows[name]).all():
-                raise ValueError(f"it has {name} that are no numbers")
+        if not np.isfinite(rows["chances"]).all():
+            raise ValueError("it has chances that are no numbers")
+        if (rows["telling"].view(np.uint8) > 1).any():
+            raise ValueError("it has truth values above 1")
     except (OSError, ValueError, EOFError) as error:
         raise ValueError(f"{path} is no part of a replay window: {error}") from error
     return rows
