@@ -175,19 +175,21 @@ def test_a_run_begins_as_a_model_that_is_told_less(
     assert new.any() == (heir == "outlook")  # it learns from what is new
 
 
-def test_a_run_begins_as_the_mean_of_two_models(tmp_path: Path) -> None:
-    networks = [build_network("outlook", CITY, 8, seed) for seed in (5, 6)]
-    paths = [str(tmp_path / f"{k}.safetensors") for k in range(2)]
+def test_a_run_begins_as_the_mean_of_models(tmp_path: Path) -> None:
+    networks = [build_network("outlook", CITY, 8, seed) for seed in (5, 6, 7)]
+    paths = [str(tmp_path / f"{k}.safetensors") for k in range(3)]
     for network, path in zip(networks, paths, strict=True):
         save_model(network, CITY, Path(path), {"network": "outlook", "width": 8})
-    config = SMALL.changed({"start": paths[0], "blend": paths[1]})
+    config = SMALL.changed({"start": paths[0], "blend": paths[1:]})
     found = ExpertRun(config, tmp_path / "run").network.state_dict()
-    one, other = (network.state_dict() for network in networks)
-    assert not one["shared.weight"].equal(other["shared.weight"])
+    one, *others = (network.state_dict() for network in networks)
+    assert not one["shared.weight"].equal(others[0]["shared.weight"])
     for name, tensor in found.items():
-        torch.testing.assert_close(tensor, (one[name] + other[name]) / 2, rtol=1e-5, atol=1e-7)
-    with pytest.raises(ValueError, match="blend names a model, but start is ''"):
-        SMALL.changed({"blend": paths[1]})
+        torch.testing.assert_close(
+            tensor, (one[name] + others[0][name] + others[1][name]) / 3, rtol=1e-5, atol=1e-7
+        )
+    with pytest.raises(ValueError, match="blend names models, but start is ''"):
+        SMALL.changed({"blend": paths[1:]})
 
 
 def test_an_interrupted_update_is_taken_back(

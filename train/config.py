@@ -72,7 +72,7 @@ class RunConfig(BaseModel):
     network: Annotated[str, one_of(*NETWORKS)] = "mlp"
     width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
     start: str = ""
-    blend: str = ""
+    blend: tuple[str, ...] = ()
     players: Players = (4,)
     board: Annotated[str, accepted_by(load_board)] = "city"
     rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
@@ -107,7 +107,7 @@ class RunConfig(BaseModel):
     @model_validator(mode="after")
     def _check_blend(self) -> Self:
         if self.blend and not self.start:
-            raise ValueError("blend names a model, but start is ''; allowed: both, or no blend")
+            raise ValueError("blend names models, but start is ''; allowed: both, or no blend")
         return self
 
     @property
@@ -140,9 +140,9 @@ class Config(RunConfig):
 
     method: "ppo"; settings of another way to learn are `busenv.train.expert.config.ExpertConfig`.
     network, width: see `busenv.agents.neural.networks`. start: a model whose weights to begin with;
-        "" for fresh ones. blend: another model, with which it is averaged first, weight by weight:
-        of a model and one learned from it the mean is often better than both (Wortsman et al.
-        2022). players: how many play, drawn evenly for each game.
+        "" for fresh ones. blend: other models, with which it is averaged first, weight by weight:
+        of models that were learned from the same one the mean is often better than each (Wortsman
+        et al. 2022). players: how many play, drawn evenly for each game.
     board: name or file. rules: an edition, or a JSON file of rules.
     reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
     games: whole games of a rollout. shares: parts that they are played in, each by itself: on a

@@ -114,12 +114,12 @@ class FolderRun:
         network = build_network(config.network, self.board, config.width, config.seed)
         if config.start and not (self.folder / NAME).exists():  # else the checkpoint has it all
             self._begin_as(network, config.start)
-            if config.blend:
+            for so_far, model in enumerate(config.blend, 1):
                 other = build_network(config.network, self.board, config.width, config.seed)
-                self._begin_as(other, config.blend)
+                self._begin_as(other, model)
                 with torch.no_grad():
                     for mean, its in zip(network.parameters(), other.parameters(), strict=True):
-                        mean.lerp_(its, 0.5)
+                        mean.lerp_(its, 1 / (so_far + 1))
         return network
 
     def _begin_as(self, network: torch.nn.Module, model: str) -> None:
