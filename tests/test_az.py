@@ -1,4 +1,4 @@
-"""The guided search: what it finds, what it keeps, and that few simulations are shared out well."""
+"""The guided search: what it finds, what it keeps, and that simulations are shared out well."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import torch
 from busenv import Game, Phase, load_board
 from busenv.agents import make_agent
 from busenv.agents.mcts.az import AzAgent
-from busenv.agents.mcts.guided import Settings, begin_search, make_guide, simulate
-from busenv.agents.mcts.halving import improved_policy, simulate_few, weigh
+from busenv.agents.mcts.guided import Settings, begin_search, make_guide
+from busenv.agents.mcts.halving import improved_policy, simulate_guided, weigh
 from busenv.agents.mcts.tree import make_tree, set_root
 from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.files import save_model
@@ -60,13 +60,13 @@ def test_it_plays_whole_games_the_same_for_a_seed(model: Path, budget: str, thre
         agent.act(game)
 
 
-def grown(game: Game, simulations: int, few: bool, **settings: float):  # type: ignore[no-untyped-def]
+def grown(game: Game, simulations: int, **settings: float):  # type: ignore[no-untyped-def]
     """A tree grown from a game's position, and its guide."""
     tree = make_tree(5000, 200_000)
     guide = make_guide(Settings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
     set_root(tree, game.arrays()[0])
     begin_search(tree, guide, CITY.array)
-    (simulate_few if few else simulate)(tree, guide, CITY.array, simulations)
+    simulate_guided(tree, guide, CITY.array, simulations)
     return tree, guide
 
 
@@ -79,7 +79,7 @@ def in_the_middle(players: int = 4, plies: int = 80) -> Game:
 
 def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
     game = in_the_middle()
-    tree, _ = grown(game, 0, few=False, points_share=0.25, points_width=8.0)
+    tree, _ = grown(game, 0, points_share=0.25, points_width=8.0)
     shares = make_policy(small_network(), CITY)(game.arrays()[0], 1.0)[0]
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert edges["action"].tolist() == game.legal_actions()
@@ -95,12 +95,12 @@ def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
 
 
 def test_a_search_does_not_depend_on_the_one_before() -> None:
-    tree, guide = grown(in_the_middle(4, 90), 50, few=False)
+    tree, guide = grown(in_the_middle(4, 90), 50)
     set_root(tree, in_the_middle().arrays()[0])
     tree.noise[0] = 0
     begin_search(tree, guide, CITY.array)
-    simulate(tree, guide, CITY.array, 50)
-    fresh, _ = grown(in_the_middle(), 50, few=False)
+    simulate_guided(tree, guide, CITY.array, 50)
+    fresh, _ = grown(in_the_middle(), 50)
     count = fresh.used[1]
     assert tree.used[1] == count
     assert tree.edges[:count].tobytes() == fresh.edges[:count].tobytes()
@@ -108,7 +108,7 @@ def test_a_search_does_not_depend_on_the_one_before() -> None:
 
 def test_the_tree_holds_no_forced_decisions_and_adds_up() -> None:
     game = in_the_middle()
-    tree, _ = grown(game, 400, few=False)
+    tree, _ = grown(game, 400)
     nodes, edges = tree.nodes[: tree.used[0]], tree.edges[: tree.used[1]]
     for node in nodes:
         if node["game"]["phase"] == Phase.OVER or not node["edges"]:
@@ -125,8 +125,8 @@ def test_the_tree_holds_no_forced_decisions_and_adds_up() -> None:
 
 
 @pytest.mark.parametrize(("simulations", "visits"), [(8, [1, 1, 3, 3]), (2, [0, 0, 1, 1])])
-def test_few_simulations_are_shared_out_by_halving(simulations: int, visits: list[int]) -> None:
-    tree, guide = grown(in_the_middle(), simulations, few=True, candidates=4)
+def test_simulations_are_shared_out_by_halving(simulations: int, visits: list[int]) -> None:
+    tree, guide = grown(in_the_middle(), simulations, candidates=4)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert sorted(edges["visits"].tolist())[-4:] == visits
     tried = {int(k) for k in np.flatnonzero(edges["visits"])}
@@ -134,7 +134,7 @@ def test_few_simulations_are_shared_out_by_halving(simulations: int, visits: lis
 
 
 def test_the_improved_policy_prefers_what_turned_out_well() -> None:
-    tree, guide = grown(in_the_middle(), 32, few=True, value_scale=1.0, doubt=1e-9)
+    tree, guide = grown(in_the_middle(), 32, value_scale=1.0, doubt=1e-9)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     found = np.zeros(CITY.num_actions, np.float32)
     improved_policy(tree, guide, found)
@@ -149,7 +149,7 @@ def test_the_improved_policy_prefers_what_turned_out_well() -> None:
 def test_one_lucky_visit_tells_less_than_many() -> None:
     """What is learned rises with the visits that a value rests on, and nobody plays what was
     dropped on the way, however well it began."""
-    tree, guide = grown(in_the_middle(), 32, few=True)
+    tree, guide = grown(in_the_middle(), 32)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     once, often = np.flatnonzero(edges["visits"])[:2]
     edges["visits"][[once, often]] = 1, 20
@@ -159,9 +159,21 @@ def test_one_lucky_visit_tells_less_than_many() -> None:
     ratio = np.log(found[edges["action"]] / edges["prior"])
     untried = ratio[edges["visits"] == 0][0]
     assert untried < ratio[once] < ratio[often]
-    weigh(tree, guide, True, weights)
+    weigh(tree, guide, weights)
     assert weights[edges["action"][often]] > 0
     assert weights[edges["action"][once]] == 0
+
+
+def test_what_an_earlier_search_tried_more_often_leaves_nothing_out() -> None:
+    tree, guide = grown(in_the_middle(), 32)
+    edges = tree.edges[: tree.nodes[0]["edges"]]
+    chosen = guide.order[0]
+    before = (chosen + 1) % len(edges)
+    edges["visits"][before] = 1000
+    edges["total"][before] = 990 * edges["total"][chosen] / edges["visits"][chosen]
+    weights = np.zeros(CITY.num_actions, np.float32)
+    weigh(tree, guide, weights)
+    assert weights[edges["action"][[chosen, before]]].all()
 
 
 def test_search_keeps_its_tree_past_forced_decisions(model: Path) -> None:

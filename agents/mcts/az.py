@@ -7,20 +7,11 @@ from torch import nn
 
 from busenv import Board
 from busenv.agents.mcts.agent import SearchAgent
-from busenv.agents.mcts.guided import (
-    Guide,
-    Settings,
-    begin_search,
-    follow,
-    make_guide,
-    simulate,
-)
-from busenv.agents.mcts.halving import search_games, simulate_few, weigh
+from busenv.agents.mcts.guided import Guide, Settings, begin_search, follow, make_guide
+from busenv.agents.mcts.halving import search_games, simulate_guided, weigh
 from busenv.agents.mcts.tree import Tree
 from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.networks import SeatsMlp
-
-FEW = 512  # simulations of a decision up to which they are shared out by halving
 
 
 class AzAgent(SearchAgent):
@@ -50,7 +41,6 @@ class AzAgent(SearchAgent):
             )
         self.network, self.board = network, board
         self._settings = settings
-        self._few = simulations is not None and simulations <= FEW
         super().__init__(simulations, seconds, threads, seed, name)
 
     def _make_search(self, board: Board) -> Guide:
@@ -62,11 +52,10 @@ class AzAgent(SearchAgent):
         begin_search(tree, search, board.array)
 
     def _simulate(self, tree: Tree, search: Guide, board: Board, simulations: int) -> None:
-        grow = simulate_few if self._few else simulate
-        grow(tree, search, board.array, simulations)
+        simulate_guided(tree, search, board.array, simulations)
 
     def _weigh(self, tree: Tree, search: Guide, weights: np.ndarray) -> None:
-        weigh(tree, search, self._few, weights)
+        weigh(tree, search, weights)
 
     def _follow(self, tree: Tree, search: Guide, board: Board, moves: list[int]) -> int:
         return int(follow(tree, search, board.array, np.array(moves, np.int64)))
@@ -80,4 +69,4 @@ class AzAgent(SearchAgent):
         seeds: np.ndarray,
         weights: np.ndarray,
     ) -> None:
-        search_games(tree, search, games, board.array, self._simulations, self._few, seeds, weights)
+        search_games(tree, search, games, board.array, self._simulations, seeds, weights)

@@ -3,7 +3,8 @@
 A simulation walks down the tree (agents.mcts.tree) to a position that it does not have yet. There
 the network gives the priors of the actions and every seat's return; at the end of a game the
 ranking does. Decisions with one legal action are passed through. Every seat maximises its own
-return (max^n, Luckhardt and Irani 1986) by PUCT (Silver et al. 2017).
+return (max^n, Luckhardt and Irani 1986), at the root by halving (agents.mcts.halving), below it by
+PUCT (Silver et al. 2017).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Settings(NamedTuple):
         rest is the chance to win.
     points_width: points ahead of the mean that count as half a return.
     noise: scale of the Gumbel noise on the root's priors; 1 to learn from, less to play.
-    candidates: actions at most that few simulations are shared out to.
+    candidates: actions at most that simulations are shared out to at the root.
     visit_scale, value_scale: how much values change priors, sigma of Danihelka et al. doubt: visits
         that the root's own worth counts for beside an action's, above 0.
     """
@@ -162,14 +163,14 @@ def _expand(tree, guide, at, b):
 
 @kernel
 def _select(tree, guide, at):
-    """The edge that PUCT goes along."""
+    """The edge of a node below the root that PUCT goes along."""
     node, settings = tree.nodes[at], guide.settings
     first, seat = np.int64(node.first), node.game.seat
     scale = settings.exploration * np.sqrt(np.float64(node.visits) + 1.0)
     found, best, untried, likeliest, tried = first, -1e9, np.int64(-1), -1.0, 0.0
     for k in range(first, first + node.edges):
         edge = tree.edges[k]
-        prior = np.float64(guide.priors[k - first] if at == 0 else edge.prior)
+        prior = np.float64(edge.prior)
         if edge.visits == 0:
             if prior > likeliest:
                 likeliest, untried = prior, k
@@ -197,7 +198,7 @@ def pass_forced(g, b, work):
 def _descend(tree, guide, b, along):
     """Walk from the root to a position that is not expanded, or over, and find its returns.
 
-    along: the root's edge to begin with; below 0: as PUCT has it. The length of the path.
+    along: the root's edge to begin with, when it is expanded. The length of the path.
     """
     settings, work, ahead = guide.settings, guide.work, guide.ahead[0]
     at = np.int64(0)
@@ -209,7 +210,7 @@ def _descend(tree, guide, b, along):
         if node.edges == 0:
             _expand(tree, guide, at, b)
             return depth
-        k = along if depth == 0 and along >= 0 else _select(tree, guide, at)
+        k = along if depth == 0 else _select(tree, guide, at)
         edge = tree.edges[k]
         tree.path[depth, 0] = at
         tree.path[depth, 1] = k
@@ -259,13 +260,6 @@ def begin_search(tree, guide, board):
         prior = max(tree.edges[first + k].prior, LIKELY)
         guide.priors[k] = np.log(prior) + guide.settings.noise * gumbel
     soften(guide.priors, count, np.float32(1.0))
-
-
-@kernel
-def simulate(tree, guide, board, simulations):
-    """Simulations by PUCT from a root that `begin_search` has seen."""
-    for _ in range(simulations):
-        simulate_once(tree, guide, board[0], np.int64(-1))
 
 
 @kernel

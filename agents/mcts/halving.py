@@ -1,16 +1,16 @@
-"""What to do with few simulations, and what is learned from them (Danihelka et al. 2022, Gumbel
-AlphaZero).
+"""How simulations are shared out at the root, and what is learned from them (Danihelka et al. 2022,
+Gumbel AlphaZero).
 
-With few simulations PUCT has no time to come back to what looked poor at first. So the root takes
-the likeliest actions, of priors with Gumbel noise, and tries all of them equally often; then the
-better half of them, and so on.
+The root has one thing to find out: which action is best. PUCT spends most simulations where it is
+not in doubt; so the root takes the likeliest actions, of priors with Gumbel noise, and tries all of
+them equally often; then the better half of them, and so on.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from busenv.agents.mcts.guided import LIKELY, begin_search, simulate, simulate_once
+from busenv.agents.mcts.guided import LIKELY, begin_search, simulate_once
 from busenv.agents.mcts.tree import set_root
 from busenv.core.jit import kernel
 
@@ -65,7 +65,7 @@ def _sort_candidates(tree, guide, count):
 
 
 @kernel
-def simulate_few(tree, guide, board, simulations):
+def simulate_guided(tree, guide, board, simulations):
     """Simulations by sequential halving among the root's likeliest actions."""
     first, edges = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
     for k in range(edges):
@@ -90,26 +90,22 @@ def simulate_few(tree, guide, board, simulations):
 
 
 @kernel
-def weigh(tree, guide, few, out):
-    """How the root's actions compare, into a row of zeros (float32, (num_actions,)).
-
-    few: after `simulate_few`, the noisy priors changed by what the actions are worth, of those that
-    were tried to the end; else visits.
-    """
+def weigh(tree, guide, out):
+    """How the root's actions compare after `simulate_guided`, into a row of zeros (float32,
+    (num_actions,)): their noisy priors changed by what they are worth. Those that were not tried to
+    the end, or as often by earlier searches, are left out."""
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
     most, known, best = _most_visits(tree, first, count), _known(tree), -1e9
+    enough = tree.edges[first + guide.order[0]].visits
     for k in range(count):
         edge = tree.edges[first + k]
-        if not few:
-            out[edge.action] = edge.visits
-        elif 2 * edge.visits > most:
+        if 2 * edge.visits > enough:
             guide.scores[k] = _score(guide, edge, guide.priors[k], known, most)
             best = max(best, np.float64(guide.scores[k]))
-    if few:
-        for k in range(count):
-            edge = tree.edges[first + k]
-            if 2 * edge.visits > most:
-                out[edge.action] = np.exp(guide.scores[k] - best)
+    for k in range(count):
+        edge = tree.edges[first + k]
+        if 2 * edge.visits > enough:
+            out[edge.action] = np.exp(guide.scores[k] - best)
 
 
 @kernel
@@ -130,7 +126,7 @@ def improved_policy(tree, guide, out):
 
 
 @kernel
-def search_games(tree, guide, games, board, simulations, few, seeds, out):
+def search_games(tree, guide, games, board, simulations, seeds, out):
     """Search many games, one after the other; how their actions compare into rows of `out`
     (float32, (N, num_actions), zeros at first). seeds: uint64, (N,), of the random streams.
 
@@ -143,8 +139,5 @@ def search_games(tree, guide, games, board, simulations, few, seeds, out):
         if tree.nodes[0].edges == 1:
             out[i, tree.edges[tree.nodes[0].first].action] = 1.0
             continue
-        if few:
-            simulate_few(tree, guide, board, simulations)
-        else:
-            simulate(tree, guide, board, simulations)
-        weigh(tree, guide, few, out[i])
+        simulate_guided(tree, guide, board, simulations)
+        weigh(tree, guide, out[i])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv.agents.mcts.guided import Guide, Settings, begin_search, make_guide
-from busenv.agents.mcts.halving import simulate_few, weigh
+from busenv.agents.mcts.halving import simulate_guided, weigh
 from busenv.agents.mcts.search import Search, make_search, simulate
 from busenv.agents.mcts.search import Settings as BotSettings
 from busenv.agents.mcts.tree import Tree, make_tree, set_root
@@ -127,8 +127,8 @@ def opponent_action(owner, noise, plan, players, board):
     policy[:] = 0.0
     if owner == PAST:
         begin_search(tree, players.past, board)
-        simulate_few(tree, players.past, board, plan.fast)
-        weigh(tree, players.past, True, policy)
+        simulate_guided(tree, players.past, board, plan.fast)
+        weigh(tree, players.past, policy)
     else:
         simulate(tree, players.bot, board, plan.bot)
         for k in range(tree.nodes[0].edges):

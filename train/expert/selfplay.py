@@ -12,7 +12,7 @@ import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents.mcts.guided import Settings, begin_search, pass_forced
-from busenv.agents.mcts.halving import improved_policy, simulate_few, weigh
+from busenv.agents.mcts.halving import improved_policy, simulate_guided, weigh
 from busenv.agents.mcts.tree import child_of, reroot, set_root
 from busenv.agents.neural.compiled import Weights
 from busenv.core.bits import seeded
@@ -41,13 +41,13 @@ SHARES = 4  # of the games that a thread plays one after the other: none waits l
 def _learner_action(tree, guide, full, early, plan, policy, board, row):
     """What the learner takes, searching from a tree's root; in full, the row of the decision."""
     begin_search(tree, guide, board)
-    simulate_few(tree, guide, board, plan.full if full else plan.fast)
+    simulate_guided(tree, guide, board, plan.full if full else plan.fast)
     policy[:] = 0.0
     if early:
         improved_policy(tree, guide, policy)
         action = draw(tree, policy)
     else:
-        weigh(tree, guide, True, policy)
+        weigh(tree, guide, policy)
         action = np.int64(policy.argmax())
     if full:
         policy[:] = 0.0
