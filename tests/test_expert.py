@@ -131,9 +131,8 @@ def test_each_row_of_earlier_runs_is_learned_from(
 
 def test_folders_without_rows_are_refused(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
-        run = ExpertRun(SMALL.changed({"lessons": (str(folder),)}), tmp_path / "run")
         with pytest.raises(ValueError, match=rf"no rows in {folder}; allowed: a run's folder"):
-            run.step()
+            ExpertRun(SMALL.changed({"lessons": (str(folder),)}), tmp_path / "run")
 
 
 def test_a_teacher_plays_no_more_games_than_there_is_room_for(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ class ExpertRun(FolderRun):
             self._resume(*checkpoint)
             self._window.restore(self.iteration)
             self._lessons.restore(0 if self.imitated else self.iteration)
+        self._earlier = [] if self.iteration else read_rows(config.lessons, self.board)
         self._check_disk()
         self._start_clock()
 
@@ -103,7 +104,7 @@ class ExpertRun(FolderRun):
         """Learn from earlier runs, or watch a teacher play, or learn from its games, or play games
         and learn from the window; on disk when this returns."""
         rng = np.random.default_rng((self.config.seed, self.iteration))
-        if self.config.lessons and not self.iteration:
+        if self._earlier:
             return self._study(rng)
         if self._is_taught:
             self._lessons.add(self.iteration, self._taught(rng))
@@ -123,11 +124,12 @@ class ExpertRun(FolderRun):
 
     def _study(self, rng: np.random.Generator) -> Iteration:
         """Learn from the rows of earlier runs."""
-        parts, passes = read_rows(self.config.lessons, self.board), self.config.lessons_reuse
+        parts, passes = self._earlier, self.config.lessons_reuse
         count = sum(map(len, parts))
         with whole_or_not_at_all(self.network, self._optimizer):
             batches = (shuffled(parts, self.config.batch_size, rng) for _ in range(passes))
             scalars = self._learn(chain.from_iterable(batches), self._steps(passes * count))
+        self._earlier = []
         return self._finish(0, scalars, imitated=count)
 
     @property
