@@ -1,10 +1,10 @@
 """Monte Carlo tree search for several players guided by a network, compiled.
 
 A simulation walks down the tree (agents.mcts.tree) to a position that it does not have yet. There
-the network gives the priors of the actions and every seat's return; at the end of a game the
-ranking does. Decisions with one legal action are passed through. Every seat maximises its own
-return (max^n, Luckhardt and Irani 1986), at the root by halving (agents.mcts.halving), below it by
-PUCT (Silver et al. 2017).
+the network gives the priors of the actions and every seat's return, in a long search together with
+playouts to the end (agents.mcts.playout); at the end of a game the ranking does. Decisions with one
+legal action are passed through. Every seat maximises its own return (max^n, Luckhardt and Irani
+1986), at the root by halving (agents.mcts.halving), below it by PUCT (Silver et al. 2017).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from busenv.agents.mcts.playout import TO_THE_END, playout
 from busenv.agents.mcts.tree import MAX_DEPTH, add_node, child_of
 from busenv.agents.neural.compiled import Weights, Work, evaluate, forget, make_work, soften
 from busenv.agents.neural.logits import POINTS
@@ -39,6 +40,9 @@ class Settings(NamedTuple):
     candidates: actions at most that simulations are shared out to at the root.
     visit_scale, value_scale: how much values change priors, sigma of Danihelka et al. doubt: visits
         that the root's own worth counts for beside an action's, above 0.
+    short: visits of the root from which on positions are played out as well. More simulations tell
+        little more of what the network believes; what playouts tell adds up.
+    playouts: from each position, to the end. playout_share: what they count beside the network.
     """
 
     exploration: float = 0.3
@@ -50,13 +54,16 @@ class Settings(NamedTuple):
     visit_scale: float = 50.0
     value_scale: float = 0.5
     doubt: float = 1.0
+    short: int = 400
+    playouts: int = 4
+    playout_share: float = 0.6
 
 
 class Guide(NamedTuple):
     """What kernels that grow a tree take besides it: what they are tuned by, the network, arrays.
 
-    ahead: GAME, (1,), where the tree is left. returns, chances, points: float64, (5,), of the seats
-        in a position.
+    ahead: GAME, (1,), where the tree is left. played: GAME, (1,), a playout. returns, chances,
+        points: float64, (5,), of the seats in a position.
     priors, scores: float32, (num_actions,), of the root's edges, in order. order: int64,
     (num_actions,), the places of candidates among them.
     """
@@ -65,6 +72,7 @@ class Guide(NamedTuple):
     weights: Weights
     work: Work
     ahead: np.ndarray
+    played: np.ndarray
     returns: np.ndarray
     chances: np.ndarray
     points: np.ndarray
@@ -79,8 +87,10 @@ def make_guide(settings: Settings, weights: Weights) -> Guide:
     returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))
     priors, scores = (np.zeros(actions, np.float32) for _ in range(2))
     order = np.zeros(actions, np.int64)
-    ahead = np.zeros(1, GAME)
-    return Guide(settings, weights, work, ahead, returns, chances, points, priors, scores, order)
+    ahead, played = np.zeros(1, GAME), np.zeros(1, GAME)
+    return Guide(
+        settings, weights, work, ahead, played, returns, chances, points, priors, scores, order
+    )
 
 
 @kernel
@@ -119,9 +129,28 @@ def read_priors(work, count):
 
 
 @kernel
-def _judge(guide, g):
+def _play_out(tree, guide, g, b):
+    """Mix how playouts of a position end into the chances and points that the network told."""
+    settings, played, players = guide.settings, guide.played[0], np.int64(g.players)
+    weight = settings.playout_share / settings.playouts
+    for seat in range(players):
+        guide.chances[seat] *= 1.0 - settings.playout_share
+        guide.points[seat] *= 1.0 - settings.playout_share
+    for _ in range(settings.playouts):
+        guide.played[0] = g
+        tree.noise[0] += GOLDEN
+        playout(played, b, TO_THE_END, mix(tree.noise[0]))
+        for seat in range(players):
+            guide.chances[seat] += weight * (place(played, seat) == 0)
+            guide.points[seat] += weight * points_of(played, seat)
+
+
+@kernel
+def _judge(tree, guide, g, b):
     """What a position that the network was asked about is worth: chances, points and returns."""
     read_values(g, guide.work.values, guide.chances, guide.points)
+    if tree.nodes[0].visits >= guide.settings.short:
+        _play_out(tree, guide, g, b)
     _find_returns(np.int64(g.players), guide.settings, guide.chances, guide.points, guide.returns)
 
 
@@ -141,7 +170,7 @@ def _expand(tree, guide, at, b):
     tree is full."""
     work, g = guide.work, tree.nodes[at].game
     count = evaluate(g, b, guide.weights, work)
-    _judge(guide, g)
+    _judge(tree, guide, g, b)
     for seat in range(MAX_PLAYERS):
         tree.nodes[at].values[seat] = guide.returns[seat]
     first = tree.used[1]
@@ -224,7 +253,7 @@ def _descend(tree, guide, b, along):
                 _find_result(ahead, settings, guide.chances, guide.points, guide.returns)
             else:
                 evaluate(ahead, b, guide.weights, work)
-                _judge(guide, ahead)
+                _judge(tree, guide, ahead, b)
             return depth + 1
         at = np.int64(edge.node)
     for seat in range(MAX_PLAYERS):

@@ -35,6 +35,8 @@ from busenv.core.state import (
     SELECT_ACTIONS,
 )
 
+TO_THE_END = 1000  # rounds; no game has so many
+
 # Weight of each action, and of passing; `weight_column` tells which of the four columns applies.
 PLAYOUT_WEIGHTS = np.array(
     [

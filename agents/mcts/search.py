@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from busenv.agents.mcts.playout import playout
+from busenv.agents.mcts.playout import TO_THE_END, playout
 from busenv.agents.mcts.tree import MAX_DEPTH, add_node, set_root
 from busenv.agents.planner.evaluation import (
     Workspace,
@@ -28,8 +28,6 @@ from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids
 from busenv.core.rules.step import step
 from busenv.core.state import MAX_PLAYERS, OVER
-
-TO_THE_END = 1000  # rounds; no game has so many
 
 
 class Settings(NamedTuple):
