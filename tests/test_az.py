@@ -94,24 +94,27 @@ def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
     np.testing.assert_allclose(tree.wins[:4], np.roll(chances, game.current_player), atol=1e-5)
 
 
-def test_long_searches_also_play_out_to_the_end() -> None:
-    """From `short` visits of the root on, and not before."""
-    game = in_the_middle()
-
-    def edges(simulations: int, **settings: float) -> bytes:
-        tree, _ = grown(game, simulations, **settings)
-        assert tree.wins[:4].sum() == pytest.approx(tree.wins[MAX_PLAYERS])
-        return tree.edges[: tree.used[1]].tobytes()
-
-    assert edges(300) == edges(300, short=10**9)
-    assert edges(60, short=20) != edges(60, short=10**9)
-    assert edges(20, short=20) == edges(20, short=10**9)
-    assert edges(60, short=20, playout_share=0.0) == edges(60, short=10**9)
+@pytest.mark.parametrize(
+    ("budget", "is_long"),
+    [
+        ({"simulations": 399}, False),
+        ({"simulations": 400}, True),
+        ({"seconds": 0.01}, False),
+        ({"seconds": 0.02}, True),
+    ],
+)
+def test_long_searches_also_play_out_to_the_end(budget: dict, is_long: bool) -> None:  # type: ignore[type-arg]
+    """The values of positions are not those that the network alone gives them."""
+    agent, game = AzAgent(small_network(), CITY, seed=1, **budget), in_the_middle()
+    agent.act(game)
+    values = agent._trees[0].nodes[0]["values"]
+    alone, _ = grown(game, 1)
+    assert (values == alone.nodes[0]["values"]).all() != is_long
 
 
 def test_playouts_alone_tell_how_a_game_ends() -> None:
     """Where the network counts for nothing, a chance to win is a share of the playouts."""
-    tree, _ = grown(in_the_middle(3), 20, short=0, playouts=4, playout_share=1.0, points_share=0.0)
+    tree, _ = grown(in_the_middle(3), 20, playouts=4, playout_share=1.0, points_share=0.0)
     nodes = tree.nodes[: tree.used[0]]
     won = 4 * nodes["values"][nodes["edges"] > 0, :3]
     assert len(won) > 10

@@ -13,6 +13,11 @@ from busenv.agents.mcts.tree import Tree
 from busenv.agents.neural.compiled import read_weights
 from busenv.agents.neural.networks import SeatsMlp
 
+# A search of so many simulations, or of so long a time, also plays positions out. More simulations
+# tell little more of what the network believes; what playouts tell adds up.
+LONG, LONG_SECONDS = 400, 0.02
+PLAYOUTS = 4
+
 
 class AzAgent(SearchAgent):
     """Search guided by a network (agents.mcts.guided), as a `SearchAgent`.
@@ -32,7 +37,6 @@ class AzAgent(SearchAgent):
         threads: int = 1,
         seed: int = 0,
         name: str = "az",
-        settings: Settings = Settings(),  # noqa: B008 - a constant
     ) -> None:
         if not isinstance(network, SeatsMlp):
             raise ValueError(
@@ -40,8 +44,9 @@ class AzAgent(SearchAgent):
                 "network 'seats' or 'outlook' (others play as net:...)"
             )
         self.network, self.board = network, board
-        self._settings = settings
         super().__init__(simulations, seconds, threads, seed, name)
+        is_long = (simulations or 0) >= LONG or (seconds or 0.0) >= LONG_SECONDS
+        self._settings = Settings(playouts=PLAYOUTS if is_long else 0)
 
     def _make_search(self, board: Board) -> Guide:
         if board.fingerprint != self.board.fingerprint:

@@ -1,7 +1,7 @@
 """Monte Carlo tree search for several players guided by a network, compiled.
 
 A simulation walks down the tree (agents.mcts.tree) to a position that it does not have yet. There
-the network gives the priors of the actions and every seat's return, in a long search together with
+the network gives the priors of the actions and every seat's return, if asked for together with
 playouts to the end (agents.mcts.playout); at the end of a game the ranking does. Decisions with one
 legal action are passed through. Every seat maximises its own return (max^n, Luckhardt and Irani
 1986), at the root by halving (agents.mcts.halving), below it by PUCT (Silver et al. 2017).
@@ -40,9 +40,8 @@ class Settings(NamedTuple):
     candidates: actions at most that simulations are shared out to at the root.
     visit_scale, value_scale: how much values change priors, sigma of Danihelka et al. doubt: visits
         that the root's own worth counts for beside an action's, above 0.
-    short: visits of the root from which on positions are played out as well. More simulations tell
-        little more of what the network believes; what playouts tell adds up.
-    playouts: from each position, to the end. playout_share: what they count beside the network.
+    playouts: from each position that the network is asked about, to the end. playout_share: what
+        they count beside the network.
     """
 
     exploration: float = 0.3
@@ -54,8 +53,7 @@ class Settings(NamedTuple):
     visit_scale: float = 50.0
     value_scale: float = 0.5
     doubt: float = 1.0
-    short: int = 400
-    playouts: int = 4
+    playouts: int = 0
     playout_share: float = 0.6
 
 
@@ -149,7 +147,7 @@ def _play_out(tree, guide, g, b):
 def _judge(tree, guide, g, b):
     """What a position that the network was asked about is worth: chances, points and returns."""
     read_values(g, guide.work.values, guide.chances, guide.points)
-    if tree.nodes[0].visits >= guide.settings.short:
+    if guide.settings.playouts > 0:
         _play_out(tree, guide, g, b)
     _find_returns(np.int64(g.players), guide.settings, guide.chances, guide.points, guide.returns)
 
