@@ -16,7 +16,7 @@ from busenv.agents.neural.networks import SeatsMlp
 # A search of so many simulations, or of so long a time, also plays positions out. More simulations
 # tell little more of what the network believes; what playouts tell adds up.
 LONG, LONG_SECONDS = 400, 0.02
-PLAYOUTS = 8
+PLAYOUTS = 4
 
 
 class AzAgent(SearchAgent):
