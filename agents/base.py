@@ -44,7 +44,7 @@ class Agent(ABC):
         ValueError when games have another shape or dtype, are played on another board, or cannot be
         played by this agent. Implementations may see what is observed and legal by
         `busenv.observation.observe_games`; those that call kernels go on with what
-        `busenv.checks.check_games` returns, since kernels trust their input.
+        `busenv.validation.check_games` returns, since kernels trust their input.
         """
 
     def act(self, game: Game) -> int:

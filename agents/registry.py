@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from busenv.agents.base import Agent
-from busenv.agents.external.agent import SECONDS, ExternalAgent
-from busenv.agents.mcts.uct import UctAgent
-from busenv.agents.planner.agent import PlannerAgent
+from busenv.agents.external.external_agent import SECONDS, ExternalAgent
+from busenv.agents.planner.planner_agent import PlannerAgent
 from busenv.agents.scripted import GreedyAgent, RandomAgent
-from busenv.hints import did_you_mean, missing_extra
+from busenv.agents.search.uct_agent import UctAgent
+from busenv.error_text import did_you_mean, missing_extra
 
 SPECS = (
     "random",
@@ -56,14 +56,14 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         return UctAgent(*_budget(*budget), int(threads or 1), seed, name=spec)
     if found := re.fullmatch(AZ, spec):
         try:
-            from busenv.agents.neural.files import load_search_agent
+            from busenv.agents.networks.model_files import load_search_agent
         except ModuleNotFoundError as error:
             raise missing_extra(error, "train", f"agent {spec!r}") from error
         threads, name, *budget = found.groups()
         return load_search_agent(name, *_budget(*budget), int(threads or 1), seed, spec)
     if found := re.fullmatch(NET, spec):
         try:  # here, since no other agent needs torch
-            from busenv.agents.neural.files import load_policy_agent
+            from busenv.agents.networks.model_files import load_policy_agent
         except ModuleNotFoundError as error:
             raise missing_extra(error, "train", f"agent {spec!r}") from error
         temperature = float(found[1]) if found[1] else None  # the model's own

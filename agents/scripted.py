@@ -6,8 +6,8 @@ import numpy as np
 
 from busenv import Board
 from busenv.agents.base import Agent
-from busenv.checks import check_games, check_seed
 from busenv.core import bots
+from busenv.validation import check_games, check_seed
 
 
 class _Scripted(Agent):
@@ -17,7 +17,7 @@ class _Scripted(Agent):
 
     def __init__(self, seed: int = 0) -> None:
         self._noise = np.zeros(1, np.uint64)
-        self._work = bots.make_workspace(0)
+        self._work = bots.make_bot_workspace(0)
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
@@ -29,7 +29,7 @@ class _Scripted(Agent):
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         actions = np.zeros(len(games), np.int64)
         if len(self._work.ids) != board.num_actions:
-            self._work = bots.make_workspace(board.num_actions)
+            self._work = bots.make_bot_workspace(board.num_actions)
         bots.bot_actions(games, board.array, self.kind, self._noise, self._work, actions)
         return actions
 

@@ -15,24 +15,24 @@ paid. `make_agent` builds somebody to play against, `play` shows a game in a not
 rules page is RULES.md in this package.
 """
 
-import busenv.first
+import busenv.bootstrap
 import busenv.interrupts  # noqa: F401 - for Ctrl-C while the rest is imported
 
 # isort: split
-from busenv.actions import Action, Building, Move, Phase, decode, describe_action, encode
-from busenv.batch import Batch
-from busenv.board import Board, load_board
+from busenv.batch.batch import Batch
 from busenv.browser import play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
-from busenv.game import Game, Record
-from busenv.limits import longest_game
+from busenv.game.actions import BoardAction, Building, Move, Phase, decode, describe_action, encode
+from busenv.game.board import Board, load_board
+from busenv.game.bounds import longest_game
+from busenv.game.game import Game, Record
+from busenv.game.position import Position
+from busenv.game.random_playouts import Playouts, random_playouts, random_returns
+from busenv.game.rules import EDITIONS, Rules, load_rules
 from busenv.observation import ObservationLayout, observe
 from busenv.opponents import make_agent
-from busenv.playouts import Playouts, random_playouts, random_returns
-from busenv.position import Position
 from busenv.rewards import REWARDS
-from busenv.rules import EDITIONS, Rules, load_rules
 
 __version__ = "0.1.0"
 
@@ -41,10 +41,10 @@ _register()
 __all__ = [
     "EDITIONS",
     "REWARDS",
-    "Action",
     "AgentError",
     "Batch",
     "Board",
+    "BoardAction",
     "BoardError",
     "Building",
     "Game",

@@ -10,9 +10,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from busenv.board import Board
-from busenv.hints import missing_extra
-from busenv.rules import Rules
+from busenv.error_text import missing_extra
+from busenv.game.board import Board
+from busenv.game.rules import Rules
 
 
 def play(

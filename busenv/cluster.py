@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import busenv
-from busenv.quoting import cut
+from busenv.error_text import truncate
 
 Value = TypeVar("Value")
 
@@ -204,4 +204,4 @@ def _sentences() -> Iterator[None]:
 
 
 def _first_line(error: BaseException) -> str:
-    return cut(str(error).strip().partition("\n")[0], LONGEST)
+    return truncate(str(error).strip().partition("\n")[0], LONGEST)

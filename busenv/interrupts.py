@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, NoReturn, Protocol
 
-from busenv.first import STATUS, STOPPED, end_at_once, is_ours
+from busenv.bootstrap import STATUS, STOPPED, end_at_once, is_ours
 
 GRACE = 1.5  # seconds from Ctrl-C on in which a command may end by itself
 SHOW_CURSOR = b"\x1b[?25h\n"  # which a progress bar hides

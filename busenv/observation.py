@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from busenv.board import Board
-from busenv.checks import check_games
 from busenv.core import features, kernels
 from busenv.core.features import VERSION
 from busenv.core.state import MAX_PLAYERS
+from busenv.game.board import Board
+from busenv.validation import check_games
 
 if TYPE_CHECKING:
-    from busenv.game import Game
+    from busenv.game.game import Game
 
 PLANES = ("intersections", "streets", "sites")
 

@@ -15,7 +15,7 @@ import numpy as np
 from busenv.core import bots
 from busenv.core.state import MAX_PLAYERS
 from busenv.errors import AgentError, IllegalActionError
-from busenv.game import Game
+from busenv.game.game import Game
 
 COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}  # bots of the core by their specs
 

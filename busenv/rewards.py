@@ -28,7 +28,7 @@ from functools import partial
 
 import numpy as np
 
-from busenv.core import rewards as core
+from busenv.core import reward_kernels as core
 
 Reward = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 

@@ -46,7 +46,7 @@ REFERENCE = {
     "core": (
         "busenv/core",
         "The compiled core, module by module. It works on arrays and trusts its input; use it "
-        "through `busenv.Game`, `busenv.batch.Batch` and the environments.",
+        "through `busenv.Game`, `busenv.batch.batch.Batch` and the environments.",
     ),
     "agents": ("agents", "Who plays: from random to trained."),
     "train": ("train", "Who learns: self-play PPO."),

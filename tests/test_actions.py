@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busenv import Action, Building, Game, Move, decode, describe_action, encode, load_board
-from busenv.actions import grow
-from busenv.board import make_board
+from busenv import BoardAction, Building, Game, Move, decode, describe_action, encode, load_board
+from busenv.game.actions import grow
+from busenv.game.board import make_board
 from tests.support.worlds import random_board
 
 CITY = load_board("city")
@@ -53,7 +53,7 @@ def test_encode_is_the_inverse_of_decode() -> None:
 
 
 def test_encode_takes_words_and_numbers() -> None:
-    assert encode(CITY, "place", Action.VRROOOMM) == 5
+    assert encode(CITY, "place", BoardAction.VRROOOMM) == 5
     assert encode(CITY, "pass") == encode(CITY, Move("pass")) == 7
     assert encode(CITY, "build", np.int64(2), Building.PUB) == 16
     assert encode(CITY, "grow", 33, 1) == grow(CITY, 20, 14) == 216

@@ -13,14 +13,14 @@ import torch
 from torch import nn
 
 from busenv import EDITIONS, Game, load_board
-from busenv.actions import describe_action
 from busenv.agents import make_agent
-from busenv.agents.neural.board_network import MESSAGES, BoardNetwork
-from busenv.agents.neural.files import load_model, save_model
-from busenv.agents.neural.networks import build_network
-from busenv.agents.neural.policy import PolicyAgent
-from busenv.board import make_board
+from busenv.agents.networks.board_network import MESSAGES, BoardNetwork
+from busenv.agents.networks.mlp import build_network
+from busenv.agents.networks.model_files import load_model, save_model
+from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.experiments.ratings.match import play_match
+from busenv.game.actions import describe_action
+from busenv.game.board import make_board
 from busenv.observation import VERSION, ObservationLayout, observe
 from tests.test_board import largest
 
@@ -64,7 +64,7 @@ def test_close_names_are_told(spec: str, meant: str) -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("busenv.agents.neural.")]:
+    for name in [name for name in sys.modules if name.startswith("busenv.agents.networks.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     message = r"agent 'net:city-2' needs torch, .*pip install -e '\.\[train\]'"

@@ -11,15 +11,15 @@ import torch
 
 from busenv import Game, Phase, load_board
 from busenv.agents import make_agent
-from busenv.agents.mcts.az import AzAgent
-from busenv.agents.mcts.guided import Settings, begin_search, make_guide
-from busenv.agents.mcts.halving import improved_policy, simulate_guided, weigh
-from busenv.agents.mcts.tree import make_tree, set_root
-from busenv.agents.neural.compiled import read_weights
-from busenv.agents.neural.files import save_model
-from busenv.agents.neural.inference import make_policy
-from busenv.agents.neural.logits import POINTS
-from busenv.agents.neural.networks import SeatsMlp, build_network
+from busenv.agents.networks.compiled_mlp import read_weights
+from busenv.agents.networks.inference import make_policy
+from busenv.agents.networks.logits import POINTS
+from busenv.agents.networks.mlp import SeatsMlp, build_network
+from busenv.agents.networks.model_files import save_model
+from busenv.agents.search.az_agent import AzAgent
+from busenv.agents.search.guided import GuidedSettings, begin_search, make_search_state
+from busenv.agents.search.halving import improved_policy, root_weights, simulate_guided
+from busenv.agents.search.tree import make_tree, set_root
 from busenv.core.state import MAX_PLAYERS
 from busenv.observation import observe_games
 
@@ -63,7 +63,7 @@ def test_it_plays_whole_games_the_same_for_a_seed(model: Path, budget: str, thre
 def grown(game: Game, simulations: int, **settings: float):  # type: ignore[no-untyped-def]
     """A tree grown from a game's position, and its guide."""
     tree = make_tree(5000, 200_000)
-    guide = make_guide(Settings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
+    guide = make_search_state(GuidedSettings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
     set_root(tree, game.arrays()[0])
     begin_search(tree, guide, CITY.array)
     simulate_guided(tree, guide, CITY.array, simulations)
@@ -163,7 +163,7 @@ def test_simulations_are_shared_out_by_halving(simulations: int, visits: list[in
 
 
 def test_the_improved_policy_prefers_what_turned_out_well() -> None:
-    tree, guide = grown(in_the_middle(), 32, value_scale=1.0, doubt=1e-9)
+    tree, guide = grown(in_the_middle(), 32, value_scale=1.0, prior_visits=1e-9)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     found = np.zeros(CITY.num_actions, np.float32)
     improved_policy(tree, guide, found)
@@ -188,7 +188,7 @@ def test_one_lucky_visit_tells_less_than_many() -> None:
     ratio = np.log(found[edges["action"]] / edges["prior"])
     untried = ratio[edges["visits"] == 0][0]
     assert untried < ratio[once] < ratio[often]
-    weigh(tree, guide, weights)
+    root_weights(tree, guide, weights)
     assert weights[edges["action"][often]] > 0
     assert weights[edges["action"][once]] == 0
 
@@ -201,7 +201,7 @@ def test_what_an_earlier_search_tried_more_often_leaves_nothing_out() -> None:
     edges["visits"][before] = 1000
     edges["total"][before] = 990 * edges["total"][chosen] / edges["visits"][chosen]
     weights = np.zeros(CITY.num_actions, np.float32)
-    weigh(tree, guide, weights)
+    root_weights(tree, guide, weights)
     assert weights[edges["action"][[chosen, before]]].all()
 
 
@@ -276,7 +276,7 @@ def test_forced_decisions_are_not_searched(budget: dict) -> None:
 
 def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "busenv.agents.mcts.agent.make_tree", lambda nodes, edges: make_tree(10, 90)
+        "busenv.agents.search.search_agent.make_tree", lambda nodes, edges: make_tree(10, 90)
     )
     agent, game = AzAgent(small_network(), CITY, 100, seed=1), in_the_middle(plies=20)
     for _ in range(12):

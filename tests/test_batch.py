@@ -9,7 +9,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from busenv import Board, Game, IllegalActionError
-from busenv.batch import Batch
+from busenv.batch.batch import Batch
 from busenv.core import kernels
 from busenv.core.state import OVER
 from busenv.observation import observe

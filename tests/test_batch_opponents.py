@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from busenv import AgentError, Board, Game, batch_opponents
+from busenv import AgentError, Board, Game
 from busenv.agents import make_agent
-from busenv.batch import Batch
+from busenv.batch import batch_opponents
+from busenv.batch.batch import Batch
 from tests.support.play import picks
 from tests.test_batch import seen_by
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from busenv import BoardError, Game, load_board, random_playouts
-from busenv.board import BOARDS, make_board
+from busenv.game.board import BOARDS, make_board
 
 
 def city() -> dict:
@@ -150,8 +150,8 @@ def test_sizes_follow_from_the_board() -> None:
 
 def test_the_largest_board_stays_within_its_arrays() -> None:
     program = (
-        "from tests.test_board import largest; from busenv.board import make_board; "
-        "from busenv import Rules; from busenv.batch import Batch; import numpy as np\n"
+        "from tests.test_board import largest; from busenv.game.board import make_board; "
+        "from busenv import Rules; from busenv.batch.batch import Batch; import numpy as np\n"
         "rules = Rules(bus_limit=100, action_markers=60, spaces=8, line_markers=None)\n"
         "batch = Batch(4, [3, 5], rules, make_board(largest()), opponents='greedy')\n"
         "batch.reset(0)\n"

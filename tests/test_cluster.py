@@ -14,22 +14,22 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from busenv.agents.neural.files import SHIPPED
-from busenv.board import BOARDS
+from busenv.agents.networks.model_files import SHIPPED
 from busenv.cluster import ClusterError, connected
 from busenv.experiments import cli
-from busenv.experiments.ratings import plackett_luce, rating, remote
+from busenv.experiments.ratings import distributed_games, plackett_luce, rating
+from busenv.experiments.ratings.distributed_games import play_on_cluster
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.remote import play_on_cluster
-from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.experiments.ratings.store import GAMES, parse_games
-from busenv.experiments.training.runs import run_training
+from busenv.experiments.ratings.rating_store import GAMES, parse_games
+from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.training.training_run import run_training
+from busenv.game.board import BOARDS
 from busenv.train.config import PRESETS
 from tests.support.clusters import other_version, with_nodes
 from tests.support.programs import EXAMPLE
 from tests.support.ratings import SMALL, alone, bare
 
-LONG = Plan(("uct:20", "random", "random"), players=3, games=90)
+LONG = Schedule(("uct:20", "random", "random"), players=3, games=90)
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def stored(folder: Path) -> list[dict[str, Any]]:
     return parse_games((folder / GAMES).read_bytes())[0]
 
 
-def played(plan: Plan, numbers: range) -> list[dict[str, Any]]:
+def played(plan: Schedule, numbers: range) -> list[dict[str, Any]]:
     return [game for some in play_on_cluster(plan, [*numbers]) for game in some]
 
 
@@ -92,8 +92,8 @@ def test_models_travel_and_programs_have_to_be_there(
         shutil.copy(SHIPPED / f"city-2{suffix}", model.with_suffix(suffix))
     shutil.copy(EXAMPLE, program)
     monkeypatch.chdir(tmp_path)
-    models = Plan((f"net:{model}", "random"), players=3, games=18)
-    programs = Plan((f"exec:{sys.executable} player.py", "random"), players=3, games=18)
+    models = Schedule((f"net:{model}", "random"), players=3, games=18)
+    programs = Schedule((f"exec:{sys.executable} player.py", "random"), players=3, games=18)
     wanted = bare(alone(models)), bare(alone(programs))
     with with_nodes(nodes, 1), connected(nodes.address):
         games = play_on_cluster(models, [*range(models.total)])
@@ -101,7 +101,9 @@ def test_models_travel_and_programs_have_to_be_there(
         model.unlink()
         assert bare([*some, *(game for more in games for game in more)]) == wanted[0]
         assert bare(played(programs, range(programs.total))) == wanted[1]
-        monkeypatch.setattr(remote, "file_hashes", lambda specs: dict.fromkeys(specs, "another"))
+        monkeypatch.setattr(
+            distributed_games, "file_hashes", lambda specs: dict.fromkeys(specs, "another")
+        )
         with pytest.raises(RunError, match=r"a program must lie at the same place on every node"):
             played(programs, range(9))
 
@@ -174,7 +176,7 @@ def test_a_model_of_another_board_is_refused_before_anything_begins(tmp_path: Pa
     data = json.loads((BOARDS / "city.json").read_text(encoding="utf-8"))
     data["name"], data["streets"] = "Map", data["streets"][:-1]
     (tmp_path / "map.json").write_text(json.dumps(data))
-    plan = Plan(("net:city-2", "random"), board=str(tmp_path / "map.json"))
+    plan = Schedule(("net:city-2", "random"), board=str(tmp_path / "map.json"))
     with pytest.raises(RunError, match=r"agent 'net:city-2': .* was trained on Board\('city'"):
         run_rating(plan, tmp_path / "run", ray="127.0.0.1:1")
     assert not (tmp_path / "run").exists()
@@ -204,7 +206,7 @@ def test_without_ray_a_command_says_what_to_install(
 def test_nobody_else_imports_ray() -> None:
     code = (
         "import sys, busenv, busenv.cluster, busenv.experiments.ratings.rating, "
-        "busenv.train.trainer; print([name for name in sys.modules if name == 'ray'])"
+        "busenv.train.ppo_run; print([name for name in sys.modules if name == 'ray'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -17,13 +17,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from busenv.bootstrap import STATUS
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.store import GAMES, parse_games
-from busenv.first import STATUS
+from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.train.checkpoint import NAME, NETWORK, read_state
-from busenv.train.expert.run import ExpertRun
-from busenv.train.settings import read_config
-from busenv.train.trainer import Run
+from busenv.train.config_files import read_config
+from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.ppo_run import PPORun
 from tests.support.bursts import attack, check_files
 from tests.support.ratings import SMALL, alone, bare
 
@@ -35,9 +35,9 @@ KILLS, LONGEST = 10, 25.0  # how often, and seconds from a command's start
 TRAIN = """
 import sys
 from busenv.experiments import cli
-from busenv.experiments.training import runs
-from busenv.train.expert.run import ExpertRun
-from busenv.train.trainer import Run
+from busenv.experiments.training import training_run
+from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.ppo_run import Run
 
 def noting(save):
     def noted(run):
@@ -47,7 +47,7 @@ def noting(save):
     return noted
 
 NOTES = sys.argv.pop(1)
-runs.SAVE_EVERY = 0.0
+training_run.SAVE_EVERY = 0.0
 for kind in (Run, ExpertRun):
     kind.save = noting(kind.save)
 cli.main(sys.argv[1:])
@@ -154,7 +154,7 @@ def test_ten_kills_of_training_lose_nothing_and_leave_nothing(method: str, tmp_p
 def alone_for(iterations: int, folder: Path, other: Path) -> Path:
     """A folder in which the run of a folder was made without a cluster, or a kill."""
     config: Any = read_config(str(folder / "run.json"))
-    run = (Run if config.method == "ppo" else ExpertRun)(config, other)
+    run = (PPORun if config.method == "ppo" else ExpertRun)(config, other)
     while run.iteration < iterations:
         run.step()
     run.save()

@@ -15,16 +15,16 @@ from rich.console import Console
 from busenv import cluster
 from busenv.cluster import connected
 from busenv.experiments import cli
-from busenv.experiments.training import demo, runs
-from busenv.train import folder_run
+from busenv.experiments.training import demo, training_run
+from busenv.train import run
 from busenv.train.checkpoint import NAME, save_checkpoint
-from busenv.train.config import Config
-from busenv.train.expert.config import ExpertConfig
-from busenv.train.expert.run import ExpertRun
-from busenv.train.trainer import Run
+from busenv.train.config import PPOConfig
+from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.ppo_run import PPORun
 from tests.support.clusters import with_nodes
 
-PPO = Config(
+PPO = PPOConfig(
     width=8, players=(3, 4), games=6, shares=3, batch_size=256, keep_every=1, pool=2,
     warm_start="greedy", warm_share=0.0001, opponent_share=0.4, bots=("random",), threads=1,
     device="cpu", seconds=None, decisions=10**6, rated=("random",),
@@ -37,10 +37,10 @@ STEPS = 4
 
 
 def trained(
-    config: Config | ExpertConfig, folder: Path, on_cluster: bool = False
+    config: PPOConfig | ExpertConfig, folder: Path, on_cluster: bool = False
 ) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
     """Parameters after some steps, and what each step told."""
-    kind: Any = Run if isinstance(config, Config) else ExpertRun
+    kind: Any = PPORun if isinstance(config, PPOConfig) else ExpertRun
     run = kind(config, folder, on_cluster)
     told = [run.step().scalars for _ in range(STEPS)]
     return run.network.state_dict(), told
@@ -114,13 +114,13 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
     command = ["train", str(tmp_path / "ppo.json"), "--set", f"shares={PPO.shares}"]
     with with_nodes(nodes, 1), connected(nodes.address):
         with monkeypatch.context() as patch:
-            patch.setattr(runs, "SAVE_EVERY", 0.0)
-            patch.setattr(folder_run, "save_checkpoint", filling)
+            patch.setattr(training_run, "SAVE_EVERY", 0.0)
+            patch.setattr(run, "save_checkpoint", filling)
             with pytest.raises(SystemExit) as stopped:
                 cli.main([*command, "--out", str(folder), "--ray", nodes.address])
         assert stopped.value.code == 2
         assert capsys.readouterr().err == f"busenv: {folder / NAME}: No space left on device\n"
-        run = Run(PPO, folder, True)
+        run = PPORun(PPO, folder, True)
         assert 0 < run.iteration < STEPS
         while run.iteration < STEPS:
             run.step()
@@ -130,7 +130,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
 def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> None:
     config = PPO.changed({"start": "city-2"})
     with connected(nodes.address), pytest.raises(ValueError, match="the settings say 'mlp' of wi"):
-        runs.run_training(config, tmp_path / "run", Console(quiet=True), nodes.address)
+        training_run.run_training(config, tmp_path / "run", Console(quiet=True), nodes.address)
     assert [*(tmp_path / "run").glob("*.json")] == []
 
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from busenv.experiments.console import Sheet, progress_bar
+from busenv.experiments.common.console import Sheet, progress_bar
 
 NAMES = ("random", "ppo:runs/a-long-name-of-a-folder/model.safetensors")
 SHEET = Sheet(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from busenv import interrupts
-from busenv.first import STATUS
+from busenv.bootstrap import STATUS
 from tests.support.bursts import COMMANDS, STOPPED, Outcome, attack, check_files
 
 LIMIT = 10.0  # seconds; two are promised, on a machine that does nothing else

@@ -94,7 +94,7 @@ def test_modules_and_names_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for module in re.findall(r"python -m ([\w.]+)", text):
         assert importlib.util.find_spec(module), module
-    if "`busenv.rllib" in text:
+    if "`busenv.envs.rllib" in text:
         pytest.importorskip("ray.rllib.algorithms.ppo", exc_type=ImportError)
     for name in re.findall(r"`(busenv(?:\.\w+)+)", text):
         parts = name.split(".")

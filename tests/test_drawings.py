@@ -9,7 +9,7 @@ import pytest
 
 import busenv
 from busenv import Game
-from busenv.experiments.replays.drawings import FOLDER, MOMENTS, RECORD, draw_pictures
+from busenv.experiments.replays.readme_pictures import FOLDER, MOMENTS, RECORD, draw_pictures
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -31,7 +31,7 @@ def test_the_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
     for name in names:
         drawn = (tmp_path / name).read_text(encoding="utf-8")
         assert drawn == (FOLDER / name).read_text(encoding="utf-8"), (
-            f"{name} is out of date: python -m busenv.experiments.replays.drawings"
+            f"{name} is out of date: python -m busenv.experiments.replays.readme_pictures"
         )
 
 

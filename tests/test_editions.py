@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from busenv import EDITIONS, Game, Rules, load_rules
-from busenv.actions import Action
-from busenv.rules import as_rules
+from busenv.game.actions import BoardAction
+from busenv.game.rules import as_rules
 
 
 @pytest.mark.parametrize(
@@ -94,5 +94,5 @@ def test_a_name_that_is_nearly_right_is_hinted_at() -> None:
 
 def test_spaces_and_stones_of_an_edition() -> None:
     rules = Rules(spaces=4, time_stones=(2, 7))
-    assert [rules.spaces_of(action) for action in Action] == [4, 1, 4, 4, 1, 4, 1]
+    assert [rules.spaces_of(action) for action in BoardAction] == [4, 1, 4, 4, 1, 4, 1]
     assert [rules.stones_for(players) for players in (3, 4, 5)] == [2, 7, 7]

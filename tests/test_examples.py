@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from busenv import EDITIONS, Phase, encode
-from busenv.board import make_board
+from busenv.game.board import make_board
 from tests.support.table import (
     BUILDINGS,
     BUSES,

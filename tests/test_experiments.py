@@ -18,12 +18,12 @@ from busenv import Board, Game, IllegalActionError
 from busenv.agents import Agent, make_agent
 from busenv.core.state import SETUP_BUILDINGS
 from busenv.experiments import cli
-from busenv.experiments.bench.timing import speeds
 from busenv.experiments.cli.extras import missing_extras
-from busenv.experiments.cli.watching import list_games
+from busenv.experiments.cli.replay_commands import list_games
+from busenv.experiments.profiling.timing import speeds
 from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.schedule import Plan, RunError
+from busenv.experiments.ratings.schedule import RunError, Schedule
 from busenv.experiments.ratings.tournament import play_game
 from tests.support.play import cut_off
 
@@ -140,7 +140,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     cli.main([{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]])
     assert (folder / "replay-uct.html").exists()
 
-    def agents_only(plan: Plan, *_: object) -> None:  # a rating plays 48 games or more
+    def agents_only(plan: Schedule, *_: object) -> None:  # a rating plays 48 games or more
         for spec in plan.specs:
             rating.check_agent(spec)
         raise RunError(f"all there: {plan.specs}")
@@ -322,7 +322,7 @@ def test_help_of_a_module_starts_nothing(module: str, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def games_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two games of a rating, the second cut off."""
-    played = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
+    played = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
     cut = cut_off(played, 30, number=12)
     path = tmp_path_factory.mktemp("run") / "games.jsonl"
     path.write_text(f"{json.dumps(cut)}\n{json.dumps(played)}\n")

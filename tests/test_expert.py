@@ -15,13 +15,13 @@ import torch
 from rich.console import Console
 
 from busenv.agents import make_agent
-from busenv.agents.neural.files import save_model
-from busenv.agents.neural.inference import make_policy
-from busenv.agents.neural.networks import build_network
-from busenv.experiments.training.runs import run_training
-from busenv.train.expert.learner import Learner
-from busenv.train.expert.run import ExpertRun
-from busenv.train.settings import read_config
+from busenv.agents.networks.inference import make_policy
+from busenv.agents.networks.mlp import build_network
+from busenv.agents.networks.model_files import save_model
+from busenv.experiments.training.training_run import run_training
+from busenv.train.config_files import read_config
+from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.expert_iteration.learner import Learner
 from tests.support.expert import CITY, SMALL, teachers_rows
 
 
@@ -62,7 +62,7 @@ def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten
         return learn(self, rows, rate)
 
     monkeypatch.setattr(Learner, "step", note)
-    monkeypatch.setattr("busenv.train.expert.run.TEACHER_GAMES", 2)
+    monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
     config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "window": 10**6})
     run = ExpertRun(config, tmp_path / "straight")
     for _ in range(3):

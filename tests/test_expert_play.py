@@ -9,35 +9,37 @@ import pytest
 import torch
 
 from busenv.agents import make_agent
-from busenv.agents.mcts.guided import Settings, pass_forced
-from busenv.agents.neural.compiled import make_work, read_weights
-from busenv.agents.neural.inference import make_policy
-from busenv.agents.neural.networks import SeatsMlp, build_network
-from busenv.agents.neural.outlook import NO_PLAN
+from busenv.agents.networks.compiled_mlp import make_workspace, read_weights
+from busenv.agents.networks.evaluation_features import NO_PLAN
+from busenv.agents.networks.inference import make_policy
+from busenv.agents.networks.mlp import SeatsMlp, build_network
+from busenv.agents.search.guided import GuidedSettings, pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
-from busenv.train.expert.alone import DECAY, TEMPERATURE
-from busenv.train.expert.learner import ENTROPY, Learner
-from busenv.train.expert.players import (
+from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.expert_iteration.learner import ENTROPY, Learner
+from busenv.train.expert_iteration.policy_selfplay import DECAY, TEMPERATURE
+from busenv.train.expert_iteration.search_selfplay import SelfPlay, statistics
+from busenv.train.expert_iteration.selfplay_players import (
     BOTS,
     GREEDY,
     LEARNER,
     PAST,
     PLANNER,
     UCT,
-    Plan,
+    SelfPlayConfig,
     draw_owners,
 )
-from busenv.train.expert.rows import ROW, unpack
-from busenv.train.expert.run import ExpertRun
-from busenv.train.expert.selfplay import SelfPlay, statistics
+from busenv.train.expert_iteration.training_rows import ROW, unpack
 from tests.support.expert import CITY, RULES, SMALL, small_weights
 
 
 def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> None:
     found = []
     for threads in (1, 2):
-        play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3), Settings(), threads)
+        play = SelfPlay(
+            CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 0.5, 10, 3), GuidedSettings(), threads
+        )
         drawn = play.draw(12, 0.3, 0.3, 0.5, ("uct",), np.random.default_rng(5))
         found.append(play.play(drawn, small_weights(1), small_weights(2)))
     assert [rows.tobytes() for rows in found[0]] == [rows.tobytes() for rows in found[1]]
@@ -72,7 +74,9 @@ def test_rows_of_who_plays_alone_tell_what_was_taken_and_gained() -> None:
     """Against the same, written plainly in numpy; each seat's chain is its own, and nothing of
     others' decisions is kept. With no others, what was taken leads from row to row."""
     network = decisive_network()
-    play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
+    play = SelfPlay(
+        CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 0.5, 10, 3, True), GuidedSettings(), 2
+    )
     drawn = play.draw(12, 0.2, 0.5, 0.5, tuple(BOTS), np.random.default_rng(5))
     weights = read_weights(network)
     played = play.play(drawn, weights, small_weights(2))
@@ -100,7 +104,7 @@ def test_rows_of_who_plays_alone_tell_what_was_taken_and_gained() -> None:
                 following = values[k + 1] - values[k] + DECAY * following
                 assert chain["advantage"][k] == pytest.approx(following, abs=1e-5)
         if not among:
-            play_on(games, CITY.array, taken, make_work(weights))
+            play_on(games, CITY.array, taken, make_workspace(weights))
             assert (games[:-1] == rows["game"][1:]).all()
     assert telling == {True, False}
 
@@ -108,7 +112,7 @@ def test_rows_of_who_plays_alone_tell_what_was_taken_and_gained() -> None:
 def test_who_plays_alone_draws_at_its_temperature() -> None:
     """What was taken is as likely, by its logarithm, as it is on average at that temperature."""
     weights = read_weights(decisive_network())
-    play = SelfPlay(CITY, RULES, (4,), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
+    play = SelfPlay(CITY, RULES, (4,), SelfPlayConfig(4, 2, 0.5, 10, 3, True), GuidedSettings(), 2)
     drawn = play.draw(30, 0.0, 0.0, 0.5, ("uct",), np.random.default_rng(5))
     rows = np.concatenate(play.play(drawn, weights, weights))
     likely = make_policy(weights, CITY)(rows["game"].copy(), TEMPERATURE).astype(float)
@@ -123,7 +127,7 @@ def test_who_plays_alone_draws_at_its_temperature() -> None:
 def test_who_plays_alone_learns_from_who_wins() -> None:
     """What led to more than was expected is chosen more often, and less often what led to less. The
     first step is from the policy that played: all that it loses is entropy."""
-    play = SelfPlay(CITY, RULES, (4,), Plan(4, 2, 0.5, 10, 3, True), Settings(), 2)
+    play = SelfPlay(CITY, RULES, (4,), SelfPlayConfig(4, 2, 0.5, 10, 3, True), GuidedSettings(), 2)
     network = decisive_network()
     weights = read_weights(network)
     drawn = play.draw(12, 0.0, 0.0, 0.5, ("uct",), np.random.default_rng(6))
@@ -178,14 +182,16 @@ def play_on(games, board, actions, work):  # type: ignore[no-untyped-def]
 def test_seats_of_bots_play_as_these_do(bot: str) -> None:
     """Mostly it leads to what was decided next; ties, a quarter or so, are broken by chance."""
     weights = small_weights(1)
-    play = SelfPlay(CITY, RULES, (3, 4, 5), Plan(4, 2, 1.0, 10, 3), Settings(), 1)
+    play = SelfPlay(CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 1.0, 10, 3), GuidedSettings(), 1)
     drawn = play.draw(9, 0.0, 1.0, 0.5, (bot,), np.random.default_rng(7))
     same: dict[str, list[float]] = {"planner": [], "greedy": []}
     for rows, owners in zip(play.play(drawn, weights, weights), drawn.owners, strict=True):
         theirs = np.flatnonzero(owners[rows["game"]["seat"][:-1]] == BOTS[bot])
         for name, found in same.items():
             games = rows["game"][theirs].copy()
-            play_on(games, CITY.array, make_agent(name).choose(games, CITY), make_work(weights))
+            play_on(
+                games, CITY.array, make_agent(name).choose(games, CITY), make_workspace(weights)
+            )
             found += [a == b for a, b in zip(games, rows["game"][theirs + 1], strict=True)]
     assert len(same[bot]) > 200
     other = "greedy" if bot == "planner" else "planner"

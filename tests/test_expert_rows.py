@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from busenv.agents import make_agent
-from busenv.agents.neural.logits import POINTS
-from busenv.agents.neural.networks import build_network
-from busenv.agents.neural.outlook import NO_PLAN
+from busenv.agents.networks.evaluation_features import NO_PLAN
+from busenv.agents.networks.logits import POINTS
+from busenv.agents.networks.mlp import build_network
 from busenv.observation import observe_games
-from busenv.train.expert.alone import TEMPERATURE
-from busenv.train.expert.learner import CLIP, ENTROPY, Learner
-from busenv.train.expert.rows import unpack
-from busenv.train.expert.window import Window
+from busenv.train.expert_iteration.learner import CLIP, ENTROPY, Learner
+from busenv.train.expert_iteration.policy_selfplay import TEMPERATURE
+from busenv.train.expert_iteration.replay_window import ReplayWindow
+from busenv.train.expert_iteration.training_rows import unpack
 from tests.support.expert import CITY, teachers_rows
 
 
@@ -124,7 +124,7 @@ def test_a_policy_that_plays_alone_learns_by_ppo(rows: np.ndarray) -> None:
 
 
 def test_the_window_keeps_the_last_rows(tmp_path: Path, rows: np.ndarray) -> None:
-    window, rng = Window(tmp_path, CITY, 250), np.random.default_rng(1)
+    window, rng = ReplayWindow(tmp_path, CITY, 250), np.random.default_rng(1)
     for k in range(5):
         window.add(k, rows[100 * k : 100 * k + 100])
     window.tidy()
@@ -134,7 +134,7 @@ def test_the_window_keeps_the_last_rows(tmp_path: Path, rows: np.ndarray) -> Non
     kept = {row.tobytes() for row in rows[200:500]}
     assert {row.tobytes() for row in drawn} <= kept
     assert len({row.tobytes() for row in drawn}) > 280
-    again = Window(tmp_path, CITY, 250)
+    again = ReplayWindow(tmp_path, CITY, 250)
     again.restore(4)
     assert len(again) == 200
     assert {row.tobytes() for row in again.draw(500, rng)} <= {r.tobytes() for r in rows[200:400]}
@@ -153,8 +153,8 @@ def test_windows_of_strangers_are_refused(tmp_path: Path, rows: np.ndarray) -> N
         path.parent.mkdir(parents=True)
         np.save(path, bad)
         with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
-            Window(tmp_path / name, CITY, 100).restore(1)
+            ReplayWindow(tmp_path / name, CITY, 100).restore(1)
     for content in (b"", b"\x93NUMPY", b"cos\nsystem\n(S'touch sprung'\ntR."):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"000000\.npy is no part of a replay window: "):
-            Window(path.parent, CITY, 100).restore(1)
+            ReplayWindow(path.parent, CITY, 100).restore(1)

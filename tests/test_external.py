@@ -232,7 +232,7 @@ def test_programs_that_do_not_get_ready(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "busenv.agents.external.agent.START_SECONDS", 0.3 if "sleep" in code else 20.0
+        "busenv.agents.external.external_agent.START_SECONDS", 0.3 if "sleep" in code else 20.0
     )
     agent = make_agent(write(code, start=""))
     for _ in range(2):

@@ -22,29 +22,29 @@ from rich.console import Console
 
 import busenv
 from busenv import EDITIONS, BoardError, Game, Record, RecordError, Rules, load_board
-from busenv.board import BOARDS
+from busenv.error_text import printable
 from busenv.experiments import cli
-from busenv.experiments.console import Sheet
-from busenv.experiments.ratings.lines import LONGEST_LINE, check_game, check_planned
+from busenv.experiments.common.console import Sheet
+from busenv.experiments.ratings.game_log import LONGEST_LINE, check_game, check_planned
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.experiments.ratings.store import (
+from busenv.experiments.ratings.rating_store import (
     GAMES,
     SETTINGS,
     keep_settings,
     parse_games,
     recover_games,
 )
+from busenv.experiments.ratings.schedule import RunError, Schedule
 from busenv.experiments.ratings.tournament import play_game
-from busenv.experiments.replays.words import load_played
-from busenv.files import LARGEST
-from busenv.formats import parse_bytes, to_bytes
-from busenv.quoting import printable
-from busenv.rules import load_rules
+from busenv.experiments.replays.narration import load_played
+from busenv.game.board import BOARDS
+from busenv.game.record_format import parse_bytes, to_bytes
+from busenv.game.rules import load_rules
+from busenv.io import LARGEST
 from tests.support.mutate import as_text, damaged, mutated
 from tests.support.play import cut_off, played
 
-PLAN = Plan(("greedy", "random"), players=3, games=18)
+PLAN = Schedule(("greedy", "random"), players=3, games=18)
 MEASURED = ("seconds", "timed")  # of a line, what cannot be known to be true
 
 often = pytest.mark.parametrize("tries", [1000, pytest.param(100_000, marks=pytest.mark.slow)])

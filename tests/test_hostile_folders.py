@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from busenv import files
+from busenv import io
 from busenv.experiments import cli
-from busenv.experiments.drawing import own_settings
+from busenv.experiments.common.plot_style import own_settings
 from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.schedule import Plan
-from busenv.files import open_plain, write_whole
+from busenv.experiments.ratings.schedule import Schedule
+from busenv.io import open_plain, write_whole
 
-PLAN = Plan(("greedy", "random"), players=3, games=18)
+PLAN = Schedule(("greedy", "random"), players=3, games=18)
 
 RUN_FILES = (
     *("run.json", "games.jsonl", "lock", "report.md", "results.csv", "pairs.csv", "seats.csv"),
@@ -86,7 +86,7 @@ def test_a_link_put_in_place_after_the_check_is_not_followed(
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"precious")
     link.symlink_to(target)
-    monkeypatch.setattr(files, "check_plain", lambda path: None)
+    monkeypatch.setattr(io, "check_plain", lambda path: None)
     for mode in ("rb", "ab", "r+b"):
         with pytest.raises(OSError, match="link"):
             open_plain(link, mode)
@@ -118,8 +118,8 @@ from pathlib import Path
 opened = []
 sys.addaudithook(lambda e, args: e == "open" and opened.append(os.path.abspath(str(args[0]))))
 import pandas as pd
-from busenv.experiments.ratings.pictures import draw_intervals
-from busenv.experiments.training.curve import CurvePoint, draw_curve
+from busenv.experiments.ratings.plots import draw_intervals
+from busenv.experiments.training.learning_curve import CurvePoint, draw_curve
 table = pd.DataFrame({"won": [0.5], "low": [0.4], "high": [0.6], "par": [0.5]}, index=["a"])
 out = Path(sys.argv[1])
 draw_intervals(out / "wins.png", table, "title", "note")

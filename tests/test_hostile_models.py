@@ -17,11 +17,11 @@ from safetensors.torch import load, save
 
 from busenv import Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.neural import files
-from busenv.agents.neural.files import load_model, save_model
-from busenv.agents.neural.logits import action_probabilities
-from busenv.agents.neural.networks import build_network, weights_of
-from busenv.agents.neural.policy import PolicyAgent
+from busenv.agents.networks import model_files
+from busenv.agents.networks.logits import action_probabilities
+from busenv.agents.networks.mlp import build_network, weights_of
+from busenv.agents.networks.model_files import load_model, save_model
+from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.observation import observe_games
 from busenv.train.ppo import SeatPPO, imitate
 from busenv.train.rollout import ImitationBatch
@@ -63,11 +63,11 @@ def test_a_model_that_is_just_written_anew_is_read_once_more(
         model.with_suffix(".json").write_bytes(other.with_suffix(".json").read_bytes())
 
     with monkeypatch.context() as patched:
-        patched.setattr(files.time, "sleep", pauses.append)
+        patched.setattr(model_files.time, "sleep", pauses.append)
         for load_it in (lambda: make_agent(f"net:{model}"), lambda: load_model(model, CITY)):
             with pytest.raises(ValueError, match=r"is not the file that its card .* tells of"):
                 load_it()
-        patched.setattr(files.time, "sleep", second)
+        patched.setattr(model_files.time, "sleep", second)
         found, _ = load_model(model, CITY)
     assert len(pauses) == 3
     assert all(map(torch.equal, found.state_dict().values(), network.state_dict().values()))
@@ -79,7 +79,7 @@ def test_a_wide_card_on_a_small_file_takes_no_memory(
     kind: str, width: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """2 x 4 cards, on a file of 79 kB: nothing is built, within a second and 50 MB."""
-    monkeypatch.setattr(files, "build_network", lambda *_: pytest.fail("it was built"))
+    monkeypatch.setattr(model_files, "build_network", lambda *_: pytest.fail("it was built"))
     weights_of(kind, CITY, 8)  # what torch loads once
     change_card(model, network=kind, width=width)
     assert model.stat().st_size == pytest.approx(79_000, rel=0.02)

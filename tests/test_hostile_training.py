@@ -14,22 +14,22 @@ import torch
 from rich.console import Console
 
 from busenv import Rules, load_board
-from busenv.agents.neural import files
-from busenv.agents.neural.files import load_policy_agent
-from busenv.agents.neural.networks import build_network, weights_of
-from busenv.agents.neural.policy import PolicyAgent
-from busenv.board import BOARDS
+from busenv.agents.networks import model_files
+from busenv.agents.networks.mlp import build_network, weights_of
+from busenv.agents.networks.model_files import load_policy_agent
+from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.experiments import cli
 from busenv.experiments.ratings.schedule import RunError
-from busenv.experiments.training import folder as run_folder
-from busenv.experiments.training.curve import read_curve
-from busenv.experiments.training.runs import run_training
+from busenv.experiments.training import run_folder as run_folder
+from busenv.experiments.training.learning_curve import read_curve
+from busenv.experiments.training.training_run import run_training
+from busenv.game.board import BOARDS
 from busenv.train.checkpoint import NAME as CHECKPOINT
 from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
-from busenv.train.config import Config, parse_settings
+from busenv.train.config import PPOConfig, parse_settings
+from busenv.train.config_files import programs, read_config
 from busenv.train.league import Pool
-from busenv.train.settings import programs, read_config
-from busenv.train.trainer import Run
+from busenv.train.ppo_run import PPORun
 
 CITY = load_board("city")
 
@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     board["streets"].reverse()
     town.write_text(json.dumps(board))
     house.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
-    config = Config(**SETTINGS, board=str(town), rules=str(house))
+    config = PPOConfig(**SETTINGS, board=str(town), rules=str(house))
     run_training(config, place / "run", Console(quiet=True))
     return place / "run"
 
@@ -183,7 +183,7 @@ def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
     config = read_config(str(folder / "run.json"))
     run_folder.changes(folder, config)
     read_curve(folder / "curve.csv")
-    run = Run(config, folder)
+    run = PPORun(config, folder)
     past = [m.agent.network for m in run._pool.members if isinstance(m.agent, PolicyAgent)]
     model = load_policy_agent(str(folder / "model.safetensors")).network
     return [network.state_dict() for network in (run.network, *past, model)]
@@ -194,10 +194,10 @@ def test_damaged_training_folders_are_told_in_a_sentence(
     tries: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """500 mutations of the files of a run (20,000 slowly): a sentence, or the same weights."""
-    monkeypatch.setattr(Run, "_try_everything", lambda _: None)
-    monkeypatch.setattr(Run, "save", lambda _: None)
+    monkeypatch.setattr(PPORun, "_try_everything", lambda _: None)
+    monkeypatch.setattr(PPORun, "save", lambda _: None)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(model_files, "PAUSE", 0.0)
     good = weights_in_play(folder)
     assert len(good) == 4
     paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]
@@ -353,4 +353,4 @@ def test_settings_beyond_sense_end_a_run_at_its_start(
 def test_a_gpu_that_is_not_there_is_told(tmp_path: Path) -> None:
     """1 run."""
     with pytest.raises(ValueError, match="device is 'cuda', but torch finds no GPU here"):
-        Run(Config(**{**SETTINGS, "device": "cuda"}), tmp_path)
+        PPORun(PPOConfig(**{**SETTINGS, "device": "cuda"}), tmp_path)

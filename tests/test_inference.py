@@ -11,13 +11,13 @@ import torch
 
 from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.neural.compiled import evaluate, forget, make_work, read_weights
-from busenv.agents.neural.inference import draw_actions, is_compiled, make_forward, make_policy
-from busenv.agents.neural.logits import action_probabilities
-from busenv.agents.neural.networks import Mlp, build_network
-from busenv.agents.neural.outlook import see_games
-from busenv.board import make_board
+from busenv.agents.networks.compiled_mlp import clear_cache, evaluate, make_workspace, read_weights
+from busenv.agents.networks.evaluation_features import see_games
+from busenv.agents.networks.inference import draw_actions, is_compiled, make_forward, make_policy
+from busenv.agents.networks.logits import action_probabilities
+from busenv.agents.networks.mlp import Mlp, build_network
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.game.board import make_board
 from busenv.observation import observe_games
 from tests.support.worlds import random_board
 
@@ -118,7 +118,7 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
     games = np.concatenate(played)
     rows, masks = see_games(games, CITY, network.plan.numpy())
     weights = read_weights(network)
-    work = make_work(weights)
+    work = make_workspace(weights)
 
     def check(k: int, logits: np.ndarray, values: np.ndarray) -> bool:
         """Whether what came was added to something."""
@@ -131,7 +131,7 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
 
     with torch.no_grad():
         before = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
-    forget(work)
+    clear_cache(work)
     added = [check(k, *before) for k in range(400)]
     assert 100 < sum(added) < 395 - MAX_PLAYERS  # some have changed by too much
     with torch.no_grad():
@@ -140,7 +140,7 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
         after = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
     with pytest.raises(AssertionError):
         check(399, *after)
-    forget(work)
+    clear_cache(work)
     check(399, *after)
 
 

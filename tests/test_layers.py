@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SHARED = {"busenv.envs.forms", "busenv.envs.wrappers"}  # for all environments
+SHARED = {"busenv.envs.observation_format", "busenv.envs.wrappers"}  # for all environments
 ONE_FACE = ("busenv.envs.parallel", "busenv.envs.pettingzoo")  # PettingZoo's two interfaces
 LAYERS = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")  # lowest first
 
@@ -83,8 +83,8 @@ def test_nothing_is_imported_in_a_circle() -> None:
 
 def test_the_tree_of_imports_is_read_as_a_whole() -> None:
     assert {layer_of(name) for name in MODULES} == {0, 1, 2, 3}
-    assert layer_of("busenv.agents.mcts.uct") == 1
+    assert layer_of("busenv.agents.search.uct_agent") == 1
     assert "busenv.agents" in IMPORTS["busenv.experiments.ratings.rating"]
     assert imports_of("def f():\n    from busenv.core import kernels\n") == {"busenv.core.kernels"}
     assert imports_of("from busenv import Game\nimport numpy\n") == {"busenv"}
-    assert imports_of("if TYPE_CHECKING:\n    from busenv.game import Game\n") == set()
+    assert imports_of("if TYPE_CHECKING:\n    from busenv.game.game import Game\n") == set()

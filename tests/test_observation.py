@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from busenv import EDITIONS, Game, Phase, load_board
-from busenv.batch import Batch
-from busenv.board import make_board
+from busenv.batch.batch import Batch
 from busenv.core import kernels
+from busenv.game.board import make_board
 from busenv.observation import ObservationLayout, observe, observe_games
 from tests.support.play import STYLES, choose
 from tests.support.rebuild import rebuild

@@ -24,7 +24,7 @@ from busenv import (
     load_board,
     longest_game,
 )
-from busenv.board import BOARDS
+from busenv.game.board import BOARDS
 from tests.support.play import paid
 
 pyspiel = pytest.importorskip("pyspiel", reason="needs the extra openspiel")

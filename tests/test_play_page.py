@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 
 from busenv import Game
-from busenv.experiments.play.offers import OPPONENT
+from busenv.experiments.play.catalogue import OPPONENT
 from tests.support.player import FIRST, Player
 from tests.support.playing import Served
 

@@ -12,15 +12,15 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import busenv
-from busenv.experiments.play.guard import is_own_host
-from busenv.experiments.play.messages import LARGEST_BODY, LONGEST_MESSAGE, Refusal
-from busenv.experiments.play.offers import (
+from busenv.experiments.play.catalogue import (
     ANALYSTS,
     Offers,
     for_analysis,
     helpers_of,
     short_spec,
 )
+from busenv.experiments.play.messages import LARGEST_BODY, LONGEST_MESSAGE, Refusal
+from busenv.experiments.play.request_guard import is_own_host
 from tests.support.playing import PageClient, Served, serving
 
 MESSAGES = 5000

@@ -13,10 +13,10 @@ import pytest
 
 import busenv
 from busenv import encode, load_board
-from busenv.actions import Building
+from busenv.experiments.play.game_session import Place, Table
+from busenv.experiments.play.game_store import Header, new_tokens
 from busenv.experiments.play.messages import Chair
-from busenv.experiments.play.store import Header, new_tokens
-from busenv.experiments.play.table import Place, Table
+from busenv.game.actions import Building
 from busenv.render.svg import draw_city, draw_panels
 from tests.support.playing import PageClient, Served, serving
 

@@ -22,8 +22,8 @@ from busenv import (
     RecordError,
     Rules,
 )
-from busenv.board import make_board
-from busenv.turn_checks import waiting_and_vacant
+from busenv.game.board import make_board
+from busenv.game.turn_validation import waiting_and_vacant
 from tests.support.play import STYLES, choose
 from tests.support.worlds import random_board, random_rules
 

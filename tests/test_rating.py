@@ -22,10 +22,10 @@ from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
 from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.ratings import plackett_luce as ratings
-from busenv.experiments.ratings.needs import file_hashes
+from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.rating import check_agent, run_rating
-from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.experiments.ratings.store import GAMES, SETTINGS, locked, parse_games
+from busenv.experiments.ratings.rating_store import GAMES, SETTINGS, locked, parse_games
+from busenv.experiments.ratings.schedule import RunError, Schedule
 from busenv.experiments.ratings.tables import (
     different_games,
     result_table,
@@ -56,7 +56,7 @@ def small_games() -> list[dict[str, Any]]:
 def test_games_do_not_depend_on_the_workers(small_games: list[dict[str, Any]]) -> None:
     together = [game for some in play_games(SMALL, range(SMALL.total), 2) for game in some]
     assert bare(together) == bare(small_games)
-    assert bare(alone(Plan(SMALL.agents, 3, 9, seed=1))) != bare(small_games)[:9]
+    assert bare(alone(Schedule(SMALL.agents, 3, 9, seed=1))) != bare(small_games)[:9]
 
 
 def test_a_killed_run_goes_on_and_loses_nothing(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_a_killed_run_goes_on_and_loses_nothing(tmp_path: Path) -> None:
     run.wait()
     before = stored(tmp_path)
     assert 20 <= len(before) < games
-    run_rating(Plan(SMALL.agents, 3, games), tmp_path, 2, quiet())
+    run_rating(Schedule(SMALL.agents, 3, games), tmp_path, 2, quiet())
     assert stored(tmp_path)[: len(before)] == before
-    assert bare(stored(tmp_path)) == bare(alone(Plan(SMALL.agents, 3, games)))
+    assert bare(stored(tmp_path)) == bare(alone(Schedule(SMALL.agents, 3, games)))
 
 
 SLOW = """import os, sys, time
@@ -158,7 +158,7 @@ def test_games_that_are_repeated_are_told(
     assert different_games(small_games + turned) == len(small_games)
     console = Console(record=True, width=200)
     assert run_rating(SMALL, tmp_path / "a", 1, console).warning == ""
-    same = Plan(("ppo@0:city-2", "ppo@0.0:city-2"), 3, 9)
+    same = Schedule(("ppo@0:city-2", "ppo@0.0:city-2"), 3, 9)
     report = run_rating(same, tmp_path / "b", 1, console)
     assert report.warning.startswith("Only 6 of the 18 games are different")
     assert report.warning in (tmp_path / "b/report.md").read_text()
@@ -312,7 +312,7 @@ def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
         return Faulty(spec) if spec == fault else make_agent(spec)
 
     before = Faulty.closed
-    plan = Plan((fault,), players=4, games=16, against="random")
+    plan = Schedule((fault,), players=4, games=16, against="random")
     games = [play_game(plan, number, build) for number in range(plan.total)]
     assert Faulty.closed == before + 16
     for game in games:
@@ -345,7 +345,7 @@ class SlowToBegin(Faulty):
 
 def test_what_is_compiled_at_first_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tournament.time, "perf_counter", lambda: SlowToBegin.clock)
-    game = play_game(Plan(("slow to begin",) * 3, players=3, games=16), 0, SlowToBegin)
+    game = play_game(Schedule(("slow to begin",) * 3, players=3, games=16), 0, SlowToBegin)
     assert sum(game["seconds"]) == sum(game["timed"])
     assert sum(game["timed"]) == sum(game["decisions"]) - tournament.WARM_UP
     assert sum(game["decisions"]) == len(game["record"]["actions"])

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from busenv import Game, Record
 from busenv.experiments.ratings import plackett_luce as ratings
-from busenv.experiments.ratings.pictures import short_name
-from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.plots import short_name
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tables import (
     pair_table,
     result_table,
@@ -51,7 +51,7 @@ def test_finished_games_are_kept_whole(small_games: list[dict[str, Any]]) -> Non
 
 
 def test_identical_agents_are_at_par() -> None:
-    plan = Plan(("greedy",) * 4, games=480)
+    plan = Schedule(("greedy",) * 4, games=480)
     rows = seat_rows(alone(plan))
     table = result_table(rows, plan)
     assert (table["par"] == 0.25).all()
@@ -84,7 +84,7 @@ def test_tables_count_what_they_say(small_games: list[dict[str, Any]]) -> None:
 
 
 def test_par_of_copies_is_their_share_of_the_seats() -> None:
-    plan = Plan(("greedy",), games=16, against="random")
+    plan = Schedule(("greedy",), games=16, against="random")
     table = result_table(seat_rows(alone(plan)), plan)
     assert table["par"].to_dict() == {"greedy": 0.25, "random": 0.75}
     assert table.loc["greedy", "rating"] > table.loc["random", "rating"] == 0

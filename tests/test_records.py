@@ -13,7 +13,7 @@ import pytest
 
 import busenv
 from busenv import EDITIONS, Game, RecordError, Rules
-from busenv.files import write_whole
+from busenv.io import write_whole
 from tests.support.play import played
 
 
@@ -48,7 +48,7 @@ def test_bytes_that_are_off_are_refused() -> None:
 
 
 def other_board(tmp_path) -> str:  # type: ignore[no-untyped-def]
-    data = json.loads((busenv.board.BOARDS / "city.json").read_text())
+    data = json.loads((busenv.game.board.BOARDS / "city.json").read_text())
     data["streets"].pop()
     data["name"] = "smaller city"
     path = tmp_path / "smaller.json"

@@ -15,14 +15,14 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import render_test
 
 from busenv import EDITIONS, Game, Phase, bus_v0, load_board
-from busenv.board import make_board
+from busenv.game.board import make_board
 from busenv.render.city import ROAD
+from busenv.render.layout import HEIGHT, WIDTH, lay_out
 from busenv.render.panels import PANEL_WIDTH, PLAYER_ROWS, space_middle
 from busenv.render.panels import X as PANELS_X
 from busenv.render.phrases import POWER_WORDS, RESOLVED_IN, count, headline
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS, SMALL, STONE
-from busenv.render.places import HEIGHT, WIDTH, lay_out
-from busenv.render.raster import Window, draw_pixels, svg_to_png
+from busenv.render.raster import DisplayWindow, draw_pixels, svg_to_png
 from busenv.render.svg import Decision, draw_city, draw_panels, draw_svg, last_words
 from busenv.render.text import draw_text
 from tests.support.play import played
@@ -267,7 +267,7 @@ def test_pixels_have_one_size_and_change_with_the_game() -> None:
 def test_the_window_shows_the_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    window, pixels = Window(), draw_pixels(Game(3, seed=1).svg())
+    window, pixels = DisplayWindow(), draw_pixels(Game(3, seed=1).svg())
     window.show(pixels)
     shown = pygame.surfarray.array3d(pygame.display.get_surface())
     assert (shown.transpose(1, 0, 2) == pixels).all()

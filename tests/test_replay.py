@@ -13,11 +13,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from busenv import Game
-from busenv.board import make_board
 from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
-from busenv.experiments.replays.pages import draw_record, write_replay
+from busenv.experiments.replays.replay_files import draw_record, write_replay
+from busenv.game.board import make_board
 from busenv.render.chart import BOTTOM, TOP, WIDTH, draw_chart
 from busenv.render.pieces import SEAT_COLOURS
 from busenv.render.replay import Estimate, replay_page
@@ -314,7 +314,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_pages_of_a_ratings_game_name_its_agents(tmp_path: Path) -> None:
-    game = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
+    game = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
     games, out = tmp_path / "games.jsonl", tmp_path / "game.html"
     games.write_text(f"{json.dumps(game)}\n")
     write_replay(games, out)

@@ -1,4 +1,4 @@
-"""`busenv.rllib` on RLlib's new API stack; skipped where that is not installed."""
+"""`busenv.envs.rllib` on RLlib's new API stack; skipped where that is not installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytest.importorskip("ray.rllib.algorithms.ppo", exc_type=ImportError)
 
 import ray
 
-from busenv import rllib
+from busenv.envs import rllib
 
 
 @pytest.mark.parametrize("players", [(3,), (4,), (3, 4, 5)])

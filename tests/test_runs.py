@@ -16,18 +16,18 @@ import pytest
 import torch
 
 from busenv import load_board
-from busenv.agents.neural.files import save_model
-from busenv.agents.neural.networks import build_network
+from busenv.agents.networks.mlp import build_network
+from busenv.agents.networks.model_files import save_model
 from busenv.experiments import cli
-from busenv.experiments.training.curve import read_curve
-from busenv.train import folder_run
+from busenv.experiments.training.learning_curve import read_curve
+from busenv.train import run
 from busenv.train.checkpoint import NAME
-from busenv.train.config import PRESETS, Config, parse_settings
+from busenv.train.config import PRESETS, PPOConfig, parse_settings
+from busenv.train.config_files import read_config
 from busenv.train.league import Opponent, Pool, update_scores
-from busenv.train.settings import read_config
-from busenv.train.trainer import Run
+from busenv.train.ppo_run import PPORun
 
-SMALL = Config(
+SMALL = PPOConfig(
     width=8,
     players=(3, 4),
     games=4,
@@ -47,7 +47,7 @@ SMALL = Config(
 )
 
 
-def parameters(run: Run) -> dict[str, torch.Tensor]:
+def parameters(run: PPORun) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in run.network.state_dict().items()}
 
 
@@ -56,7 +56,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 def test_a_run_is_repeatable_and_goes_on_as_it_would_have(tmp_path: Path) -> None:
-    straight = Run(SMALL, tmp_path / "straight")
+    straight = PPORun(SMALL, tmp_path / "straight")
     fresh = parameters(straight)
     while not straight.is_done:
         straight.step()
@@ -65,12 +65,12 @@ def test_a_run_is_repeatable_and_goes_on_as_it_would_have(tmp_path: Path) -> Non
 
     for stop in (1, 5):
         folder = tmp_path / f"stopped{stop}"
-        stopped = Run(SMALL, folder)
+        stopped = PPORun(SMALL, folder)
         for _ in range(stop):
             stopped.step()
         stopped.save()
         stopped.step()  # lost
-        resumed = Run(SMALL, folder)
+        resumed = PPORun(SMALL, folder)
         assert resumed.iteration == stop
         while not resumed.is_done:
             resumed.step()
@@ -78,26 +78,26 @@ def test_a_run_is_repeatable_and_goes_on_as_it_would_have(tmp_path: Path) -> Non
         assert resumed._pool.state() == straight._pool.state()
         assert resumed.decisions == straight.decisions
 
-    other = Run(SMALL.changed({"seed": 1}), tmp_path / "other")
+    other = PPORun(SMALL.changed({"seed": 1}), tmp_path / "other")
     other.step()
     assert not same(fresh, parameters(other))
 
 
 def test_a_run_begins_with_a_model(tmp_path: Path) -> None:
-    first = Run(SMALL, tmp_path / "first")
+    first = PPORun(SMALL, tmp_path / "first")
     first.step()
     save_model(first.network, first.board, tmp_path / "model.safetensors", first.card())
     start = str(tmp_path / "model.safetensors")
-    second = Run(SMALL.changed({"start": start}), tmp_path / "second")
+    second = PPORun(SMALL.changed({"start": start}), tmp_path / "second")
     assert same(parameters(first), parameters(second))
     with pytest.raises(ValueError, match="width 8, the settings say 'mlp' of width 32"):
-        Run(SMALL.changed({"start": start, "width": 32}), tmp_path / "third")
+        PPORun(SMALL.changed({"start": start, "width": 32}), tmp_path / "third")
     with pytest.raises(FileNotFoundError, match=r"no file .*none\.safetensors"):
-        Run(SMALL.changed({"start": str(tmp_path / "none.safetensors")}), tmp_path / "fourth")
+        PPORun(SMALL.changed({"start": str(tmp_path / "none.safetensors")}), tmp_path / "fourth")
 
 
 def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
-    run = Run(SMALL, tmp_path / "run")
+    run = PPORun(SMALL, tmp_path / "run")
     while not run.is_done:
         run.step()
     run.save()
@@ -111,10 +111,10 @@ def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / "run", folder)
     (broken / "pool" / f"{names[1]}.safetensors").write_bytes(b"")
     with pytest.raises(ValueError, match=f"{names[1]}.safetensors is not the file"):
-        Run(SMALL, broken)
+        PPORun(SMALL, broken)
     (missing / "pool" / f"{names[2]}.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=names[2]):
-        Run(SMALL, missing)
+        PPORun(SMALL, missing)
 
 
 def test_opponents_that_win_are_drawn_more_often(tmp_path: Path) -> None:
@@ -147,15 +147,15 @@ def test_scores_count_pairs_of_seats() -> None:
 def test_damaged_checkpoints_and_full_disks_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Run(SMALL, tmp_path).save()
+    PPORun(SMALL, tmp_path).save()
     with pytest.raises(ValueError, match="no checkpoint to go on from"):
-        Run(SMALL.changed({"width": 9}), tmp_path)
+        PPORun(SMALL.changed({"width": 9}), tmp_path)
     (tmp_path / NAME).write_bytes(b"hello, this is no tensor")
     with pytest.raises(ValueError, match="no checkpoint to go on from"):
-        Run(SMALL, tmp_path)
-    monkeypatch.setattr(folder_run, "FREE_BYTES", 2**62)
+        PPORun(SMALL, tmp_path)
+    monkeypatch.setattr(run, "FREE_BYTES", 2**62)
     with pytest.raises(OSError, match="MB are free on the disk"):
-        Run(SMALL, tmp_path / "fresh")
+        PPORun(SMALL, tmp_path / "fresh")
 
 
 @pytest.mark.parametrize(
@@ -193,17 +193,17 @@ def test_damaged_checkpoints_and_full_disks_are_told(
 )
 def test_bad_settings_are_refused_in_one_sentence(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message) as refused:
-        Config().changed(changes)
+        PPOConfig().changed(changes)
     assert "\n" not in str(refused.value)
 
 
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        Config().seed = 1  # type: ignore[misc]
+        PPOConfig().seed = 1  # type: ignore[misc]
 
 
 def test_the_two_limits_lift_each_other() -> None:
-    config = Config().changed({"decisions": 100})
+    config = PPOConfig().changed({"decisions": 100})
     assert (config.seconds, config.decisions) == (None, 100)
     config = config.changed({"seconds": 5})
     assert (config.seconds, config.decisions) == (5.0, None)
@@ -250,7 +250,7 @@ def command(folder: Path) -> list[str]:
 
 def test_a_killed_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "run"
-    every_step = "import busenv.experiments.training.runs as t; t.SAVE_EVERY = 0; "
+    every_step = "import busenv.experiments.training.training_run as t; t.SAVE_EVERY = 0; "
     call = f"import sys, busenv.experiments.cli as c; c.main({command(folder)!r})"
     process = subprocess.Popen([sys.executable, "-c", every_step + call], stdout=subprocess.DEVNULL)
     while process.poll() is None and len(list((folder / "pool").glob("*.json"))) < 2:

@@ -11,11 +11,11 @@ import pytest
 
 import busenv
 from busenv import Rules
-from busenv.experiments.ratings.schedule import Plan, RunError, all_play_all, circular_orders
+from busenv.experiments.ratings.schedule import RunError, Schedule, all_play_all, circular_orders
 
 
-def plan(entrants: int, players: int, against: str | None = None, games: int = 1) -> Plan:
-    return Plan(tuple(f"agent{k}" for k in range(entrants)), players, games, against=against)
+def plan(entrants: int, players: int, against: str | None = None, games: int = 1) -> Schedule:
+    return Schedule(tuple(f"agent{k}" for k in range(entrants)), players, games, against=against)
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
@@ -70,7 +70,7 @@ def test_games_are_rounded_up_to_whole_blocks() -> None:
 
 
 def test_labels_tell_copies_apart() -> None:
-    assert Plan(("greedy", "random", "greedy"), against="greedy").labels == (
+    assert Schedule(("greedy", "random", "greedy"), against="greedy").labels == (
         "greedy",
         "random",
         "greedy#2",
@@ -86,9 +86,9 @@ def test_plans_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="allowed: 3, 4 or 5"):
         plan(2, 6)
     with pytest.raises(FileNotFoundError, match="no board 'nowhere'"):
-        Plan(("a", "b"), board="nowhere")
+        Schedule(("a", "b"), board="nowhere")
     with pytest.raises(ValueError, match="unknown rules 'nowhere'"):
-        Plan(("a", "b"), rules="nowhere")
+        Schedule(("a", "b"), rules="nowhere")
 
 
 def test_a_plan_takes_along_what_was_in_its_files(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_plan_takes_along_what_was_in_its_files(tmp_path: Path) -> None:
     rules.write_text(json.dumps(Rules(bus_limit=3).to_dict()))
     city = Path(busenv.__file__).parent / "boards/city.json"
     board.write_bytes(city.read_bytes())
-    plan = Plan(("a", "b"), rules=str(rules), board=str(board))
-    assert Plan(("a", "b"), rules=str(rules), board=str(board)) == plan
+    plan = Schedule(("a", "b"), rules=str(rules), board=str(board))
+    assert Schedule(("a", "b"), rules=str(rules), board=str(board)) == plan
     for path in (rules, board):
         path.write_text("{}")
     sent = pickle.loads(pickle.dumps(plan))

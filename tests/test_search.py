@@ -13,10 +13,6 @@ import pytest
 
 from busenv import EDITIONS, Game, Phase, load_board
 from busenv.agents import Agent, make_agent
-from busenv.agents.mcts.playout import playout_action
-from busenv.agents.mcts.search import Settings
-from busenv.agents.mcts.tree import child_of, make_tree
-from busenv.agents.mcts.uct import UctAgent
 from busenv.agents.planner import evaluation
 from busenv.agents.planner.evaluation import (
     COUNT,
@@ -26,13 +22,17 @@ from busenv.agents.planner.evaluation import (
     compute_features,
     make_evaluation,
 )
-from busenv.board import make_board
+from busenv.agents.search.playout import playout_action
+from busenv.agents.search.tree import child_of, make_tree
+from busenv.agents.search.uct_agent import UctAgent
+from busenv.agents.search.uct_search import UctSettings
 from busenv.core.bits import GOLDEN, mix, subtract_bytes
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
 from busenv.experiments.ratings.match import play_match
+from busenv.game.board import make_board
 from tests.support.plain_uct import PlainUct
 from tests.support.worlds import random_board, random_rules
 
@@ -182,7 +182,7 @@ def test_long_searches_play_out_to_the_end() -> None:
     """Early in a game the end is farther than two rounds, so that playouts cost and tell more."""
 
     def chances(**settings: int) -> np.ndarray:
-        agent = UctAgent(400, seed=1, settings=Settings(**settings))
+        agent = UctAgent(400, seed=1, settings=UctSettings(**settings))
         return np.array(agent.estimate(Game(4, first_player=0, seed=1))[0])
 
     assert (chances() == chances(short=10**9)).all()
@@ -259,7 +259,7 @@ def test_forced_decisions_are_not_searched(budget: dict[str, float]) -> None:
 
 def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "busenv.agents.mcts.agent.make_tree", lambda nodes, edges: make_tree(10, 90)
+        "busenv.agents.search.search_agent.make_tree", lambda nodes, edges: make_tree(10, 90)
     )
     agent, game = UctAgent(200, seed=1), Game(4, seed=3)
     for _ in range(12):
@@ -280,7 +280,7 @@ def test_search_takes_the_last_stone_to_win() -> None:
                 ended.step(legal[1])
                 if ended.ranking()[seat] == 0:
                     found += 1
-                    agent = UctAgent(300, seed=1, settings=Settings(win_share=1.0))
+                    agent = UctAgent(300, seed=1, settings=UctSettings(win_share=1.0))
                     chances, favourites = agent.estimate(game)
                     assert favourites[0][0] == legal[1] or chances[seat] > 0.9
                 game.step(legal[0])

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from busenv.board import make_board
+from busenv.game.board import make_board
 from tests.support.compare import compare_game, compare_many
 from tests.support.worlds import random_board, random_rules
 

@@ -9,10 +9,10 @@ import pytest
 
 from busenv import load_board
 from busenv.agents import make_agent
-from busenv.agents.neural.files import SHIPPED, load_model, model_path, shipped_models
-from busenv.experiments.training.curve import read_curve
-from busenv.experiments.training.runs import against
-from busenv.train.settings import read_config
+from busenv.agents.networks.model_files import SHIPPED, load_model, model_path, shipped_models
+from busenv.experiments.training.learning_curve import read_curve
+from busenv.experiments.training.training_run import against
+from busenv.train.config_files import read_config
 
 RECIPES = Path(__file__).parents[1] / "train/recipes"
 

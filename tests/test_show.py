@@ -12,9 +12,9 @@ import pytest
 
 from busenv import Game
 from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import Plan, RunError
+from busenv.experiments.ratings.schedule import RunError, Schedule
 from busenv.experiments.ratings.tournament import play_game
-from busenv.experiments.replays.words import load_played
+from busenv.experiments.replays.narration import load_played
 from busenv.render.phrases import count
 from tests.support.golden import FOLDER, GAMES
 from tests.support.play import cut_off
@@ -52,7 +52,7 @@ def test_golden_games_in_words(setup: list, tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    played = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
+    played = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
     cut = cut_off(played, 30, number=8)
     path = tmp_path / "games.jsonl"
     path.write_text(f"{json.dumps(played)}\n{json.dumps(cut)}\n")
@@ -68,7 +68,7 @@ def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_games_file_stands_for_its_only_game(tmp_path: Path) -> None:
-    games = [play_game(Plan(("greedy", "random"), players=3, games=18), k) for k in (7, 8)]
+    games = [play_game(Schedule(("greedy", "random"), players=3, games=18), k) for k in (7, 8)]
     path = tmp_path / "games.jsonl"
     path.write_text("".join(f"{json.dumps(game)}\n" for game in games))
     with pytest.raises(RunError, match=r"holds 2 games, numbered 7 to 8; name one, such as .*:7$"):
@@ -108,14 +108,14 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_games_are_read_and_drawn_without_extras(tmp_path: Path) -> None:
     games = tmp_path / "games.jsonl"
-    played = play_game(Plan(("greedy", "random"), players=3, games=18), 7)
+    played = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
     games.write_text(f"{json.dumps(played)}\n")
     script = """
 import sys
 for name in ("filelock", "rich", "matplotlib", "pandas", "torch", "pygame", "resvg_py"):
     sys.modules[name] = None
-from busenv.experiments.replays.pages import draw_record, write_replay
-from busenv.experiments.replays.words import load_played, tell
+from busenv.experiments.replays.replay_files import draw_record, write_replay
+from busenv.experiments.replays.narration import load_played, tell
 games, out = sys.argv[1:]
 print(tell(load_played(games)))
 draw_record(games, 5, f"{out}.svg")

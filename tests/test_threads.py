@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from busenv import Game, IllegalActionError, bus_v0
-from busenv.batch import Batch
+from busenv.batch.batch import Batch
 from busenv.core import kernels
-from busenv.core import threads as core
-from busenv.core.batch import ALL
+from busenv.core import thread_kernels as core
+from busenv.core.batch_kernels import ALL
 from busenv.envs.vector import BusVectorEnv
 from tests.support.play import picks
 

@@ -8,14 +8,14 @@ import torch
 
 from busenv import load_board
 from busenv.agents import make_agent
-from busenv.agents.neural.inference import make_forward
-from busenv.agents.neural.networks import build_network, mask_logits
+from busenv.agents.networks.inference import make_forward
+from busenv.agents.networks.mlp import build_network, mask_logits
 from busenv.core.state import OVER
-from busenv.train.games import SelfPlayGames
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import SeatPPO, imitate
+from busenv.train.ppo_selfplay import Decisions, join, play_games
 from busenv.train.rollout import ImitationBatch, Rollout, seat_advantages
-from busenv.train.selfplay import Decisions, join, play_games
+from busenv.train.selfplay_games import SelfPlayGames
 
 CITY = load_board("city")
 

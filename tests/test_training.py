@@ -21,37 +21,42 @@ from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules, load_board
 from busenv.agents import Agent, make_agent
-from busenv.agents.neural.files import load_policy_agent
-from busenv.agents.neural.networks import Mlp, build_network
-from busenv.board import BOARDS
+from busenv.agents.networks.mlp import Mlp, build_network
+from busenv.agents.networks.model_files import load_policy_agent
 from busenv.experiments import cli
-from busenv.experiments.bench import throughput
-from busenv.experiments.bench.throughput import (
+from busenv.experiments.common.intervals import wilson
+from busenv.experiments.profiling import training_speed
+from busenv.experiments.profiling.training_speed import (
     Stopwatch,
     learning,
     seat_training,
     usual_setup,
     usual_training,
 )
-from busenv.experiments.ratings.intervals import wilson
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.pictures import draw_intervals
+from busenv.experiments.ratings.plots import draw_intervals
 from busenv.experiments.ratings.schedule import RunError
-from busenv.experiments.studies import networks
-from busenv.experiments.training import runs as training
-from busenv.experiments.training.curve import CurvePoint, draw_curve, read_curve, write_curve
-from busenv.experiments.training.runs import (
+from busenv.experiments.studies import network_comparison
+from busenv.experiments.training import training_run as training
+from busenv.experiments.training.learning_curve import (
+    CurvePoint,
+    draw_curve,
+    read_curve,
+    write_curve,
+)
+from busenv.experiments.training.training_run import (
     _note,
     against,
     describe_training,
     run_training,
     training_bar,
 )
-from busenv.rules import as_rules
-from busenv.train.config import Config
+from busenv.game.board import BOARDS
+from busenv.game.rules import as_rules
+from busenv.train.config import PPOConfig
+from busenv.train.config_files import read_config
 from busenv.train.ppo import SeatPPO, ppo_settings
-from busenv.train.settings import read_config
-from busenv.train.trainer import Iteration, Run
+from busenv.train.ppo_run import Iteration, PPORun
 from tests.test_runs import SMALL
 
 
@@ -100,7 +105,7 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
     assert seen == [(4, "splotter-1999")] * 2
     seen.clear()
     config = SMALL.changed({"rules": "splotter-1999", "rate_games": 2, "players": (5,)})
-    run = Run(config, tmp_path)
+    run = PPORun(config, tmp_path)
     training._rate(run, [], SummaryWriter(tmp_path))
     assert seen == [(5, "splotter-1999")]
 
@@ -142,7 +147,7 @@ def test_curves_show_intervals_par_and_phases(
 
 def test_the_line_of_the_training_has_room_for_three_bots_and_is_cut_beyond() -> None:
     console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
-    wins = dict.fromkeys(Config().rated, 1.0)
+    wins = dict.fromkeys(PPOConfig().rated, 1.0)
     found = Iteration(1, 9_999_900, 100.0, 1.0, {})
     whole = _note(found, [CurvePoint(1.0, 1, 1, wins)])
     for note in (whole, whole * 2):
@@ -164,7 +169,9 @@ def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
     more = {"decisions": 7000, "rated": ("greedy",), "rate_games": 2, "rate_every": 9.0}
     going_on = read_config(str(tmp_path / "run.json")).changed(more)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Run, "is_done", property(lambda run: run.iteration >= before.iteration + 2))
+        patched.setattr(
+            PPORun, "is_done", property(lambda run: run.iteration >= before.iteration + 2)
+        )
         after, curve = run_training(going_on, tmp_path, console)
     told = console.export_text()
     assert f"Going on after {before.decisions:,} decisions" in told
@@ -211,15 +218,15 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
     assert (folder / "learning_curve.png").exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with monkeypatch.context() as patched:  # between iterations nothing is held back
-        patched.setattr(Run, "_play", lambda *_: signal.raise_signal(signal.SIGINT))
+        patched.setattr(PPORun, "_play", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
-            Run(config, folder)
+            PPORun(config, folder)
     resumed, _ = run_training(read_config(str(folder / "run.json")), folder, Console(quiet=True))
     one, other = (run.network.state_dict() for run in (straight, resumed))
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.parametrize("place", ["keep_config", "Run.save"])
+@pytest.mark.parametrize("place", ["keep_config", "PPORun.save"])
 def test_ctrl_c_before_anything_is_learned_leaves_a_folder_to_go_on_in(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,10 +289,10 @@ def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
     for changes in ({"rated": ["ppo:city-2"]}, {"bots": ["greedy", "ppo:city-2"]}):
         with pytest.raises(ValueError, match=r"ppo:city-2 was trained on .*city.*, not on .*town"):
             run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))
-    run = Run(config, tmp_path / "run")  # nothing was begun there
+    run = PPORun(config, tmp_path / "run")  # nothing was begun there
     run.save()
     with pytest.raises(ValueError, match=r"the run has the bots \['greedy'\]; the settings say"):
-        Run(config.changed({"bots": ["random"]}), run.folder)
+        PPORun(config.changed({"bots": ["random"]}), run.folder)
 
 
 def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
@@ -321,11 +328,11 @@ def test_help_starts_nothing(module: str) -> None:
     ],
 )
 def test_how_an_agent_is_trained_is_told(changes: dict[str, Any], words: str) -> None:
-    assert describe_training(Config().changed(changes)) == words
+    assert describe_training(PPOConfig().changed(changes)) == words
 
 
 def test_both_setups_learn_by_the_same_settings() -> None:
-    config = Config(width=8, gamma=0.5, gae_lambda=0.25, entropy=0.125, epochs=3, batch_size=64)
+    config = PPOConfig(width=8, gamma=0.5, gae_lambda=0.25, entropy=0.125, epochs=3, batch_size=64)
     ours = SeatPPO(build_network("mlp", load_board("city"), 8), load_board("city"),
                    device="cpu", **ppo_settings(config))  # fmt: skip
     usual, _ = usual_setup(config)
@@ -376,7 +383,7 @@ def test_a_folder_keeps_its_settings(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_throughput_is_measured() -> None:
-    config = Config(
+    config = PPOConfig(
         width=8, games=2, batch_size=64, warm_start="", bots=("random",), threads=1, device="cpu"
     )
     forward, backward = Mlp.forward, torch.Tensor.backward
@@ -389,7 +396,7 @@ def test_throughput_is_measured() -> None:
 
 
 def test_what_is_learned_is_compared() -> None:
-    config = Config(width=8, games=2, batch_size=64, warm_start="", threads=1, device="cpu")
+    config = PPOConfig(width=8, games=2, batch_size=64, warm_start="", threads=1, device="cpu")
     found = learning(config, 300, 4)
     assert [[score.games for score in scores] for _, scores in found] == [[4, 4], [4, 4]]
     assert found[0][0] != found[1][0]
@@ -399,7 +406,7 @@ def test_a_stopwatch_counts_calls_inside_of_each_other_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ticks = iter(range(100))  # one a look at the clock
-    monkeypatch.setattr(throughput.time, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(training_speed.time, "perf_counter", lambda: next(ticks))
     watch = Stopwatch()
     inner = watch.around(lambda: None)
     inner()
@@ -410,6 +417,6 @@ def test_a_stopwatch_counts_calls_inside_of_each_other_once(
 
 def test_networks_are_compared() -> None:
     config = SMALL.changed({"decisions": 300})
-    cells = networks.study(config, 4)
-    assert len(cells) == 2 + len(networks.BOTS)
-    assert set(networks.WIDTHS) == {"mlp", "board"}
+    cells = network_comparison.study(config, 4)
+    assert len(cells) == 2 + len(network_comparison.BOTS)
+    assert set(network_comparison.WIDTHS) == {"mlp", "board"}

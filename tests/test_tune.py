@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.agents.mcts.playout import PLAYOUT_WEIGHTS
 from busenv.agents.planner.evaluation import COUNT, WEIGHTS, read_weights
+from busenv.agents.search.playout import PLAYOUT_WEIGHTS
 from busenv.experiments.studies.tune import (
     logit,
     planner_score,

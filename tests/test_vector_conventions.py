@@ -12,7 +12,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import busenv
-from busenv.batch import Batch
+from busenv.batch.batch import Batch
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv

@@ -19,12 +19,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 
-from busenv.agents.neural.files import BoardName
-from busenv.agents.neural.networks import check_tensors
-from busenv.agents.neural.schema import LONGEST_SENTENCE, SMALL_FILE, Schema, parse
-from busenv.files import write_whole
+from busenv.agents.networks.mlp import check_tensors
+from busenv.agents.networks.model_files import BoardName
+from busenv.agents.schema import LONGEST_SENTENCE, SMALL_FILE, Schema, parse
+from busenv.error_text import truncate
 from busenv.interrupts import interrupts_deferred
-from busenv.quoting import cut
+from busenv.io import write_whole
 
 NAME = "checkpoint.safetensors"
 FORMAT = 3
@@ -35,7 +35,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class State(Schema):
-    """What a checkpoint holds besides tensors; see `busenv.train.trainer.Run`.
+    """What a checkpoint holds besides tensors; see `busenv.train.ppo_run.PPORun`.
 
     config, rules: as in their files. seconds: of training so far. pool: scores, 0 to 1, by name.
     """
@@ -104,7 +104,7 @@ def read_state(folder: Path) -> State:
 def read_tensors(folder: Path, weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The tensors of a checkpoint, by name.
 
-    weights: those that its network needs (`busenv.agents.neural.networks.weights_of`). ValueError
+    weights: those that its network needs (`busenv.agents.networks.mlp.weights_of`). ValueError
     when the checkpoint has others, or anything in it is not as it was saved.
     """
     path = folder / NAME
@@ -178,4 +178,4 @@ def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
 
 def _damaged(path: Path, error: Exception) -> ValueError:
     words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-    return ValueError(cut(f"{path} is no checkpoint to go on from: {words}", LONGEST_SENTENCE))
+    return ValueError(truncate(f"{path} is no checkpoint to go on from: {words}", LONGEST_SENTENCE))

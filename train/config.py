@@ -17,14 +17,13 @@ from pydantic import (
 from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
-from busenv.agents.neural.logits import HIGHEST_TEMPERATURE
-from busenv.agents.neural.networks import NETWORKS, VALUED, WIDEST
-from busenv.agents.neural.schema import LONGEST_SENTENCE
-from busenv.board import load_board
-from busenv.hints import did_you_mean
-from busenv.quoting import cut
+from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
+from busenv.agents.networks.mlp import NETWORKS, SEAT_VALUE_NETWORKS, WIDEST
+from busenv.agents.schema import LONGEST_SENTENCE
+from busenv.error_text import did_you_mean, truncate
+from busenv.game.board import load_board
+from busenv.game.rules import as_rules
 from busenv.rewards import REWARDS
-from busenv.rules import as_rules
 
 
 def one_of(*allowed: str) -> AfterValidator:
@@ -65,7 +64,7 @@ Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 
 
 class RunConfig(BaseModel):
-    """Settings that a run has however it learns; see `Config` for what they mean."""
+    """Settings that a run has however it learns; see `PPOConfig` for what they mean."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -96,7 +95,7 @@ class RunConfig(BaseModel):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise ValueError(cut(_sentence(error, type(self)), LONGEST_SENTENCE)) from None
+            raise ValueError(truncate(_sentence(error, type(self)), LONGEST_SENTENCE)) from None
 
     @model_validator(mode="after")
     def _check_length(self) -> Self:
@@ -132,14 +131,14 @@ class RunConfig(BaseModel):
         return self.model_dump(mode="json")
 
 
-class Config(RunConfig):
+class PPOConfig(RunConfig):
     """Settings of a run. Every field can be set on the command line and in a JSON file.
 
     A run ends after so many `seconds`, or after so many `decisions` learned from: one of the two is
     given. With `decisions`, the same seed and device and one thread give the same parameters.
 
-    method: "ppo"; settings of another way to learn are `busenv.train.expert.config.ExpertConfig`.
-    network, width: see `busenv.agents.neural.networks`. start: a model whose weights to begin with;
+    method: "ppo"; settings of another way to learn are `busenv.train.expert_iteration.expert_config.ExpertConfig`.
+    network, width: see `busenv.agents.networks.mlp`. start: a model whose weights to begin with;
         "" for fresh ones. blend: other models, with which it is averaged first, weight by weight:
         of models that were learned from the same one the mean is often better than each (Wortsman
         et al. 2022). players: how many play, drawn evenly for each game.
@@ -167,7 +166,7 @@ class Config(RunConfig):
     """
 
     method: Annotated[str, one_of("ppo")] = "ppo"
-    network: Annotated[str, one_of(*VALUED)] = "mlp"
+    network: Annotated[str, one_of(*SEAT_VALUE_NETWORKS)] = "mlp"
     reward: Annotated[str, one_of(*REWARDS)] = "margin"
     reward_unit: Scale = 5.0
     gamma: Share = 0.99
@@ -196,9 +195,9 @@ class Config(RunConfig):
 
 PRESETS = {
     # Three minutes on two cores.
-    "quick": Config(),
+    "quick": PPOConfig(),
     # An hour on two cores.
-    "standard": Config(
+    "standard": PPOConfig(
         players=(3, 4, 5),
         games=96,
         batch_size=4096,
@@ -210,7 +209,7 @@ PRESETS = {
         rate_games=400,
     ),
     # Hours; repeatable. The shipped agent was made by settings like these, which its card names.
-    "full": Config(
+    "full": PPOConfig(
         width=384,
         players=(3, 4, 5),
         reward="shaped",
@@ -237,7 +236,7 @@ PRESETS = {
 }
 
 
-def parse_settings(words: list[str], kind: type[RunConfig] = Config) -> dict[str, Any]:
+def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[str, Any]:
     """Settings from words such as `seconds=60`; tuples are written with commas.
 
     ValueError names a word that is no setting, or what is wrong with its value.

@@ -16,8 +16,8 @@ from torch import nn
 
 from busenv import Board
 from busenv.agents import Agent, make_agent
-from busenv.agents.neural.files import load_model, save_model
-from busenv.agents.neural.policy import PolicyAgent
+from busenv.agents.networks.model_files import load_model, save_model
+from busenv.agents.networks.policy_agent import PolicyAgent
 
 SINGLE_LEARNER = 0.4  # share of games with one learner's seat among copies of one opponent
 LOWEST_WEIGHT = 0.05  # in the draw, of an opponent that always loses; one that always wins has 1

@@ -19,9 +19,9 @@ from stable_baselines3.common.utils import update_learning_rate
 from torch import nn
 
 from busenv import Board
-from busenv.agents.neural.networks import expected_log_probs, mask_logits
+from busenv.agents.networks.mlp import expected_log_probs, mask_logits
 from busenv.observation import spaces_of
-from busenv.train.config import Config
+from busenv.train.config import PPOConfig
 from busenv.train.rollout import ImitationBatch, Rollout
 
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
@@ -32,7 +32,7 @@ SHARPNESS = (
 )
 
 
-def ppo_settings(config: Config) -> dict[str, Any]:
+def ppo_settings(config: PPOConfig) -> dict[str, Any]:
     """A run's settings as MaskablePPO calls them."""
     return {
         "learning_rate": lambda remaining: (
@@ -51,7 +51,7 @@ def ppo_settings(config: Config) -> dict[str, Any]:
 
 
 class NetworkPolicy(MaskableActorCriticPolicy):
-    """A network (busenv.agents.neural.networks) as Stable-Baselines3 wants it."""
+    """A network (busenv.agents.networks.mlp) as Stable-Baselines3 wants it."""
 
     def __init__(self, *args: Any, network: nn.Module, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

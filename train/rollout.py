@@ -10,7 +10,7 @@ import torch
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
 
 from busenv.core.jit import kernel
-from busenv.train.selfplay import Decisions
+from busenv.train.ppo_selfplay import Decisions
 
 
 @kernel

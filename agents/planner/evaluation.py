@@ -29,7 +29,7 @@ from busenv.core.bits import (
 )
 from busenv.core.jit import kernel
 from busenv.core.rules.resolve import power_of
-from busenv.core.rules.score import place, points_of
+from busenv.core.rules.score import points_of, rank_of
 from busenv.core.state import (
     ACT_BUILDINGS,
     ACT_BUSES,
@@ -128,7 +128,7 @@ class Evaluation(NamedTuple):
     chances: np.ndarray
 
 
-class Workspace(NamedTuple):
+class EvaluationWorkspace(NamedTuple):
     """Arrays for kernels that try actions and evaluate what they lead to.
 
     ahead: GAME, (2,), positions after one decision and after two. bits: uint64, (words,), legal
@@ -152,9 +152,9 @@ def make_evaluation() -> Evaluation:
     )
 
 
-def make_workspace(num_actions: int) -> Workspace:
+def make_evaluation_workspace(num_actions: int) -> EvaluationWorkspace:
     """A workspace for boards with a number of action ids."""
-    return Workspace(
+    return EvaluationWorkspace(
         np.zeros(2, GAME),
         np.zeros((num_actions + 63) // 64, np.uint64),
         np.zeros((2, num_actions), np.int64),
@@ -344,7 +344,7 @@ def evaluate(g, b, weights, evaluation):
         for seat in range(g.players):
             points = np.float64(points_of(g, seat))
             evaluation.win_logits[seat] = points
-            evaluation.values[seat] = points + (WIN if place(g, seat) == 0 else 0.0)
+            evaluation.values[seat] = points + (WIN if rank_of(g, seat) == 0 else 0.0)
         return
     compute_features(g, b, evaluation)
     row = stage(g)
@@ -365,7 +365,7 @@ def find_chances(g, evaluation):
     for seat in range(g.players):
         best = max(best, logits[seat])
     for seat in range(g.players):
-        chances[seat] = np.exp(logits[seat] - best) if g.phase != OVER else place(g, seat) == 0
+        chances[seat] = np.exp(logits[seat] - best) if g.phase != OVER else rank_of(g, seat) == 0
         total += chances[seat]
     for seat in range(g.players):
         chances[seat] /= total

@@ -100,7 +100,7 @@ def _value(g, b, seat):
     return mine - 0.3 * best
 
 
-class Workspace(NamedTuple):
+class BotWorkspace(NamedTuple):
     """Where one thread works, so that nothing is allocated on the way.
 
     bits: uint64, (words,), legal actions, and ids: int64, (num_actions,), the same as a list.
@@ -112,9 +112,9 @@ class Workspace(NamedTuple):
     ahead: np.ndarray
 
 
-def make_workspace(actions: int) -> Workspace:
+def make_bot_workspace(actions: int) -> BotWorkspace:
     """A workspace for boards with a number of action ids."""
-    return Workspace(
+    return BotWorkspace(
         np.zeros((actions + 63) // 64, np.uint64),
         np.zeros(actions, np.int64),
         np.zeros(1, GAME),
@@ -158,7 +158,7 @@ def run_bots(game, board, kinds, noise, taken):
     """
     g, b = game[0], board[0]
     actions = np.int64(b.actions)
-    work = Workspace(  # made here, since to be handed so many arrays takes longer
+    work = BotWorkspace(  # made here, since to be handed so many arrays takes longer
         np.zeros((actions + 63) // 64, np.uint64),
         np.zeros(actions, np.int64),
         np.zeros(1, GAME),

@@ -1,7 +1,7 @@
 """What an observation is made of: every feature's name, width, usual range, meaning and place.
 
 This is the one table of it. `ObservationLayout` (busenv.observation) makes named views of it for
-users, and the kernels that paint and observe (core.scene, core.observe) take the places of what
+users, and the kernels that paint and observe (core.observation_cache, core.observe) take the places of what
 they write from `COLUMNS`.
 """
 

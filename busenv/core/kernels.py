@@ -13,13 +13,13 @@ import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, lowest, mix, seeded
 from busenv.core.jit import exclusive, kernel
+from busenv.core.observation_cache import paint, scene_size
 from busenv.core.observe import observe, size
-from busenv.core.rewards import pay
+from busenv.core.reward_kernels import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
-from busenv.core.rules.score import place
+from busenv.core.rules.score import rank_of
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
-from busenv.core.scene import paint, scene_size
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 
 
@@ -143,7 +143,7 @@ def random_games(board, rules, seed, scratch, sums, deliveries):
 def random_returns(game, board, kind, seed, scratch, returns):
     """Play one game on to its end again and again, and write what it pays in all.
 
-    `kind` is of `busenv.core.rewards`. `scratch`: two GAME records; the second is all zeros, which
+    `kind` is of `busenv.core.reward_kernels`. `scratch`: two GAME records; the second is all zeros, which
     is what a game begins with as far as pay goes. `returns` (float64): a row of 5 for each time.
     """
     g = scratch[0]
@@ -161,7 +161,7 @@ def rankings(games, places):
     """Write each seat's place (0 is the winner) into rows of `places` (int64, players wide)."""
     for i in range(games.shape[0]):
         for seat in range(places.shape[1]):
-            places[i, seat] = place(games[i], seat)
+            places[i, seat] = rank_of(games[i], seat)
 
 
 @exclusive

@@ -10,14 +10,14 @@ import numpy as np
 from busenv.core.bits import ZERO, clear_bytes, copy_bytes, has, store_word
 from busenv.core.features import WIDTHS, column
 from busenv.core.jit import kernel
-from busenv.core.rules.resolve import power_of
-from busenv.core.scene import (
+from busenv.core.observation_cache import (
     I_LINE,
     P_SUMS,
     PER_SEAT,
     seats_at,
     streets_at,
 )
+from busenv.core.rules.resolve import power_of
 from busenv.core.state import (
     ACT_BUILDINGS,
     ACT_LINES,
@@ -142,7 +142,7 @@ def _table(g, out):
 
 @kernel
 def observe(g, b, scene, seat, row, turned):
-    """Write what a seat sees into a row of bytes that is painted, like the scene (core.scene).
+    """Write what a seat sees into a row of bytes that is painted, like the scene (core.observation_cache).
 
     turned: whether the row holds the scene as it is, turned to this seat.
     """

@@ -13,17 +13,22 @@ import gymnasium
 import numpy as np
 from numpy.typing import DTypeLike
 
-from busenv.board import Board, as_board
-from busenv.checks import check_whole
 from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
-from busenv.envs.forms import Illegal, as_form, check_illegal, legal_instead
+from busenv.envs.observation_format import (
+    Illegal,
+    as_observation_format,
+    check_illegal,
+    legal_instead,
+)
 from busenv.errors import IllegalActionError
-from busenv.game import Game
+from busenv.game.board import Board, as_board
+from busenv.game.game import Game
+from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.opponents import Opponents, Player, Table
-from busenv.render.modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
+from busenv.render.render_modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.rules import Rules, as_rules, player_counts
+from busenv.validation import check_whole
 
 Observation = np.ndarray | dict[str, np.ndarray]
 
@@ -32,7 +37,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     """One seat of a game of Bus, whose other seats are played by agents.
 
     Observations are rows as the learner sees the game (`busenv.observation`), actions the ids of
-    `busenv.actions`. What is legal stands in `info["action_mask"]` (int8, as
+    `busenv.game.actions`. What is legal stands in `info["action_mask"]` (int8, as
     `Discrete.sample(mask=...)` wants it; all ones once the game is over) and in `action_masks()`
     (bool). `info["seat"]` is the learner's seat. The reward of a step is what the learner's seat is
     paid from its decision to its next one. All that is handed out is the caller's own.
@@ -45,11 +50,11 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     learner_seat: the learner's seat; None: drawn for each episode.
     rules, board: as for `busenv.Game`.
     reward: a name in `busenv.rewards.REWARDS`, or a function (see there).
-    illegal: what an illegal action does: "raise", "lose" or "replace" (`busenv.envs.forms`).
+    illegal: what an illegal action does: "raise", "lose" or "replace" (`busenv.envs.observation_format`).
     observation_keys: None for the flat row, or the names of row and mask in a dict, such as
         ("observation", "action_mask").
     observation_dtype: "uint8", or "float32" for values scaled to 0..1.
-    render_mode: None, "ansi", "rgb_array" or "human" (`busenv.render.modes`).
+    render_mode: None, "ansi", "rgb_array" or "human" (`busenv.render.render_modes`).
 
     ValueError says what is allowed instead; ModuleNotFoundError names what a render mode lacks.
     """
@@ -77,7 +82,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
             learner_seat = check_whole("learner_seat", learner_seat, 0, min(self._counts) - 1)
         self._learner_seat, self._illegal = learner_seat, check_illegal(illegal)
         self._rules, self.board = as_rules(rules), as_board(board)
-        self._form = as_form(self.board, observation_keys, observation_dtype)
+        self._form = as_observation_format(self.board, observation_keys, observation_dtype)
         self.observation_space = self._form.observation_space
         self.action_space = self._form.action_space
         self._pay, self._pays_freely = as_reward(reward), callable(reward)
@@ -151,7 +156,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         return self.game.action_mask()
 
     def render(self) -> str | np.ndarray | None:
-        """The table as the render mode has it (`busenv.render.modes`); None before `reset`."""
+        """The table as the render mode has it (`busenv.render.render_modes`); None before `reset`."""
         return self._renderer.render(self.game) if self.game else None
 
     def close(self) -> None:

@@ -34,10 +34,10 @@ import pyspiel
 from open_spiel.python.algorithms.mcts import Evaluator
 from open_spiel.python.observation import IIGObserverForPublicInfoGame
 
-from busenv.game import Game
-from busenv.limits import longest_game, most_deliveries
+from busenv.game.bounds import longest_game, most_deliveries
+from busenv.game.game import Game
+from busenv.game.random_playouts import random_returns
 from busenv.observation import ObservationLayout
-from busenv.playouts import random_returns
 from busenv.rewards import REWARDS
 
 PARAMETERS: dict[str, Any] = {

@@ -30,15 +30,15 @@ from gymnasium import spaces
 from numpy.typing import DTypeLike
 from pettingzoo import ParallelEnv
 
-from busenv.actions import describe_action
-from busenv.board import Board
 from busenv.core.state import PASS
-from busenv.envs.forms import Illegal, check_illegal
+from busenv.envs.observation_format import Illegal, check_illegal
 from busenv.envs.pettingzoo import KEYS, Observation, raw_env
 from busenv.errors import IllegalActionError
-from busenv.game import Game
+from busenv.game.actions import describe_action
+from busenv.game.board import Board
+from busenv.game.game import Game
+from busenv.game.rules import Rules
 from busenv.rewards import Reward
-from busenv.rules import Rules
 
 
 class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own name
@@ -152,7 +152,7 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
         return self._turns.state()
 
     def render(self) -> str | np.ndarray | None:
-        """The table as the render mode has it (`busenv.render.modes`)."""
+        """The table as the render mode has it (`busenv.render.render_modes`)."""
         return self._turns.render()
 
     def close(self) -> None:

@@ -5,7 +5,7 @@
 | Import | `from busenv import bus_v0` |
 | Make | `bus_v0.env()`, or `bus_v0.raw_env()` without PettingZoo's checks |
 | Agents | `player_0` ... `player_4`: the seats, 3 to 5 of them, clockwise |
-| Actions | Discrete, ids as in `busenv.actions` (375 on the city) |
+| Actions | Discrete, ids as in `busenv.game.actions` (375 on the city) |
 | Observation | `{"observation": uint8 (size,), "action_mask": int8 (num_actions,)}` |
 | State | uint8 (size,): the table as `player_0` sees it, whoever is to move |
 | Rewards | see `busenv.rewards`; by default +1 for the winner, -1/(n-1) for the others |
@@ -19,7 +19,7 @@ not take part (a game of 3 in an environment made for 4) sees zeros.
 
 **Rewards** reach every seat, the losers too, at the step that earns them.
 
-**Illegal actions** do as `illegal` says (`busenv.envs.forms`). Who loses by one is paid -1, the
+**Illegal actions** do as `illegal` says (`busenv.envs.observation_format`). Who loses by one is paid -1, the
 others nothing, and the episode ends for all; `infos` tell of each agent whether its last decision
 was illegal.
 
@@ -40,7 +40,7 @@ sizes), `first_player`. Others are ignored, as PettingZoo's own check wants it.
 `busenv.rewards.REWARDS`, or a function (see there). illegal: "raise", "lose" or "replace".
 observation_keys: the names of row and mask in an observation. observation_dtype: "uint8", or
 "float32" for values scaled to 0..1, in the state too. render_mode: None, "ansi", "rgb_array" or
-"human" (`busenv.render.modes`). ValueError says what is allowed instead; ModuleNotFoundError names
+"human" (`busenv.render.render_modes`). ValueError says what is allowed instead; ModuleNotFoundError names
 what a render mode lacks.
 """
 
@@ -56,17 +56,22 @@ from numpy.typing import DTypeLike
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from busenv.board import Board, as_board
 from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
-from busenv.envs.forms import Illegal, as_form, check_illegal, legal_instead
+from busenv.envs.observation_format import (
+    Illegal,
+    as_observation_format,
+    check_illegal,
+    legal_instead,
+)
 from busenv.errors import IllegalActionError
-from busenv.game import Game
+from busenv.game.base_game import copy_state
+from busenv.game.board import Board, as_board
+from busenv.game.game import Game
+from busenv.game.rules import Rules, as_rules, check_players
 from busenv.observation import ObservationLayout
-from busenv.playing import copy_state
-from busenv.render.modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
+from busenv.render.render_modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.rules import Rules, as_rules, check_players
 
 KEYS = ("observation", "action_mask")  # where PettingZoo looks
 
@@ -123,17 +128,20 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
         self._players, self._illegal = check_players(num_players), check_illegal(illegal)
         self._rules, self.board = as_rules(rules), as_board(board)
         self._pay, self._pays_freely = as_reward(reward), callable(reward)
-        self._form = as_form(self.board, observation_keys, observation_dtype)
+        self._form = as_observation_format(self.board, observation_keys, observation_dtype)
         if self._form.keys is None:
             raise ValueError(
                 "observation_keys is None; allowed: two names for the row and its mask"
             )
-        self._flat = as_form(self.board, None, observation_dtype)
+        self._flat = as_observation_format(self.board, None, observation_dtype)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(self._players)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         # A space of its own for each, since libraries seed them.
-        forms = [as_form(self.board, observation_keys, observation_dtype) for _ in self._seats]
+        forms = [
+            as_observation_format(self.board, observation_keys, observation_dtype)
+            for _ in self._seats
+        ]
         self.observation_spaces = {
             agent: form.observation_space for agent, form in zip(self._seats, forms, strict=True)
         }
@@ -291,7 +299,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
         self._hand_out({agent: -1.0 if agent in agents else 0.0 for agent in self.agents})
 
     def render(self) -> str | np.ndarray | None:
-        """The table as the render mode has it (`busenv.render.modes`)."""
+        """The table as the render mode has it (`busenv.render.render_modes`)."""
         return self._renderer.render(self.game)
 
     def close(self) -> None:

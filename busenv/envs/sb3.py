@@ -11,12 +11,12 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import DTypeLike
 from stable_baselines3.common.vec_env import VecEnv
 
-from busenv.batch import Batch
-from busenv.batch_opponents import Opponents
-from busenv.board import Board
-from busenv.envs.forms import Illegal, as_form
+from busenv.batch.batch import Batch
+from busenv.batch.batch_opponents import Opponents
+from busenv.envs.observation_format import Illegal, as_observation_format
+from busenv.game.board import Board
+from busenv.game.rules import Rules
 from busenv.rewards import Reward
-from busenv.rules import Rules
 
 Observations = np.ndarray | dict[str, np.ndarray]
 
@@ -77,7 +77,7 @@ class BusVecEnv(VecEnv):
             threads,
         )
         self._copy, self._illegal = copy, illegal
-        self._form = as_form(self.batch.board, observation_keys, observation_dtype)
+        self._form = as_observation_format(self.batch.board, observation_keys, observation_dtype)
         self._returns = np.zeros_like(self.batch.rewards)
         self._lengths = np.zeros(num_envs, np.int64)
         self._seed = 0

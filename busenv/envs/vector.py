@@ -17,12 +17,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import DTypeLike
 
-from busenv.batch import Batch
-from busenv.batch_opponents import Opponents
-from busenv.board import Board
-from busenv.envs.forms import Illegal, as_form
+from busenv.batch.batch import Batch
+from busenv.batch.batch_opponents import Opponents
+from busenv.envs.observation_format import Illegal, as_observation_format
+from busenv.game.board import Board
+from busenv.game.rules import Rules
 from busenv.rewards import Reward
-from busenv.rules import Rules
 
 Observations = np.ndarray | dict[str, np.ndarray]
 
@@ -55,7 +55,7 @@ class BusVectorEnv(VectorEnv):
         "lose": the episode ends and pays -1. "replace": a legal one, drawn from the game's own
         stream, is played in its place.
     observation_keys: None: the flat row. A pair of names: a dict of row and mask under them.
-    observation_dtype: "uint8", or "float32" for rows scaled to 0..1 (`busenv.envs.forms`).
+    observation_dtype: "uint8", or "float32" for rows scaled to 0..1 (`busenv.envs.observation_format`).
     threads: how many share the work of a step. Results do not depend on it, nor on N.
     copy: True: all that is returned is the caller's own. False, faster: views of buffers that the
         next step overwrites, to be read only.
@@ -104,7 +104,7 @@ class BusVectorEnv(VectorEnv):
         self.num_envs, self.copy = num_envs, copy
         self.autoreset_mode = self.batch.autoreset_mode
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self._form = as_form(self.batch.board, observation_keys, observation_dtype)
+        self._form = as_observation_format(self.batch.board, observation_keys, observation_dtype)
         self._illegal = illegal
         self.single_observation_space = self._form.observation_space
         self.single_action_space = self._form.action_space

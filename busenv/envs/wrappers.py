@@ -24,8 +24,8 @@ from numpy.typing import DTypeLike
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.wrappers import BaseParallelWrapper, BaseWrapper
 
-from busenv.board import Board
-from busenv.envs.forms import Form, as_form
+from busenv.envs.observation_format import ObservationFormat, as_observation_format
+from busenv.game.board import Board
 
 KEYS = ("observation", "action_mask")  # PettingZoo's by default
 
@@ -37,16 +37,16 @@ def with_form(
     observation_keys: Sequence[str] | None = KEYS,
     observation_dtype: DTypeLike = "uint8",
 ) -> AnyEnv:
-    """The environment with its observations in another form (`busenv.envs.forms`).
+    """The environment with its observations in another form (`busenv.envs.observation_format`).
 
     env: Gymnasium's (single or vector) or PettingZoo's (in turns or all at once), of busenv, in
         its default form, maybe wrapped.
 
-    TypeError for anything else, ValueError for another form or where `as_form` has one.
+    TypeError for anything else, ValueError for another form or where `as_observation_format` has one.
     """
     for kind, wrapper in _WRAPPERS.items():
         if isinstance(env, kind):
-            form = as_form(_board_of(env), observation_keys, observation_dtype)
+            form = as_observation_format(_board_of(env), observation_keys, observation_dtype)
             return wrapper(env, form)
     raise TypeError(f"{env!r} is no environment of Gymnasium or PettingZoo")
 
@@ -58,11 +58,14 @@ def _board_of(env: Any) -> Board:
     if board is None:
         raise TypeError(f"{env!r} is no environment of busenv")
     if isinstance(env, (AECEnv, ParallelEnv)):
-        found, usual = env.observation_space(env.possible_agents[0]), as_form(board, KEYS)
+        found, usual = (
+            env.observation_space(env.possible_agents[0]),
+            as_observation_format(board, KEYS),
+        )
     else:
         found, usual = (
             getattr(env, "single_observation_space", env.observation_space),
-            as_form(board),
+            as_observation_format(board),
         )
     if found != usual.observation_space:
         raise ValueError(f"{env!r} has another form already: {found}")
@@ -70,7 +73,7 @@ def _board_of(env: Any) -> Board:
 
 
 class _Single(gymnasium.Wrapper):
-    def __init__(self, env: gymnasium.Env, form: Form) -> None:
+    def __init__(self, env: gymnasium.Env, form: ObservationFormat) -> None:
         super().__init__(env)
         self._form, self.observation_space = form, form.observation_space
 
@@ -84,7 +87,7 @@ class _Single(gymnasium.Wrapper):
 
 
 class _Vector(VectorWrapper):
-    def __init__(self, env: VectorEnv, form: Form) -> None:
+    def __init__(self, env: VectorEnv, form: ObservationFormat) -> None:
         super().__init__(env)
         self._form, self.single_observation_space = form, form.observation_space
         self.observation_space = batch_space(form.observation_space, env.num_envs)
@@ -105,9 +108,9 @@ class _Vector(VectorWrapper):
 class _Seats:
     """What both of PettingZoo's interfaces need."""
 
-    _form: Form
+    _form: ObservationFormat
 
-    def _take(self, env: Any, form: Form) -> None:
+    def _take(self, env: Any, form: ObservationFormat) -> None:
         if form.keys is None:
             raise ValueError("observation_keys is None; PettingZoo wants two names")
         board = _board_of(env)
@@ -115,7 +118,7 @@ class _Seats:
         self._form, self._spaces = (
             form,
             {
-                agent: as_form(board, form.keys, dtype).observation_space
+                agent: as_observation_format(board, form.keys, dtype).observation_space
                 for agent in env.possible_agents
             },
         )
@@ -128,7 +131,7 @@ class _Seats:
 
 
 class _Turns(_Seats, BaseWrapper):
-    def __init__(self, env: AECEnv, form: Form) -> None:
+    def __init__(self, env: AECEnv, form: ObservationFormat) -> None:
         super().__init__(env)
         self._take(env, form)
 
@@ -137,7 +140,7 @@ class _Turns(_Seats, BaseWrapper):
 
 
 class _Parallel(_Seats, BaseParallelWrapper):
-    def __init__(self, env: ParallelEnv, form: Form) -> None:
+    def __init__(self, env: ParallelEnv, form: ObservationFormat) -> None:
         super().__init__(env)
         self._take(env, form)
 

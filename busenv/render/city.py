@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from busenv.board import Board
-from busenv.position import Position
+from busenv.game.board import Board
+from busenv.game.position import Position
+from busenv.render.layout import NODE, TOKEN, Point, lay_out, rim
 from busenv.render.pieces import BUILDINGS, PAWN, disc, halo, put, strand, text
-from busenv.render.places import NODE, TOKEN, Point, lay_out, rim
 
 ROAD = 20  # width of a street
 WIDEST = 8  # of a line; lines that share a street are narrower, to stay on it

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from busenv.actions import ACTION_WORDS, RESOLVED_IN, Action, Building, Phase
-from busenv.board import Board
-from busenv.position import Position
+from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, BoardAction, Building, Phase
+from busenv.game.board import Board
+from busenv.game.position import Position
+from busenv.game.rules import Rules
 from busenv.render.city import free_site, intersection, people
+from busenv.render.layout import Point
 from busenv.render.phrases import headline
 from busenv.render.pieces import (
     BUILDINGS,
@@ -21,8 +23,6 @@ from busenv.render.pieces import (
     strand,
     text,
 )
-from busenv.render.places import Point
-from busenv.rules import Rules
 
 X, PANEL_WIDTH = 790, 402  # of the panels
 CLOCK_Y, ACTIONS_Y, PLAYERS_Y, LEGEND_Y = 64, 180, 425, 667
@@ -33,8 +33,8 @@ SPACES_X, SPACES_WIDTH = X + 174, 220  # where an action's spaces stand
 PLAYER_ROWS = 202  # height of all players' rows together
 MOST_STONES = 6  # that there is room to draw; more are only counted
 RIGHT_TO_LEFT = (
-    Action.LINE_EXPANSION,
-    Action.BUILDINGS,
+    BoardAction.LINE_EXPANSION,
+    BoardAction.BUILDINGS,
 )  # actions whose space A is resolved last stand in that order
 COLUMNS = (("points", 120), ("stones", 184), ("buses", 247), ("markers", 318), ("line", 378))
 PLACES = ("1st", "2nd", "3rd", "4th", "5th")

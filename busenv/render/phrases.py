@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from busenv.actions import ACTION_WORDS, RESOLVED_IN, Phase
-from busenv.position import Position
+from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, Phase
+from busenv.game.position import Position
 
 STEP_WORDS = {  # the part of a round, or of the setup, that a phase belongs to
     Phase.SETUP_BUILDINGS: "first buildings",

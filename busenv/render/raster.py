@@ -10,8 +10,8 @@ from types import ModuleType
 
 import numpy as np
 
-from busenv.hints import missing_extra
-from busenv.render.places import HEIGHT, WIDTH
+from busenv.error_text import missing_extra
+from busenv.render.layout import HEIGHT, WIDTH
 
 
 def svg_to_png(svg_text: str) -> bytes:
@@ -43,7 +43,7 @@ def draw_pixels(svg_text: str) -> np.ndarray:
     return np.ascontiguousarray(pygame.surfarray.array3d(surface).transpose(1, 0, 2))
 
 
-class Window:
+class DisplayWindow:
     """A window that shows pixels; on a machine without a screen it shows nothing."""
 
     def __init__(self) -> None:

@@ -15,14 +15,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from busenv.actions import Phase, describe_action
-from busenv.board import Board
-from busenv.position import Position
+from busenv.game.actions import Phase, describe_action
+from busenv.game.board import Board
+from busenv.game.position import Position
+from busenv.game.rules import Rules
 from busenv.render.chart import draw_chart
 from busenv.render.page import inline_script, page_style
 from busenv.render.phrases import ENDING_WORDS, headline
 from busenv.render.svg import CITY, PANELS, draw_city, draw_panels, join_parts, last_words
-from busenv.rules import Rules
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
 """Each seat's chance to win, and favourite actions with their shares; either may be empty."""
@@ -33,7 +33,7 @@ LEAST_SHARE = 0.005  # of a favourite that is shown: a per cent, rounded
 
 
 @dataclass(frozen=True)
-class View:
+class ReplayFrame:
     """What the page shows after some plies. seat: who took the last action, -1 before the first."""
 
     position: Position
@@ -131,12 +131,12 @@ def _check_sizes(
 
 def _views(
     board: Board, rules: Rules, positions: Sequence[Position], actions: Sequence[int]
-) -> list[View]:
+) -> list[ReplayFrame]:
     """What is to be shown after each number of plies, from 0 on."""
     movers = [position.current_player for position in positions[:-1]]
     decisions = [None, *zip(movers, actions, strict=True)]
     return [
-        View(
+        ReplayFrame(
             position,
             seat=last[0] if last else -1,
             words=describe_action(board, last[1]) if last else "start",
@@ -217,7 +217,7 @@ def _name(names: Sequence[str], seat: int) -> str:
     return f' <span title="{name}">{name}</span>'
 
 
-def _moves(views: list[View], rounds: Mapping[int, int]) -> str:
+def _moves(views: list[ReplayFrame], rounds: Mapping[int, int]) -> str:
     """The list of moves: a button each, with a heading before each round."""
     titles = {ply: f"<h3>Round {number}</h3>" for number, ply in rounds.items()}
     rows = [titles.get(0, "<h3>Setup</h3>") + '<button data-ply="0">start</button>']

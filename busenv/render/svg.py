@@ -6,14 +6,14 @@ each state of a part only once, and may put the city and the panels one below th
 
 from __future__ import annotations
 
-from busenv.actions import decode, describe_action
-from busenv.board import Board
-from busenv.position import Position
+from busenv.game.actions import decode, describe_action
+from busenv.game.board import Board
+from busenv.game.position import Position
+from busenv.game.rules import Rules
 from busenv.render import city, panels
+from busenv.render.layout import BOTTOM, EDGE, HEIGHT, LEFT, RIGHT, TOP, WIDTH, lay_out, rim
 from busenv.render.phrases import ENDING_WORDS
 from busenv.render.pieces import STYLE
-from busenv.render.places import BOTTOM, EDGE, HEIGHT, LEFT, RIGHT, TOP, WIDTH, lay_out, rim
-from busenv.rules import Rules
 
 Decision = tuple[int, int]
 """A seat and the action that it took."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from busenv.actions import ACTION_WORDS, Building
-from busenv.board import Board
-from busenv.position import Position
-from busenv.quoting import printable
+from busenv.error_text import printable
+from busenv.game.actions import ACTION_WORDS, Building
+from busenv.game.board import Board
+from busenv.game.position import Position
+from busenv.game.rules import Rules
 from busenv.render.phrases import count, headline
-from busenv.rules import Rules
 
 
 def draw_text(board: Board, position: Position, rules: Rules) -> str:

@@ -9,17 +9,16 @@ from collections.abc import Sequence
 
 import busenv
 from busenv import interrupts
-from busenv.experiments.cli import measuring, playing, training, watching
+from busenv.error_text import did_you_mean, install, printable
+from busenv.experiments.cli import play_commands, rating_commands, replay_commands, train_commands
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
-from busenv.hints import did_you_mean, install
-from busenv.quoting import printable
 
 GROUPS: dict[str, tuple[Command, ...]] = {
-    "Play": playing.COMMANDS,
-    "Watch": watching.COMMANDS,
-    "Train": training.COMMANDS,
-    "Measure": measuring.COMMANDS,
+    "Play": play_commands.COMMANDS,
+    "Watch": replay_commands.COMMANDS,
+    "Train": train_commands.COMMANDS,
+    "Measure": rating_commands.COMMANDS,
 }
 COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
 

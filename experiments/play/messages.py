@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from busenv.agents.neural.schema import Schema, what_is_wrong
+from busenv.agents.schema import Schema, what_is_wrong
 
 LONGEST_NAME = 40
 LONGEST_MESSAGE = 16_384  # bytes of a request

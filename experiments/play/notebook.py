@@ -13,10 +13,9 @@ from socket import socket
 from IPython.display import IFrame
 
 from busenv import Board, Rules
-from busenv.experiments.play.hall import Hall
-from busenv.experiments.play.messages import Refusal
-from busenv.experiments.play.offers import Offers
-from busenv.experiments.play.serve import (
+from busenv.experiments.play.catalogue import Offers
+from busenv.experiments.play.game_store import Store
+from busenv.experiments.play.launch import (
     listen,
     locked_folder,
     make_offers,
@@ -24,7 +23,8 @@ from busenv.experiments.play.serve import (
     own_address,
     running,
 )
-from busenv.experiments.play.store import Store
+from busenv.experiments.play.messages import Refusal
+from busenv.experiments.play.server import Hall
 
 HOST = "127.0.0.1"
 

@@ -14,17 +14,17 @@ from rich.console import Console
 from rich.markup import escape
 
 from busenv.cluster import connected
-from busenv.experiments.console import Sheet
+from busenv.error_text import printable
+from busenv.experiments.common.console import Sheet
 from busenv.experiments.ratings.rating import check_agent, run_rating
-from busenv.experiments.ratings.report import (
+from busenv.experiments.ratings.rating_report import (
     decision_time,
     interval,
     percent,
     rating_interval,
 )
-from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.files import check_plain, write_whole
-from busenv.quoting import printable
+from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.io import check_plain, write_whole
 
 PLAYERS = (3, 4, 5)
 
@@ -58,7 +58,7 @@ def run_ladder(
 ) -> None:
     """Play the ladder's ratings, write the table, and put it into the README if one is given.
 
-    rules, board: as for `ratings.schedule.Plan`; agents that cannot play on the board are left out.
+    rules, board: as for `ratings.schedule.Schedule`; agents that cannot play on the board are left out.
     ray: as for `ratings.rating.run_rating`.
     Raises RunError, before anything is played, when the README has no place for the table.
     """
@@ -69,7 +69,7 @@ def run_ladder(
     agents = tuple(agent for agent in AGENTS if agent in able)
     match_ups = [pair for pair in MATCH_UPS if {*pair} <= {*able}]
 
-    def rate(plan: Plan, name: str) -> pd.DataFrame:
+    def rate(plan: Schedule, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {plan.players} players")
         table = folder / f"{plan.players}-players"
         place = table / re.sub(r"[^\w.-]+", "-", name)
@@ -80,13 +80,13 @@ def run_ladder(
     with connected(ray, workers):
         matches = {
             (agent, other, players): rate(
-                Plan((agent,), players, games, seed, rules, other, board),
+                Schedule((agent,), players, games, seed, rules, other, board),
                 f"{agent} against {other}",
             )
             for players in PLAYERS
             for agent, other in match_ups
         }
-        plans = {n: Plan(agents, n, games, seed, rules, board=board) for n in PLAYERS}
+        plans = {n: Schedule(agents, n, games, seed, rules, board=board) for n in PLAYERS}
         ratings = {players: rate(plan, " and ".join(agents)) for players, plan in plans.items()}
     sheets = [_match_sheet(matches, match_ups), _rating_sheet(ratings, agents)]
     note = (

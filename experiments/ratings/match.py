@@ -10,12 +10,12 @@ import numpy as np
 
 from busenv import Board, IllegalActionError, Rules
 from busenv.agents import Agent
-from busenv.board import as_board
-from busenv.checks import check_whole, illegal_action
 from busenv.core import kernels
 from busenv.core.state import GAME, OVER
-from busenv.experiments.ratings.intervals import wilson
-from busenv.rules import as_rules, check_players
+from busenv.experiments.common.intervals import wilson
+from busenv.game.board import as_board
+from busenv.game.rules import as_rules, check_players
+from busenv.validation import check_whole, illegal_action
 
 
 @dataclass(frozen=True)

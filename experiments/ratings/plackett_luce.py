@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from openskill.models import PlackettLuce, PlackettLuceRating
 
-from busenv.experiments.ratings.workers import worker_pool
+from busenv.experiments.common.worker_pool import worker_pool
 
 RESAMPLES = 100
 LIMITS = (2.5, 97.5)  # percentiles

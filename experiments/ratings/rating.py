@@ -13,24 +13,24 @@ from rich.markup import escape
 from busenv import Game
 from busenv.agents import AgentError, make_agent
 from busenv.cluster import ClusterError, connected
-from busenv.experiments.console import progress_bar
-from busenv.experiments.ratings.needs import file_hashes
-from busenv.experiments.ratings.remote import play_on_cluster
-from busenv.experiments.ratings.report import Report, write_report
-from busenv.experiments.ratings.schedule import Plan, RunError
-from busenv.experiments.ratings.store import (
+from busenv.experiments.common.console import progress_bar
+from busenv.experiments.ratings.dependencies import file_hashes
+from busenv.experiments.ratings.distributed_games import play_on_cluster
+from busenv.experiments.ratings.rating_report import Report, write_report
+from busenv.experiments.ratings.rating_store import (
     GAMES,
     append_games,
     keep_settings,
     locked,
     recover_games,
 )
+from busenv.experiments.ratings.schedule import RunError, Schedule
 from busenv.experiments.ratings.tournament import play_games
-from busenv.files import open_plain
+from busenv.io import open_plain
 
 
 def run_rating(
-    plan: Plan,
+    plan: Schedule,
     folder: Path,
     workers: int = 1,
     console: Console | None = None,
@@ -77,7 +77,7 @@ def check_agent(spec: str, rules: str = "capstone-2024", board: str = "city") ->
 
 
 def _play(
-    plan: Plan,
+    plan: Schedule,
     folder: Path,
     played: list[dict[str, Any]],
     workers: int,

@@ -8,9 +8,9 @@ from itertools import combinations_with_replacement, permutations
 from typing import Any
 
 import busenv
-from busenv.board import Board, load_board
-from busenv.checks import check_seed
-from busenv.rules import Rules, as_rules, check_players
+from busenv.game.board import Board, load_board
+from busenv.game.rules import Rules, as_rules, check_players
+from busenv.validation import check_seed
 
 LineUp = tuple[int, ...]  # entrants, by number; one entry a seat
 
@@ -20,14 +20,14 @@ class RunError(ValueError):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """All that decides the games of a rating; game `number` depends on nothing else.
 
     agents: specs (`busenv.agents.make_agent`) of the entrants; a spec may be there more than once.
     players: 3, 4 or 5.
     games: as many as were asked for; `total` are played, in whole balanced blocks.
     seed: 0 to 2**64 - 1.
-    rules: name of an edition, or a JSON file of rules (`busenv.rules.as_rules`).
+    rules: name of an edition, or a JSON file of rules (`busenv.game.rules.as_rules`).
     against: if given, each of `agents` plays by itself against players - 1 copies of this one;
         otherwise all play all.
     board: name or file of a board. Files of rules and boards are read once, when a plan is made:

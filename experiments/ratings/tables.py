@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from busenv.experiments.ratings.intervals import wilson
+from busenv.experiments.common.intervals import wilson
 from busenv.experiments.ratings.plackett_luce import bootstrap, likeliest_ratings, openskill_ratings
-from busenv.experiments.ratings.schedule import Plan
+from busenv.experiments.ratings.schedule import Schedule
 
 
 def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
@@ -52,7 +52,7 @@ def different_games(games: list[dict[str, Any]]) -> int:
     return len({turned(game) for game in games})
 
 
-def result_table(rows: pd.DataFrame, plan: Plan, workers: int = 1) -> pd.DataFrame:
+def result_table(rows: pd.DataFrame, plan: Schedule, workers: int = 1) -> pd.DataFrame:
     """One row an entrant, by label.
 
     games: in which it took part. won: share of them won by any of its seats, with low and high of
@@ -85,7 +85,7 @@ def result_table(rows: pd.DataFrame, plan: Plan, workers: int = 1) -> pd.DataFra
     return table
 
 
-def anchor_of(plan: Plan) -> str:
+def anchor_of(plan: Schedule) -> str:
     """The entrant whose rating is 0: `random` if it plays, otherwise the first."""
     return "random" if "random" in plan.labels else plan.labels[0]
 

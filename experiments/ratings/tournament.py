@@ -19,9 +19,9 @@ import numpy as np
 
 from busenv import Game, IllegalActionError
 from busenv.agents import Agent, AgentError, make_agent
-from busenv.experiments.ratings.lines import ranking
-from busenv.experiments.ratings.schedule import Plan
-from busenv.experiments.ratings.workers import end_workers, worker_pool
+from busenv.experiments.common.worker_pool import end_workers, worker_pool
+from busenv.experiments.ratings.game_log import ranking
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.interrupts import interrupts_deferred
 
 AHEAD = 4  # games handed out to each worker at a time
@@ -34,7 +34,7 @@ _decided: Counter[str] = Counter()  # decisions of each spec in this process
 
 
 def play_games(
-    plan: Plan, numbers: Iterable[int], workers: int
+    plan: Schedule, numbers: Iterable[int], workers: int
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Play the games of these numbers, and hand them over as they end, some at a time.
 
@@ -56,7 +56,7 @@ def play_games(
 
 
 def play_game(
-    plan: Plan, number: int, build: Callable[[str], Agent] = make_agent
+    plan: Schedule, number: int, build: Callable[[str], Agent] = make_agent
 ) -> dict[str, Any]:
     """One game of a plan, as a line of the games file. build: of an agent from its spec.
 

@@ -21,10 +21,6 @@ import numpy as np
 
 from busenv import Game, Phase
 from busenv.agents import Agent, make_agent
-from busenv.agents.mcts.playout import PLAYOUT_WEIGHTS, deliverable, weight_column
-from busenv.agents.mcts.search import Settings
-from busenv.agents.mcts.uct import UctAgent
-from busenv.agents.planner.agent import PlannerAgent
 from busenv.agents.planner.evaluation import (
     FEATURES,
     OWN,
@@ -35,9 +31,13 @@ from busenv.agents.planner.evaluation import (
     make_evaluation,
     stage,
 )
+from busenv.agents.planner.planner_agent import PlannerAgent
+from busenv.agents.search.playout import PLAYOUT_WEIGHTS, deliverable, weight_column
+from busenv.agents.search.uct_agent import UctAgent
+from busenv.agents.search.uct_search import UctSettings
 from busenv.experiments.ratings.match import play_match
-from busenv.files import write_whole
 from busenv.interrupts import run_command
+from busenv.io import write_whole
 
 LINE_UPS = (("uct", "greedy", "greedy", "greedy"), ("uct",) * 4, ("uct", "planner") * 2)
 RANDOM_SHARE = 0.02  # share of random decisions, for positions that good play avoids
@@ -163,7 +163,7 @@ def tune_win(seconds: float, seed: int) -> np.ndarray:
 def tune_playout(seconds: float, seed: int, simulations: int = 300) -> np.ndarray:
     """How often the search takes each action, by `weight_column`: shares of the times it could.
 
-    Returns float64, the shape of `busenv.agents.mcts.playout.PLAYOUT_WEIGHTS`; 0 where it never
+    Returns float64, the shape of `busenv.agents.search.playout.PLAYOUT_WEIGHTS`; 0 where it never
     could.
     """
     could, taken = np.zeros(PLAYOUT_WEIGHTS.shape), np.zeros(PLAYOUT_WEIGHTS.shape)
@@ -188,7 +188,7 @@ def tune_playout(seconds: float, seed: int, simulations: int = 300) -> np.ndarra
 def compare_settings(games: int, seed: int, simulations: int = 300) -> None:
     """Print how one searcher with each of CHANGES does against three with the default settings."""
     for change in ({}, *CHANGES):
-        settings = Settings()._replace(**change)
+        settings = UctSettings()._replace(**change)
         line_up: list[Agent] = [UctAgent(simulations, seed=seed, settings=settings)]
         line_up += [UctAgent(simulations, seed=seed + k) for k in range(1, 4)]
         score = play_match(line_up, games)[0]

@@ -1,7 +1,7 @@
 """The main job in small: train an agent, rate it against the bots, show the result.
 
 A network learns from the games of a search first, then from its own by the search that it guides
-(`busenv.train.expert`): of the two ways of learning the one that comes further in three minutes.
+(`busenv.train.expert_iteration`): of the two ways of learning the one that comes further in three minutes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from rich.markup import escape
 
 import busenv
 from busenv.agents import Agent, make_agent
-from busenv.experiments.console import Sheet
+from busenv.experiments.common.console import Sheet
 from busenv.experiments.ratings.match import Score
-from busenv.experiments.training.runs import (
+from busenv.experiments.training.sample_game import PAGE, next_commands, play_sample, playing_spec
+from busenv.experiments.training.training_run import (
     CURVE,
     PICTURE,
     AnyRun,
@@ -24,11 +25,10 @@ from busenv.experiments.training.runs import (
     rate,
     run_training,
 )
-from busenv.experiments.training.sample import PAGE, next_commands, play_sample, playing_spec
-from busenv.files import write_whole
-from busenv.train.expert.config import ExpertConfig
-from busenv.train.folder_run import MODEL
-from busenv.train.settings import AnyConfig
+from busenv.io import write_whole
+from busenv.train.config_files import AnyConfig
+from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.run import MODEL
 
 COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
 MatchUp = tuple[str, list[Score]]

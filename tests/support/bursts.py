@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from busenv import Game
-from busenv.agents.neural.networks import weights_of
-from busenv.board import load_board
-from busenv.experiments.ratings.store import GAMES, parse_games
-from busenv.first import STATUS
+from busenv.agents.networks.mlp import weights_of
+from busenv.bootstrap import STATUS
+from busenv.experiments.ratings.rating_store import GAMES, parse_games
+from busenv.game.board import load_board
 from busenv.train.checkpoint import NAME, read_state, read_tensors
 from tests.support.programs import EXAMPLE
 
@@ -33,7 +33,7 @@ MOST = 30.0  # seconds after which a command is said to hang
 
 BUSENV = [sys.executable, "-m", "busenv.experiments.cli"]
 TUNE = [sys.executable, "-m", "busenv.experiments.studies.tune"]
-NETWORKS = [sys.executable, "-m", "busenv.experiments.studies.networks"]
+NETWORKS = [sys.executable, "-m", "busenv.experiments.studies.network_comparison"]
 SMALL = "width=16 games=4 batch_size=256 threads=1 rate_games=4 rated=random".split()
 
 # By name: the command, and the seconds from its start within which the signals begin. OUT is a
@@ -104,7 +104,7 @@ class Outcome:
     def early(self) -> bool:
         files = {*re.findall(r'File "[^"]*/(\w+/\w+\.py)"', self.errors)}
         ours = {name for name in files if name.startswith(("busenv/", "experiments/"))}
-        within = ours <= {"busenv/__init__.py", "busenv/first.py"}
+        within = ours <= {"busenv/__init__.py", "busenv/bootstrap.py"}
         return self.status != STATUS and STOPPED not in self.errors and within and not self.left
 
     @property

@@ -8,11 +8,11 @@ import numpy as np
 
 from busenv import load_board
 from busenv.agents import make_agent
-from busenv.agents.neural.compiled import Weights, read_weights
-from busenv.agents.neural.networks import SeatsMlp, build_network
-from busenv.rules import as_rules
-from busenv.train.expert.config import ExpertConfig
-from busenv.train.expert.teacher import taught_rows
+from busenv.agents.networks.compiled_mlp import Weights, read_weights
+from busenv.agents.networks.mlp import SeatsMlp, build_network
+from busenv.game.rules import as_rules
+from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.expert_iteration.teacher_data import taught_rows
 
 CITY = load_board("city")
 RULES = as_rules("capstone-2024")

@@ -17,7 +17,7 @@ import nbformat
 from nbclient import NotebookClient
 from PIL import Image
 
-from busenv.files import write_whole
+from busenv.io import write_whole
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"

@@ -9,7 +9,7 @@ from busenv import Game
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids, random_action
-from busenv.core.rules.score import place
+from busenv.core.rules.score import rank_of
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, OVER
 
@@ -57,7 +57,7 @@ def _search(game, board, simulations, noise, at_depth, tree, actions, bits, ahea
         for k in range(depth + 1):
             node, seat = at_depth[k, 0], at_depth[k, 1]
             tree[node, 3] += 1
-            if seat >= 0 and place(g, seat) == 0:
+            if seat >= 0 and rank_of(g, seat) == 0:
                 tree[node, 4] += 1
     best, found = -1, 0
     for child in range(tree[0, 0], tree[0, 0] + tree[0, 1]):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from busenv import Board, Game, Record, Rules, decode
-from busenv.actions import Action
-from busenv.experiments.ratings.lines import ranking
+from busenv.experiments.ratings.game_log import ranking
+from busenv.game.actions import BoardAction
 
 # Weights by kind of action; 1 for what is not named. "join" weighs a street that leads back to an
 # intersection of one's own line.
@@ -21,12 +21,23 @@ STYLES: tuple[dict[object, float], ...] = (
     {},  # uniform
     {"pass": 30},  # as few markers a round as possible: the longest games
     {"pass": 0.02},  # all markers at once: full spaces
-    {"pass": 8, Action.CLOCK: 20, "stop": 30},  # stopped clocks
-    {"pass": 8, Action.BUSES: 20, Action.VRROOOMM: 4, Action.PASSENGERS: 3},  # buses
-    {"pass": 3, Action.BUSES: 30, Action.BUILDINGS: 8},  # a full board
-    {"pass": 3, Action.BUSES: 9, Action.LINE_EXPANSION: 9, "join": 12},  # long lines and loops
-    {"pass": 8, Action.BUSES: 9, Action.LINE_EXPANSION: 4, Action.PASSENGERS: 3, "join": 3},
-    {"pass": 20, Action.BUSES: 9, Action.LINE_EXPANSION: 9, "stop": 0.1, "join": 5},
+    {"pass": 8, BoardAction.CLOCK: 20, "stop": 30},  # stopped clocks
+    {"pass": 8, BoardAction.BUSES: 20, BoardAction.VRROOOMM: 4, BoardAction.PASSENGERS: 3},  # buses
+    {"pass": 3, BoardAction.BUSES: 30, BoardAction.BUILDINGS: 8},  # a full board
+    {
+        "pass": 3,
+        BoardAction.BUSES: 9,
+        BoardAction.LINE_EXPANSION: 9,
+        "join": 12,
+    },  # long lines and loops
+    {
+        "pass": 8,
+        BoardAction.BUSES: 9,
+        BoardAction.LINE_EXPANSION: 4,
+        BoardAction.PASSENGERS: 3,
+        "join": 3,
+    },
+    {"pass": 20, BoardAction.BUSES: 9, BoardAction.LINE_EXPANSION: 9, "stop": 0.1, "join": 5},
 )
 
 
@@ -44,7 +55,7 @@ def choose(
 def _weight(board: Board, action: int, style: dict[object, float], visited: set[int]) -> float:
     kind, subject, detail = decode(board, action)
     if kind == "place":
-        return style.get(Action(subject), 1)
+        return style.get(BoardAction(subject), 1)
     if kind == "clock":
         return style.get("stop", 1) if subject else 1
     if kind == "grow":

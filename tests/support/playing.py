@@ -15,10 +15,10 @@ from typing import Any
 
 from websockets.sync.client import connect
 
-from busenv.experiments.play.hall import Hall
-from busenv.experiments.play.offers import Offers
-from busenv.experiments.play.serve import listen, make_server
-from busenv.experiments.play.store import Store
+from busenv.experiments.play.catalogue import Offers
+from busenv.experiments.play.game_store import Store
+from busenv.experiments.play.launch import listen, make_server
+from busenv.experiments.play.server import Hall
 
 PATIENCE = 180.0  # seconds for what takes milliseconds on a machine that does nothing else
 

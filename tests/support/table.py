@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from busenv import Board, Game, Phase, Rules, decode, encode, load_board
-from busenv.actions import Action, Building, grow
+from busenv.game.actions import BoardAction, Building, grow
 
-LINES, BUSES, PASSENGERS, BUILDINGS, CLOCK, VROOM, START = Action
+LINES, BUSES, PASSENGERS, BUILDINGS, CLOCK, VROOM, START = BoardAction
 HOUSE, OFFICE, PUB = Building
 
 # Where lines stand when a test does not care: two streets each, far apart on the city.
@@ -60,7 +60,7 @@ class Table:
     def street_id(self, street: int) -> int:
         return 8 + 3 * len(self.board.sites) + 2 * street
 
-    def choose(self, *markers: list[Action]) -> Table:
+    def choose(self, *markers: list[BoardAction]) -> Table:
         """Play the selection: each seat places its markers in order, then passes."""
         hands = [list(hand) for hand in markers]
         while self.game.phase == Phase.SELECT_ACTIONS:
@@ -100,7 +100,7 @@ class Table:
         """Play the rest of the round with the lowest legal actions."""
         return self.play_on(lambda game: game.is_over or game.phase == Phase.SELECT_ACTIONS)
 
-    def idle_round(self, *extra: list[Action]) -> Table:
+    def idle_round(self, *extra: list[BoardAction]) -> Table:
         """A round in which each seat takes what is named and fills up with what does least."""
         hands = [*extra, *[[]] * (self.game.num_players - len(extra))]
         filled = [

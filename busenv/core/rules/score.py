@@ -29,7 +29,7 @@ def standing(g, seat):
 
 
 @kernel
-def place(g, seat):
+def rank_of(g, seat):
     """Place of a seat on the standing so far: 0 is the winner."""
     mine, better = standing(g, seat), 0
     for other in range(g.players):

@@ -1,0 +1,165 @@
+"""What acts by a network: compiled (agents.networks.compiled_mlp) where it can be, or by torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeGuard
+
+import numpy as np
+
+from busenv import Board
+from busenv.agents.networks.compiled_mlp import (
+    Weights,
+    clear_cache,
+    evaluate,
+    forward,
+    make_workspace,
+    read_weights,
+    softmax,
+)
+from busenv.agents.networks.evaluation_features import NO_PLAN, see_games
+from busenv.agents.networks.logits import action_probabilities, check_playable
+from busenv.core.bits import GOLDEN, mix
+from busenv.core.jit import fast_kernel, kernel
+from busenv.core.state import OVER
+
+if TYPE_CHECKING:  # weights play without torch
+    from torch import nn
+
+    from busenv.agents.networks.mlp import Mlp
+
+Forward = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+Policy = Callable[[np.ndarray, float], np.ndarray]
+
+
+@fast_kernel
+def _policies(games, board, weights, work, temperature, out):
+    """The probabilities of each game's actions into `out`, zeros at first.
+
+    Whether a game was over, or its logits not finite: (index of the first such game, which).
+    """
+    for i in range(games.shape[0]):
+        if games[i].phase == OVER:
+            return i, True
+        clear_cache(work)  # so that it does not matter which games stand beside
+        legal = evaluate(games[i], board[0], weights, work)
+        if not softmax(work.logits, legal, temperature):
+            return i, False
+        for k in range(legal):
+            out[i, work.actions[k]] = work.logits[k]
+    return -1, True
+
+
+@kernel
+def draw_actions(probabilities, noise, actions):
+    """An action for each row of probabilities (float32), drawn by them; never one of 0.
+
+    noise: uint64, (1,), state of the random stream. actions: int64, (N,).
+    """
+    for i in range(probabilities.shape[0]):
+        total, last = 0.0, 0
+        for action in range(probabilities.shape[1]):
+            total += probabilities[i, action]
+        noise[0] += GOLDEN
+        rest = total * (np.float64(mix(noise[0]) >> np.uint64(11)) / 2.0**53)
+        for action in range(probabilities.shape[1]):
+            if probabilities[i, action] > 0.0:
+                last = action
+                rest -= probabilities[i, action]
+                if rest < 0.0:
+                    break
+        actions[i] = last
+
+
+@fast_kernel
+def evaluate_games(games, board, weights, work):
+    """`evaluate` games one by one, as a search does, for the sake of what it costs."""
+    clear_cache(work)
+    for i in range(games.shape[0]):
+        evaluate(games[i], board[0], weights, work)
+
+
+@fast_kernel
+def _forward_rows(rows, masks, weights, work, logits, values):
+    """`forward` for many observations; logits of what is not legal are left as they are."""
+    row, actions = work.row, work.actions
+    for i in range(rows.shape[0]):
+        for k in range(row.shape[0]):
+            row[k] = rows[i, k]
+        legal = 0
+        for action in range(masks.shape[1]):
+            actions[legal] = action
+            legal += masks[i, action]
+        clear_cache(work)
+        forward(weights, work, legal, 0)  # of whatever seat: nothing is known of any
+        for k in range(legal):
+            logits[i, actions[k]] = work.logits[k]
+        for k in range(values.shape[1]):
+            values[i, k] = work.values[k]
+
+
+def make_forward(network: nn.Module | Weights) -> Forward:
+    """A network as a function of observations (uint8, (N, size)) and masks (bool, (N,
+    num_actions)): logits (float32, (N, num_actions)), 0 or anything where not legal, and values
+    (float32, (N, outputs)).
+
+    An Mlp on the CPU, or the weights of one, is called in compiled code, anything else by torch.
+    The function has arrays of its own: one thread at a time may call it.
+    """
+    if not isinstance(network, Weights) and not is_compiled(network):
+        return lambda rows, masks: _by_torch(network, rows)
+    weights = network if isinstance(network, Weights) else read_weights(network)
+    work = make_workspace(weights)
+
+    def compiled(rows: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        logits = np.zeros(masks.shape, np.float32)
+        values = np.zeros((len(rows), len(work.values)), np.float32)
+        _forward_rows(rows, masks, weights, work, logits, values)
+        return logits, values
+
+    return compiled
+
+
+def make_policy(network: nn.Module | Weights, board: Board) -> Policy:
+    """A network as a function of games (GAME, (N,)) and a temperature above 0: the probability of
+    each action, float32 (N, num_actions).
+
+    Errors and threads are those of `action_probabilities` and `make_forward`.
+    """
+    if not isinstance(network, Weights) and not is_compiled(network):
+        from busenv.agents.networks.mlp import Mlp
+
+        plan = network.plan.cpu().numpy() if isinstance(network, Mlp) else NO_PLAN
+
+        def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
+            rows, masks = see_games(games, board, plan)
+            return action_probabilities(_by_torch(network, rows)[0], masks, temperature)
+
+        return by_torch
+    weights = network if isinstance(network, Weights) else read_weights(network)
+    work = make_workspace(weights)
+
+    def compiled(games: np.ndarray, temperature: float) -> np.ndarray:
+        found = np.zeros((len(games), board.num_actions), np.float32)
+        wrong, over = _policies(games, board.array, weights, work, np.float32(temperature), found)
+        if wrong >= 0:
+            check_playable(finite=over, legal=not over)
+        return found
+
+    return compiled
+
+
+def is_compiled(network: nn.Module) -> TypeGuard[Mlp]:
+    """Whether a network is called in compiled code: an Mlp on the CPU."""
+    from busenv.agents.networks.mlp import Mlp
+
+    return isinstance(network, Mlp) and network.shared.weight.device.type == "cpu"
+
+
+def _by_torch(network: nn.Module, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    import torch
+
+    device = next(network.parameters()).device
+    with torch.no_grad():
+        logits, values = network(torch.from_numpy(rows).to(device))
+    return logits.cpu().numpy(), values.cpu().numpy()

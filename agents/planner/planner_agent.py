@@ -1,0 +1,91 @@
+"""A scripted player with a plan: one decision ahead, by a tuned evaluation of the position."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv import Board
+from busenv.agents.base import Agent
+from busenv.agents.planner.evaluation import (
+    WEIGHTS,
+    evaluate,
+    make_evaluation_workspace,
+    relative_value,
+)
+from busenv.core.bits import GOLDEN, below, mix
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import legal_ids
+from busenv.core.rules.step import step
+from busenv.core.state import OVER, SET_DOWN
+from busenv.validation import check_games, check_seed
+
+NOISE = 0.05  # points: among actions this close it draws, so that games differ
+
+
+@kernel
+def _best_set_down(b, weights, work):
+    """Value of the best way to set down the passenger picked up in `work.ahead[0]`."""
+    positions, actions, evaluation = work.ahead, work.actions[1], work.evaluation
+    driving, arrived = positions[0], positions[1]
+    seat, best = driving.seat, -1e9
+    for k in range(legal_ids(driving, b, work.bits, actions)):
+        positions[1] = driving
+        step(arrived, b, actions[k])
+        evaluate(arrived, b, weights, evaluation)
+        best = max(best, relative_value(arrived, weights, evaluation.values, seat))
+    return best
+
+
+@kernel
+def planned_action(g, b, weights, noise, work):
+    """The action that leads to the best position; picking up and setting down count as one."""
+    positions, actions, evaluation = work.ahead, work.actions[0], work.evaluation
+    seat, best, found, ahead = g.seat, -1e9, np.int64(0), positions[0]
+    for k in range(legal_ids(g, b, work.bits, actions)):
+        positions[0] = g
+        step(ahead, b, actions[k])
+        if ahead.phase == SET_DOWN:
+            value = _best_set_down(b, weights, work)
+        else:
+            evaluate(ahead, b, weights, evaluation)
+            value = relative_value(ahead, weights, evaluation.values, seat)
+        noise += GOLDEN
+        value += NOISE * 1e-6 * np.float64(below(mix(noise), 1000000))
+        if value > best:
+            best, found = value, actions[k]
+    return found
+
+
+@kernel
+def _planned_actions(games, board, weights, noise, work, actions):
+    """An action for every game that is not over; `noise` (uint64, (1,)) moves on."""
+    for i in range(games.shape[0]):
+        noise[0] += GOLDEN
+        if games[i].phase != OVER:
+            actions[i] = planned_action(games[i], board[0], weights, mix(noise[0]), work)
+
+
+class PlannerAgent(Agent):
+    """Takes the action that leaves its seat best off against the others.
+
+    weights: float64, (4, COUNT), of `busenv.agents.planner.evaluation`.
+    """
+
+    name = "planner"
+
+    def __init__(self, seed: int = 0, weights: np.ndarray = WEIGHTS) -> None:
+        self._weights = weights
+        self._noise = np.zeros(1, np.uint64)
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        self._noise[0] = check_seed(seed)
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        return self._choose(check_games(games, board), board)
+
+    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        work = make_evaluation_workspace(board.num_actions)
+        actions = np.zeros(len(games), np.int64)
+        _planned_actions(games, board.array, self._weights, self._noise, work, actions)
+        return actions

@@ -1,0 +1,108 @@
+"""Bus for those who live in RLlib: its multi-agent environment, and a module that masks.
+
+Needs the extra `rllib`, and is for its new API stack. Seats are agents; one policy plays them all:
+
+    from busenv.envs import rllib
+
+    algorithm = rllib.ppo_config(players=(3, 4, 5), reward="shaped").build_algo()
+    algorithm.train()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.core.rl_module.torch import TorchRLModule
+from ray.rllib.env.multi_agent_env import MultiAgentEnv
+from ray.tune.registry import register_env
+from torch import nn
+
+from busenv.envs.pettingzoo import raw_env
+
+NAME, POLICY = "busenv", "seat"
+KEYS = ("observations", "action_mask")
+
+
+class BusEnv(MultiAgentEnv):
+    """The game with its agents `player_0` ... in turns: only who decides is shown something.
+
+    settings: `players`, how many play, drawn anew for each game (4); all others are those of
+    `busenv.bus_v0.env`, with floats for an observation.
+    """
+
+    def __init__(self, settings: dict[str, Any] | None = None) -> None:
+        chosen = {"observation_dtype": "float32", "observation_keys": KEYS, **(settings or {})}
+        self._players = tuple(chosen.pop("players", (4,)))
+        self._env = raw_env(max(self._players), **chosen)
+        self.possible_agents = self._env.possible_agents
+        self.agents = self.possible_agents
+        self.observation_spaces = self._env.observation_spaces
+        self.action_spaces = self._env.action_spaces
+        super().__init__()
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        players = int(self.np_random.choice(self._players))
+        self._env.reset(int(self.np_random.integers(2**63)), {"num_players": players})
+        self.agents = self._env.agents
+        return self._seen([self._env.agent_selection]), {}
+
+    def step(self, action_dict: dict[str, int]) -> Any:
+        self._env.step(int(action_dict[self._env.agent_selection]))
+        over = all(self._env.terminations.values())
+        seen = self._seen(self.agents if over else [self._env.agent_selection])
+        rewards = {agent: float(reward) for agent, reward in self._env.rewards.items()}
+        ended = {**self._env.terminations, "__all__": over}
+        return seen, rewards, ended, {"__all__": False}, {}
+
+    def _seen(self, agents: list[str]) -> dict[str, Any]:
+        return {agent: self._env.observe(agent) for agent in agents}
+
+
+class MaskedModule(TorchRLModule, ValueFunctionAPI):
+    """A policy that takes legal actions only, and its value: a layer for both, and one for each.
+
+    `model_config` has their `width` (256).
+    """
+
+    def setup(self) -> None:
+        size, width = self.observation_space[KEYS[0]].shape[0], self.model_config.get("width", 256)
+        self.shared = nn.Sequential(nn.Linear(size, width), nn.ReLU())
+        self.policy, self.value = (
+            nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, outputs))
+            for outputs in (int(self.action_space.n), 1)
+        )
+
+    def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+        shared = self.shared(batch[Columns.OBS][KEYS[0]])
+        illegal = batch[Columns.OBS][KEYS[1]] == 0
+        logits = self.policy(shared).masked_fill(illegal, torch.finfo(torch.float32).min)
+        return {Columns.ACTION_DIST_INPUTS: logits, Columns.EMBEDDINGS: shared}
+
+    def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
+        if embeddings is None:
+            embeddings = self.shared(batch[Columns.OBS][KEYS[0]])
+        return self.value(embeddings).squeeze(-1)
+
+
+def register() -> None:
+    """Make the environment known to RLlib as "busenv"."""
+    register_env(NAME, BusEnv)
+
+
+def ppo_config(width: int = 256, **settings: Any) -> PPOConfig:
+    """PPO with one policy over all seats; settings are those of `BusEnv`."""
+    register()
+    return (
+        PPOConfig()
+        .environment(NAME, env_config=settings, disable_env_checking=True)  # it plays at random
+        .multi_agent(policies={POLICY}, policy_mapping_fn=lambda *_, **__: POLICY)
+        .rl_module(
+            rl_module_spec=RLModuleSpec(module_class=MaskedModule, model_config={"width": width})
+        )
+    )

@@ -1,0 +1,1 @@
+"""One game of Bus: board, rules, actions, playing, position, record."""

@@ -1,0 +1,209 @@
+"""Action ids, their meaning and their words.
+
+One flat discrete space. With S streets, B sites and V intersections (city: 70, 47, 36):
+
+    ids            on the city    meaning
+    0..6           0..6           place a marker on an action, in the order of `BoardAction`
+    7              7              pass
+    8 + 3*site+t   8..148         erect a building of type t (`Building`) on a site
+    + 2*street+d   149..288       grow the line along a street, away from its first (d = 0) or
+                                  second (d = 1) intersection; a first marker uses d = 0
+    + k            289..300       k passengers to the first station, the rest to the other
+    + 0, 1         301, 302       Clock: advance, stop
+    + i            303..338       Vrrooomm!: pick up a waiting passenger at intersection i
+    + i            339..374       Vrrooomm!: set them down at intersection i
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from enum import IntEnum
+from typing import NamedTuple
+
+from busenv.core.state import FIRST_BUILD, MAX_SPLIT, PASS
+from busenv.error_text import did_you_mean
+from busenv.game.board import Board
+
+
+class Phase(IntEnum):
+    """What is being decided, with the rule by which it is."""
+
+    SETUP_BUILDINGS = 0  # type and site of a first building (R2)
+    SETUP_FIRST_LINE = 1  # any street (R3)
+    SETUP_SECOND_LINE = 2  # a street that the line may grow onto (R3, R8 to R10)
+    SELECT_ACTIONS = 3  # an action to place a marker on, or to pass (R4)
+    LINE_EXPANSION = 4  # a street that the line may grow onto (R8 to R11)
+    PASSENGERS = 5  # how many to the first station (R13)
+    BUILDINGS = 6  # type and site (R14)
+    CLOCK = 7  # advance or stop (R15)
+    PICK_UP = 8  # from which intersection (R17)
+    SET_DOWN = 9  # at which intersection (R17)
+    OVER = 10  # nothing any more (R15, R19)
+
+
+class BoardAction(IntEnum):
+    """The seven actions, in the order in which they are resolved (R6); ids 0 to 6."""
+
+    LINE_EXPANSION = 0
+    BUSES = 1
+    PASSENGERS = 2
+    BUILDINGS = 3
+    CLOCK = 4
+    VRROOOMM = 5
+    STARTING_PLAYER = 6
+
+
+class Building(IntEnum):
+    """Types of buildings, and where the clock points; time runs house, office, pub, house (R15)."""
+
+    HOUSE = 0
+    OFFICE = 1
+    PUB = 2
+
+
+RESOLVED_IN = {
+    Phase.LINE_EXPANSION: BoardAction.LINE_EXPANSION,
+    Phase.PASSENGERS: BoardAction.PASSENGERS,
+    Phase.BUILDINGS: BoardAction.BUILDINGS,
+    Phase.CLOCK: BoardAction.CLOCK,
+    Phase.PICK_UP: BoardAction.VRROOOMM,
+    Phase.SET_DOWN: BoardAction.VRROOOMM,
+}  # whose marker is being resolved; Buses and Starting Player ask nothing
+
+ACTION_WORDS = (
+    "Line Expansion",
+    "Buses",
+    "Passengers",
+    "Buildings",
+    "Clock",
+    "Vrrooomm!",
+    "Starting Player",
+)
+
+
+class Move(NamedTuple):
+    """An action id taken apart: a kind of `KINDS` and what it is about (see `decode`)."""
+
+    kind: str
+    subject: int = 0
+    detail: int = 0
+
+
+class _Segment(NamedTuple):
+    """Where the ids of one kind of action begin, and what its subject and detail run over."""
+
+    first: int
+    subject: str
+    subjects: int
+    detail: str = ""
+    details: int = 1
+
+
+KINDS = ("place", "pass", "build", "grow", "split", "clock", "pick_up", "set_down")
+
+
+@functools.lru_cache(maxsize=16)
+def _segments(board: Board) -> dict[str, _Segment]:
+    """The segments of the action ids on a board by kind, in order of their ids."""
+    record = board.array[0]
+    places = len(board.intersections)
+    segments = (
+        _Segment(0, "action", PASS),
+        _Segment(PASS, "subject", 1),
+        _Segment(FIRST_BUILD, "site", len(board.sites), "type of building", len(Building)),
+        _Segment(int(record["first_street"]), "street", len(board.streets), "direction", 2),
+        _Segment(int(record["first_split"]), "number of passengers", MAX_SPLIT),
+        _Segment(int(record["first_clock"]), "choice", 2),
+        _Segment(int(record["first_pick"]), "intersection", places),
+        _Segment(int(record["first_set"]), "intersection", places),
+    )
+    return dict(zip(KINDS, segments, strict=True))
+
+
+def decode(board: Board, action: int) -> Move:
+    """Take an action id apart.
+
+    kind, subject, detail: ("place", Action, 0), ("pass", 0, 0), ("build", site, Building),
+    ("grow", street, direction), ("split", passengers to the first station, 0),
+    ("clock", 0 advance or 1 stop, 0), ("pick_up", intersection, 0), ("set_down", intersection, 0).
+
+    Raises ValueError when the board has no such id.
+
+    >>> import busenv
+    >>> decode(busenv.load_board("city"), 216)
+    Move(kind='grow', subject=33, detail=1)
+    """
+    action = operator.index(action)
+    if not 0 <= action < board.num_actions:
+        raise ValueError(f"no action {action}; ids run from 0 to {board.num_actions - 1}")
+    kind, segment = next(
+        entry for entry in reversed(_segments(board).items()) if action >= entry[1].first
+    )
+    subject, detail = divmod(action - segment.first, segment.details)
+    if kind == "place":
+        subject = BoardAction(subject)
+    if kind == "build":
+        detail = Building(detail)
+    return Move(kind, subject, detail)
+
+
+def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) -> int:
+    """The action id of a move, or of its kind, subject and detail: the inverse of `decode`.
+
+    Raises ValueError, which names what is allowed, when the board has no such action. Whether it is
+    legal now is the game's to say.
+
+    >>> import busenv
+    >>> city = busenv.load_board("city")
+    >>> encode(city, "build", 5, Building.PUB), encode(city, "pass"), encode(city, decode(city, 99))
+    (25, 7, 99)
+    """
+    kind, subject, detail = move if isinstance(move, Move) else (move, subject, detail)
+    if kind not in KINDS:
+        raise ValueError(
+            f"no kind of action {kind!r}; allowed: {KINDS}{did_you_mean(str(kind), KINDS)}"
+        )
+    segment = _segments(board)[kind]
+    for name, value, count in (
+        (segment.subject, subject, segment.subjects),
+        (segment.detail or "detail", detail, segment.details),
+    ):
+        if value not in range(count):
+            allowed = f"0 to {count - 1}" if count > 1 else "0"
+            raise ValueError(f"{kind}: no {name} {value!r}; allowed: {allowed}")
+    return segment.first + operator.index(subject) * segment.details + operator.index(detail)
+
+
+def describe_action(board: Board, action: int) -> str:
+    """An action id in the game's words, such as "grow line 14→20"; no two ids have the same.
+
+    ValueError as `decode`.
+    """
+    kind, subject, detail = decode(board, action)
+    if kind == "place":
+        return f"place marker on {ACTION_WORDS[subject]}"
+    if kind == "pass":
+        return "pass"
+    if kind == "build":
+        where, zone = board.sites[subject].intersection, board.sites[subject].zone
+        name = Building(detail).name.lower()
+        return f"erect {name} on site {subject} at intersection {where}, zone {zone}"
+    if kind == "grow":
+        ends = board.streets[subject]
+        return f"grow line {ends[detail]}→{ends[1 - detail]}"
+    if kind == "split":
+        first, second = board.stations
+        return f"passengers: {subject} to the station at {first}, the rest to {second}"
+    if kind == "clock":
+        return "stop time" if subject else "let time advance"
+    verb = "pick up a passenger" if kind == "pick_up" else "set the passenger down"
+    return f"{verb} at intersection {subject}"
+
+
+def grow(board: Board, origin: int, goal: int) -> int:
+    """Id of growing a line from an intersection to another; ValueError if no street joins them."""
+    for street, ends in enumerate(board.streets):
+        if {origin, goal} == {*ends}:
+            return encode(board, "grow", street, int(ends[0] != origin))
+    raise ValueError(f"no street joins intersections {origin} and {goal}")

@@ -1,0 +1,311 @@
+"""Load and check a board; its arrays for the core.
+
+A board is a JSON file with `intersections` (id, x, y, roundabout, train_station), `streets` (pairs
+of intersection ids) and `sites` (id, intersection, zone); see `boards/city.json`.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from busenv.core.state import (
+    BOARD,
+    FIRST_BUILD,
+    MAX_INTERSECTIONS,
+    MAX_SITES,
+    MAX_SPLIT,
+    MAX_STREETS,
+)
+from busenv.error_text import LONGEST, did_you_mean, quote
+from busenv.errors import BoardError
+from busenv.io import read_bounded
+
+BOARDS = Path(__file__).parents[1] / "boards"
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """Where streets meet. x and y are drawing coordinates in any unit, y down."""
+
+    x: float
+    y: float
+    roundabout: bool
+    train_station: bool
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where one building may stand (R14): its intersection's id, and its zone, counted from 1."""
+
+    intersection: int
+    zone: int
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """A checked board. Two boards with equal fingerprints play alike (names and drawing aside).
+
+    An entry's place in `intersections`, `streets` and `sites` is its id. A street holds the ids of
+    its two intersections.
+    array: the board for the core, shape (1,), dtype `busenv.core.state.BOARD`, read-only.
+    """
+
+    name: str
+    intersections: tuple[Intersection, ...]
+    streets: tuple[tuple[int, int], ...]
+    sites: tuple[Site, ...]
+    fingerprint: str
+    array: np.ndarray
+
+    @functools.cached_property
+    def num_actions(self) -> int:
+        """Number of action ids: 8 + 3 sites + 2 streets + 12 + 2 + 2 intersections."""
+        return int(self.array["actions"][0])
+
+    @property
+    def stations(self) -> tuple[int, int]:
+        """The two intersections with a train station, in order of id."""
+        first, second = (int(i) for i in self.array["station"][0])
+        return first, second
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.array.flags.writeable = False  # which pickling forgets, and kernels go by
+
+    def __repr__(self) -> str:
+        return (
+            f"Board({self.name!r}, {len(self.intersections)} intersections, "
+            f"{len(self.streets)} streets, {len(self.sites)} sites)"
+        )
+
+
+def load_board(name_or_path: str | Path) -> Board:
+    """A board shipped with busenv by its name ("city"), or any board file by its path.
+
+    Raises FileNotFoundError, or BoardError naming the entry that is wrong.
+    """
+    if str(name_or_path) in board_names():
+        return _shipped(str(name_or_path))
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no board {str(name_or_path)!r}: neither a file nor one of {board_names()}"
+            + did_you_mean(str(name_or_path), board_names())
+        )
+    return _load(path)
+
+
+def as_board(board: str | Path | Board) -> Board:
+    """A board given by name or path, or the board itself."""
+    return board if isinstance(board, Board) else load_board(board)
+
+
+@functools.cache
+def board_names() -> list[str]:
+    """Names of the boards shipped with busenv."""
+    return sorted(path.stem for path in BOARDS.glob("*.json"))
+
+
+@functools.cache
+def _shipped(name: str) -> Board:
+    return _load(BOARDS / f"{name}.json")
+
+
+def _load(path: Path) -> Board:
+    content = read_bounded(path, BoardError)
+    try:
+        data = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BoardError(f"{path} is not JSON text: {error}") from error
+    return make_board(data, path.stem)
+
+
+def make_board(data: dict[str, Any], name: str = "board") -> Board:
+    """Check the content of a board file and build the board from it.
+
+    Raises BoardError naming the entry that is wrong. `name` is used when the data has none.
+    """
+    if not isinstance(data, dict):
+        raise BoardError(f"a board is a JSON object, not {type(data).__name__}")
+    intersections = tuple(
+        _intersection(i, entry)
+        for i, entry in enumerate(_entries(data, "intersections", MAX_INTERSECTIONS))
+    )
+    count = len(intersections)
+    streets = tuple(
+        _street(i, entry, count) for i, entry in enumerate(_entries(data, "streets", MAX_STREETS))
+    )
+    sites = tuple(
+        _site(i, entry, count) for i, entry in enumerate(_entries(data, "sites", MAX_SITES))
+    )
+    _check_streets(streets)
+    _check_connected(count, streets)
+    _check_marks(intersections)
+    _check_zones(sites)
+    text = json.dumps(
+        [
+            [[i.roundabout, i.train_station] for i in intersections],
+            streets,
+            [[s.intersection, s.zone] for s in sites],
+        ]
+    )
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+    array = _array(intersections, streets, sites, int(fingerprint[:8], 16))
+    name = data.get("name", name)
+    if not isinstance(name, str) or len(name) > LONGEST:
+        raise BoardError(f"'name' is {quote(name)}; allowed: a text of up to {LONGEST} letters")
+    return Board(name, intersections, streets, sites, fingerprint, array)
+
+
+def _entries(data: dict[str, Any], key: str, limit: int) -> list[Any]:
+    entries = data.get(key)
+    if not isinstance(entries, list):
+        raise BoardError(f"{key!r} must be a list")
+    if not 1 <= len(entries) <= limit:
+        raise BoardError(f"{key!r} has {len(entries)} entries; allowed: 1 to {limit}")
+    return entries
+
+
+def _is_int(value: object, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _is_coordinate(value: object) -> bool:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    return abs(value) < 1e9 and math.isfinite(value)
+
+
+def _check_entry(what: str, index: int, entry: Any, keys: tuple[str, ...]) -> None:
+    if not isinstance(entry, dict):
+        raise BoardError(
+            f"{what} {index} must be an object with {', '.join(keys)}, not {quote(entry)}"
+        )
+    for key in keys:
+        if key not in entry:
+            raise BoardError(f"{what} {index} has no {key!r}")
+    if entry["id"] != index or isinstance(entry["id"], bool):
+        raise BoardError(
+            f"{what} {index} has id {quote(entry['id'])}; ids must run 0, 1, 2, ... in order"
+        )
+
+
+def _intersection(index: int, entry: Any) -> Intersection:
+    keys = ("id", "x", "y", "roundabout", "train_station")
+    _check_entry("intersection", index, entry, keys)
+    for key in ("x", "y"):
+        if not _is_coordinate(entry[key]):
+            raise BoardError(f"intersection {index}: {key!r} is {quote(entry[key])}, not a number")
+    for key in ("roundabout", "train_station"):
+        if not isinstance(entry[key], bool):
+            raise BoardError(
+                f"intersection {index}: {key!r} is {quote(entry[key])}, not true or false"
+            )
+    return Intersection(
+        float(entry["x"]), float(entry["y"]), entry["roundabout"], entry["train_station"]
+    )
+
+
+def _street(index: int, entry: Any, intersections: int) -> tuple[int, int]:
+    fits = isinstance(entry, list) and len(entry) == 2
+    if not fits or not all(_is_int(end, 0, intersections - 1) for end in entry):
+        raise BoardError(
+            f"street {index} is {quote(entry)}; it must be a pair of ids 0 to {intersections - 1}"
+        )
+    if entry[0] == entry[1]:
+        raise BoardError(f"street {index} joins intersection {entry[0]} to itself")
+    return entry[0], entry[1]
+
+
+def _site(index: int, entry: Any, intersections: int) -> Site:
+    _check_entry("site", index, entry, ("id", "intersection", "zone"))
+    if not _is_int(entry["intersection"], 0, intersections - 1):
+        raise BoardError(
+            f"site {index}: no intersection {quote(entry['intersection'])}; "
+            f"allowed: 0 to {intersections - 1}"
+        )
+    if not _is_int(entry["zone"], 1, MAX_SITES):
+        raise BoardError(f"site {index}: zone {quote(entry['zone'])}; allowed: 1, 2, 3, ...")
+    return Site(entry["intersection"], entry["zone"])
+
+
+def _check_streets(streets: tuple[tuple[int, int], ...]) -> None:
+    seen: dict[frozenset[int], int] = {}
+    for index, ends in enumerate(streets):
+        other = seen.setdefault(frozenset(ends), index)
+        if other != index:
+            raise BoardError(f"street {index} joins {ends[0]} and {ends[1]} as street {other} does")
+
+
+def _check_connected(count: int, streets: tuple[tuple[int, int], ...]) -> None:
+    reached = {0}
+    while True:
+        more = {i for ends in streets for i in ends if reached & set(ends)} - reached
+        if not more:
+            break
+        reached |= more
+    for index in range(count):
+        if index not in reached:
+            raise BoardError(f"intersection {index} cannot be reached from intersection 0")
+
+
+def _check_marks(intersections: tuple[Intersection, ...]) -> None:
+    stations = [i for i, entry in enumerate(intersections) if entry.train_station]
+    if len(stations) != 2:
+        raise BoardError(f"train stations at intersections {stations}; there must be exactly 2")
+    if not any(entry.roundabout for entry in intersections):
+        raise BoardError("no intersection is a roundabout; at least one must be")
+
+
+def _check_zones(sites: tuple[Site, ...]) -> None:
+    zones = {site.zone for site in sites}
+    for index, site in enumerate(sites):
+        for zone in range(1, site.zone):
+            if zone not in zones:
+                raise BoardError(
+                    f"site {index} is in zone {site.zone}, but zone {zone} has no site"
+                )
+
+
+def _array(
+    intersections: tuple[Intersection, ...],
+    streets: tuple[tuple[int, int], ...],
+    sites: tuple[Site, ...],
+    tag: int,
+) -> np.ndarray:
+    """The board as one BOARD record."""
+    array = np.zeros(1, BOARD)
+    record = array[0]
+    record["tag"] = tag
+    for street, ends in enumerate(streets):
+        record["street_ends"][street] = ends
+        for end in ends:
+            record["incident"][end, street >> 6] |= np.uint64(1 << (street & 63))
+    for index, site in enumerate(sites):
+        record["site_intersection"][index] = site.intersection
+        record["intersection_sites"][site.intersection] |= np.uint64(1 << index)
+        record["zone_sites"][site.zone - 1] |= np.uint64(1 << index)
+    roundabouts = [i for i, entry in enumerate(intersections) if entry.roundabout]
+    record["roundabout"][: len(roundabouts)] = roundabouts
+    record["station"] = [i for i, entry in enumerate(intersections) if entry.train_station]
+    record["intersections"] = len(intersections)
+    record["streets"] = len(streets)
+    record["sites"] = len(sites)
+    record["zones"] = max(site.zone for site in sites)
+    record["roundabouts"] = len(roundabouts)
+    record["first_street"] = FIRST_BUILD + 3 * len(sites)
+    record["first_split"] = record["first_street"] + 2 * len(streets)
+    record["first_clock"] = record["first_split"] + MAX_SPLIT
+    record["first_pick"] = record["first_clock"] + 2
+    record["first_set"] = record["first_pick"] + len(intersections)
+    record["actions"] = record["first_set"] + len(intersections)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,127 @@
+"""The state that a game begins with: of the set-up (R1), or of any position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from busenv.core import kernels
+from busenv.core.rules.lines import offer_growth
+from busenv.core.state import GAME, NO_LIMIT
+from busenv.errors import PositionError
+from busenv.game.actions import RESOLVED_IN, BoardAction, Phase
+from busenv.game.board import Board
+from busenv.game.position import ENDINGS, Position
+from busenv.game.position_validation import check_position
+from busenv.game.rules import Rules
+from busenv.game.turn_validation import waiting_and_vacant
+
+# Where the first space is resolved first, the state counts the spaces done with.
+ASCENDING = (Phase.PASSENGERS, Phase.PICK_UP, Phase.SET_DOWN)
+
+
+def new_state(board: Board, rules: Rules, num_players: int, first: np.ndarray) -> np.ndarray:
+    """The state before the first decision (R1): shape (1,), dtype GAME.
+
+    first: int64, shape (1,), the starting player.
+    """
+    state = np.zeros(1, GAME)
+    kernels.new_games(state, board.array, rules.record(num_players), first)
+    return state
+
+
+def state_of(position: Position, board: Board, rules: Rules) -> np.ndarray:
+    """The state in which a position lies on the table: shape (1,), dtype GAME.
+
+    Raises PositionError, naming the field and what contradicts it, when there is none.
+    """
+    if not isinstance(position, Position):
+        raise TypeError(f"position is {position!r}; allowed: a busenv.Position")
+    check_position(position, board, rules)
+    state = new_state(board, rules, position.num_players, np.array([position.first_player]))
+    _write_players(state[0], position, board)
+    _write_city(state[0], position, board)
+    _write_turn(state[0], position, rules)
+    if position.phase in (Phase.LINE_EXPANSION, Phase.SETUP_SECOND_LINE):
+        seat = position.current_player
+        if not offer_growth(state[0], board.array[0], seat):
+            raise PositionError(
+                f"position: phase is {position.phase.name}, but the line of seat {seat} cannot grow"
+            )
+    return state
+
+
+def _write_players(state: np.void, position: Position, board: Board) -> None:
+    """What is each player's own."""
+    seats = position.num_players
+    for field, values in (
+        ("markers", position.action_markers),
+        ("line_markers", [NO_LIMIT if n is None else n for n in position.line_markers]),
+        ("buses", position.buses),
+        ("stones", position.time_stones),
+        ("deliveries", position.deliveries),
+        ("delivery_order", position.delivery_order),
+        ("placed", position.placed),
+    ):
+        state[field][:seats] = values
+    state["delivered"] = sum(position.deliveries)
+    state["max_buses"] = max(position.buses)
+    for seat, streets in enumerate(position.streets):
+        if not streets:
+            continue
+        state["line"][seat] = _words(streets)
+        state["reach"][seat] = _word(i for street in streets for i in board.streets[street])
+        state["head"][seat], state["tail"][seat] = position.line_ends[seat]
+        state["head_street"][seat], state["tail_street"][seat] = position.arrivals[seat]
+    state["marked"] = _words(street for line in position.streets for street in line)
+
+
+def _write_city(state: np.void, position: Position, board: Board) -> None:
+    """Passengers, buildings, the clock."""
+    state["passengers"][: len(board.intersections)] = position.passengers
+    state["peopled"] = _word(i for i, people in enumerate(position.passengers) if people)
+    state["supply"] = position.supply
+    for kind in range(3):
+        sites = [site for site, built in enumerate(position.buildings) if built == kind]
+        state["type_sites"][kind] = _word(sites)
+        state["built"][kind] = _word(board.sites[site].intersection for site in sites)
+    free = [site for site, built in enumerate(position.buildings) if built < 0]
+    state["free_sites"] = _word(free)
+    zones = max(site.zone for site in board.sites)
+    state["zone"] = min((board.sites[site].zone - 1 for site in free), default=zones)
+    state["clock"] = position.clock
+    state["clock_stones"] = position.time_stones_left
+    waiting, vacant = waiting_and_vacant(position, board)
+    state["waiting"], state["vacant"] = _word(waiting), _word(vacant)
+
+
+def _write_turn(state: np.void, position: Position, rules: Rules) -> None:
+    """The action board, and what is to be decided by whom."""
+    state["phase"] = position.phase
+    state["round"] = position.round
+    state["start"] = position.starting_player
+    state["seat"] = max(position.current_player, 0)
+    state["ending"] = ENDINGS.index(position.ending)
+    state["power"] = position.power
+    for action, seats in enumerate(position.spaces):
+        state["spaces"][action][: len(seats)] = seats
+        state["taken"][action] = len(seats)
+    state["choosing"] = _word(position.choosing)
+    state["open"] = _word(
+        action for action in BoardAction if len(position.spaces[action]) < rules.spaces_of(action)
+    )
+    if position.phase in RESOLVED_IN:
+        state["action"] = RESOLVED_IN[position.phase]
+        state["space"] = position.resolving + (position.phase in ASCENDING)
+
+
+def _word(members: Iterable[int]) -> int:
+    """A set as a number: bit i is set for a member i."""
+    return sum(1 << member for member in {*members})
+
+
+def _words(members: Iterable[int]) -> tuple[int, int]:
+    """Likewise as two words of 64 bits."""
+    high, low = divmod(_word(members), 1 << 64)
+    return low, high

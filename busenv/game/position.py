@@ -1,0 +1,203 @@
+"""Everything on the table, as plain Python values."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from busenv.core.state import (
+    BUILDINGS,
+    CLOCK,
+    LINE_EXPANSION,
+    NO_LIMIT,
+    NOWHERE,
+    OVER,
+    PASSENGERS,
+    PICK_UP,
+    SELECT_ACTIONS,
+    SET_DOWN,
+    SETUP_BUILDINGS,
+)
+from busenv.error_text import quote
+from busenv.errors import PositionError
+from busenv.game.actions import Phase
+from busenv.game.board import Board
+
+ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
+POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_DOWN)
+
+
+@dataclass(frozen=True)
+class Position:
+    """What lies where, and whose turn it is. Lists "by seat" have one entry a player.
+
+    `dataclasses.replace` makes another one of it, and `Game.from_position` plays on from there.
+
+    num_players: 3, 4 or 5 (R1).
+    phase: what is being decided. round: 0 during the setup. current_player: -1 when it is over.
+    first_player: starting player of the first round (R1), whom ties may fall to (R20).
+    ending: one of `ENDINGS`: how the game ended (R15, R19), or that it has not.
+    delivery_order: by seat, place of its last delivery among all seats' last ones; 1 is the
+        earliest, 0 where there is none (R20).
+    action_markers: markers in hand, by seat.
+    line_markers: line markers left, by seat; None where they have no limit.
+    buses: by seat (R12).
+    deliveries, time_stones: by seat (R15, R17).
+    streets: street ids under each seat's line, ascending.
+    line_ends: by seat, the intersections of the end that moved last and of the other end; empty
+        before the first marker (R8, R11).
+    arrivals: by seat, the streets by which these two ends arrived (R9).
+    spaces: for each of the seven actions the seats whose markers lie on its spaces, A first; at
+        the end of a round they are taken off, at the end of the game they stay.
+    choosing: seats that still choose actions this round (R4); empty outside of the selection.
+    resolving: index of the space whose marker is being resolved (R6), A is 0; -1 while none is.
+    power: what is left of that marker: streets, passengers, buildings, or buses, with the one
+        that drives (R7, R17); in the set-up, buildings; else 0.
+    starting_player: seat that starts, or started, this round (R18).
+    clock: where the hand points, 0 house, 1 office, 2 pub (R15).
+    time_stones_left: stones on the clock.
+    supply: passengers not yet in the city.
+    passengers: by intersection; one in a bus (phase SET_DOWN) is at none.
+    buildings: by site, 0 house, 1 office, 2 pub, or -1.
+    waiting: while Vrrooomm! is resolved, intersections with a waiting passenger (R16).
+    vacant: likewise, intersections with a free building that the clock points to.
+    """
+
+    num_players: int
+    phase: Phase
+    round: int
+    current_player: int
+    first_player: int
+    ending: str
+    delivery_order: list[int]
+    action_markers: list[int]
+    line_markers: list[int | None]
+    buses: list[int]
+    deliveries: list[int]
+    time_stones: list[int]
+    streets: list[list[int]]
+    line_ends: list[list[int]]
+    arrivals: list[list[int]]
+    spaces: list[list[int]]
+    choosing: list[int]
+    resolving: int
+    power: int
+    starting_player: int
+    clock: int
+    time_stones_left: int
+    supply: int
+    passengers: list[int]
+    buildings: list[int]
+    waiting: list[int]
+    vacant: list[int]
+
+    @property
+    def points(self) -> list[int]:
+        """Deliveries minus time stones, by seat (R20)."""
+        return [d - s for d, s in zip(self.deliveries, self.time_stones, strict=True)]
+
+    @property
+    def ranking(self) -> list[int]:
+        """Place by seat on the standing so far, 0 is the lead (R20)."""
+
+        def standing(seat: int) -> tuple[int, int, int, int]:
+            after_first = (seat - self.first_player) % self.num_players
+            order = self.delivery_order[seat]
+            return -self.points[seat], -self.time_stones[seat], order, after_first
+
+        best_first = sorted(range(self.num_players), key=standing)
+        return [best_first.index(seat) for seat in range(self.num_players)]
+
+    @property
+    def placed(self) -> list[int]:
+        """Action markers on the spaces, by seat."""
+        return [
+            sum(owners.count(seat) for owners in self.spaces) for seat in range(self.num_players)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain JSON values, the phase by its name."""
+        return dataclasses.asdict(self) | {"phase": self.phase.name}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Position:
+        """A position from `to_dict`'s value, whose fields are not checked but for the phase.
+
+        PositionError names what is missing, unknown, or no phase.
+        """
+        names = {field.name for field in dataclasses.fields(cls)}
+        if not isinstance(fields, dict) or set(fields) != names:
+            wrong = sorted(names ^ set(fields)) if isinstance(fields, dict) else fields
+            raise PositionError(f"position with missing or unknown fields: {quote(wrong)}")
+        phase = fields["phase"]
+        if not isinstance(phase, str) or phase not in Phase.__members__:
+            raise PositionError(
+                f"position: phase is {quote(phase)}; allowed: {[*Phase.__members__]}"
+            )
+        return cls(**{**fields, "phase": Phase[phase]})
+
+
+def read_position(array: np.ndarray, board: Board) -> Position:
+    """The position in a GAME record (shape (1,))."""
+    state = array[0]
+    seats = range(int(state["players"]))
+
+    def by_seat(field: str) -> list[int]:
+        return state[field][: len(seats)].tolist()
+
+    begun = [head != NOWHERE for head in by_seat("head")]
+    ends = list(zip(by_seat("head"), by_seat("tail"), strict=True))
+    arrivals = list(zip(by_seat("head_street"), by_seat("tail_street"), strict=True))
+    buildings = [-1] * len(board.sites)
+    for kind in range(3):
+        for site in _members(state["type_sites"][kind]):
+            buildings[site] = kind
+    driving = state["phase"] in (PICK_UP, SET_DOWN)
+    return Position(
+        num_players=len(seats),
+        phase=Phase(state["phase"]),
+        round=int(state["round"]),
+        current_player=-1 if state["phase"] == OVER else int(state["seat"]),
+        first_player=int(state["first"]),
+        ending=ENDINGS[state["ending"]],
+        delivery_order=by_seat("delivery_order"),
+        action_markers=by_seat("markers"),
+        line_markers=[None if left == NO_LIMIT else left for left in by_seat("line_markers")],
+        buses=by_seat("buses"),
+        deliveries=by_seat("deliveries"),
+        time_stones=by_seat("stones"),
+        streets=[_members(state["line"][s][0]) + _members(state["line"][s][1], 64) for s in seats],
+        line_ends=[list(ends[s]) if begun[s] else [] for s in seats],
+        arrivals=[list(arrivals[s]) if begun[s] else [] for s in seats],
+        spaces=[state["spaces"][a][: state["taken"][a]].tolist() for a in range(7)],
+        choosing=_members(state["choosing"]) if state["phase"] == SELECT_ACTIONS else [],
+        resolving=_resolving(state),
+        power=int(state["power"]) if state["phase"] in POWERED else 0,
+        starting_player=int(state["start"]),
+        clock=int(state["clock"]),
+        time_stones_left=int(state["clock_stones"]),
+        supply=int(state["supply"]),
+        passengers=state["passengers"][: len(board.intersections)].tolist(),
+        buildings=buildings,
+        waiting=_members(state["waiting"]) if driving else [],
+        vacant=_members(state["vacant"]) if driving else [],
+    )
+
+
+def _resolving(state: np.void) -> int:
+    """The space whose marker is being resolved; where A is first, the core is one ahead."""
+    phase = state["phase"]
+    if phase in (PASSENGERS, PICK_UP, SET_DOWN):
+        return int(state["space"]) - 1
+    if phase == CLOCK:
+        return 0
+    return int(state["space"]) if phase in (LINE_EXPANSION, BUILDINGS) else -1
+
+
+def _members(word: np.unsignedinteger, offset: int = 0) -> list[int]:
+    """Indices of the set bits, ascending."""
+    value = int(word)
+    return [offset + i for i in range(value.bit_length()) if value >> i & 1]

@@ -1,0 +1,54 @@
+"""Render modes of the environments."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from busenv.render.raster import DisplayWindow, draw_pixels, load_pygame
+
+RENDER_MODES = ["ansi", "rgb_array", "human"]
+FRAMES_A_SECOND = 4  # how fast a recording of an environment plays
+
+
+class Drawable(Protocol):
+    """What draws itself, as `busenv.Game` does."""
+
+    def text(self) -> str: ...
+
+    def svg(self) -> str: ...
+
+
+class Renderer:
+    """Shows games in one render mode; None shows nothing.
+
+    "ansi": the position in words. "rgb_array": pixels, uint8 (800, 1200, 3). "human": a window,
+    shown anew after every step; nothing is seen on a machine without a screen. The last two need
+    the extra `render`.
+    """
+
+    def __init__(self, mode: str | None) -> None:
+        if mode is not None and mode not in RENDER_MODES:
+            raise ValueError(f"render_mode is {mode!r}; allowed: None or one of {RENDER_MODES}")
+        self.mode = mode
+        if mode in ("rgb_array", "human"):
+            load_pygame()  # says at once when the extra is missing
+        self._window: DisplayWindow | None = None
+
+    def render(self, game: Drawable) -> str | np.ndarray | None:
+        """What `render()` of an environment returns; "human" shows the window instead."""
+        if self.mode == "ansi":
+            return game.text()
+        if self.mode == "rgb_array":
+            return draw_pixels(game.svg())
+        if self.mode == "human":
+            self._window = self._window or DisplayWindow()
+            self._window.show(draw_pixels(game.svg()))
+        return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None

@@ -1,0 +1,87 @@
+"""Checks that the games' faces share."""
+
+from __future__ import annotations
+
+import operator
+from typing import Literal, get_args
+
+import numpy as np
+
+from busenv.core import kernels, state_validation
+from busenv.core.state import FIELDS, GAME
+from busenv.errors import IllegalActionError
+from busenv.game.actions import Phase, describe_action
+from busenv.game.board import Board
+
+Illegal = Literal["raise", "lose", "replace"]
+
+
+def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> IllegalActionError:
+    """The error for an action of a game of a batch: names action, phase, seat, what is legal."""
+    words = f" ({describe_action(board, action)})" if 0 <= action < board.num_actions else ""
+    which = f" of game {index}" if len(games) > 1 else ""
+    phase = Phase(games["phase"][index])
+    if phase == Phase.OVER:
+        return IllegalActionError(f"action {action}{words}{which} is illegal: the game is OVER")
+    mask = np.zeros((1, board.num_actions), np.bool_)
+    bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
+    kernels.legal_bytes(games[index : index + 1], board.array, bits, mask)
+    return IllegalActionError(
+        f"action {action}{words}{which} is illegal for seat {games['seat'][index]} "
+        f"in phase {phase.name}; legal: {np.flatnonzero(mask[0]).tolist()}"
+    )
+
+
+def check_illegal(illegal: str) -> Illegal:
+    """A setting `illegal` (`busenv.envs.observation_format`) that there is; else ValueError."""
+    allowed = get_args(Illegal)
+    if illegal not in allowed:
+        raise ValueError(f"illegal is {illegal!r}; allowed: one of {[*allowed]}")
+    return illegal  # type: ignore[return-value]
+
+
+def check_seed(seed: int) -> int:
+    """A seed as a plain int, 0 to 2**64 - 1."""
+    try:
+        value = operator.index(seed)
+    except TypeError:
+        value = -1
+    if not 0 <= value < 2**64:
+        raise ValueError(f"seed is {seed!r}; allowed: a whole number 0 to 2**64 - 1")
+    return value
+
+
+def check_whole(name: str, value: int, low: int, high: int | None = None) -> int:
+    """A whole number within limits as a plain int; ValueError says which are allowed."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = low - 1
+    if number < low or (high is not None and number > high):
+        allowed = f"{low} or more" if high is None else f"{low} to {high}"
+        raise ValueError(f"{name} is {value!r}; allowed: {allowed}")
+    return number
+
+
+def check_games(games: np.ndarray, board: Board) -> np.ndarray:
+    """The games as kernels know them: of a file, or of a pickle, they differ in what numba sees.
+
+    ValueError unless they are played on the board, and where a kernel could not play on from what a
+    game says, naming the game and the field (`busenv.core.state_validation`). Not checked: that a position
+    can come about by play.
+    """
+    if games.ndim != 1 or games.dtype != GAME:
+        raise ValueError(
+            f"games have shape {games.shape} and dtype {games.dtype}; allowed: GAME records, (N,)"
+        )
+    if not (games["board_tag"] == board.array["tag"]).all():
+        raise ValueError(f"games of another board than {board!r}, or not begun")
+    games = games.view(GAME)
+    index, field = state_validation.first_wrong(games, board.array)
+    if index >= 0:
+        name = FIELDS[field]
+        raise ValueError(
+            f"game {index} cannot be played on: {name} is {games[name][index].tolist()}, "
+            "which does not fit its other fields or the board"
+        )
+    return games

@@ -1,0 +1,128 @@
+"""What the cards say: a table for each budget, and learning curves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
+from busenv.experiments.benchmark.protocol import NAME, PANEL, POINTS
+from busenv.experiments.benchmark.results import BenchmarkResult, Entry, Measured
+from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.plot_style import own_settings
+from busenv.experiments.ratings.ladder import replace_block
+from busenv.experiments.training.learning_curve import COLOURS
+from busenv.io import write_whole
+
+BEGIN, END = "<!-- baselines -->", "<!-- end of baselines -->"
+
+
+def tables(cards: Iterable[BenchmarkResult]) -> list[Sheet]:
+    """A table for each number of players and budget, the best learner first."""
+    return [_table([*group]) for _, group in groupby(sorted(cards, key=contest), contest)]
+
+
+def contest(entry: Entry) -> tuple[bool, float, int]:
+    """What entries have in common that can be compared: budget and players; in decisions before in
+    hours, small ones before large."""
+    return entry.hours is not None, entry.decisions or entry.hours or 0, entry.players
+
+
+def _table(cards: list[BenchmarkResult]) -> Sheet:
+    ranked = sorted(cards, key=lambda card: -interquartile_mean(_scores(card, [*PANEL]).ravel()))
+    rows = [
+        [
+            card.name,
+            f"{len(card.runs)}",
+            *(_cell(_scores(card, [bot])) for bot in PANEL),
+            _cell(_scores(card, [*PANEL])),
+        ]
+        for card in ranked
+    ]
+    players = cards[0].players
+    header = ["learner", "runs", *(f"against\n{players - 1} {bot}" for bot in PANEL), "panel"]
+    title = f"{NAME}, {players} players (par {1 / players:.0%}), {cards[0].budget}"
+    return Sheet(title, header, rows)
+
+
+def _scores(card: BenchmarkResult, bots: Sequence[str]) -> np.ndarray:
+    """Share of games won: float64, (runs, bots)."""
+    return np.array([[run.panel[bot].share for bot in bots] for run in card.runs])
+
+
+def _cell(scores: np.ndarray) -> str:
+    """Interquartile mean and interval, in percent."""
+    low, high = bootstrap_interval(scores)
+    return f"{interquartile_mean(scores.ravel()):.1%}\n[{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def markdown(cards: Iterable[BenchmarkResult]) -> str:
+    """The tables as a page has them."""
+    return "\n".join(f"{sheet.title}:\n\n{sheet.markdown()}" for sheet in tables(cards))
+
+
+@own_settings()
+def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
+    """Learning curves of learners with one budget and number of players, as a picture (PNG).
+
+    Lines are interquartile means over the runs, bands their intervals. ValueError when no card has
+    a curve.
+    """
+    from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
+    from matplotlib.ticker import PercentFormatter
+
+    cards = [card for card in cards if all(run.curve for run in card.runs)]
+    if not cards:
+        raise ValueError("no card of these players and this budget has a learning curve")
+    players = cards[0].players
+    figure = Figure(figsize=(8.6, 4.2), layout="constrained")
+    columns = figure.subplots(1, len(POINTS), sharey=True)
+    for axes, bot in zip(columns, POINTS, strict=True):
+        for k, card in enumerate(cards):
+            decisions, curves = _curves(card.runs, bot)
+            low, high = zip(*(bootstrap_interval(c[:, None]) for c in curves.T), strict=True)
+            colour, thousands = COLOURS[k % len(COLOURS)], decisions / 1000
+            axes.fill_between(thousands, low, high, color=colour, alpha=0.15, lw=0)
+            middle = interquartile_mean(curves.T)
+            axes.plot(thousands, middle, "o-", ms=3, color=colour, label=card.name)
+        axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
+        axes.set_title(f"against {players - 1} {bot}", loc="left", fontsize="medium")
+        axes.set(xlabel="thousand decisions learned from", xlim=(0, None), ylim=(0, None))
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
+        axes.grid(alpha=0.3)
+    columns[0].set_ylabel("games won")
+    handles, labels = columns[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=130)
+    write_whole(path, buffer.getvalue())
+
+
+def _curves(runs: Sequence[Measured], bot: str) -> tuple[np.ndarray, np.ndarray]:
+    """The runs' curves at common numbers of decisions: (points,), and shares won, (runs, points).
+
+    Runs play their points after whole rollouts, so not all at the same decisions; between two of
+    its points a curve is taken for straight.
+    """
+    last = min(run.curve[-1].decisions for run in runs)
+    first = max(run.curve[0].decisions for run in runs)
+    decisions = np.linspace(min(first, last), last, len(runs[0].curve))
+    shares = [
+        np.interp(
+            decisions,
+            [point.decisions for point in run.curve],
+            [point.results[bot].share for point in run.curve],
+        )
+        for run in runs
+    ]
+    return decisions, np.array(shares)
+
+
+def put_tables(page: Path, cards: Iterable[BenchmarkResult]) -> None:
+    """Put the tables between the two marks of a page; RunError when it has none."""
+    text = page.read_text(encoding="utf-8")
+    write_whole(page, replace_block(text, markdown(cards), BEGIN, END))

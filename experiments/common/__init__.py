@@ -1,0 +1,1 @@
+"""Console output, plots, intervals, and worker processes, shared by all experiments."""

@@ -1,0 +1,101 @@
+"""How fast RLlib learns beside `busenv train`, in turns on one machine.
+
+`python -m busenv.experiments.profiling.rllib_speed`, where the extra `rllib` is installed: PPO by self-play,
+games of 4, with the same width, batches and epochs, steady speeds. RLlib is shown every
+decision, forced ones too; `busenv train` takes those by itself, and counts choices only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from busenv.interrupts import run_command
+from busenv.train.config import PRESETS, PPOConfig
+from busenv.train.ppo_run import PPORun
+
+BATCH = 4096  # decisions of a rollout of RLlib, about as many as those of 64 games
+
+
+def rllib_speed(config: PPOConfig, runners: int, seconds: float) -> float:
+    """Decisions learned from a second by RLlib. runners: processes that play; 0 for none but the
+    learner's."""
+    from busenv.envs import rllib
+
+    settings = (
+        rllib.ppo_config(config.width, players=config.players, reward=config.reward)
+        .env_runners(num_env_runners=runners)
+        .training(
+            train_batch_size_per_learner=BATCH,
+            minibatch_size=config.batch_size,
+            num_epochs=config.epochs,
+            lr=config.learning_rate,
+            gamma=config.gamma,
+        )
+    )
+    algorithm = settings.build_algo()
+    try:
+        before, began = _sampled(algorithm), time.perf_counter()  # the first, which warms up
+        after = before
+        while time.perf_counter() - began < seconds:
+            after = _sampled(algorithm)
+        return (after - before) / (time.perf_counter() - began)
+    finally:
+        algorithm.stop()
+
+
+def _sampled(algorithm: Any) -> float:
+    """Learn from a rollout; decisions so far."""
+    return float(algorithm.train()["env_runners"]["num_env_steps_sampled_lifetime"])
+
+
+def own_speed(config: PPOConfig, seconds: float) -> float:
+    """Decisions learned from a second by `busenv train`."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = PPORun(config, Path(folder))
+        run.step()  # warms up
+        before, began = run.decisions, time.perf_counter()
+        while time.perf_counter() - began < seconds:
+            run.step()
+        return (run.decisions - before) / (time.perf_counter() - began)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m busenv.experiments.profiling.rllib_speed",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--runners", type=int, nargs="+", default=[0, 2], help="of RLlib (0 and 2)")
+    parser.add_argument("--repeats", type=int, default=3, help="of each measurement (3)")
+    parser.add_argument("--seconds", type=float, default=20, help="of each at least (20)")
+    parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
+    chosen = parser.parse_args()
+    import ray  # help needs no extra
+
+    os.environ.setdefault("RAY_TMPDIR", "/tmp")  # sockets want short names
+    os.environ.setdefault("RAY_worker_niceness", "0")  # as other processes have it
+    alone = {"warm_start": "", "opponent_share": 0.0, "seconds": 1e6, "device": "cpu"}
+    config = PRESETS["quick"].changed({**alone, "threads": chosen.threads})
+    ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    found: dict[str, list[float]] = {}
+    for _ in range(chosen.repeats):
+        own = own_speed(config, chosen.seconds)
+        found.setdefault("busenv train", []).append(own)
+        for runners in chosen.runners:
+            speed = rllib_speed(config, runners, chosen.seconds)
+            found.setdefault(f"RLlib, {runners} runners", []).append(speed)
+    ray.shutdown()
+    for name, speeds in found.items():
+        told = ", ".join(f"{speed:,.0f}" for speed in speeds)
+        print(f"{name}: {median(speeds):,.0f} decisions a second, the median of {told}")
+
+
+if __name__ == "__main__":
+    run_command(main)

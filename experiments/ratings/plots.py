@@ -1,0 +1,62 @@
+"""Pictures of tables."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pandas as pd
+
+from busenv.experiments.common.plot_style import own_settings
+from busenv.io import write_whole
+
+BLUE, GREY = "#0072b2", "0.45"
+
+
+@own_settings()
+def draw_intervals(
+    path: Path, table: pd.DataFrame, title: str, note: str, share: bool = False
+) -> None:
+    """A line a row of the table: its value as a dot, the interval, and par as an upright stroke.
+
+    table: value, low, high and par, in this order; the index names the rows. share: whether the
+    numbers are shares, to be shown as percentages.
+    """
+    from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
+    from matplotlib.ticker import PercentFormatter
+
+    value, low, high, par = (table.iloc[:, k].to_numpy(float) for k in range(4))
+    rows = range(len(table))
+    figure = Figure(figsize=(7, 1.5 + 0.42 * len(table)), layout="constrained")
+    axes = figure.subplots()
+    axes.hlines(rows, low, high, color=BLUE, linewidth=2.5, alpha=0.6)
+    axes.plot(value, rows, "o", color=BLUE, markersize=7)
+    axes.plot(par, rows, "|", color=GREY, markersize=18, markeredgewidth=2, label="par")
+    for row in rows:
+        words = f"{value[row]:.1%}" if share else f"{value[row]:.1f}"
+        axes.annotate(words, (high[row], row), (9, 0), textcoords="offset points", va="center")
+    axes.set_yticks(rows, [short_name(str(name)) for name in table.index])
+    axes.set_ylim(len(table) - 0.4, -0.6)
+    axes.set_title(title, loc="left", fontweight="bold")
+    axes.set_xlabel(f"{note}; bars: 95% intervals", color=GREY)
+    axes.margins(x=0.12)
+    if share:
+        axes.xaxis.set_major_formatter(PercentFormatter(1))
+        axes.legend(
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            frameon=False,
+            markerscale=0.7,
+            borderaxespad=0,
+        )
+    axes.grid(axis="x", alpha=0.3)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=130)
+    write_whole(path, buffer.getvalue(), follow_links=False)
+
+
+def short_name(name: str, longest: int = 28) -> str:
+    """A name that leaves room for the picture; of a path the end tells most."""
+    return name if len(name) <= longest else f"…{name[1 - longest :]}"

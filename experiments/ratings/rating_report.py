@@ -1,0 +1,172 @@
+"""A rating as tables in the terminal, and as files in its run folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from busenv.experiments.common.console import Sheet
+from busenv.experiments.ratings.plots import draw_intervals, short_name
+from busenv.experiments.ratings.schedule import Schedule
+from busenv.experiments.ratings.tables import (
+    anchor_of,
+    different_games,
+    pair_table,
+    result_table,
+    seat_rows,
+    seat_table,
+)
+from busenv.io import write_whole
+
+ORDERS = ("first", "second", "third", "fourth", "fifth")
+
+
+@dataclass(frozen=True)
+class Report:
+    """A rating: its table of results (ratings.tables.result_table), and all in words.
+
+    warning: what speaks against its intervals, "" for nothing.
+    """
+
+    results: pd.DataFrame
+    sheets: list[Sheet]
+    warning: str
+
+
+def write_report(
+    games: list[dict[str, Any]], plan: Schedule, folder: Path, workers: int = 1
+) -> Report:
+    """Write the tables and pictures of a rating, and report.md, into its folder."""
+    rows = seat_rows(games)
+    results, pairs, seats = result_table(rows, plan, workers), pair_table(rows), seat_table(rows)
+    orders = seats.xs("all").xs("order")
+    sheets = [
+        _results(results, plan),
+        _ratings(results, plan),
+        _pairs(pairs, plan),
+        _orders(orders, plan),
+    ]
+    for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
+        text = table.round(6).to_csv(lineterminator="\n")
+        write_whole(folder / f"{name}.csv", text, follow_links=False)
+    _draw(folder, results, orders, plan)
+    warning = _warning(different_games(games), plan)
+    write_whole(folder / "report.md", _markdown(sheets, plan, warning), follow_links=False)
+    return Report(results, sheets, warning)
+
+
+def percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def interval(row: pd.Series) -> str:
+    """Of a share, in percent."""
+    return f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+
+
+def rating_interval(row: pd.Series) -> str:
+    return f"[{row['rating_low']:.1f}, {row['rating_high']:.1f}]"
+
+
+def decision_time(row: pd.Series) -> str:
+    return f"{row['ms']:.3g}"
+
+
+def _results(results: pd.DataFrame, plan: Schedule) -> Sheet:
+    header = ["agent", "games", "won", "95% interval", "par", "place", "points"]
+    rows = [
+        [
+            str(agent),
+            f"{row['games']:.0f}",
+            percent(row["won"]),
+            interval(row),
+            percent(row["par"]),
+            f"{row['place']:.2f}",
+            f"{row['points']:.2f}",
+        ]
+        for agent, row in results.iterrows()
+    ]
+    return Sheet(_title(plan), header, rows)
+
+
+def _ratings(results: pd.DataFrame, plan: Schedule) -> Sheet:
+    header = ["agent", "rating", "95% interval", "likeliest", "ms/decision", "forfeits"]
+    rows = [
+        [
+            str(agent),
+            f"{row['rating']:.1f}",
+            rating_interval(row),
+            f"{row['likeliest']:.1f}",
+            decision_time(row),
+            f"{row['forfeits']:.0f}",
+        ]
+        for agent, row in results.iterrows()
+    ]
+    return Sheet(f"ratings; {anchor_of(plan)} is 0", header, rows)
+
+
+def _pairs(pairs: pd.DataFrame, plan: Schedule) -> Sheet:
+    def cell(agent: str, other: str) -> str:
+        return percent(pairs.loc[(agent, other), "ahead"]) if (agent, other) in pairs.index else ""
+
+    rows = [[agent, *(cell(agent, other) for other in plan.labels)] for agent in plan.labels]
+    return Sheet("how often an agent is placed ahead of another", ["ahead of", *plan.labels], rows)
+
+
+def _orders(orders: pd.DataFrame, plan: Schedule) -> Sheet:
+    rows = [
+        [ORDERS[int(position) - 1], percent(row["won"]), interval(row), f"{row['points']:.2f}"]
+        for position, row in orders.iterrows()
+    ]
+    title = f"all agents by turn in the first round; par {1 / plan.players:.1%}"
+    return Sheet(title, ["turn", "won", "95% interval", "points"], rows)
+
+
+def _title(plan: Schedule) -> str:
+    board = "" if plan.board == "city" else f", board {plan.board}"
+    return f"{plan.total:,} games, {plan.players} players, {plan.rules}{board}, seed {plan.seed}"
+
+
+def _warning(different: int, plan: Schedule) -> str:
+    if different == plan.total:
+        return ""
+    return (
+        f"Only {different:,} of the {plan.total:,} games are different: agents that leave nothing "
+        "to chance repeat them. The intervals take all for independent, and are too narrow."
+    )
+
+
+def _draw(folder: Path, results: pd.DataFrame, orders: pd.DataFrame, plan: Schedule) -> None:
+    ratings = results[["rating", "rating_low", "rating_high"]].assign(par=0.0)
+    wins = results[["won", "low", "high", "par"]]
+    turns = orders[["won", "low", "high"]].assign(par=1 / plan.players)
+    turns.index = pd.Index(ORDERS[: plan.players])
+    for name, table, title in (
+        ("wins", wins, "Games won"),
+        ("ratings", ratings, f"Rating ({short_name(anchor_of(plan))} = 0)"),
+        ("seats", turns, "Games won by turn in the first round, all agents"),
+    ):
+        share = name != "ratings"
+        draw_intervals(folder / f"{name}.png", table, title, _title(plan), share)
+
+
+def _markdown(sheets: list[Sheet], plan: Schedule, warning: str) -> str:
+    parts = [
+        "# A rating",
+        f"{_title(plan)}. Agents: {', '.join(plan.labels)}.",
+        "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
+        "share of seats that were its own. Place and points: means over its seats. Rating: "
+        "openskill's Plackett-Luce, with bootstrap intervals; likeliest: the same model fitted to "
+        "all games at once. Ratings of different numbers of players are on different scales. An "
+        "agent that fails or chooses what is illegal forfeits and is placed last.",
+    ]
+    if warning:
+        parts.append(f"**{warning}**")
+    for sheet in sheets:
+        parts += [f"## {sheet.title[0].upper()}{sheet.title[1:]}", sheet.markdown().rstrip()]
+    parts.append("![games won](wins.png) ![ratings](ratings.png) ![turn order](seats.png)")
+    parts.append("In numbers: `results.csv`, `pairs.csv`, `seats.csv`. The games: `games.jsonl`.")
+    return "\n\n".join(parts) + "\n"

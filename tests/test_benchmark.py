@@ -1,0 +1,385 @@
+"""The benchmark of learners: numbers, cards, runs that go on, the page."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from busenv import Game, load_board
+from busenv.agents.networks.policy_agent import PolicyAgent
+from busenv.experiments import cli
+from busenv.experiments.benchmark import learners, measure, protocol
+from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
+from busenv.experiments.benchmark.benchmark_report import draw_curves, markdown, put_tables, tables
+from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeat
+from busenv.experiments.benchmark.results import (
+    SHIPPED,
+    BenchmarkResult,
+    add_results,
+    all_results,
+    make_entry,
+    read_result,
+)
+from busenv.experiments.ratings.schedule import RunError
+from busenv.observation import observe_games
+from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.ppo_run import PPORun
+
+ROOT = Path(__file__).parents[1]
+SMALL = {"width": 8, "games": 4, "batch_size": 256, "warm_start": "", "opponent_share": 0.0}
+TINY = 800  # decisions: a rollout of four games is a little less
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A panel and learners that take no time; the project's cards, of the true panel, put away."""
+    monkeypatch.setattr(all_results, "__defaults__", ((), tmp_path / "no cards"))
+    monkeypatch.setitem(LEARNERS, "ppo", BenchmarkLearner("a small one", SMALL))
+    usual = {**SMALL, "games": 8, "bots": ("greedy",)}
+    monkeypatch.setitem(LEARNERS, "one-seat", BenchmarkLearner("a small one", usual, OneSeat))
+    kept = [(blocks, dict(blocks)) for blocks in (protocol.PANEL, protocol.POINTS)]
+    for blocks, _ in kept:
+        blocks.clear()
+        blocks |= {"random": 1, "greedy": 1}
+    yield
+    for blocks, whole in kept:  # in their order, which that of the tables is
+        blocks.clear()
+        blocks |= whole
+
+
+def card_of(name: str, share: float, budget: int = 100_000, runs: int = 5) -> dict[str, Any]:
+    """A card in which every run wins the same share of its games."""
+
+    def results(blocks: dict[str, int]) -> dict[str, Any]:
+        counts = protocol.games(blocks, 4)
+        return {bot: {"games": n, "wins": int(share * n)} for bot, n in counts.items()}
+
+    points = [
+        {"decisions": budget * k // 10, "results": results(protocol.POINTS)} for k in range(1, 11)
+    ]
+    measured = {"decisions": budget, "curve": points, "panel": results(protocol.PANEL)}
+    return {
+        "protocol": protocol.NAME, "busenv": "0.1.0", "name": name, "about": "made up",
+        "players": 4, "decisions": budget, "hours": None,
+        "runs": [{"seed": seed, **copy.deepcopy(measured)} for seed in range(runs)],
+    }  # fmt: skip
+
+
+def kept(path: Path, card: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(card))
+    return path
+
+
+def test_interquartile_means_leave_out_a_quarter_at_either_end() -> None:
+    assert interquartile_mean(np.array([100.0, 3, 1, 2, 4])) == 3
+    assert interquartile_mean(np.arange(8.0)) == np.mean([2, 3, 4, 5])
+    assert interquartile_mean(np.array([2.0, 4])) == 3
+    rows = np.array([[0.0, 1, 2, 9], [9.0, 9, 9, 9]])
+    assert interquartile_mean(rows).tolist() == [1.5, 9]
+
+
+def test_intervals_are_of_runs_within_each_task() -> None:
+    """Opponents of different strength widen none; runs that differ do, and more runs less."""
+    same = np.tile([0.9, 0.5, 0.4, 0.0], (5, 1))
+    assert bootstrap_interval(same) == (0.45, 0.45)
+    runs = np.array([0.3, 0.4, 0.5, 0.6, 0.7])[:, None]
+    few, many = bootstrap_interval(runs), bootstrap_interval(np.tile(runs, (16, 1)))
+    assert few[0] < 0.5 < few[1]
+    assert many[1] - many[0] < (few[1] - few[0]) / 2
+
+
+WRONG: dict[str, tuple[Callable[[dict], Any], str]] = {
+    "more wins than games": (
+        lambda card: card["runs"][1]["panel"]["planner"].update(wins=401),
+        "401 wins of 400 games",
+    ),
+    "other games": (
+        lambda card: card["runs"][0]["panel"]["uct:1000"].update(games=15, wins=0),
+        "by busenv-agents-v1 with 4 players they are",
+    ),
+    "an opponent too few": (
+        lambda card: card["runs"][0]["panel"].pop("uct:1000"),
+        "by busenv-agents-v1 with 4 players they are",
+    ),
+    "an easy opponent": (
+        lambda card: card["runs"][0]["panel"].update(random={"games": 16, "wins": 16}),
+        "by busenv-agents-v1 with 4 players they are",
+    ),
+    "games of a table of three": (lambda card: card.update(players=3), "with 3 players they are"),
+    "six players": (lambda card: card.update(players=6), "players is 6"),
+    "another protocol": (lambda card: card.update(protocol="busenv-agents-v0"), "protocol is"),
+    "no budget": (lambda card: card.update(decisions=None), "in decisions or in hours"),
+    "two budgets": (lambda card: card.update(hours=1.0), "in decisions or in hours"),
+    "too little learned": (
+        lambda card: card["runs"][2].update(decisions=100_000 - 1, curve=[]),
+        "seed 2 learned from 99,999 decisions; the budget is 100,000",
+    ),
+    "too much learned": (
+        lambda card: card["runs"][2].update(decisions=200_000),
+        "seed 2 learned from 200,000",
+    ),
+    "a seed twice": (lambda card: card["runs"][1].update(seed=0), "a seed is there twice"),
+    "a curve that goes back": (
+        lambda card: card["runs"][0]["curve"].reverse(),
+        "the curve of seed 0 does not go on",
+    ),
+    "a curve beyond the end": (
+        lambda card: card["runs"][0]["curve"][-1].update(decisions=10**6),
+        "the curve of seed 0 does not go on",
+    ),
+    "no runs": (lambda card: card.update(runs=[]), "runs is"),
+    "a name that is a path": (lambda card: card.update(name="../ppo"), "name is '../ppo'"),
+    "words that a terminal obeys": (lambda card: card.update(about="\x1b[2J"), "about is"),
+    "a number that is none": (lambda card: card["runs"][0].update(decisions="many"), "decisions"),
+    "what nobody asked for": (lambda card: card.update(best=True), "best is True"),
+}
+
+
+@pytest.mark.parametrize("change", WRONG)
+def test_cards_are_checked(change: str, tmp_path: Path) -> None:
+    edit, words = WRONG[change]
+    card = card_of("ppo", 0.4)
+    assert read_result(kept(tmp_path / "right.json", card)).name == "ppo"
+    edit(card)
+    path = kept(tmp_path / "wrong.json", card)
+    with pytest.raises(ValueError, match=f"wrong.json is no card of .*{words}") as found:
+        read_result(path)
+    assert str(found.value).isprintable()
+    with pytest.raises(ValueError, match="is no card"):
+        add_results([tmp_path / "right.json", path], tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["right.json", "wrong.json"]
+
+
+def test_of_a_learner_the_last_card_counts(tmp_path: Path) -> None:
+    shipped = tmp_path / "shipped"
+    shipped.mkdir()
+    old, new, other = (
+        kept(tmp_path / f"{k}.json", card)
+        for k, card in enumerate(
+            [card_of("ppo", 0.1), card_of("ppo", 0.4), card_of("ppo", 0.6, 300_000)]
+        )
+    )
+    assert [path.name for path in add_results([old, other], shipped)] == [
+        "ppo-4-100000.json",
+        "ppo-4-300000.json",
+    ]
+    sheets = tables(all_results([new], shipped))
+    assert [sheet.title for sheet in sheets] == [
+        "busenv-agents-v1, 4 players (par 25%), 100,000 decisions",
+        "busenv-agents-v1, 4 players (par 25%), 300,000 decisions",
+    ]
+    assert [sheet.rows[0][2] for sheet in sheets] == ["40.0%\n[40.0, 40.0]", "60.0%\n[60.0, 60.0]"]
+
+
+def test_the_best_learner_stands_first(tmp_path: Path) -> None:
+    paths = [kept(tmp_path / f"{k}.json", card_of(f"l{k}", k / 10)) for k in (3, 5, 1)]
+    page = tmp_path / "page.md"
+    page.write_text("Before\n<!-- baselines -->\nold\n<!-- end of baselines -->\nafter\n")
+    cards = all_results(paths, tmp_path / "none")
+    put_tables(page, cards)
+    text = page.read_text()
+    assert "old" not in text
+    assert text.index("| l5 | 5 | 50.0%") < text.index("| l3 |") < text.index("| l1 |")
+    assert text.startswith("Before\n")
+    assert text.endswith("after\n")
+    page.write_text("no place")
+    with pytest.raises(RunError, match="has no lines"):
+        put_tables(page, cards)
+
+    draw_curves(tmp_path / "curves.png", cards)
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    without = [c.model_copy(update={"runs": tuple(_flat(run) for run in c.runs)}) for c in cards]
+    with pytest.raises(ValueError, match="no card of these players"):
+        draw_curves(tmp_path / "none.png", without)
+
+
+def _flat(run: Any) -> Any:
+    return run.model_copy(update={"curve": ()})
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -> None:
+    """Ctrl-C comes at the step of a kind of run, and the match against greedy, of these numbers."""
+    take, match, left = kind.step, measure.against, [step, play]  # type: ignore[attr-defined]
+
+    def stopped_step(run: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return take(run)
+
+    def stopped_play(agent: Any, bot: str, *rest: Any) -> Any:
+        left[1] -= bot == "greedy"
+        if left[1] == 0 and bot == "greedy":
+            raise KeyboardInterrupt
+        return match(agent, bot, *rest)
+
+    monkeypatch.setattr(kind, "step", stopped_step)
+    monkeypatch.setattr(measure, "against", stopped_play)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_stopped_benchmark_goes_on_as_it_would_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped by Ctrl-C while it learns, and again while it is measured at the end."""
+    entry = make_entry("ppo", "a small one", 3, 3 * TINY)
+
+    monkeypatch.setattr(measure, "SAVE_EVERY", 0)
+
+    def bench(folder: Path, seeds: Sequence[int] = (1,)) -> BenchmarkResult:
+        return measure.bench_learner(entry, seeds, folder, Console(quiet=True), threads=1)
+
+    straight = bench(tmp_path / "straight")
+    assert straight == read_result(tmp_path / "straight/card.json")
+    assert len(straight.runs[0].curve) >= 3
+    assert straight.runs[0].curve[-1].decisions == straight.runs[0].decisions >= 3 * TINY
+    assert straight.runs[0].panel["greedy"].games == 9
+
+    stop_at(monkeypatch, PPORun, step=2, play=4)
+    folder = tmp_path / "stopped"
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            bench(folder)
+    assert bench(folder) == straight
+
+    monkeypatch.setattr(learners, "PPORun", None)
+    assert bench(folder) == straight  # all is done: nothing is trained or played
+    shutil.copytree(folder / "seed-1", folder / "seed-2")
+    assert [run.seed for run in bench(folder, (1, 2)).runs] == [1, 2]
+    other = make_entry("ppo", "a small one", 4, 3 * TINY)
+    with pytest.raises(RunError, match="holds a run with players 3, not 4"):
+        measure.bench_learner(other, [1], folder, Console(quiet=True))
+    (folder / "seed-1/measured.json").write_text('{"panel": 1}')
+    with pytest.raises(ValueError, match=r"measured.json is damaged: panel is 1"):
+        bench(folder)
+
+
+@pytest.mark.usefixtures("quick")
+def test_who_learns_by_search_is_measured_likewise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped by Ctrl-C on the way, too."""
+    shipped = LEARNERS["search"].config(make_entry("search", "x", 5, 100), 7, 3)
+    assert isinstance(shipped, ExpertConfig)
+    assert (shipped.players, shipped.seed, shipped.threads) == ((5,), 7, 3)
+    assert (shipped.decisions, shipped.seconds, shipped.teacher) == (100, None, "")
+    small = ExpertConfig(network="seats", width=8, games=4, full=2, fast=1, full_share=0.5)
+    monkeypatch.setitem(LEARNERS, "search", BenchmarkLearner("a small one", {}, ExpertRun, small))
+    monkeypatch.setattr(measure, "SAVE_EVERY", 0)
+    entry = make_entry("search", "a small one", 3, 700)
+
+    def bench(folder: Path) -> BenchmarkResult:
+        return measure.bench_learner(entry, [1], folder, Console(quiet=True), threads=1)
+
+    straight = bench(tmp_path / "straight")
+    assert straight.runs[0].curve[-1].decisions == straight.runs[0].decisions >= 700
+    assert len(straight.runs[0].curve) >= 2
+    # The second in the middle of a point, after an iteration that is saved already.
+    stop_at(monkeypatch, ExpertRun, step=2, play=2)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            bench(tmp_path / "stopped")
+    assert bench(tmp_path / "stopped") == straight
+
+
+def test_the_usual_setup_goes_on_from_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    usual = BenchmarkLearner("", {**SMALL, "games": 8, "bots": ("greedy",)}, OneSeat)
+    config = usual.config(make_entry("one-seat", "x", 4, 2000), 3, 1)
+    straight = OneSeat(config, tmp_path)
+    fresh = {name: value.clone() for name, value in straight.network.state_dict().items()}
+    straight.step()
+    straight.save()
+    resumed = OneSeat(config, tmp_path)
+    assert resumed.decisions == straight.decisions == 8 * learners.STEPS
+    one, other = straight.network.state_dict(), resumed.network.state_dict()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert any(not torch.equal(one[name], fresh[name]) for name in one)
+    assert resumed.network.optimizer.state_dict()["state"][0]["step"] > 0
+    while not resumed.is_done:
+        resumed.step()
+    assert resumed.decisions == 4 * 8 * learners.STEPS
+    assert resumed.iteration == 4
+    assert not [*(tmp_path / "temporary").glob("SB3*")]  # as the library's logger makes them
+
+    # The agent that is measured weighs actions as the library's policy does.
+    games, board = Game(4, seed=1).arrays()[0], load_board("city")
+    rows, masks = observe_games(games, board)
+    with torch.no_grad():
+        found = resumed.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
+        probabilities = found.distribution.logits.softmax(1).numpy()
+    agent = PolicyAgent(resumed.agent.network, board)
+    assert np.allclose(agent.action_probabilities(games, board), probabilities, atol=1e-6)
+    assert probabilities.max() < 0.5
+
+
+@pytest.mark.usefixtures("quick")
+def test_agents_of_ones_own(tmp_path: Path, write: Callable[..., str]) -> None:
+    """By name in a batch, a program game by game."""
+    del protocol.PANEL["greedy"]
+    program = write("while go := asked(): say('bestmove ' + go.split()[-1])")
+    folder, card = tmp_path / "own", tmp_path / "own/card.json"
+    arguments = ["bench", "agents", "greedy", program, "--name", "mine", "--decisions", "0"]
+    arguments += ["--players", "3", "--workers", "1", "--out", str(folder)]
+    cli.main(arguments)
+    found = read_result(card)
+    assert (found.name, found.decisions, found.players) == ("mine", 0, 3)
+    assert [run.panel["random"].games for run in found.runs] == [9, 9]
+    assert found.runs[0].panel["random"].wins >= 7
+    assert found.runs[1].panel["random"].wins <= 7
+    assert (folder / "seed-1/random/games.jsonl").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ppo", "greedy"], "ppo is one learner"),
+        (["ppo", "--name", "mine"], "ppo is one learner"),
+        (["planer"], "unknown agent 'planer'; did you mean 'planner'?"),
+        (["greedy", "--name", "Mine!"], "name is 'Mine!'"),
+        (["greedy", "--hours", "2"], "is given in decisions, not hours"),
+        (["greedy", "--decisions", "-1"], "decisions is -1"),
+        (["--add", "no.json"], "no.json"),
+        (["ppo", "--seeds", "4-0"], "4-0 is not N or N-M"),
+    ],
+)
+def test_what_cannot_be_measured_is_told(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["bench", "agents", *words, "--out", str(tmp_path / "run")])
+    assert stopped.value.code == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_help_names_the_learners(capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "agents", "--help"])
+    told = "".join(capsys.readouterr().out.split())  # lines are broken at hyphens too
+    assert ",".join(LEARNERS) in told
+
+
+def test_the_pages_show_the_cards() -> None:
+    """Five runs of three learners at least; the pages have the tables that the cards make."""
+    cards = all_results()
+    assert sorted(path.name for path in SHIPPED.iterdir()) == sorted(
+        f"{card.name}-4-{card.decisions}.json" for card in cards
+    )
+    assert sum(len(card.runs) >= protocol.SEEDS for card in cards) >= 3
+    for page in ("README.md", "docs/baselines.md"):
+        assert markdown(cards) in (ROOT / page).read_text(encoding="utf-8")

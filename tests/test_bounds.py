@@ -1,0 +1,158 @@
+"""No game is longer than the rules let it be, and what the bounds add up can be reached."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import Counter
+
+import pytest
+
+from busenv import EDITIONS, Board, Game, Phase, Rules, longest_game
+from busenv.game.actions import BoardAction
+from busenv.game.board import make_board
+from busenv.game.bounds import most_deliveries, most_rounds
+from tests.support.play import STYLES, choose
+from tests.support.worlds import random_board, random_rules
+
+SPARING = {"pass": 1000}  # as few markers a round as possible
+
+
+def play(game: Game, style: dict[object, float], seed: int) -> Game:
+    """The game played to its end in a style of `tests.support.play`."""
+    rng = random.Random(seed)
+    while not game.is_over:
+        game.step(choose(rng, game.board, game.legal_actions(), style, set()))
+    return game
+
+
+def check(game: Game) -> float:
+    """A finished game keeps within its bounds; its share of the longest one's length."""
+    setting = game.num_players, game.rules
+    longest = longest_game(*setting, game.board)
+    assert len(game.history) <= longest
+    assert game.round <= most_rounds(*setting)
+    assert sum(game.deliveries) <= most_deliveries(*setting)
+    return len(game.history) / longest
+
+
+def counts(game: Game) -> Counter[tuple[Phase, bool]]:
+    """How often each phase was decided in; True for passing."""
+    played = game.record().replay()
+    return Counter((at.phase, at.phase == Phase.SELECT_ACTIONS and id == 7) for at, id in played)
+
+
+@pytest.mark.parametrize("rules", EDITIONS)
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_an_edition_keeps_to_its_longest_game(players: int, rules: str) -> None:
+    assert most_rounds(players, rules) == 10
+    for number, style in enumerate(STYLES):
+        check(play(Game(players, rules, first_player=number % players), style, number))
+
+
+def test_games_of_ten_rounds_and_all_passes_come_about() -> None:
+    """Two markers of each seat a round: as many rounds and passes as the bound counts."""
+    found = [play(Game(4, seed=seed), SPARING, seed) for seed in range(5)]
+    longest = max(found, key=lambda game: len(game.history))
+    check(longest)
+    assert longest.round == most_rounds(4) == 10
+    decided = counts(longest)
+    assert decided[Phase.SELECT_ACTIONS, False] == 4 * 20
+    assert decided[Phase.SELECT_ACTIONS, True] == 4 * 9
+
+
+def test_cooperating_seats_reach_half_of_the_bound() -> None:
+    """Hands off the clock's stones, buses first, then lines, passengers, buildings and driving."""
+    game = max((cooperate(Game(5, first_player=0), seed) for seed in range(3)), key=check)
+    assert check(game) > 0.5
+    assert game.round == 10
+
+
+def cooperate(game: Game, seed: int) -> Game:
+    """A game in which all seats want it to last."""
+    rng = random.Random(seed)
+    while not game.is_over:
+        legal, phase = game.legal_actions(), game.phase
+        if phase == Phase.SELECT_ACTIONS:
+            game.step(7 if 7 in legal else _to_place(game, legal, rng))
+        elif phase == Phase.CLOCK:
+            game.step(legal[0])
+        else:
+            game.step(rng.choice(legal))
+    return game
+
+
+def _to_place(game: Game, legal: list[int], rng: random.Random) -> int:
+    position = game.position()
+    taken = [len(spaces) for spaces in position.spaces]
+    free = position.buildings.count(-1)
+    wanted = [BoardAction.BUSES] if max(position.buses) < 5 or game.round < 6 else []
+    if position.supply and taken[BoardAction.PASSENGERS] < 2:
+        wanted.append(BoardAction.PASSENGERS)
+    if game.round > 3:
+        wanted += [BoardAction.VRROOOMM] * (taken[BoardAction.VRROOOMM] < 4) + [BoardAction.CLOCK]
+    wanted += [BoardAction.LINE_EXPANSION] * (taken[BoardAction.LINE_EXPANSION] < 3)
+    wanted += [BoardAction.BUILDINGS] * (free > 8 and taken[BoardAction.BUILDINGS] < 2)
+    options = [int(action) for action in wanted if action in legal]
+    return options[0] if options else rng.choice(legal)
+
+
+def test_worlds_of_any_kind_keep_to_their_longest_game() -> None:
+    rng, shares = random.Random(4), []
+    for seed in range(150):
+        board, rules = make_board(random_board(rng)), random_rules(rng)
+        few = rng.choice([1, 2, 3, rules.action_markers])
+        rules = dataclasses.replace(rules, action_markers=few)
+        game = Game(rng.choice([3, 4, 5]), rules, board, seed=seed)
+        shares.append(check(play(game, rng.choice(STYLES), seed)))
+    assert max(shares) > 0.8
+
+
+def test_the_bound_of_a_small_world_is_reached() -> None:
+    """One street, sites that the set-up fills, one marker each: whoever takes the clock decides."""
+    board = one_street()
+    rules = Rules(action_markers=1, passengers=0, start_passengers=0)
+    game = Game(3, rules, board, first_player=0)
+    while game.phase != Phase.SELECT_ACTIONS:
+        game.step(game.legal_actions()[0])
+    for action in (BoardAction.CLOCK, BoardAction.BUSES, BoardAction.PASSENGERS):
+        game.step(action)
+    game.step(game.legal_actions()[0])
+    assert game.is_over
+    assert check(game) == 1
+    assert longest_game(3, rules, board) == 3 + 3 + 4 + 1  # markers, lines, buildings, clock
+
+
+def one_street() -> Board:
+    places = [
+        {"id": i, "x": i, "y": 0, "roundabout": True, "train_station": True} for i in range(2)
+    ]
+    sites = [{"id": i, "intersection": 0, "zone": 1} for i in range(4)]
+    return make_board({"intersections": places, "streets": [[0, 1]], "sites": sites})
+
+
+def test_few_spaces_make_for_more_rounds() -> None:
+    """One space an action: five seats cannot place two each, so markers last longer."""
+    rules = Rules(spaces=1)
+    assert [most_rounds(players, rules) for players in (3, 4, 5)] == [10, 20, 20]
+    game = play(Game(5, rules, seed=1), {"stop": 0}, 1)
+    assert 10 < game.round <= 20
+    check(game)
+
+
+@pytest.mark.slow
+def test_many_games_keep_to_the_longest() -> None:
+    for seed in range(3000):
+        rng = random.Random(seed)
+        game = Game(rng.choice([3, 4, 5]), rng.choice([*EDITIONS]), seed=seed)
+        check(play(game, rng.choice(STYLES), seed))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [((6,), "num_players is 6"), ((4, "capstone"), "unknown rules"), ((2,), "allowed: 3, 4 or 5")],
+)
+def test_bad_settings_are_named(setting: tuple, message: str) -> None:
+    for bound in (longest_game, most_rounds, most_deliveries):
+        with pytest.raises(ValueError, match=message):
+            bound(*setting)

@@ -1,0 +1,86 @@
+"""Where actions belong on the drawing: every legal action of whole games, and nothing else."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import busenv
+from busenv.game.actions import BoardAction, Phase, decode
+from busenv.render.click_targets import mark, spots
+from busenv.render.layout import lay_out
+from busenv.render.svg import CITY, PANELS
+
+BOXES = {"city": CITY, "panels": PANELS}
+
+
+def inside(shape: dict, box: tuple[int, ...]) -> bool:
+    left, top, width, height = box
+    points = {
+        "circle": lambda: [(shape["x"], shape["y"])],
+        "rect": lambda: [
+            (shape["x"], shape["y"]),
+            (shape["x"] + shape["width"], shape["y"] + shape["height"]),
+        ],
+        "line": lambda: [(shape["x1"], shape["y1"]), (shape["x2"], shape["y2"])],
+    }[shape["kind"]]()
+    return all(left <= x <= left + width and top <= y <= top + height for x, y in points)
+
+
+@pytest.mark.parametrize(("players", "rules"), [(3, "condensed"), (5, "capstone-2024")])
+def test_every_legal_action_has_its_place_on_the_picture(players: int, rules: str) -> None:
+    game, rng = busenv.Game(players, rules, seed=players), random.Random(players)
+    phases = set()
+    while not game.is_over:
+        legal = game.legal_actions()
+        found = spots(game.board, game.rules, game.position(), legal)
+        assert sorted(choice["action"] for spot in found for choice in spot["choices"]) == legal
+        assert len({spot["id"] for spot in found}) == len(found)
+        for spot in found:
+            for shape in [*spot["shapes"], *(s for c in spot["choices"] for s in c["shapes"])]:
+                assert inside(shape, BOXES[spot["in"]]), spot
+            for choice in spot["choices"]:
+                assert choice["words"] == game.describe(choice["action"])
+            assert len({choice["short"] for choice in spot["choices"]}) == len(spot["choices"])
+        phases.add(game.phase)
+        game.step(rng.choice(legal))
+    assert phases == {*Phase} - {Phase.OVER}
+
+
+def test_spots_stand_where_the_things_are_drawn() -> None:
+    game = busenv.Game(4, first_player=0)
+    where = lay_out(game.board)
+    for spot in spots(game.board, game.rules, game.position(), game.legal_actions()):
+        site = int(spot["id"].removeprefix("site-"))
+        x, y = where.sites[site]
+        assert spot["shapes"][0] | {"r": 0} == {
+            "kind": "circle",
+            "x": pytest.approx(x, abs=0.1),
+            "y": pytest.approx(y, abs=0.1),
+            "r": 0,
+        }
+        assert [choice["short"] for choice in spot["choices"]] == ["house", "office", "pub"]
+    for action in range(149, 289):
+        _, street, way = decode(game.board, action)
+        (line,) = mark(game.board, game.rules, game.position(), action)["shapes"]
+        x, y = where.intersections[game.board.streets[street][way]]
+        near = abs(line["x1"] - x) + abs(line["y1"] - y)
+        assert near < abs(line["x2"] - x) + abs(line["y2"] - y)  # from where the line's end is
+
+
+def test_a_marker_is_told_what_it_comes_to() -> None:
+    game = busenv.Game(5, first_player=0, seed=1)
+    while game.phase != Phase.SELECT_ACTIONS:
+        game.step(game.legal_actions()[0])
+
+    def notes() -> dict[BoardAction, str]:
+        found = spots(game.board, game.rules, game.position(), game.legal_actions())
+        placed = {c["action"]: c["note"] for spot in found for c in spot["choices"]}
+        return {BoardAction(action): note for action, note in placed.items() if action < 7}
+
+    assert notes()[BoardAction.LINE_EXPANSION].startswith("space A: 2 streets")
+    assert notes()[BoardAction.PASSENGERS].startswith("space A: 1 passenger,")
+    assert notes()[BoardAction.BUSES].startswith("you will have 2 buses")
+    game.step(BoardAction.PASSENGERS)
+    assert notes()[BoardAction.PASSENGERS].startswith("space B: 0 passengers")

@@ -1,0 +1,109 @@
+"""Reading the settings of a run from a file, which may come from anyone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from busenv.agents.schema import LONGEST_SENTENCE, read_limited
+from busenv.error_text import did_you_mean, truncate
+from busenv.train.config import PRESETS, PPOConfig
+from busenv.train.expert_iteration.expert_config import ExpertConfig
+
+AnyConfig = PPOConfig | ExpertConfig
+METHODS: dict[str, type[PPOConfig] | type[ExpertConfig]] = {
+    "ppo": PPOConfig,
+    "expert": ExpertConfig,
+}
+AGENTS = ("bots", "rated", "warm_start", "teacher")  # settings that name agents
+
+
+def kind_of(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfig]:
+    """Which settings a file has, by its `method`; ValueError when there is no such."""
+    method = content.get("method", "ppo")
+    if method not in METHODS:
+        raise ValueError(f"method is {cut(repr(method), 80)}; allowed: {', '.join(METHODS)}")
+    return METHODS[method]
+
+
+def peek(source: str) -> type[PPOConfig] | type[ExpertConfig]:
+    """Which settings a source for `read_config` has, which says what is wrong where it is none."""
+    path = Path(source)
+    if path.suffix != ".json" or not _is_file(path):
+        return PPOConfig
+    try:
+        return kind_of(from_json(read_limited(path)))
+    except (AttributeError, ValueError, OSError):
+        return PPOConfig
+
+
+def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
+    """A preset by its name, or a JSON file with fields that differ from those of "quick", or from
+    the usual ones of its `method`.
+
+    A `board` or `rules` that is a file beside the JSON file is meant as that file.
+    named: programs (`programs`) that the file may name, since the user has named them; it may come
+        from anyone, and an agent `exec:COMMAND` runs what it says.
+
+    ValueError when it is neither, holds a wrong field or names another program, OSError when the
+    file cannot be read.
+    """
+    if source in PRESETS:
+        return PRESETS[source]
+    path = Path(source)
+    if path.suffix != ".json":
+        raise ValueError(
+            f"unknown preset {source!r}; allowed: {', '.join(PRESETS)}, or FILE.json"
+            f"{did_you_mean(source, PRESETS)}"
+        )
+    data = read_limited(path)
+    try:
+        content = from_json(data)
+        if not isinstance(content, dict):
+            raise ValueError("it holds no object")
+        if foreign := sorted(programs(content) - {*named}):
+            raise ValueError(_foreign_program(content, foreign[0]))
+        for name in ("board", "rules"):
+            value = content.get(name)
+            if isinstance(value, str) and _is_file(path.parent / value):
+                content[name] = str(path.parent / value)
+        return kind_of(content)().changed(content)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def programs(settings: dict[str, Any]) -> set[str]:
+    """The agents in settings that are programs, `exec:COMMAND`."""
+    return {
+        spec
+        for name in AGENTS
+        for spec in _specs(settings.get(name))
+        if isinstance(spec, str) and spec.startswith("exec")
+    }
+
+
+def _specs(value: Any) -> list[Any]:
+    """What a setting with one agent or several names."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _foreign_program(content: dict[str, Any], program: str) -> str:
+    """That a file names a program, and how to allow it."""
+    name = next(name for name in AGENTS if program in _specs(content.get(name)))
+    words = f"{name} has {program!r}: a file may not name a program to be run"
+    setting = f"{name}={','.join(map(str, _specs(content[name])))}"
+    if setting.isprintable():  # it goes to the terminal
+        words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
+    return truncate(words, LONGEST_SENTENCE)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; no name that a system refuses is one."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
