@@ -16,7 +16,7 @@ from busenv import cluster
 from busenv.cluster import connected
 from busenv.experiments import cli
 from busenv.experiments.training import demo, training_run
-from busenv.train import run
+from busenv.train import run as run_module
 from busenv.train.checkpoint import NAME, save_checkpoint
 from busenv.train.config import PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -115,7 +115,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
     with with_nodes(nodes, 1), connected(nodes.address):
         with monkeypatch.context() as patch:
             patch.setattr(training_run, "SAVE_EVERY", 0.0)
-            patch.setattr(run, "save_checkpoint", filling)
+            patch.setattr(run_module, "save_checkpoint", filling)
             with pytest.raises(SystemExit) as stopped:
                 cli.main([*command, "--out", str(folder), "--ray", nodes.address])
         assert stopped.value.code == 2

@@ -26,7 +26,7 @@ def kind_of(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfig]:
     """Which settings a file has, by its `method`; ValueError when there is no such."""
     method = content.get("method", "ppo")
     if method not in METHODS:
-        raise ValueError(f"method is {cut(repr(method), 80)}; allowed: {', '.join(METHODS)}")
+        raise ValueError(f"method is {truncate(repr(method), 80)}; allowed: {', '.join(METHODS)}")
     return METHODS[method]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from busenv.core import kernels
-from busenv.error_text import quote
+from busenv.error_text import quote, truncate
 from busenv.errors import IllegalActionError, PositionError, RecordError
 from busenv.game import record_format
 from busenv.game.base_game import BaseGame

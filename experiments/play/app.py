@@ -231,7 +231,7 @@ async def _graph(_: Hall, room: Room, connection: Connection, asked: messages.Gr
     room.follow_graph(connection, (asked.agent or GRAPHIST) if asked.on else None)
 
 
-async def _view(_: Hall, room: Room, connection: Connection, asked: messages.ReplayFrame) -> None:
+async def _view(_: Hall, room: Room, connection: Connection, asked: messages.View) -> None:
     for node in asked.nodes:
         room.table.find(node)
     for node in asked.nodes:
@@ -260,7 +260,7 @@ ANSWERS: dict[type, Answer] = {
     messages.Hint: _hint,
     messages.Analysis: _analysis,
     messages.Graph: _graph,
-    messages.ReplayFrame: _view,
+    messages.View: _view,
     messages.Rename: _rename,
     messages.Again: _again,
 }

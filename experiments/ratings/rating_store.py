@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from busenv.error_text import quote
+from busenv.error_text import quote, truncate
 from busenv.experiments.ratings.game_log import (
     LONGEST_LINE,
     check_game,

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from busenv.error_text import truncate
 from busenv.experiments.ratings.rating_store import SETTINGS
 from busenv.experiments.ratings.schedule import RunError
 from busenv.game.board import board_names, load_board
