@@ -30,7 +30,7 @@ PEOPLE = ("me", "friend")
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves SIGINT to its caller (`busenv.experiments.common.keyboard_interrupt`)."""
+    """A server that leaves SIGINT to its caller (`keyboard_interrupt.run_command`)."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
