@@ -25,6 +25,7 @@ from busenv.agents.networks.mlp import Mlp, build_network
 from busenv.agents.networks.model_files import load_policy_agent
 from busenv.experiments import cli
 from busenv.experiments.common.intervals import wilson
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.profiling import training_speed
 from busenv.experiments.profiling.training_speed import (
     Stopwatch,
@@ -35,7 +36,6 @@ from busenv.experiments.profiling.training_speed import (
 )
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.plots import draw_intervals
-from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.studies import network_comparison
 from busenv.experiments.training import training_run as training
 from busenv.experiments.training.learning_curve import (

@@ -45,10 +45,12 @@ TINY: dict[str, Any] = {**COMMON, "width": 8, "games": 512, "keep_every": 2, "th
 
 def rating_speed(agents: tuple[str, ...], workers: int, seconds: float, place: str) -> float:
     """Games a second, written down as they come; place: "" for plain workers, local, or nodes."""
-    plan = Schedule(agents, games=1_000_000)
+    schedule = Schedule(agents, games=1_000_000)
     with tempfile.TemporaryFile() as file, _cluster(place, workers):
-        numbers = [*range(plan.total)]
-        play = play_on_cluster(plan, numbers) if place else play_games(plan, numbers, workers)
+        numbers = [*range(schedule.total)]
+        play = (
+            play_on_cluster(schedule, numbers) if place else play_games(schedule, numbers, workers)
+        )
         with closing(play):
             _until(play, WARM, lambda games: append_games(file, games))
             began = time.perf_counter()
@@ -158,8 +160,8 @@ def show_memory(name: str, games: int, workers: int) -> None:
 def _games(name: str, games: int, folder: str) -> Iterator[int]:
     """Play so many games on the cluster; how many there were each time that some came."""
     if name == "rating":
-        plan = Schedule(("random", "greedy"), games=games)
-        yield from (len(some) for some in play_on_cluster(plan, [*range(plan.total)]))
+        schedule = Schedule(("random", "greedy"), games=games)
+        yield from (len(some) for some in play_on_cluster(schedule, [*range(schedule.total)]))
         return
     from busenv.train.config import PPOConfig
     from busenv.train.expert_iteration.expert_config import ExpertConfig

@@ -14,8 +14,8 @@ from torch.utils.tensorboard import SummaryWriter
 from busenv import Board, Rules
 from busenv.agents import Agent, make_agent
 from busenv.cluster import connected
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.rating_store import locked
 from busenv.experiments.training.learning_curve import (
     CurvePoint,
     draw_curve,
@@ -104,7 +104,7 @@ def run_training(
     RunError when the folder is in use or holds a run that these settings do not go on with; see
     `busenv.train.ppo_run.PPORun`.
     """
-    with connected(ray), locked(folder):
+    with connected(ray), lock_folder(folder):
         changed = changes(folder, config)
         read_curve(folder / CURVE)  # a damaged one is told before anything is changed
         console.print(f"Training: {escape(describe_training(config))}.")
