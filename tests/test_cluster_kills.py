@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from busenv.bootstrap import STATUS
+from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.train.checkpoint import NAME, NETWORK, read_state

@@ -25,11 +25,11 @@ from typing import Any
 
 from busenv.cluster import connected
 from busenv.experiments.cli.train_commands import PART
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.distributed_games import play_on_cluster
 from busenv.experiments.ratings.rating_store import append_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_games
-from busenv.interrupts import run_command
 
 WARM = 3.0  # seconds of play, from the first games that end, before any is counted
 NODE: dict[str, Any] = {
