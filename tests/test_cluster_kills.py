@@ -61,7 +61,7 @@ METHODS: dict[str, dict[str, Any]] = {
         **TINY, "method": "ppo", "games": 24, "batch_size": 256, "warm_start": "",
         "bots": ["random"],
     },
-    "expert": {**TINY, "method": "expert", "batch_size": 32, "full": 4, "fast": 2},
+    "expert": {**TINY, "method": "expert", "batch_size": 32, "num_simulations": 4, "fast_simulations": 2},
 }  # fmt: skip
 
 pytestmark = [

@@ -171,7 +171,9 @@ def _games(name: str, games: int, folder: str) -> Iterator[int]:
         bots = ("random", "greedy")
         config = PPOConfig(**TINY, shares=8, warm_start="", bots=bots, opponent_share=1.0, epochs=1)
     else:
-        config = ExpertConfig(**TINY, full=1, fast=1, full_share=0.01, bot_share=0.0)
+        config = ExpertConfig(
+            **TINY, num_simulations=1, fast_simulations=1, full_search_share=0.01, bot_share=0.0
+        )
     run = _run(config, folder, True)
     for _ in range(0, games, run.config.games):
         run.step()
