@@ -19,7 +19,7 @@ from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_policy_agent
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.training import run_folder as run_folder
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import run_training

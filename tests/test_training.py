@@ -25,6 +25,7 @@ from busenv.agents.networks.mlp import Mlp, build_network
 from busenv.agents.networks.model_files import load_policy_agent
 from busenv.experiments import cli
 from busenv.experiments.common.intervals import wilson
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.profiling import training_speed
 from busenv.experiments.profiling.training_speed import (
     Stopwatch,
@@ -35,7 +36,6 @@ from busenv.experiments.profiling.training_speed import (
 )
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.plots import draw_intervals
-from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.studies import network_comparison
 from busenv.experiments.training import training_run as training
 from busenv.experiments.training.learning_curve import (
@@ -311,7 +311,7 @@ def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
     assert run.rules.bus_limit == 3
 
 
-@pytest.mark.parametrize("module", ["bench.throughput", "studies.networks"])
+@pytest.mark.parametrize("module", ["profiling.training_speed", "studies.network_comparison"])
 def test_help_starts_nothing(module: str) -> None:
     words = [sys.executable, "-m", f"busenv.experiments.{module}", "--help"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
