@@ -65,7 +65,7 @@ def parts_of_a_step(steps: int = STEPS) -> TextTable:
     rows = np.zeros((NUM_ENVS, games.observations.shape[1]), np.uint8)
     masks, bits = np.zeros_like(games.masks), np.zeros(6, np.uint64)
     for name, part in (
-        ("a whole observation, painted anew", lambda: kernels.observe_seats(
+        ("a whole observation, cache empty", lambda: kernels.observe_seats(
             games.games, board, games.seats, rows)),
         ("a mask", lambda: kernels.legal_bytes(games.games, board, bits, masks)),
     ):  # fmt: skip

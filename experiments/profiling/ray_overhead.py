@@ -40,7 +40,7 @@ SAMPLES = 20  # of memory
 
 TRAINED = ("ppo", "search")
 COMMON: dict[str, Any] = {"seconds": 1e6, "device": "cpu"}
-TINY: dict[str, Any] = {**COMMON, "width": 8, "games": 512, "keep_every": 2, "threads": 1}
+TINY: dict[str, Any] = {**COMMON, "width": 8, "games": 512, "snapshot_every": 2, "threads": 1}
 
 
 def rating_speed(agents: tuple[str, ...], workers: int, seconds: float, place: str) -> float:
@@ -82,7 +82,7 @@ def training_speed(method: str, workers: int, seconds: float, place: str) -> flo
     config: Any
     if method == "ppo":
         shares = PRESETS["quick"].games // PART if place else 1
-        config = PRESETS["quick"].changed({**changes, "warm_start": "", "shares": shares})
+        config = PRESETS["quick"].changed({**changes, "warm_start": "", "num_workers": shares})
     else:
         config = ExpertConfig(games=16, width=128, **changes)
     with tempfile.TemporaryDirectory() as folder, _cluster(place, workers):
@@ -169,7 +169,7 @@ def _games(name: str, games: int, folder: str) -> Iterator[int]:
     config: Any
     if name == "ppo":
         bots = ("random", "greedy")
-        config = PPOConfig(**TINY, shares=8, warm_start="", bots=bots, opponent_share=1.0, epochs=1)
+        config = PPOConfig(**TINY, num_workers=8, warm_start="", bots=bots, opponent_share=1.0, epochs=1)
     else:
         config = ExpertConfig(
             **TINY, num_simulations=1, fast_simulations=1, full_search_share=0.01, bot_share=0.0
