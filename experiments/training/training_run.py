@@ -83,9 +83,9 @@ def describe_training(config: AnyConfig) -> str:
             begin = "decisions of earlier runs, then "
         return f"{begin}expert iteration by {_own_games(config)}"
     phases = []
-    if config.warm_start and config.warm_share:
+    if config.warm_start and config.imitation_share:
         phases.append(f"imitation of {config.warm_start}")
-    if not phases or config.warm_share < 1:
+    if not phases or config.imitation_share < 1:
         bots = ", ".join(config.bots)
         phases.append(
             f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
