@@ -67,7 +67,9 @@ def _add_parser(
     return parser
 
 
-def add_board(parser: argparse.ArgumentParser, description: str = "name or file of a board") -> None:
+def add_board(
+    parser: argparse.ArgumentParser, description: str = "name or file of a board"
+) -> None:
     parser.add_argument(
         "--board", metavar="NAME|FILE", default="city", help=f"{description} (default: city)"
     )

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 
 from busenv.experiments.common.console import TextTable
-from busenv.experiments.profiling.speed_worker import MEASUREMENTS
-
-
-def measure_speeds(workloads: Sequence[Callable[[], int]], repeats: int) -> list[list[float]]:
-    """Return the speeds of each workload in each of its runs, in units of work per second.
-
-    Workloads run in turns, so that a slow minute of the machine affects all of them. One run of
-    each comes before the others and is not counted: it compiles code and warms caches.
-    """
-    measured: list[list[float]] = [[] for _ in workloads]
-    for repeat in range(-1, repeats):
-        for workload, speeds in zip(workloads, measured, strict=True):
-            start = time.perf_counter()
-            count = workload()
-            if repeat >= 0:
-                speeds.append(count / (time.perf_counter() - start))
-    return measured
+from busenv.experiments.profiling.speed_worker import MEASUREMENTS, measure_speeds
 
 
 def show_speeds(console: Console, repeats: int, names: Sequence[str]) -> None:
@@ -40,9 +23,7 @@ def show_speeds(console: Console, repeats: int, names: Sequence[str]) -> None:
         except ModuleNotFoundError as error:
             console.print(f"{name} is left out: {error}", markup=False)
     rows = []
-    for name, speeds in zip(
-        workloads, measure_speeds([*workloads.values()], repeats), strict=True
-    ):
+    for name, speeds in zip(workloads, measure_speeds([*workloads.values()], repeats), strict=True):
         numbers = statistics.median(speeds), min(speeds), max(speeds)
         rows.append([name, MEASUREMENTS[name][0], *(f"{number:,.0f}" for number in numbers)])
     title = f"Units of work per second, 4 players, one thread by default; {repeats} runs"

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -171,6 +171,22 @@ MEASUREMENTS: dict[str, tuple[str, Callable[[float], Workload]]] = {
 
 def _scaled(number: int, scale: float) -> int:
     return max(1, round(number * scale))
+
+
+def measure_speeds(workloads: Sequence[Workload], repeats: int) -> list[list[float]]:
+    """Return the speeds of each workload in each of its runs, in units of work per second.
+
+    Workloads run in turns, so that a slow minute of the machine affects all of them. One run of
+    each comes before the others and is not counted: it compiles code and warms caches.
+    """
+    measured: list[list[float]] = [[] for _ in workloads]
+    for repeat in range(-1, repeats):
+        for workload, speeds in zip(workloads, measured, strict=True):
+            start = time.perf_counter()
+            count = workload()
+            if repeat >= 0:
+                speeds.append(count / (time.perf_counter() - start))
+    return measured
 
 
 def serve(scale: float) -> None:
