@@ -19,9 +19,8 @@ import numpy as np
 from busenv.agents.networks.evaluation_features import Foresight, make_foresight, write_outlook
 from busenv.core.bits import load_word
 from busenv.core.jit import fast_kernel, kernel
-from busenv.core.observation_cache import paint
-from busenv.core.observe import observe
-from busenv.core.observe import size as observation_size
+from busenv.core.observation_cache import update_cache
+from busenv.core.observe import observation_size, observe
 from busenv.core.rules.legal import legal_ids
 from busenv.core.state import GAME, MAX_PLAYERS
 
@@ -55,7 +54,7 @@ class Weights(NamedTuple):
 class Workspace(NamedTuple):
     """Arrays that the kernels work in, one set a thread.
 
-    row: uint8, (size,), what the network is told; scene, painted: see `busenv.core.observation_cache`.
+    row: uint8, (size,), what the network is told; cache, cached: see `busenv.core.observation_cache`.
     foresight: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
     that are not zero, or that change. known: bool, (5,), by seat, whether there is a row that it
     was told before, in rows: uint8, (5, size), and what the first layer adds up to there, in sums:
@@ -65,8 +64,8 @@ class Workspace(NamedTuple):
     """
 
     row: np.ndarray
-    scene: np.ndarray
-    painted: np.ndarray
+    cache: np.ndarray
+    cached: np.ndarray
     foresight: Foresight
     bits: np.ndarray
     places: np.ndarray
@@ -265,9 +264,9 @@ def forward(weights, work, legal, seat):
 def evaluate(g, b, weights, work):
     """What the network says to the seat that decides in a game that is not over: see `forward`.
     How many actions are legal; they are in `work.actions`."""
-    work.painted[0].players = 0
-    paint(g, b, work.scene, work.row, work.painted[0])
-    observe(g, b, work.scene, g.seat, work.row, False)
+    work.cached[0].players = 0
+    update_cache(g, b, work.cache, work.row, work.cached[0])
+    observe(g, b, work.cache, g.seat, work.row, False)
     if weights.plan.shape[0] > 0:
         write_outlook(g, b, weights.plan, work.foresight, work.row[observation_size(b) :])
     legal = legal_ids(g, b, work.bits, work.actions)
