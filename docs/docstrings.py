@@ -1,4 +1,4 @@
-"""A griffe extension for docstrings: lines `name: meaning` become lists, enums list their members."""
+"""A griffe extension: docstring lines `name: meaning` become lists, enums list their members."""
 
 from __future__ import annotations
 

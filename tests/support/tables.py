@@ -24,12 +24,12 @@ def observation_table() -> str:
     layout = ObservationLayout(busenv.load_board("city"))
     lines = []
     for name, block in layout.blocks.items():
-        size = block.entries * block.width
+        end = block.start + block.entries * block.width - 1
         order = "; all of one feature, then all of the next." if block.planes else "."
         lines += [
             f"### {name}",
             "",
-            f"{block.entries} x {block.width} bytes, {block.start} to {block.start + size - 1}{order}",
+            f"{block.entries} x {block.width} bytes, {block.start} to {end}{order}",
             "",
             "| part | shape | usual maximum | meaning |",
             "|---|---|---:|---|",
