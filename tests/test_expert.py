@@ -155,7 +155,7 @@ def test_a_teacher_has_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("past", "heir"), [("mlp", "seats"), ("mlp", "outlook"), ("seats", "outlook")]
+    ("past", "heir"), [("mlp", "seats"), ("mlp", "features"), ("seats", "features")]
 )
 def test_a_run_begins_as_a_model_that_is_told_less(
     past: str, heir: str, tmp_path: Path, rows: np.ndarray
@@ -171,14 +171,14 @@ def test_a_run_begins_as_a_model_that_is_told_less(
     new = run.network.get_parameter("shared.weight")[:, told:]
     assert not new.any()
     run.step()
-    assert new.any() == (heir == "outlook")  # it learns from what is new
+    assert new.any() == (heir == "features")  # it learns from what is new
 
 
 def test_a_run_begins_as_the_mean_of_models(tmp_path: Path) -> None:
-    networks = [build_network("outlook", CITY, 8, seed) for seed in (5, 6, 7)]
+    networks = [build_network("features", CITY, 8, seed) for seed in (5, 6, 7)]
     paths = [str(tmp_path / f"{k}.safetensors") for k in range(3)]
     for network, path in zip(networks, paths, strict=True):
-        save_model(network, CITY, Path(path), {"network": "outlook", "width": 8})
+        save_model(network, CITY, Path(path), {"network": "features", "width": 8})
     config = SMALL.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
     found = ExpertRun(config, tmp_path / "run").network.state_dict()
     one, *others = (network.state_dict() for network in networks)
@@ -249,7 +249,7 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=words):
             read_config(str(recipe))
     model = tmp_path / "wide.safetensors"
-    network = build_network("outlook", CITY, 12)
-    save_model(network, CITY, model, {"network": "outlook", "width": 12})
-    with pytest.raises(ValueError, match="of width 8; allowed with it: outlook, of width 12"):
+    network = build_network("features", CITY, 12)
+    save_model(network, CITY, model, {"network": "features", "width": 12})
+    with pytest.raises(ValueError, match="of width 8; allowed with it: features, of width 12"):
         ExpertRun(SMALL.changed({"init_from": str(model)}), tmp_path / "run")

@@ -78,7 +78,7 @@ class ExpertConfig(RunConfig):
     """
 
     method: Annotated[str, one_of("expert")] = "expert"
-    network: Annotated[str, one_of("seats", "outlook")] = "outlook"
+    network: Annotated[str, one_of("seats", "features")] = "features"
     width: Annotated[int, Field(ge=4, le=8192)] = 384
     players: Players = (3, 4, 5)
     games: Count = 60
