@@ -346,7 +346,7 @@ def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture)
     )
     assert empty == ""
     assert hint == f"Show one in words: busenv show {games_file}:7"
-    assert "busenv show 'a run/b.jsonl:12' tells" in list_games(
+    assert "busenv show 'a run/b.jsonl:12'" in list_games(
         [{**game, "number": 12}], "a run/b.jsonl"
     )
     assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
