@@ -30,7 +30,7 @@ from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.run import MODEL
 
-COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
+COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]
 MatchUp = tuple[str, list[Score]]
 
 
@@ -124,7 +124,7 @@ def _cells(score: Score) -> list[str]:
         score.name,
         f"{score.wins / score.games:.1%}",
         f"{low:.1%} to {high:.1%}" if score.seats == 1 else "",
-        f"{score.place + 1:.2f}",
+        f"{score.rank + 1:.2f}",
         f"{score.points:.2f}",
     ]
 
