@@ -38,7 +38,7 @@ def test_a_run_that_is_killed_ends_as_it_would_have(tmp_path: Path) -> None:
         if k == 2:
             shutil.copytree(tmp_path / "straight", tmp_path / "killed")
     # What a kill in the middle of the next iteration leaves: its rows, which are made anew.
-    shutil.copy(tmp_path / "straight/window/000003.npy", tmp_path / "killed/window/000003.npy")
+    shutil.copy(tmp_path / "straight/replay/000003.npy", tmp_path / "killed/replay/000003.npy")
     resumed = ExpertRun(config, tmp_path / "killed")
     assert resumed.iteration == 3
     found = [resumed.step() for _ in range(2)]
@@ -63,7 +63,7 @@ def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten
 
     monkeypatch.setattr(Learner, "step", note)
     monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
-    config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "window": 10**6})
+    config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "replay_size": 10**6})
     run = ExpertRun(config, tmp_path / "straight")
     for _ in range(3):
         run.step()
@@ -76,12 +76,12 @@ def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten
     assert rates[0] == config.learning_rate
     assert rates[-1] < 0.5 * rates[0]
     assert run.imitated == run.decisions
-    assert not [*(tmp_path / "straight/lessons").iterdir()]
+    assert not [*(tmp_path / "straight/teacher").iterdir()]
     # What a kill leaves between the checkpoint and the lessons' end.
     shutil.copytree(tmp_path / "straight", tmp_path / "late")
-    shutil.copytree(tmp_path / "killed/lessons", tmp_path / "late/lessons", dirs_exist_ok=True)
+    shutil.copytree(tmp_path / "killed/teacher", tmp_path / "late/teacher", dirs_exist_ok=True)
     run.step()
-    assert [path.name for path in (tmp_path / "straight/window").iterdir()] == ["000004.npy"]
+    assert [path.name for path in (tmp_path / "straight/replay").iterdir()] == ["000004.npy"]
     assert run.imitated < run.decisions
     for folder, steps in (("killed", 2), ("late", 1)):
         again = ExpertRun(config, tmp_path / folder)
@@ -106,10 +106,10 @@ def test_each_row_of_earlier_runs_is_learned_from(
     earlier = ExpertRun(SMALL.changed({"decisions": 10**6}), tmp_path / "earlier")
     for _ in range(2):
         earlier.step()
-    window = tmp_path / "earlier/window"
+    window = tmp_path / "earlier/replay"
     kept = np.concatenate([np.load(path) for path in sorted(window.iterdir())])
     monkeypatch.setattr(Learner, "step", note)
-    lessons = {"lessons": (str(window), str(window)), "lessons_reuse": 2}
+    lessons = {"offline_data": (str(window), str(window)), "offline_epochs": 2}
     config = SMALL.changed({"decisions": 10**6, **lessons})
     run = ExpertRun(config, tmp_path / "run")
     run.step()
@@ -122,21 +122,21 @@ def test_each_row_of_earlier_runs_is_learned_from(
     assert all(seen[row] <= 4 * times[row] for row in seen)
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == config.learning_rate
-    assert not [*(tmp_path / "run/window").iterdir()]
+    assert not [*(tmp_path / "run/replay").iterdir()]
     again = ExpertRun(config, tmp_path / "run")
     assert again.iteration == 1
     again.step()
-    assert [path.name for path in (tmp_path / "run/window").iterdir()] == ["000001.npy"]
+    assert [path.name for path in (tmp_path / "run/replay").iterdir()] == ["000001.npy"]
 
 
 def test_folders_without_rows_are_refused(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(ValueError, match=rf"no rows in {folder}; allowed: a run's folder"):
-            ExpertRun(SMALL.changed({"lessons": (str(folder),)}), tmp_path / "run")
+            ExpertRun(SMALL.changed({"offline_data": (str(folder),)}), tmp_path / "run")
 
 
 def test_a_teacher_plays_no_more_games_than_there_is_room_for(tmp_path: Path) -> None:
-    changes = {"teacher": "greedy", "teacher_games": 10**6, "window": 50, "decisions": 10**6}
+    changes = {"teacher": "greedy", "teacher_games": 10**6, "replay_size": 50, "decisions": 10**6}
     run = ExpertRun(SMALL.changed(changes), tmp_path)
     run.step()
     assert not run.imitated
@@ -155,7 +155,7 @@ def test_a_teacher_has_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("past", "heir"), [("mlp", "seats"), ("mlp", "outlook"), ("seats", "outlook")]
+    ("past", "heir"), [("mlp", "seats"), ("mlp", "features"), ("seats", "features")]
 )
 def test_a_run_begins_as_a_model_that_is_told_less(
     past: str, heir: str, tmp_path: Path, rows: np.ndarray
@@ -163,7 +163,7 @@ def test_a_run_begins_as_a_model_that_is_told_less(
     network = build_network(past, CITY, 8, seed=5)
     network.get_parameter("policy.2.weight").data *= 300
     save_model(network, CITY, tmp_path / "past.safetensors", {"network": past, "width": 8})
-    config = SMALL.changed({"network": heir, "start": str(tmp_path / "past.safetensors")})
+    config = SMALL.changed({"network": heir, "init_from": str(tmp_path / "past.safetensors")})
     run, games = ExpertRun(config, tmp_path / "run"), rows["game"][:50].copy()
     expected = make_policy(network, CITY)(games, 1.0)
     np.testing.assert_allclose(make_policy(run.network, CITY)(games, 1.0), expected, atol=1e-6)
@@ -171,15 +171,15 @@ def test_a_run_begins_as_a_model_that_is_told_less(
     new = run.network.get_parameter("shared.weight")[:, told:]
     assert not new.any()
     run.step()
-    assert new.any() == (heir == "outlook")  # it learns from what is new
+    assert new.any() == (heir == "features")  # it learns from what is new
 
 
 def test_a_run_begins_as_the_mean_of_models(tmp_path: Path) -> None:
-    networks = [build_network("outlook", CITY, 8, seed) for seed in (5, 6, 7)]
+    networks = [build_network("features", CITY, 8, seed) for seed in (5, 6, 7)]
     paths = [str(tmp_path / f"{k}.safetensors") for k in range(3)]
     for network, path in zip(networks, paths, strict=True):
-        save_model(network, CITY, Path(path), {"network": "outlook", "width": 8})
-    config = SMALL.changed({"start": paths[0], "blend": paths[1:]})
+        save_model(network, CITY, Path(path), {"network": "features", "width": 8})
+    config = SMALL.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
     found = ExpertRun(config, tmp_path / "run").network.state_dict()
     one, *others = (network.state_dict() for network in networks)
     assert not one["shared.weight"].equal(others[0]["shared.weight"])
@@ -187,8 +187,8 @@ def test_a_run_begins_as_the_mean_of_models(tmp_path: Path) -> None:
         torch.testing.assert_close(
             tensor, (one[name] + others[0][name] + others[1][name]) / 3, rtol=1e-5, atol=1e-7
         )
-    with pytest.raises(ValueError, match="blend names models, but start is ''"):
-        SMALL.changed({"blend": paths[1:]})
+    with pytest.raises(ValueError, match="average_checkpoints names models, but init_from is ''"):
+        SMALL.changed({"average_checkpoints": paths[1:]})
 
 
 def test_an_interrupted_update_is_taken_back(
@@ -210,7 +210,7 @@ def test_an_interrupted_update_is_taken_back(
     run.save()
     assert all(torch.equal(value, before[name]) for name, value in run.network.state_dict().items())
     assert ExpertRun(SMALL, tmp_path).iteration == 0
-    assert not [*(tmp_path / "window").iterdir()]
+    assert not [*(tmp_path / "replay").iterdir()]
 
 
 def test_a_recipe_is_run_rated_and_can_be_played(tmp_path: Path) -> None:
@@ -236,17 +236,20 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.json"
     for content, words in (
         ({"method": "guess"}, "method is 'guess'; allowed: ppo, expert"),
-        ({"method": "expert", "full": 0}, "full is 0; allowed: a whole number 1 to 100,000"),
+        (
+            {"method": "expert", "num_simulations": 0},
+            "num_simulations is 0; allowed: a whole number 1 to 100,000",
+        ),
         ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
         ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
         ({"method": "expert", "teacher": "exec:true"}, "a file may not name a program"),
-        ({"full": 5}, "no setting 'full'"),
+        ({"num_simulations": 5}, "no setting 'num_simulations'"),
     ):
         recipe.write_text(json.dumps(content))
         with pytest.raises(ValueError, match=words):
             read_config(str(recipe))
     model = tmp_path / "wide.safetensors"
-    network = build_network("outlook", CITY, 12)
-    save_model(network, CITY, model, {"network": "outlook", "width": 12})
-    with pytest.raises(ValueError, match="of width 8; allowed with it: outlook, of width 12"):
-        ExpertRun(SMALL.changed({"start": str(model)}), tmp_path / "run")
+    network = build_network("features", CITY, 12)
+    save_model(network, CITY, model, {"network": "features", "width": 12})
+    with pytest.raises(ValueError, match="of width 8; allowed with it: features, of width 12"):
+        ExpertRun(SMALL.changed({"init_from": str(model)}), tmp_path / "run")

@@ -10,7 +10,7 @@ import torch
 
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_mlp import make_workspace, read_weights
-from busenv.agents.networks.evaluation_features import NO_PLAN
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.mlp import SeatsMlp, build_network
 from busenv.agents.search.guided import GuidedSettings, pass_forced
@@ -47,9 +47,9 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> No
     assert one.dtype == ROW
     assert (one["chances"].sum(axis=1) > 0.99).all()
     assert one["telling"].all()
-    assert told["games/rows"] * 12 == pytest.approx(len(one))
+    assert told["games/samples"] * 12 == pytest.approx(len(one))
     assert told["games/rounds"] > 2
-    unpacked = unpack(one, CITY, 0.5, NO_PLAN)
+    unpacked = unpack(one, CITY, 0.5, NO_EVAL_WEIGHTS)
     assert (unpacked.masks.sum(axis=1) > 1).all()
     numbers = np.repeat(np.arange(12), [len(rows) for rows in found[0]])
     own = drawn.owners[numbers, one["game"]["seat"]] == LEARNER
@@ -90,7 +90,7 @@ def test_rows_of_who_plays_alone_tell_what_was_taken_and_gained() -> None:
         likely = policy(games, TEMPERATURE)
         np.testing.assert_allclose(rows["chance"], likely[np.arange(len(rows)), taken], rtol=1e-4)
         with torch.no_grad():
-            thought = network(torch.from_numpy(unpack(rows, CITY, 0.0, NO_PLAN).inputs))[1]
+            thought = network(torch.from_numpy(unpack(rows, CITY, 0.0, NO_EVAL_WEIGHTS).inputs))[1]
         chances = thought[:, :count].softmax(dim=1).numpy()
         for seat in range(count):
             slot = (seat - games["seat"].astype(int)) % count
@@ -149,7 +149,7 @@ def test_who_plays_alone_learns_from_who_wins() -> None:
 
 
 def test_a_run_alone_learns_in_bfloat16_and_keeps_its_last_games_only(tmp_path: Path) -> None:
-    config = SMALL.changed({"alone": True, "precision": "bfloat16", "decisions": 10**6})
+    config = SMALL.changed({"policy_only": True, "precision": "bfloat16", "decisions": 10**6})
     run = ExpertRun(config, tmp_path)
     weight = run.network.shared.weight.clone()
     scalars = run.step().scalars
@@ -157,17 +157,17 @@ def test_a_run_alone_learns_in_bfloat16_and_keeps_its_last_games_only(tmp_path: 
     assert all(np.isfinite(value) for value in scalars.values())
     assert not run.network.shared.weight.equal(weight)
     run.step()
-    assert [path.name for path in (tmp_path / "window").iterdir()] == ["000001.npy"]
+    assert [path.name for path in (tmp_path / "replay").iterdir()] == ["000001.npy"]
 
 
 def test_who_plays_alone_has_no_teacher_and_meets_nobody_in_some_games() -> None:
     for changes, message in (
-        ({"teacher": "greedy"}, "allowed: no teacher, no lessons"),
-        ({"lessons": ("runs/one/window",)}, "allowed: no teacher, no lessons"),
+        ({"teacher": "greedy"}, "allowed with it: teacher='' and no offline_data"),
+        ({"offline_data": ("runs/one/replay",)}, "allowed with it: teacher='' and no offline_data"),
         ({"past_share": 0.5, "bot_share": 0.5}, "past_share and bot_share add up to 1; allowed"),
     ):
         with pytest.raises(ValueError, match=message):
-            SMALL.changed({"alone": True, **changes})
+            SMALL.changed({"policy_only": True, **changes})
 
 
 @kernel

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from busenv.bootstrap import STATUS
 from busenv.experiments.cli import main
+from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
 from tests.support.play_client import PATIENCE, PageClient
 

@@ -20,7 +20,7 @@ With "lose" and "replace", `info["illegal_action"]` is True after such an action
 
     >>> import busenv
     >>> game = busenv.Game(seed=1)
-    >>> form = as_form(game.board, ("obs", "mask"), "float32")
+    >>> form = as_observation_format(game.board, ("obs", "mask"), "float32")
     >>> seen = form.show(game.observe(), game.action_mask())
     >>> {key: (value.dtype.name, value.shape) for key, value in seen.items()}
     {'obs': ('float32', (1993,)), 'mask': ('int8', (375,))}

@@ -1,4 +1,4 @@
-"""The command `play`."""
+"""The command that plays in the browser."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
         action="append",
         dest="seats",
         metavar="me|friend|AGENT",
-        help="a player, 3 to 5 times: you, a friend with a link, or an agent's spec; starts a game "
-        "at once (by default the start page opens)",
+        help="player of the next seat: you, a person who joins by a link, or an agent; give 3 to "
+        "5 to start a game at once (default: choose on the page)",
     )
     add_rules(parser)
     add_board(parser)
@@ -28,24 +28,30 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=range(5),
         metavar="SEAT",
-        help="the first player (by default drawn from the seed)",
+        help="seat of the starting player, from 0 (default: drawn from the seed)",
     )
-    parser.add_argument("--seed", type=seed, metavar="N", help="seed of the game (by default random)")
+    parser.add_argument(
+        "--seed", type=seed, metavar="N", help="random seed of the game (default: a new one)"
+    )
     parser.add_argument(
         "--folder",
         type=Path,
         metavar="FOLDER",
         default=FOLDER,
-        help=f"folder of the saved games, which are restored ({FOLDER})",
+        help=f"where games are stored and resumed (default: {FOLDER})",
     )
     parser.add_argument(
         "--host",
         metavar="ADDRESS",
         default="127.0.0.1",
-        help="address of the server; 0.0.0.0 lets others in your network join (127.0.0.1)",
+        help="address to listen on; 0.0.0.0 admits your network (default: 127.0.0.1)",
     )
     parser.add_argument(
-        "--port", type=int, metavar="N", default=PORT, help=f"port of the server; 0: any free one ({PORT})"
+        "--port",
+        type=int,
+        metavar="N",
+        default=PORT,
+        help=f"port to listen on, 0 for any free one (default: {PORT})",
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="print the link without opening a browser"
@@ -79,8 +85,8 @@ COMMANDS = (
         ),
         _add_play,
         _play,
-        "Play against agents and friends in the browser, with undo, hints and analysis. Games are "
-        "saved in a folder and restored when the command runs again.",
+        "Play against agents and friends in the browser, with takeback, hints and analysis. Games "
+        "are stored in a folder and resume when the command runs again.",
         EXTRAS,
     ),
 )

@@ -15,13 +15,13 @@ import uvicorn
 from busenv import Board, Rules
 from busenv.agents import make_agent
 from busenv.error_text import printable
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.play.app import make_app
 from busenv.experiments.play.catalogue import SIMPLE_AGENTS, Catalogue
 from busenv.experiments.play.game_store import GameStore
 from busenv.experiments.play.messages import MAX_REQUEST, NewGame, RequestError, Seat
 from busenv.experiments.play.request_guard import is_loopback
 from busenv.experiments.play.server import Server
-from busenv.experiments.ratings.rating_store import locked
 from busenv.game.board import as_board
 from busenv.game.rules import as_rules
 
@@ -31,7 +31,7 @@ ALL_INTERFACES = ("0.0.0.0", "::")
 
 
 class _UvicornServer(uvicorn.Server):
-    """A uvicorn server that leaves Ctrl-C to the command line (`busenv.interrupts`)."""
+    """A uvicorn server that leaves SIGINT to its caller (`keyboard_interrupt.run_command`)."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -112,7 +112,7 @@ def make_new_game(seats: Sequence[str], first_player: int | None, seed: int | No
 def locked_folder(folder: str | Path) -> Iterator[None]:
     """Create and lock a folder of games. ValueError if another process has locked it."""
     GameStore(folder)
-    with locked(Path(folder)):
+    with lock_folder(Path(folder)):
         yield
 
 

@@ -14,8 +14,8 @@ from torch.utils.tensorboard import SummaryWriter
 from busenv import Board, Rules
 from busenv.agents import Agent, make_agent
 from busenv.cluster import connected
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.rating_store import locked
 from busenv.experiments.training.learning_curve import (
     CurvePoint,
     draw_curve,
@@ -72,20 +72,20 @@ def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
 
 
 def _own_games(config: ExpertConfig) -> str:
-    return "self-play without search" if config.alone else "self-play by search"
+    return "self-play without search" if config.policy_only else "self-play by search"
 
 
 def describe_training(config: AnyConfig) -> str:
     """How an agent is trained, in words: `imitation of planner, then PPO by self-play`."""
     if isinstance(config, ExpertConfig):
         begin = f"games of {config.teacher}, then " if config.teacher_games else ""
-        if config.lessons:
+        if config.offline_data:
             begin = "decisions of earlier runs, then "
         return f"{begin}expert iteration by {_own_games(config)}"
     phases = []
-    if config.warm_start and config.warm_share:
+    if config.warm_start and config.imitation_share:
         phases.append(f"imitation of {config.warm_start}")
-    if not phases or config.warm_share < 1:
+    if not phases or config.imitation_share < 1:
         bots = ", ".join(config.bots)
         phases.append(
             f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
@@ -104,7 +104,7 @@ def run_training(
     RunError when the folder is in use or holds a run that these settings do not go on with; see
     `busenv.train.ppo_run.PPORun`.
     """
-    with connected(ray), locked(folder):
+    with connected(ray), lock_folder(folder):
         changed = changes(folder, config)
         read_curve(folder / CURVE)  # a damaged one is told before anything is changed
         console.print(f"Training: {escape(describe_training(config))}.")
@@ -146,7 +146,7 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     saved, warned = run.seconds, False
     bar = training_bar(console)
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
-        studies = isinstance(config, ExpertConfig) and config.lessons and not run.iteration
+        studies = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
         first = "learning from decisions of earlier runs" if studies else ""
         task = bar.add_task("", total=1.0, note=first)
         while True:
@@ -204,7 +204,7 @@ def _collapsed(found: Iteration) -> bool:
 
 
 def _note(found: Iteration, curve: list[CurvePoint]) -> str:
-    if lessons := found.scalars.get("games/lessons"):
+    if lessons := found.scalars.get("games/teacher_samples"):
         return f"{lessons:,.0f} decisions of a teacher, to be learned from"
     wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
     stale = found.scalars.get("games/staleness")
