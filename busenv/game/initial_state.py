@@ -12,10 +12,9 @@ from busenv.core.state import GAME, NO_LIMIT
 from busenv.errors import PositionError
 from busenv.game.actions import RESOLVED_IN, BoardAction, Phase
 from busenv.game.board import Board
-from busenv.game.position import ENDINGS, Position
+from busenv.game.position import ENDINGS, Position, waiting_and_vacant
 from busenv.game.position_validation import check_position
 from busenv.game.rules import Rules
-from busenv.game.turn_validation import waiting_and_vacant
 
 # Where the first space is resolved first, the state counts the spaces done with.
 ASCENDING = (Phase.PASSENGERS, Phase.PICK_UP, Phase.SET_DOWN)
