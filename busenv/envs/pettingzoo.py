@@ -65,9 +65,9 @@ from busenv.envs.observation_format import (
     legal_instead,
 )
 from busenv.errors import IllegalActionError
-from busenv.game.base_game import copy_state
 from busenv.game.board import Board, as_board
 from busenv.game.game import Game
+from busenv.game.initial_state import copy_state
 from busenv.game.rules import Rules, as_rules, check_players
 from busenv.observation import ObservationLayout
 from busenv.render.render_modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
