@@ -20,7 +20,7 @@ import busenv.interrupts  # noqa: F401 - for Ctrl-C while the rest is imported
 
 # isort: split
 from busenv.batch.batch import Batch
-from busenv.browser import play
+from busenv.entry_points import make_agent, play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
 from busenv.game.actions import BoardAction, Building, Move, Phase, decode, describe_action, encode
@@ -31,7 +31,6 @@ from busenv.game.position import Position
 from busenv.game.random_playouts import Playouts, random_playouts, random_returns
 from busenv.game.rules import EDITIONS, Rules, load_rules
 from busenv.observation import ObservationLayout, observe
-from busenv.opponents import make_agent
 from busenv.rewards import REWARDS
 
 __version__ = "0.1.0"
