@@ -15,10 +15,6 @@ paid. `make_agent` builds somebody to play against, `play` shows a game in a not
 rules page is RULES.md in this package.
 """
 
-import busenv.bootstrap
-import busenv.interrupts  # noqa: F401 - for Ctrl-C while the rest is imported
-
-# isort: split
 from busenv.batch.batch import Batch
 from busenv.entry_points import make_agent, play
 from busenv.envs.vector import register as _register

@@ -270,14 +270,23 @@ def test_who_learns_by_search_is_measured_likewise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped by Ctrl-C on the way, too."""
-    shipped = LEARNERS["search"].config(make_entry("search", "x", 5, 100), 7, 3)
+    shipped = LEARNERS["expert-iteration"].config(make_entry("expert-iteration", "x", 5, 100), 7, 3)
     assert isinstance(shipped, ExpertConfig)
     assert (shipped.players, shipped.seed, shipped.threads) == ((5,), 7, 3)
     assert (shipped.decisions, shipped.seconds, shipped.teacher) == (100, None, "")
-    small = ExpertConfig(network="seats", width=8, games=4, full=2, fast=1, full_share=0.5)
-    monkeypatch.setitem(LEARNERS, "search", BenchmarkLearner("a small one", {}, ExpertRun, small))
+    small = ExpertConfig(
+        network="seats",
+        width=8,
+        games=4,
+        num_simulations=2,
+        fast_simulations=1,
+        full_search_share=0.5,
+    )
+    monkeypatch.setitem(
+        LEARNERS, "expert-iteration", BenchmarkLearner("a small one", {}, ExpertRun, small)
+    )
     monkeypatch.setattr(measure, "SAVE_EVERY", 0)
-    entry = make_entry("search", "a small one", 3, 700)
+    entry = make_entry("expert-iteration", "a small one", 3, 700)
 
     def bench(folder: Path) -> BenchmarkResult:
         return measure.bench_learner(entry, [1], folder, Console(quiet=True), threads=1)

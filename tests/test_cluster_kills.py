@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from busenv.bootstrap import STATUS
+from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.train.checkpoint import NAME, NETWORK, read_state
@@ -61,7 +61,7 @@ METHODS: dict[str, dict[str, Any]] = {
         **TINY, "method": "ppo", "games": 24, "batch_size": 256, "warm_start": "",
         "bots": ["random"],
     },
-    "expert": {**TINY, "method": "expert", "batch_size": 32, "full": 4, "fast": 2},
+    "expert": {**TINY, "method": "expert", "batch_size": 32, "num_simulations": 4, "fast_simulations": 2},
 }  # fmt: skip
 
 pytestmark = [

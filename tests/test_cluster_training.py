@@ -30,7 +30,7 @@ PPO = PPOConfig(
     device="cpu", seconds=None, decisions=10**6, rated=("random",),
 )  # fmt: skip
 SEARCH = ExpertConfig(
-    width=8, games=6, batch_size=32, full=4, fast=2, full_share=0.5, past_share=0.5, bot_share=0.25,
+    width=8, games=6, batch_size=32, num_simulations=4, fast_simulations=2, full_search_share=0.5, past_share=0.5, bot_share=0.25,
     bot_simulations=4, reuse=2.0, keep_every=1, seconds=None, decisions=10**6, rated=("random",),
 )  # fmt: skip
 STEPS = 4
@@ -87,7 +87,7 @@ def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
 ) -> None:
     wanted, told = trained(SEARCH, tmp_path / "here")
     assert [one["games/staleness"] for one in told] == [0, 0, 0, 0]
-    ahead = SEARCH.changed({"ahead": 2})
+    ahead = SEARCH.changed({"staleness": 2})
     stale, told = trained(ahead, tmp_path / "stale")
     assert [one["games/staleness"] for one in told] == [0, 1, 2, 2]
     assert not same(wanted, stale)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from busenv import interrupts
-from busenv.bootstrap import STATUS
+import busenv
+from busenv import experiments
+from busenv.experiments.common.keyboard_interrupt import STATUS
 from tests.support.bursts import COMMANDS, STOPPED, Outcome, attack, check_files
 
 LIMIT = 10.0  # seconds; two are promised, on a machine that does nothing else
@@ -82,9 +83,9 @@ COMMAND = """
 import ctypes, os, signal, sys, time
 
 import types
-sys.modules["busenv"] = types.ModuleType("busenv")  # nothing else of it is needed
-sys.modules["busenv"].__path__ = [{folder!r}]
-from busenv.interrupts import run_command
+sys.modules["busenv"] = types.ModuleType("busenv")  # without its slow imports
+sys.modules["busenv"].__path__ = {folders!r}
+from busenv.experiments.common.keyboard_interrupt import run_command
 
 def press():
     os.kill(os.getpid(), signal.SIGINT)
@@ -115,8 +116,8 @@ run_command(command)
 
 
 def process(body: str, handler: str = "default_int_handler") -> subprocess.CompletedProcess[str]:
-    folder = str(Path(interrupts.__file__).parent)
-    code = COMMAND.format(body=body, handler=handler, folder=folder)
+    folders = [str(Path(busenv.__file__).parent), str(Path(experiments.__file__).parents[1])]
+    code = COMMAND.format(body=body, handler=handler, folders=folders)
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
 
 
@@ -130,3 +131,13 @@ def test_one_line_and_no_more(case: str) -> None:
 def test_nothing_changes_where_ctrl_c_is_ignored() -> None:
     done = process("press(); print('on')", "SIG_IGN")
     assert (done.returncode, done.stdout, done.stderr) == (0, "on\n", "")
+
+
+def test_importing_busenv_leaves_signals_and_threads_alone() -> None:
+    code = """
+import signal, threading
+before = signal.getsignal(signal.SIGINT), threading.active_count()
+import busenv
+assert (signal.getsignal(signal.SIGINT), threading.active_count()) == before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=50)

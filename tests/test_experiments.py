@@ -307,7 +307,7 @@ def mains() -> list[str]:
 
 
 def test_there_are_modules_to_run() -> None:
-    assert {"cli", "bench.speed", "bench.searching", "replays.drawings"} <= {*mains()}
+    assert {"cli", "profiling.environment_speed", "replays.readme_pictures"} <= {*mains()}
 
 
 @pytest.mark.parametrize("module", mains())

@@ -38,7 +38,7 @@ def test_a_run_that_is_killed_ends_as_it_would_have(tmp_path: Path) -> None:
         if k == 2:
             shutil.copytree(tmp_path / "straight", tmp_path / "killed")
     # What a kill in the middle of the next iteration leaves: its rows, which are made anew.
-    shutil.copy(tmp_path / "straight/window/000003.npy", tmp_path / "killed/window/000003.npy")
+    shutil.copy(tmp_path / "straight/replay/000003.npy", tmp_path / "killed/replay/000003.npy")
     resumed = ExpertRun(config, tmp_path / "killed")
     assert resumed.iteration == 3
     found = [resumed.step() for _ in range(2)]
@@ -63,7 +63,7 @@ def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten
 
     monkeypatch.setattr(Learner, "step", note)
     monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
-    config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "window": 10**6})
+    config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "replay_size": 10**6})
     run = ExpertRun(config, tmp_path / "straight")
     for _ in range(3):
         run.step()
@@ -76,12 +76,12 @@ def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten
     assert rates[0] == config.learning_rate
     assert rates[-1] < 0.5 * rates[0]
     assert run.imitated == run.decisions
-    assert not [*(tmp_path / "straight/lessons").iterdir()]
+    assert not [*(tmp_path / "straight/teacher").iterdir()]
     # What a kill leaves between the checkpoint and the lessons' end.
     shutil.copytree(tmp_path / "straight", tmp_path / "late")
-    shutil.copytree(tmp_path / "killed/lessons", tmp_path / "late/lessons", dirs_exist_ok=True)
+    shutil.copytree(tmp_path / "killed/teacher", tmp_path / "late/teacher", dirs_exist_ok=True)
     run.step()
-    assert [path.name for path in (tmp_path / "straight/window").iterdir()] == ["000004.npy"]
+    assert [path.name for path in (tmp_path / "straight/replay").iterdir()] == ["000004.npy"]
     assert run.imitated < run.decisions
     for folder, steps in (("killed", 2), ("late", 1)):
         again = ExpertRun(config, tmp_path / folder)
@@ -106,10 +106,10 @@ def test_each_row_of_earlier_runs_is_learned_from(
     earlier = ExpertRun(SMALL.changed({"decisions": 10**6}), tmp_path / "earlier")
     for _ in range(2):
         earlier.step()
-    window = tmp_path / "earlier/window"
+    window = tmp_path / "earlier/replay"
     kept = np.concatenate([np.load(path) for path in sorted(window.iterdir())])
     monkeypatch.setattr(Learner, "step", note)
-    lessons = {"lessons": (str(window), str(window)), "lessons_reuse": 2}
+    lessons = {"offline_data": (str(window), str(window)), "offline_epochs": 2}
     config = SMALL.changed({"decisions": 10**6, **lessons})
     run = ExpertRun(config, tmp_path / "run")
     run.step()
@@ -122,21 +122,21 @@ def test_each_row_of_earlier_runs_is_learned_from(
     assert all(seen[row] <= 4 * times[row] for row in seen)
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == config.learning_rate
-    assert not [*(tmp_path / "run/window").iterdir()]
+    assert not [*(tmp_path / "run/replay").iterdir()]
     again = ExpertRun(config, tmp_path / "run")
     assert again.iteration == 1
     again.step()
-    assert [path.name for path in (tmp_path / "run/window").iterdir()] == ["000001.npy"]
+    assert [path.name for path in (tmp_path / "run/replay").iterdir()] == ["000001.npy"]
 
 
 def test_folders_without_rows_are_refused(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(ValueError, match=rf"no rows in {folder}; allowed: a run's folder"):
-            ExpertRun(SMALL.changed({"lessons": (str(folder),)}), tmp_path / "run")
+            ExpertRun(SMALL.changed({"offline_data": (str(folder),)}), tmp_path / "run")
 
 
 def test_a_teacher_plays_no_more_games_than_there_is_room_for(tmp_path: Path) -> None:
-    changes = {"teacher": "greedy", "teacher_games": 10**6, "window": 50, "decisions": 10**6}
+    changes = {"teacher": "greedy", "teacher_games": 10**6, "replay_size": 50, "decisions": 10**6}
     run = ExpertRun(SMALL.changed(changes), tmp_path)
     run.step()
     assert not run.imitated
@@ -210,7 +210,7 @@ def test_an_interrupted_update_is_taken_back(
     run.save()
     assert all(torch.equal(value, before[name]) for name, value in run.network.state_dict().items())
     assert ExpertRun(SMALL, tmp_path).iteration == 0
-    assert not [*(tmp_path / "window").iterdir()]
+    assert not [*(tmp_path / "replay").iterdir()]
 
 
 def test_a_recipe_is_run_rated_and_can_be_played(tmp_path: Path) -> None:
@@ -236,11 +236,14 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.json"
     for content, words in (
         ({"method": "guess"}, "method is 'guess'; allowed: ppo, expert"),
-        ({"method": "expert", "full": 0}, "full is 0; allowed: a whole number 1 to 100,000"),
+        (
+            {"method": "expert", "num_simulations": 0},
+            "num_simulations is 0; allowed: a whole number 1 to 100,000",
+        ),
         ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
         ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
         ({"method": "expert", "teacher": "exec:true"}, "a file may not name a program"),
-        ({"full": 5}, "no setting 'full'"),
+        ({"num_simulations": 5}, "no setting 'num_simulations'"),
     ):
         recipe.write_text(json.dumps(content))
         with pytest.raises(ValueError, match=words):

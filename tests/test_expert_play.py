@@ -47,7 +47,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> No
     assert one.dtype == ROW
     assert (one["chances"].sum(axis=1) > 0.99).all()
     assert one["telling"].all()
-    assert told["games/rows"] * 12 == pytest.approx(len(one))
+    assert told["games/samples"] * 12 == pytest.approx(len(one))
     assert told["games/rounds"] > 2
     unpacked = unpack(one, CITY, 0.5, NO_PLAN)
     assert (unpacked.masks.sum(axis=1) > 1).all()
@@ -149,7 +149,7 @@ def test_who_plays_alone_learns_from_who_wins() -> None:
 
 
 def test_a_run_alone_learns_in_bfloat16_and_keeps_its_last_games_only(tmp_path: Path) -> None:
-    config = SMALL.changed({"alone": True, "precision": "bfloat16", "decisions": 10**6})
+    config = SMALL.changed({"policy_only": True, "precision": "bfloat16", "decisions": 10**6})
     run = ExpertRun(config, tmp_path)
     weight = run.network.shared.weight.clone()
     scalars = run.step().scalars
@@ -157,17 +157,17 @@ def test_a_run_alone_learns_in_bfloat16_and_keeps_its_last_games_only(tmp_path: 
     assert all(np.isfinite(value) for value in scalars.values())
     assert not run.network.shared.weight.equal(weight)
     run.step()
-    assert [path.name for path in (tmp_path / "window").iterdir()] == ["000001.npy"]
+    assert [path.name for path in (tmp_path / "replay").iterdir()] == ["000001.npy"]
 
 
 def test_who_plays_alone_has_no_teacher_and_meets_nobody_in_some_games() -> None:
     for changes, message in (
-        ({"teacher": "greedy"}, "allowed: no teacher, no lessons"),
-        ({"lessons": ("runs/one/window",)}, "allowed: no teacher, no lessons"),
+        ({"teacher": "greedy"}, "allowed with it: teacher='' and no offline_data"),
+        ({"offline_data": ("runs/one/replay",)}, "allowed with it: teacher='' and no offline_data"),
         ({"past_share": 0.5, "bot_share": 0.5}, "past_share and bot_share add up to 1; allowed"),
     ):
         with pytest.raises(ValueError, match=message):
-            SMALL.changed({"alone": True, **changes})
+            SMALL.changed({"policy_only": True, **changes})
 
 
 @kernel

@@ -65,9 +65,9 @@ def test_a_learner_approaches_its_targets(rows: np.ndarray) -> None:
     network = build_network("seats", CITY, 32, seed=1)
     learner = Learner(network, CITY, 0.5, 1.5, 0.3)
     losses = [learner.step(rows[:256], 3e-3) for _ in range(40)]
-    for name in ("train/policy_loss", "train/win_loss", "train/points_loss"):
+    for name in ("train/policy_loss", "train/value_loss", "train/score_loss"):
         assert losses[-1][name] < 0.8 * losses[0][name]
-    assert losses[-1]["train/winner_found"] > 0.8
+    assert losses[-1]["train/winner_accuracy"] > 0.8
     assert all(loss["train/policy_divergence"] > -1e-3 for loss in losses)
 
 
@@ -82,7 +82,7 @@ def test_what_has_no_policy_teaches_who_wins_alone(rows: np.ndarray) -> None:
     beside = again.step(np.concatenate([one, silent]), 1e-3)
     for name in ("train/policy_loss", "train/policy_divergence"):
         assert beside[name] == pytest.approx(alone[name], rel=1e-4)
-    assert beside["train/win_loss"] != alone["train/win_loss"]
+    assert beside["train/value_loss"] != alone["train/value_loss"]
     none = Learner(build_network("seats", CITY, 16, seed=1), CITY, 0.5, 1.5, 0.3)  # type: ignore[arg-type]
     weights = none.network.policy[2].weight.clone()
     assert none.step(silent, 1e-3)["train/policy_loss"] == 0

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from busenv.bootstrap import STATUS
 from busenv.experiments.cli import main
+from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.play.launch import addresses, make_offers, new_game, own_address
 from tests.support.playing import PATIENCE, PageClient
 

@@ -107,7 +107,7 @@ def test_parts_of_a_step_are_measured() -> None:
 
 
 def test_the_command_line_knows_every_measurement(capsys: pytest.CaptureFixture) -> None:
-    assert tuple(speed_worker.MEASUREMENTS) == cli.measuring.MEASUREMENTS
+    assert tuple(speed_worker.MEASUREMENTS) == cli.rating_commands.MEASUREMENTS
     for words, message in (
         (["--only", "dreams"], "no measurement 'dreams'; allowed: playouts, vector"),
         (["--against", "nowhere"], "'nowhere' is neither a folder nor a commit of "),

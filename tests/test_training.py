@@ -311,7 +311,7 @@ def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
     assert run.rules.bus_limit == 3
 
 
-@pytest.mark.parametrize("module", ["bench.throughput", "studies.networks"])
+@pytest.mark.parametrize("module", ["profiling.training_speed", "studies.network_comparison"])
 def test_help_starts_nothing(module: str) -> None:
     words = [sys.executable, "-m", f"busenv.experiments.{module}", "--help"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)

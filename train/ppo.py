@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
@@ -20,6 +21,7 @@ from torch import nn
 
 from busenv import Board
 from busenv.agents.networks.mlp import expected_log_probs, mask_logits
+from busenv.core.jit import kernel
 from busenv.observation import spaces_of
 from busenv.train.config import PPOConfig
 from busenv.train.rollout import ImitationBatch, Rollout
@@ -30,6 +32,54 @@ IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by 
 SHARPNESS = (
     2  # power of a teacher's probabilities: PPO, which plays at temperature 1, goes on there
 )
+
+
+@kernel
+def compute_gae(
+    agents: np.ndarray, rewards: np.ndarray, values: np.ndarray, gamma: float, gae_lambda: float
+) -> np.ndarray:
+    """Compute advantages by generalized advantage estimation (Schulman et al. 2016).
+
+    Several agents, such as the seats of several games, decide in turns. Each one's decisions form
+    a trajectory of their own, which ends with its last row.
+
+    agents: int64, (R,), the agent of each decision, 0 or more; rows in the order of time. rewards:
+    float32 or float64, (R,), what the agent receives from this decision until its next one, or
+    until the end of its game. values: float32, (R,), predicted before the decision.
+
+    Returns advantages, float32, (R,); `values` plus these are the returns.
+    """
+    advantages = np.zeros(len(agents), np.float32)
+    next_value = np.zeros(agents.max() + 1 if len(agents) else 0)
+    next_advantage = np.zeros_like(next_value)
+    for row in range(len(agents) - 1, -1, -1):
+        agent = agents[row]
+        delta = rewards[row] + gamma * next_value[agent] - values[row]
+        next_advantage[agent] = delta + gamma * gae_lambda * next_advantage[agent]
+        next_value[agent] = values[row]
+        advantages[row] = next_advantage[agent]
+    return advantages
+
+
+def clipped_policy_loss(
+    log_probs: torch.Tensor,
+    old_log_probs: torch.Tensor,
+    advantages: torch.Tensor,
+    clip_range: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Compute the clipped surrogate loss of PPO, to be minimised.
+
+    log_probs, old_log_probs: float32, (N,), of the actions taken, by the policy that learns and by
+    the one that played. advantages: float32, (N,), normalised by the caller.
+
+    Returns the mean loss, and an estimate of the Kullback-Leibler divergence of the two policies
+    without gradient (Schulman 2020, "Approximating KL divergence"), both scalars.
+    """
+    log_ratio = log_probs - old_log_probs
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - clip_range, 1 + clip_range)
+    loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
+    return loss, (ratio - 1 - log_ratio).mean().detach()
 
 
 def ppo_settings(config: PPOConfig) -> dict[str, Any]:

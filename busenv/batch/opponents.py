@@ -64,7 +64,7 @@ class OpponentPool:
             return
         if len(opponents) < num_opponents:
             raise ValueError(
-                f"{len(opponents)} opponents; allowed: one for all seats, or one for each of the "
+                f"{len(opponents)} opponents; allowed: one for all, or one for each of the "
                 f"{num_opponents} other seats"
             )
         for position, opponent in enumerate(opponents[:num_opponents]):

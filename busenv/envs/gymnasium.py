@@ -74,7 +74,9 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     ) -> None:
         self._player_counts = player_counts(num_players)
         if learner_seat is not None:
-            learner_seat = check_whole("learner_seat", learner_seat, 0, min(self._player_counts) - 1)
+            learner_seat = check_whole(
+                "learner_seat", learner_seat, 0, min(self._player_counts) - 1
+            )
         self._learner_seat, self._illegal = learner_seat, check_illegal(illegal)
         self._rules, self.board = as_rules(rules), as_board(board)
         self._format = as_observation_format(self.board, observation_keys, observation_dtype)

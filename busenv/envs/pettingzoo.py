@@ -19,9 +19,9 @@ decisions.
 
 **Rewards** go to every seat in the step that earns them.
 
-**Illegal actions** have the effect that `illegal` sets (`busenv.envs.illegal_actions`). With "lose",
-the agent's reward is -1, the others' 0, and the episode ends for all. `infos` report for each agent
-whether its last action was illegal.
+**Illegal actions** have the effect that `illegal` sets (`busenv.envs.illegal_actions`). With
+"lose", the agent's reward is -1, the others' 0, and the episode ends for all. `infos` report for
+each agent whether its last action was illegal.
 
 **Options** of `reset`: `num_players` (at most the environment's), `rules`, `board` (of the same
 sizes), `first_player`. Other options are ignored, as PettingZoo's API test requires.

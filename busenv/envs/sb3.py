@@ -32,8 +32,8 @@ class BusVecEnv(VecEnv):
     learners use `acting_seats`, `batch.seats` (the seats to decide) and `batch.rewards` (float32,
     (N, 5), by seat).
 
-    `step` returns observations (of the new game, where one has ended), rewards, float32 (N,), dones,
-    bool (N,), and a list of N `infos`. The info of a game that ended holds "terminal_observation"
+    `step` returns observations (of the new game, where one has ended), rewards, float32 (N,),
+    dones, bool (N,), and a list of N `infos`. The info of a game that ended holds "terminal_observation"
     and `"episode": {"r", "l", "t"}`: the return of the seat that acted last, the length in steps,
     and 0. With illegal="lose" or "replace" every info holds "illegal_action".
 

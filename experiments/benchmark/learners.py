@@ -159,30 +159,31 @@ USUAL = {
 
 LEARNERS = {
     "ppo": BenchmarkLearner(
-        "PPO from every seat, among greedy, planner and past selves, from nothing",
+        "PPO on every seat's decisions, against greedy, planner and past selves",
         {"warm_start": ""},
     ),
     "one-seat": BenchmarkLearner(
-        "the usual setup: MaskablePPO from one seat, greedy in the others, from nothing",
+        "MaskablePPO of Stable-Baselines3 on one seat, against greedy",
         USUAL,
         OneSeat,
     ),
     "every-seat": BenchmarkLearner(
-        "PPO from every seat by the settings of one-seat, among greedy and past selves", USUAL
+        "PPO on every seat's decisions with one-seat's settings, against greedy and past selves",
+        USUAL,
     ),
     "imitation": BenchmarkLearner(
-        "imitation of the search uct:50, nothing else",
+        "imitation of the search uct:50",
         {"warm_start": "uct:50", "warm_share": 1.0},
     ),
-    "search": BenchmarkLearner(
-        "expert iteration: self-play by a search of 64 that the network guides, from nothing; "
-        "decisions searched in haste do not count, and the network is measured without search",
+    "expert-iteration": BenchmarkLearner(
+        "expert iteration: self-play by a search of 64 simulations that the network guides; "
+        "decisions of fast searches do not count, and the network is rated without search",
         {
             "network": "seats",
             "width": 256,
             "games": 64,
             "bot_share": 0.0,
-            "window": 100_000,
+            "replay_size": 100_000,
             "reuse": 2.0,
             "learning_rate": 1e-3,
             "temperature": 0.25,
@@ -190,8 +191,8 @@ LEARNERS = {
         ExpertRun,
         ExpertConfig(),
     ),
-    "pupil": BenchmarkLearner(
-        "imitation of planner for 30% of the budget, then as ppo: what busenv train does",
+    "imitation-ppo": BenchmarkLearner(
+        "imitation of planner for 30% of the budget, then ppo; the default of busenv train",
         {"warm_start": "planner", "warm_share": 0.3},
     ),
 }

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 import busenv
-from busenv import interrupts
 from busenv.error_text import did_you_mean, install, printable
 from busenv.experiments.cli import play_commands, rating_commands, replay_commands, train_commands
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
+from busenv.experiments.common.keyboard_interrupt import run_command
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Play": play_commands.COMMANDS,
@@ -27,10 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; `busenv --help` lists them.
 
     Exits with 2 when it cannot be done as asked, and with what the command itself says. Without
-    arguments those of the process are taken, and Ctrl-C ends it (`busenv.interrupts`).
+    arguments those of the process are taken, and Ctrl-C ends it (`run_command`).
     """
     if arguments is None:
-        interrupts.run_command(lambda: _run(sys.argv[1:]))
+        run_command(lambda: _run(sys.argv[1:]))
     else:
         _run([*arguments])
 

@@ -31,7 +31,7 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         "learners",
         nargs="*",
         metavar="LEARNER|AGENT",
-        help="ppo, one-seat, every-seat, imitation, search, pupil: one is trained and measured; or "
+        help="ppo, one-seat, every-seat, imitation, expert-iteration, imitation-ppo: one is trained and measured; or "
         "agents that have learned, such as net:PATH or exec:COMMAND: measured as runs of a learner",
     )
     parser.add_argument(

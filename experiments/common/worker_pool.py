@@ -12,16 +12,15 @@ from contextlib import contextmanager
 from multiprocessing import connection, parent_process, util
 from multiprocessing.context import SpawnContext, SpawnProcess
 
-from busenv.interrupts import deaf_children
+from busenv.experiments.common.keyboard_interrupt import sigint_blocked
 
 GRACE = 0.7  # seconds that a worker has to end by itself
 
 
 class _Worker(SpawnProcess):
     def start(self) -> None:
-        with deaf_children() as tell:
+        with sigint_blocked():
             super().start()
-            tell(self)
 
 
 class _Context(SpawnContext):
@@ -65,8 +64,6 @@ def end_workers(pool: ProcessPoolExecutor) -> None:
 def _begin(at_end: Callable[[], None] | None) -> None:
     """Leave Ctrl-C to the parent, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):  # what it starts need not be deaf for being so itself
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     signal.signal(signal.SIGTERM, lambda *_: _end(at_end))
     if at_end is not None:
         util.Finalize(None, at_end, exitpriority=1)  # atexit is not heeded in such a process

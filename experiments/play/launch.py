@@ -30,7 +30,7 @@ PEOPLE = ("me", "friend")
 
 
 class _Server(uvicorn.Server):
-    """One that leaves Ctrl-C to who runs it (`busenv.interrupts`)."""
+    """A server that leaves SIGINT to its caller (`keyboard_interrupt.run_command`)."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

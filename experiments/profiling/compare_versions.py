@@ -18,10 +18,10 @@ import numpy as np
 from rich.console import Console
 
 from busenv.experiments.common.console import Sheet, progress_bar
+from busenv.experiments.common.keyboard_interrupt import sigint_blocked
 from busenv.experiments.profiling import speed_worker
 from busenv.experiments.profiling.paired_ratio import SLOWER, UNCLEAR, Comparison, compare
 from busenv.experiments.profiling.source_trees import running_tree, tree_of, trees_folder
-from busenv.interrupts import deaf_children
 
 NAMES = tuple(speed_worker.MEASUREMENTS)
 ROUNDS = 3  # in each both versions run in new processes: where code lies in memory makes a few %
@@ -104,7 +104,7 @@ def running_worker(tree: Path, scale: float) -> Iterator[Worker]:
     # Without the site module (-S) nothing of this Python's own installation of busenv is found, as
     # an editable one would be: other packages are, by the same paths as here.
     paths = [str(tree), *(str(Path(path).resolve()) for path in sys.path)]
-    with deaf_children() as tell:
+    with sigint_blocked():
         process = subprocess.Popen(
             [
                 sys.executable,
@@ -118,7 +118,6 @@ def running_worker(tree: Path, scale: float) -> Iterator[Worker]:
             stdout=subprocess.PIPE,
             text=True,
         )
-        tell(process)
     with process:
         try:
             yield process

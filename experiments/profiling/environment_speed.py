@@ -18,9 +18,9 @@ from busenv import EDITIONS, random_playouts
 from busenv.batch.batch import Batch
 from busenv.core import kernels
 from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.profiling.speed_worker import MEASUREMENTS, NUM_ENVS, choose
 from busenv.experiments.profiling.timing import speeds
-from busenv.interrupts import run_command
 
 GAMES, STEPS, REPEATS = 20_000, 300, 15
 

@@ -25,11 +25,11 @@ from typing import Any
 
 from busenv.cluster import connected
 from busenv.experiments.cli.train_commands import PART
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.distributed_games import play_on_cluster
 from busenv.experiments.ratings.rating_store import append_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_games
-from busenv.interrupts import run_command
 
 WARM = 3.0  # seconds of play, from the first games that end, before any is counted
 NODE: dict[str, Any] = {
@@ -169,7 +169,9 @@ def _games(name: str, games: int, folder: str) -> Iterator[int]:
         bots = ("random", "greedy")
         config = PPOConfig(**TINY, shares=8, warm_start="", bots=bots, opponent_share=1.0, epochs=1)
     else:
-        config = ExpertConfig(**TINY, full=1, fast=1, full_share=0.01, bot_share=0.0)
+        config = ExpertConfig(
+            **TINY, num_simulations=1, fast_simulations=1, full_search_share=0.01, bot_share=0.0
+        )
     run = _run(config, folder, True)
     for _ in range(0, games, run.config.games):
         run.step()

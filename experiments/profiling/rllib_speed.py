@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from busenv.interrupts import run_command
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.ppo_run import PPORun
 

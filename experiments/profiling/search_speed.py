@@ -8,9 +8,9 @@ import statistics
 from rich.console import Console
 
 from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.profiling.speed_worker import search
 from busenv.experiments.profiling.timing import speeds
-from busenv.interrupts import run_command
 
 THREADS = (1, 2)
 

@@ -25,7 +25,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from busenv import Game
 from busenv.agents import make_agent
-from busenv.interrupts import run_command
+from busenv.experiments.common.keyboard_interrupt import run_command
 
 AGENTS = ("greedy", "planner", "uct:100")
 

@@ -30,9 +30,9 @@ from busenv.agents.networks.mlp import SEAT_VALUE_NETWORKS, build_network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.envs.gymnasium import BusEnv
 from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.training_run import against
-from busenv.interrupts import run_command
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.ppo import NetworkPolicy, ppo_settings
 from busenv.train.ppo_run import PPORun

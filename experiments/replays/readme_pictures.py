@@ -13,8 +13,8 @@ from pathlib import Path
 import busenv
 from busenv import Game
 from busenv.agents import make_agent
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.replays.replay_files import draw_record
-from busenv.interrupts import run_command
 
 FOLDER = Path(busenv.__file__).parent / "pictures"
 RECORD = "game.json"

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from busenv.agents.networks.mlp import SEAT_VALUE_NETWORKS
 from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.training.training_run import rate
-from busenv.interrupts import run_command
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.ppo_run import PPORun
 

@@ -35,8 +35,8 @@ from busenv.agents.planner.planner_agent import PlannerAgent
 from busenv.agents.search.playout import PLAYOUT_WEIGHTS, deliverable, weight_column
 from busenv.agents.search.uct_agent import UctAgent
 from busenv.agents.search.uct_search import UctSettings
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
-from busenv.interrupts import run_command
 from busenv.io import write_whole
 
 LINE_UPS = (("uct", "greedy", "greedy", "greedy"), ("uct",) * 4, ("uct", "planner") * 2)

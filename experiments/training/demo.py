@@ -41,7 +41,7 @@ SETTINGS = ExpertConfig(
     games=16,
     teacher_games=100_000,
     teacher_share=0.85,
-    teacher_kept=1.0,
+    teacher_sample_share=1.0,
     teacher_reuse=1.0,
     learning_rate=1e-3,
     rated=("random", "greedy", "planner"),
@@ -88,7 +88,7 @@ def _match_ups(run: AnyRun, games: int) -> list[MatchUp]:
     agents: list[Agent] = [run.agent]
     if isinstance(run.config, ExpertConfig):
         agents.insert(0, make_agent(playing_spec(run)))
-        agents[0].name = f"az:{run.config.full}"
+        agents[0].name = f"az:{run.config.num_simulations}"
     match_ups = [
         (f"{agent.name}, {others} {bot}", rate(run, agent, bot, games))
         for agent in agents

@@ -79,5 +79,5 @@ def playing_spec(run: AnyRun) -> str:
     """The agent that a run has made: its network, with the search that it learned by, if any."""
     model = run.folder / MODEL
     if isinstance(run.config, ExpertConfig):
-        return f"az:{model}:{run.config.full}"
+        return f"az:{model}:{run.config.num_simulations}"
     return f"net:{model}"

@@ -72,14 +72,14 @@ def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
 
 
 def _own_games(config: ExpertConfig) -> str:
-    return "self-play without search" if config.alone else "self-play by search"
+    return "self-play without search" if config.policy_only else "self-play by search"
 
 
 def describe_training(config: AnyConfig) -> str:
     """How an agent is trained, in words: `imitation of planner, then PPO by self-play`."""
     if isinstance(config, ExpertConfig):
         begin = f"games of {config.teacher}, then " if config.teacher_games else ""
-        if config.lessons:
+        if config.offline_data:
             begin = "decisions of earlier runs, then "
         return f"{begin}expert iteration by {_own_games(config)}"
     phases = []
@@ -146,7 +146,7 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     saved, warned = run.seconds, False
     bar = training_bar(console)
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
-        studies = isinstance(config, ExpertConfig) and config.lessons and not run.iteration
+        studies = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
         first = "learning from decisions of earlier runs" if studies else ""
         task = bar.add_task("", total=1.0, note=first)
         while True:
@@ -204,7 +204,7 @@ def _collapsed(found: Iteration) -> bool:
 
 
 def _note(found: Iteration, curve: list[CurvePoint]) -> str:
-    if lessons := found.scalars.get("games/lessons"):
+    if lessons := found.scalars.get("games/teacher_samples"):
         return f"{lessons:,.0f} decisions of a teacher, to be learned from"
     wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
     stale = found.scalars.get("games/staleness")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -26,44 +26,55 @@ Simulations = Annotated[int, Field(ge=1, le=100_000)]
 
 
 class ExpertConfig(RunConfig):
-    """Settings of a run that learns from a search which its network guides.
+    """Settings of expert iteration: a network guides a search and learns from its decisions.
 
-    An iteration plays `games` games by the search and learns from the decisions of the last ones.
-    A run ends after so many `seconds`, or after so many `decisions` to learn from. With
-    `decisions`, the same seed and one thread of torch give the same parameters.
+    An iteration plays `games` games and then updates the network with samples of the replay buffer.
+    A sample is one decision of a finished game. A run ends after `seconds`, or after `decisions`
+    samples. With `decisions`, the same seed and one thread of torch give the same parameters.
 
-    method: "expert". network, width, start, blend, players, board, rules, seed, threads: as in
-        `busenv.train.config.PPOConfig`; threads play, too. device: the CPU, which "auto" means here.
-        games: of an iteration.
-    full, fast: simulations of a decision that is learned from, and of one that is not. full_share:
-        share of decisions that are learned from. early: decisions of a game that are drawn by what
-        the search found, not taken for the best.
-    alone: whether the learner plays by its network alone, without a search, and its policy learns
-        by PPO (`busenv.train.expert_iteration.policy_selfplay`). full and early say nothing then, fast how past selves
-        search. What is found is true for the network that played, so the last iteration's
-        decisions alone are kept, whatever `window` is. Who wins is learned from games without
-        opponents; there is no teacher, and there are no lessons.
-    past_share, bot_share: shares of the games with seats of a past self, kept every `keep_every`
-        iterations, and of one of `bots`, drawn for each game; `uct` has `bot_simulations`. In a
-        share of these games (`outnumbered`) they have every seat but one, else one seat. Of these
-        seats' decisions `full_share` is learned from, too, but only who won; with `alone` none is.
-    ahead: iterations by which play runs ahead of learning, so that on a cluster neither waits for
-        the other: its games are played by a network that many iterations old. The same seed gives
-        the same parameters then if the run is not stopped in between.
-    window: decisions that are kept to learn from. reuse: how often one is learned from. batch_size,
-        learning_rate: of a step; the rate falls linearly to a twentieth over the run.
-    search_share: of what the search thought in the targets of winning; the rest is who won.
-    winning, points: weights of who wins and of final points in the loss; the policy weighs 1.
-    precision: "float32", or "bfloat16" for the layers while learning, which is faster on processors
-        that multiply such numbers, and slower on others.
-    lessons: folders `window` of earlier runs. Each of their rows is learned from `lessons_reuse`
-        times before the first game, the rate falling to a twentieth; no teacher is asked then.
-    teacher: an agent whose games are learned from first, `teacher_games` of them or as many as fit
-        into the window and into `teacher_share` of the run, a share `teacher_kept` of its
-        decisions, each `teacher_reuse` times, before the first of its own; "" for none. A model's
-        temperature (`net@0.5:NAME`) is that of the play that is learned.
-    rated: agents that the network is rated against every `rate_every` seconds, without search, at
-        `temperature`, in `rate_games` games each.
+    `busenv.train.config.PPOConfig` describes the fields that both methods share.
+
+    Self-play:
+        games: games per iteration. threads: threads of self-play and of torch.
+        num_simulations, fast_simulations: simulations of a full search, whose decision becomes a
+            sample, and of a fast search, whose decision does not. full_search_share: share of full
+            searches (playout cap randomisation, Wu 2019).
+        temperature_moves: number of decisions at the start of a game that are sampled from the
+            improved policy. Later decisions take its most likely action.
+        policy_only: the network plays without a search, and its policy learns by PPO (see
+            `busenv.train.expert_iteration.policy_selfplay`). num_simulations and temperature_moves
+            have no effect, fast_simulations applies to past selves only, and the replay buffer
+            keeps the last iteration only, since PPO needs the policy that played. The value heads
+            learn from games without opponents. Excludes `teacher` and `offline_data`.
+        past_share, bot_share: shares of the games with opponents: a past self, saved every
+            `keep_every` iterations, or one of `bots`, sampled for each game. bot_simulations:
+            simulations of the bot `uct`. all_opponents_share: share of these games in which
+            opponents hold every seat but one; in the others they hold one seat. A share
+            `full_search_share` of the opponents' decisions become samples of the value heads.
+        staleness: iterations by which self-play runs ahead of learning, so that a cluster never
+            waits. Games are played by the network of that many iterations before. Above 0 a run
+            that is stopped in between gives other parameters.
+
+    Learning:
+        replay_size: samples in the replay buffer. reuse: updates per new sample. batch_size,
+            learning_rate: of an update; the rate falls linearly to a twentieth over the run.
+        value_target_mix: weight of the search's win probabilities in the value target; the rest is
+            the winner of the game.
+        value_weight, score_weight: weights of the winner and of final points in the loss. The
+            policy has weight 1.
+        precision: "float32", or "bfloat16" for the layers' multiplications, which is faster on
+            processors with bfloat16 instructions.
+        offline_data: folders `replay` of earlier runs. The run begins with `offline_epochs` passes
+            over their samples, during which the learning rate falls to a twentieth, and uses no
+            teacher.
+        teacher: agent whose games the run learns from first, "" for none. It plays at most
+            `teacher_games` games, fewer if `replay_size` samples or `teacher_share` of the run are
+            reached. `teacher_sample_share` of its decisions become samples, each used
+            `teacher_reuse` times. The temperature of a network teacher (`net@0.5:NAME`) applies.
+
+    Evaluation:
+        rated: opponents that the network without search is rated against every `rate_every`
+            seconds, at `temperature`, in `rate_games` games each.
     """
 
     method: Annotated[str, one_of("expert")] = "expert"
@@ -73,29 +84,29 @@ class ExpertConfig(RunConfig):
     games: Count = 60
     batch_size: Count = 512
     learning_rate: Small = 5e-4
-    full: Simulations = 64
-    fast: Simulations = 16
-    full_share: Annotated[float, Field(gt=0, le=1)] = 0.25
-    early: Annotated[int, Field(ge=0, le=1000)] = 30
-    alone: bool = False
+    num_simulations: Simulations = 64
+    fast_simulations: Simulations = 16
+    full_search_share: Annotated[float, Field(gt=0, le=1)] = 0.25
+    temperature_moves: Annotated[int, Field(ge=0, le=1000)] = 30
+    policy_only: bool = False
     past_share: Share = 0.1
     bot_share: Share = 0.05
-    outnumbered: Share = 0.5
+    all_opponents_share: Share = 0.5
     bots: Bots = ("uct",)
     bot_simulations: Simulations = 100
-    ahead: Annotated[int, Field(ge=0, le=100)] = 0
-    window: Annotated[int, Field(ge=1, le=100_000_000)] = 500_000
+    staleness: Annotated[int, Field(ge=0, le=100)] = 0
+    replay_size: Annotated[int, Field(ge=1, le=100_000_000)] = 500_000
     reuse: Annotated[float, Field(gt=0, le=100)] = 1.0
-    search_share: Share = 0.5
-    winning: Annotated[float, Field(ge=0, le=100)] = 1.5
-    points: Annotated[float, Field(ge=0, le=10)] = 0.3
+    value_target_mix: Share = 0.5
+    value_weight: Annotated[float, Field(ge=0, le=100)] = 1.5
+    score_weight: Annotated[float, Field(ge=0, le=10)] = 0.3
     precision: Annotated[str, one_of("float32", "bfloat16")] = "float32"
-    lessons: tuple[str, ...] = ()
-    lessons_reuse: Annotated[int, Field(ge=1, le=100)] = 1
+    offline_data: tuple[str, ...] = ()
+    offline_epochs: Annotated[int, Field(ge=1, le=100)] = 1
     teacher: NoneOrSpec = ""
     teacher_games: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     teacher_share: Share = 0.5
-    teacher_kept: Annotated[float, Field(gt=0, le=1)] = 0.5
+    teacher_sample_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     teacher_reuse: Annotated[float, Field(gt=0, le=100)] = 0.5
     keep_every: Count = 10
     temperature: Temperature = 0.1
@@ -107,12 +118,16 @@ class ExpertConfig(RunConfig):
     device: Annotated[str, one_of("auto", "cpu")] = "auto"
 
     @model_validator(mode="after")
-    def _check_alone(self) -> Self:
-        if self.alone and (self.teacher or self.lessons):
-            raise ValueError("alone learns from its own games; allowed: no teacher, no lessons")
-        if self.alone and self.past_share + self.bot_share >= 1:
+    def _check_policy_only(self) -> ExpertConfig:
+        if self.policy_only and (self.teacher or self.offline_data):
+            raise ValueError(
+                "policy_only is true; allowed with it: teacher='' and no offline_data, since PPO "
+                "learns from its own games"
+            )
+        if self.policy_only and self.past_share + self.bot_share >= 1:
             raise ValueError(
                 f"past_share and bot_share add up to {self.past_share + self.bot_share:g}; allowed "
-                "with alone: less than 1, since who wins is learned from games without opponents"
+                "with policy_only: less than 1, since values are learned from games without "
+                "opponents"
             )
         return self

@@ -29,7 +29,7 @@ from busenv.train.run import MODEL, Iteration, TrainingRun
 TEACHER_GAMES = 64  # of a teacher, side by side, in an iteration
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 PAST, KEPT = "past", 8  # folder of past selves, and how many there are
-WINDOW, LESSONS = "window", "lessons"  # folders of own rows and of a teacher's
+WINDOW, LESSONS = "replay", "teacher"  # folders of own rows and of a teacher's
 
 # The games of an iteration that are being played: its random stream, and what waits for their rows
 # and statistics.
@@ -67,16 +67,16 @@ class ExpertRun(TrainingRun):
         assert isinstance(network, SeatsMlp)
         self.network = network
         self.learner = Learner(
-            network, self.board, config.search_share, config.winning, config.points,
-            config.precision, config.alone,
+            network, self.board, config.value_target_mix, config.value_weight, config.score_weight,
+            config.precision, config.policy_only,
         )  # fmt: skip
         self._optimizer = self.learner.optimizer
         self.agent = PolicyAgent(network, self.board, "net", config.seed, config.temperature)
-        kept = 1 if config.alone else config.window
+        kept = 1 if config.policy_only else config.replay_size
         self._window = ReplayWindow(folder / WINDOW, self.board, kept)
-        self._lessons = ReplayWindow(folder / LESSONS, self.board, config.window)
-        plan = SelfPlayConfig(config.full, config.fast, config.full_share, config.early,
-                    config.bot_simulations, config.alone)  # fmt: skip
+        self._lessons = ReplayWindow(folder / LESSONS, self.board, config.replay_size)
+        plan = SelfPlayConfig(config.num_simulations, config.fast_simulations, config.full_search_share, config.temperature_moves,
+                    config.bot_simulations, config.policy_only)  # fmt: skip
         self._selfplay = SelfPlay(
             self.board, self.rules, config.players, plan, GuidedSettings(), config.threads
         )
@@ -84,7 +84,7 @@ class ExpertRun(TrainingRun):
             self._resume(*checkpoint)
             self._window.restore(self.iteration)
             self._lessons.restore(0 if self.imitated else self.iteration)
-        self._earlier = [] if self.iteration else read_rows(config.lessons, self.board)
+        self._earlier = [] if self.iteration else read_rows(config.offline_data, self.board)
         self._check_disk()
         self._start_clock()
 
@@ -108,11 +108,11 @@ class ExpertRun(TrainingRun):
             return self._study(rng)
         if self._is_taught:
             self._lessons.add(self.iteration, self._taught(rng))
-            return self._finish(0, {"games/lessons": float(len(self._lessons))})
+            return self._finish(0, {"games/teacher_samples": float(len(self._lessons))})
         if len(self._lessons):
             return self._graduate(rng)
         config = self.config
-        while len(self._coming) <= config.ahead:
+        while len(self._coming) <= config.staleness:
             self._coming.append(self._begin(self.iteration + len(self._coming)))
         rng, end = self._coming.popleft()
         rows, scalars = end()
@@ -124,7 +124,7 @@ class ExpertRun(TrainingRun):
 
     def _study(self, rng: np.random.Generator) -> Iteration:
         """Learn from the rows of earlier runs."""
-        parts, passes = self._earlier, self.config.lessons_reuse
+        parts, passes = self._earlier, self.config.offline_epochs
         count = sum(map(len, parts))
         with whole_or_not_at_all(self.network, self._optimizer):
             batches = (shuffled(parts, self.config.batch_size, rng) for _ in range(passes))
@@ -138,7 +138,7 @@ class ExpertRun(TrainingRun):
         config = self.config
         planned = -(-config.teacher_games // TEACHER_GAMES) if config.teacher else 0
         begun = self.iteration < planned and not self.decisions
-        room = len(self._lessons) < config.window
+        room = len(self._lessons) < config.replay_size
         return begun and room and self.progress < config.teacher_share
 
     def _graduate(self, rng: np.random.Generator) -> Iteration:
@@ -183,7 +183,7 @@ class ExpertRun(TrainingRun):
         past = self._past_weights(rng)
         drawn = self._selfplay.draw(
             config.games, config.past_share if past else 0.0, config.bot_share,
-            config.outnumbered, config.bots, rng,
+            config.all_opponents_share, config.bots, rng,
         )  # fmt: skip
         if self._on_cluster:
             play = self._selfplay
@@ -207,7 +207,13 @@ class ExpertRun(TrainingRun):
         config = self.config
         teacher = make_agent(config.teacher)
         rows = taught_rows(
-            teacher, self.board, self.rules, config.players, TEACHER_GAMES, config.teacher_kept, rng
+            teacher,
+            self.board,
+            self.rules,
+            config.players,
+            TEACHER_GAMES,
+            config.teacher_sample_share,
+            rng,
         )
         teacher.close()
         return rows

@@ -78,9 +78,9 @@ class Learner:
         return {
             "train/policy_loss": policy_loss.item(),
             "train/policy_divergence": divergence.item(),
-            "train/win_loss": win_loss.item(),
-            "train/winner_found": right.item(),
-            "train/points_loss": points_loss.item(),
+            "train/value_loss": win_loss.item(),
+            "train/winner_accuracy": right.item(),
+            "train/score_loss": points_loss.item(),
         }
 
 

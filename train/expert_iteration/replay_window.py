@@ -70,7 +70,7 @@ def read_rows(folders: Sequence[str], board: Board) -> list[np.ndarray]:
     for folder in map(Path, folders):
         files = _files(folder) if folder.is_dir() else {}
         if not files:
-            raise ValueError(f"there are no rows in {folder}; allowed: a run's folder `window`")
+            raise ValueError(f"there are no rows in {folder}; allowed: a run's folder `replay`")
         found += [_read(path, board) for _, path in sorted(files.items())]
     return found
 

@@ -201,6 +201,6 @@ def statistics(rows: list[np.ndarray], drawn: Drawn) -> dict[str, float]:
     mine = (owners == LEARNER) & (np.arange(MAX_PLAYERS) < counts[:, None])
     return {
         "games/points": float(ends["points"][mine].mean()),
-        "games/rows": float(kept.mean()),
+        "games/samples": float(kept.mean()),
         "games/rounds": float(ends["rounds"].mean()),
     }
