@@ -33,9 +33,9 @@ class BusVecEnv(VecEnv):
     (N, 5), by seat).
 
     `step` returns observations (of the new game, where one has ended), rewards, float32 (N,),
-    dones, bool (N,), and a list of N `infos`. The info of a game that ended holds "terminal_observation"
-    and `"episode": {"r", "l", "t"}`: the return of the seat that acted last, the length in steps,
-    and 0. With illegal="lose" or "replace" every info holds "illegal_action".
+    dones, bool (N,), and a list of N `infos`. The info of a game that ended holds
+    "terminal_observation" and `"episode": {"r", "l", "t"}`: the return of the seat that acted last,
+    the length in steps, and 0. With illegal="lose" or "replace" every info holds "illegal_action".
 
     num_envs: N. The other arguments are keyword-only and those of
     `busenv.envs.vector.BusVectorEnv`, with the same defaults and errors. copy=False is not suitable
