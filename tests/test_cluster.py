@@ -17,11 +17,12 @@ from rich.console import Console
 from busenv.agents.networks.model_files import SHIPPED
 from busenv.cluster import ClusterError, connected
 from busenv.experiments import cli
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings import distributed_games, plackett_luce, rating
 from busenv.experiments.ratings.distributed_games import play_on_cluster
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.training_run import run_training
 from busenv.game.board import BOARDS
 from busenv.train.config import PRESETS
@@ -116,7 +117,7 @@ def test_a_node_with_another_version_is_refused(
     with (
         with_nodes(nodes, 1, env_vars={"PYTHONPATH": str(path)}),
         connected(nodes.address),
-        pytest.raises(RunError, match=r"has another busenv \(0\.0\.9, .* install the same") as told,
+        pytest.raises(RunError, match=r"has another busenv \(0\.0\.9, .* install the same version") as told,
     ):
         run_rating(SMALL, tmp_path / "run", ray="auto")
     assert f"the same command with --out {tmp_path / 'run'} goes on" in str(told.value)
@@ -131,7 +132,7 @@ def test_a_node_without_it_is_refused(
     with (
         with_nodes(nodes, 1, env_vars={"PYTHONPATH": str(tmp_path)}),
         connected(nodes.address),
-        pytest.raises(ClusterError, match=r"a node cannot do .* no busenv here"),
+        pytest.raises(ClusterError, match=r"a node cannot run a call: .* no busenv here"),
     ):
         played(SMALL, range(9))
 
@@ -159,9 +160,9 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("127.0.0.1:1", "no cluster at 127.0.0.1:1: .*; allowed: auto, local, or HOST:PORT"),
-        ("ray://head:10001", "no cluster 'ray://head:10001'; allowed: auto, local, or HOST:PORT"),
-        ("head", "no cluster 'head'; allowed: auto"),
+        ("127.0.0.1:1", "no cluster at '127.0.0.1:1': .*; allowed: auto, local, or HOST:PORT"),
+        ("ray://head:10001", "no cluster at 'ray://head:10001': .*; allowed: auto, local"),
+        ("head", "no cluster at 'head': .*; allowed: auto"),
     ],
 )
 def test_where_there_is_no_cluster_nothing_begins(address: str, words: str, tmp_path: Path) -> None:

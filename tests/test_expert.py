@@ -155,7 +155,7 @@ def test_a_teacher_has_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("past", "heir"), [("mlp", "seats"), ("mlp", "outlook"), ("seats", "outlook")]
+    ("past", "heir"), [("mlp", "seats"), ("mlp", "features"), ("seats", "features")]
 )
 def test_a_run_begins_as_a_model_that_is_told_less(
     past: str, heir: str, tmp_path: Path, rows: np.ndarray
@@ -163,7 +163,7 @@ def test_a_run_begins_as_a_model_that_is_told_less(
     network = build_network(past, CITY, 8, seed=5)
     network.get_parameter("policy.2.weight").data *= 300
     save_model(network, CITY, tmp_path / "past.safetensors", {"network": past, "width": 8})
-    config = SMALL.changed({"network": heir, "start": str(tmp_path / "past.safetensors")})
+    config = SMALL.changed({"network": heir, "init_from": str(tmp_path / "past.safetensors")})
     run, games = ExpertRun(config, tmp_path / "run"), rows["game"][:50].copy()
     expected = make_policy(network, CITY)(games, 1.0)
     np.testing.assert_allclose(make_policy(run.network, CITY)(games, 1.0), expected, atol=1e-6)
@@ -171,15 +171,15 @@ def test_a_run_begins_as_a_model_that_is_told_less(
     new = run.network.get_parameter("shared.weight")[:, told:]
     assert not new.any()
     run.step()
-    assert new.any() == (heir == "outlook")  # it learns from what is new
+    assert new.any() == (heir == "features")  # it learns from what is new
 
 
 def test_a_run_begins_as_the_mean_of_models(tmp_path: Path) -> None:
-    networks = [build_network("outlook", CITY, 8, seed) for seed in (5, 6, 7)]
+    networks = [build_network("features", CITY, 8, seed) for seed in (5, 6, 7)]
     paths = [str(tmp_path / f"{k}.safetensors") for k in range(3)]
     for network, path in zip(networks, paths, strict=True):
-        save_model(network, CITY, Path(path), {"network": "outlook", "width": 8})
-    config = SMALL.changed({"start": paths[0], "blend": paths[1:]})
+        save_model(network, CITY, Path(path), {"network": "features", "width": 8})
+    config = SMALL.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
     found = ExpertRun(config, tmp_path / "run").network.state_dict()
     one, *others = (network.state_dict() for network in networks)
     assert not one["shared.weight"].equal(others[0]["shared.weight"])
@@ -187,8 +187,8 @@ def test_a_run_begins_as_the_mean_of_models(tmp_path: Path) -> None:
         torch.testing.assert_close(
             tensor, (one[name] + others[0][name] + others[1][name]) / 3, rtol=1e-5, atol=1e-7
         )
-    with pytest.raises(ValueError, match="blend names models, but start is ''"):
-        SMALL.changed({"blend": paths[1:]})
+    with pytest.raises(ValueError, match="average_checkpoints names models, but init_from is ''"):
+        SMALL.changed({"average_checkpoints": paths[1:]})
 
 
 def test_an_interrupted_update_is_taken_back(
@@ -249,7 +249,7 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=words):
             read_config(str(recipe))
     model = tmp_path / "wide.safetensors"
-    network = build_network("outlook", CITY, 12)
-    save_model(network, CITY, model, {"network": "outlook", "width": 12})
-    with pytest.raises(ValueError, match="of width 8; allowed with it: outlook, of width 12"):
-        ExpertRun(SMALL.changed({"start": str(model)}), tmp_path / "run")
+    network = build_network("features", CITY, 12)
+    save_model(network, CITY, model, {"network": "features", "width": 12})
+    with pytest.raises(ValueError, match="of width 8; allowed with it: features, of width 12"):
+        ExpertRun(SMALL.changed({"init_from": str(model)}), tmp_path / "run")

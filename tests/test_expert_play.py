@@ -10,7 +10,7 @@ import torch
 
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_mlp import make_workspace, read_weights
-from busenv.agents.networks.evaluation_features import NO_PLAN
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.mlp import SeatsMlp, build_network
 from busenv.agents.search.guided import GuidedSettings, pass_forced
@@ -49,7 +49,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> No
     assert one["telling"].all()
     assert told["games/samples"] * 12 == pytest.approx(len(one))
     assert told["games/rounds"] > 2
-    unpacked = unpack(one, CITY, 0.5, NO_PLAN)
+    unpacked = unpack(one, CITY, 0.5, NO_EVAL_WEIGHTS)
     assert (unpacked.masks.sum(axis=1) > 1).all()
     numbers = np.repeat(np.arange(12), [len(rows) for rows in found[0]])
     own = drawn.owners[numbers, one["game"]["seat"]] == LEARNER
@@ -90,7 +90,7 @@ def test_rows_of_who_plays_alone_tell_what_was_taken_and_gained() -> None:
         likely = policy(games, TEMPERATURE)
         np.testing.assert_allclose(rows["chance"], likely[np.arange(len(rows)), taken], rtol=1e-4)
         with torch.no_grad():
-            thought = network(torch.from_numpy(unpack(rows, CITY, 0.0, NO_PLAN).inputs))[1]
+            thought = network(torch.from_numpy(unpack(rows, CITY, 0.0, NO_EVAL_WEIGHTS).inputs))[1]
         chances = thought[:, :count].softmax(dim=1).numpy()
         for seat in range(count):
             slot = (seat - games["seat"].astype(int)) % count

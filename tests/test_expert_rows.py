@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from busenv.agents import make_agent
-from busenv.agents.networks.evaluation_features import NO_PLAN
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.logits import POINTS
 from busenv.agents.networks.mlp import build_network
 from busenv.observation import observe_games
@@ -27,7 +27,7 @@ def rows() -> np.ndarray:
 
 def test_rows_tell_the_decision_and_how_the_game_ended(rows: np.ndarray) -> None:
     assert len(rows) > 200
-    found = unpack(rows, CITY, 0.0, NO_PLAN)
+    found = unpack(rows, CITY, 0.0, NO_EVAL_WEIGHTS)
     seen, masks = observe_games(np.ascontiguousarray(rows["game"]), CITY)
     assert (found.inputs == seen).all()
     assert (found.masks == masks).all()
@@ -51,8 +51,8 @@ def test_what_was_thought_is_mixed_with_who_won(rows: np.ndarray) -> None:
     thought["chances"] = 0
     thought["chances"][:, 0] = 1
     mixed, won = (
-        unpack(thought, CITY, 0.25, NO_PLAN).chances,
-        unpack(rows, CITY, 0.0, NO_PLAN).chances,
+        unpack(thought, CITY, 0.25, NO_EVAL_WEIGHTS).chances,
+        unpack(rows, CITY, 0.0, NO_EVAL_WEIGHTS).chances,
     )
     slot = -rows["game"]["seat"].astype(int) % rows["game"]["players"]
     expected = 0.75 * won
@@ -95,7 +95,7 @@ def test_a_policy_that_plays_alone_learns_by_ppo(rows: np.ndarray) -> None:
     torch.set_num_threads(1)
     some, rng = rows[:48].copy(), np.random.default_rng(3)
     network = build_network("seats", CITY, 16, seed=1)
-    found = unpack(some, CITY, 0.5, NO_PLAN)
+    found = unpack(some, CITY, 0.5, NO_EVAL_WEIGHTS)
     with torch.no_grad():
         logits = network(torch.from_numpy(found.inputs))[0].double().numpy()
     likely = np.where(found.masks, np.exp(logits / TEMPERATURE), 0)

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from busenv.batch.opponents import OpponentPool, Opponents
 from busenv.batch.threads import WorkerThreads
 from busenv.core import batch_kernels, kernels
-from busenv.core.batch_kernels import ALL, MOVE, SETTLE, SHOW
+from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board import Board, as_board
 from busenv.game.rules import Rules, as_rules, player_counts
@@ -92,7 +92,8 @@ class Batch:
         reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
         learner = _check_learner(learner_seat, opponents, min(counts))
         self._opponents = OpponentPool(opponents, max(counts) - 1)
-        size, actions = kernels.observation_size(self.board.array), self.board.num_actions
+        cache_size = batch_kernels.observation_cache_size(self.board.array)
+        size, actions = kernels.observation_length(self.board.array), self.board.num_actions
         self._arrays = batch_kernels.Arrays(
             games=np.zeros(num_games, GAME),
             board=self.board.array,
@@ -104,8 +105,8 @@ class Batch:
             kinds=self._opponents.kinds,
             learners=np.zeros(num_games, np.int64),
             learner_seat=learner,
-            scenes=np.zeros((num_games, batch_kernels.scene_length(self.board.array)), np.uint8),
-            painted=np.zeros(num_games, GAME),
+            caches=np.zeros((num_games, cache_size), np.uint8),
+            cached=np.zeros(num_games, GAME),
             reward=reward_number,
             illegal=illegal_number,
             autoreset=AUTORESET[self.autoreset_mode],
@@ -118,7 +119,7 @@ class Batch:
             over=np.zeros(num_games, np.bool_),
             wrong=np.zeros(num_games, np.bool_),
             rows=np.zeros((num_games, size), np.uint8),
-            viewers=np.full(num_games, batch_kernels.NOBODY),
+            viewers=np.full(num_games, batch_kernels.NO_VIEWER),
             masks=np.zeros((num_games, actions), np.bool_),
             finals=np.zeros(num_games, GAME),
         )
@@ -148,9 +149,9 @@ class Batch:
         with self._threads.exclusive(), self._restored_on_failure():
             self._threads.close_step()
             self._reset_streams(stream, rows)
-            batch_kernels.begin_some(self._arrays, self._threads.workspace, rows)
+            batch_kernels.start_games(self._arrays, self._threads.workspace, rows)
             self._play_opponents()
-            self._threads.step(SHOW)
+            self._threads.step(OBSERVE)
             self.acting_seats[rows] = self.seats[rows]
 
     def _reset_streams(self, stream: np.uint64 | None, rows: np.ndarray) -> None:
@@ -159,7 +160,7 @@ class Batch:
             arrays.episodes[rows] += 1
             return
         streams = np.empty_like(arrays.streams)
-        batch_kernels.streams_of(stream, self._first_game, streams)
+        batch_kernels.game_streams(stream, self._first_game, streams)
         arrays.streams[rows] = streams[rows]
         arrays.episodes[rows] = 0
         arrays.plies[rows] = 0
@@ -203,9 +204,9 @@ class Batch:
             with self._restored_on_failure():
                 self._advance(actions, MOVE)
                 self._play_opponents()
-                self._threads.step(SETTLE)
-                self._play_opponents()  # in the games that SETTLE has started
-            self._threads.step(SHOW)
+                self._threads.step(REWARD)
+                self._play_opponents()  # in the games that REWARD has started
+            self._threads.step(OBSERVE)
         else:
             self._advance(actions, ALL)
         if self._custom_reward and before is not None:

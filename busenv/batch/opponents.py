@@ -109,12 +109,12 @@ class OpponentPool:
         Raises AgentError for an illegal action, or a wrong number or dtype of actions.
         """
         agents = np.empty(len(arrays.games), np.int64)
-        while batch_kernels.waiting(arrays, agents):
+        while batch_kernels.agents_to_move(arrays, agents):
             for number, agent in enumerate(self.agents):
                 index = np.flatnonzero(agents == number)
                 if index.size:
                     actions = _choose(agent, arrays.games, index, rules, board)
-                    batch_kernels.answer(arrays, workspace, index, actions)
+                    batch_kernels.apply_agent_actions(arrays, workspace, index, actions)
 
     def play_game(self, game: Game, learner: int, noise: np.ndarray) -> None:
         """Play one game up to the learner's next decision or the end.

@@ -61,7 +61,7 @@ class WorkerThreads:
             return
         if self._process != os.getpid():
             locks = [_thread.allocate_lock() for _ in self._workspaces[1:]]
-            thread_kernels.help_on(*self._kernel_arguments(0))  # compiles it in this thread
+            thread_kernels.help_steps(*self._kernel_arguments(0))  # compiles it in this thread
             closed: list[bool] = []
             weakref.finalize(self, _end_workers, locks, closed)
             for thread, lock in enumerate(locks, 1):
@@ -133,7 +133,7 @@ def _work(
         if closed:
             return
         try:
-            thread_kernels.help_on(*kernel_arguments)
+            thread_kernels.help_steps(*kernel_arguments)
         except BaseException as error:
             failures.append(error)
 

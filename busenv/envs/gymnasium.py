@@ -86,7 +86,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self._num_opponents = max(self._player_counts) - 1
         self._opponents = OpponentPool(opponents, self._num_opponents)
-        self._observation_size = kernels.observation_size(self.board.array)
+        self._observation_size = kernels.observation_length(self.board.array)
         self._bits = np.zeros((self.board.num_actions + 63) // 64, np.uint64)
         self._rewards = np.zeros((1, MAX_PLAYERS), np.float32)
         self._forfeited = False

@@ -158,7 +158,7 @@ class ExpertRun(TrainingRun):
             if imitated:
                 self.imitated = imitated
                 self._lessons.clear()
-            if self.iteration % self.config.keep_every == 0:
+            if self.iteration % self.config.snapshot_every == 0:
                 self._save_model(self._past_path(self.iteration))
             self._seconds = self.seconds
             self.save()
@@ -242,7 +242,7 @@ class ExpertRun(TrainingRun):
 
     def _past_numbers(self) -> list[int]:
         """After which iterations the past selves of this one were kept."""
-        every = self.config.keep_every
+        every = self.config.snapshot_every
         last = self.iteration - self.iteration % every
         return [last - k * every for k in range(KEPT) if last - k * every > 0]
 

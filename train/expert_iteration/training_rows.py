@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv import Board
-from busenv.agents.networks.evaluation_features import see_games
+from busenv.agents.networks.evaluation_features import observe_with_features
 from busenv.agents.networks.logits import POINTS
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of, rank_of
@@ -103,7 +103,7 @@ def unpack(rows: np.ndarray, board: Board, share: float, plan: np.ndarray) -> Ex
     count = len(rows)
     games = np.zeros(count, GAME)
     games[:] = rows["game"]
-    inputs, masks = see_games(games, board, plan)
+    inputs, masks = observe_with_features(games, board, plan)
     policy = np.zeros(masks.shape, np.float32)
     chances, points = (np.zeros((count, MAX_PLAYERS), np.float32) for _ in range(2))
     present = np.zeros((count, MAX_PLAYERS), np.bool_)
