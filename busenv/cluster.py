@@ -1,7 +1,7 @@
 """Function calls on a Ray cluster: many machines, or the cores of this one.
 
-Results of a call must depend on its arguments alone: Ray repeats the calls of a lost node elsewhere.
-Ray is an optional dependency, imported when a cluster is first used.
+Results of a call must depend on its arguments alone: Ray repeats the calls of a lost node on
+another one. Ray is an optional dependency, imported when a cluster is first used.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _fetch(reference: Any) -> Any:
 
 
 def call(function: Callable[..., Value], *arguments: Any) -> Any:
-    """Call a module-level function on one core of the cluster; returns a reference to its result."""
+    """Call a module-level function on one core; returns a reference to its result."""
     return _remote().options(name=function.__name__).remote(_code_version(), function, *arguments)
 
 
