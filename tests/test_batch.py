@@ -111,7 +111,7 @@ def test_rewards(reward: str, players: int) -> None:
         totals += batch.rewards
         if reward != "deliveries":
             np.testing.assert_allclose(batch.rewards.sum(axis=1), 0, atol=1e-5)
-        if reward in ("win", "place"):
+        if reward in ("win", "rank"):
             assert (batch.rewards[~batch.over] == 0).all()
         for i in np.flatnonzero(batch.over):
             final = batch.finals[i]
@@ -141,7 +141,7 @@ def expected(reward: str, final: np.void) -> list[float]:
         for s in range(players)
     ]
     places = [sum(other > key for other in keys) for key in keys]
-    if reward == "place":
+    if reward == "rank":
         return [1 - 2 * place / (players - 1) for place in places]
     return [1.0 if place == 0 else -1 / (players - 1) for place in places]
 
@@ -205,7 +205,7 @@ def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:
 
 
 def seen_by(games: np.ndarray, board: Board, seats: np.ndarray) -> np.ndarray:
-    rows = np.zeros((len(games), kernels.observation_size(board.array)), np.uint8)
+    rows = np.zeros((len(games), kernels.observation_length(board.array)), np.uint8)
     kernels.observe_seats(games, board.array, seats, rows)
     return rows
 

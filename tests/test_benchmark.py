@@ -30,7 +30,7 @@ from busenv.experiments.benchmark.results import (
     make_entry,
     read_result,
 )
-from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.common.runs import RunError
 from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun

@@ -17,11 +17,12 @@ from rich.console import Console
 from busenv.agents.networks.model_files import SHIPPED
 from busenv.cluster import ClusterError, connected
 from busenv.experiments import cli
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings import distributed_games, plackett_luce, rating
 from busenv.experiments.ratings.distributed_games import play_on_cluster
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.training_run import run_training
 from busenv.game.board import BOARDS
 from busenv.train.config import PRESETS

@@ -54,7 +54,7 @@ cli.main(sys.argv[1:])
 """
 TINY: dict[str, Any] = {
     "width": 8, "games": 6, "seconds": None, "decisions": 10**9, "rated": ["random"],
-    "rate_games": 4, "rate_every": 1e6, "keep_every": 2, "threads": 1, "device": "cpu",
+    "rate_games": 4, "rate_every": 1e6, "snapshot_every": 2, "threads": 1, "device": "cpu",
 }  # fmt: skip
 METHODS: dict[str, dict[str, Any]] = {
     "ppo": {

@@ -25,13 +25,13 @@ from busenv.train.ppo_run import PPORun
 from tests.support.clusters import with_nodes
 
 PPO = PPOConfig(
-    width=8, players=(3, 4), games=6, shares=3, batch_size=256, keep_every=1, pool=2,
-    warm_start="greedy", warm_share=0.0001, opponent_share=0.4, bots=("random",), threads=1,
+    width=8, players=(3, 4), games=6, num_workers=3, batch_size=256, snapshot_every=1, pool_size=2,
+    warm_start="greedy", imitation_share=0.0001, opponent_share=0.4, bots=("random",), threads=1,
     device="cpu", seconds=None, decisions=10**6, rated=("random",),
 )  # fmt: skip
 SEARCH = ExpertConfig(
     width=8, games=6, batch_size=32, num_simulations=4, fast_simulations=2, full_search_share=0.5, past_share=0.5, bot_share=0.25,
-    bot_simulations=4, reuse=2.0, keep_every=1, seconds=None, decisions=10**6, rated=("random",),
+    bot_simulations=4, reuse=2.0, snapshot_every=1, seconds=None, decisions=10**6, rated=("random",),
 )  # fmt: skip
 STEPS = 4
 
@@ -67,7 +67,7 @@ def test_ppo_is_the_same_on_any_number_of_nodes_and_when_one_is_lost(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted, told = trained(PPO, tmp_path / "here")
-    assert not same(wanted, trained(PPO.changed({"shares": 2}), tmp_path / "other")[0])
+    assert not same(wanted, trained(PPO.changed({"num_workers": 2}), tmp_path / "other")[0])
     assert any("train/imitation_loss" in one for one in told)
     assert any("train/policy_gradient_loss" in one for one in told)
     with with_nodes(nodes, 1), connected(nodes.address):
@@ -111,7 +111,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
             raise OSError(errno.ENOSPC, "No space left on device", str(where / NAME))
         save_checkpoint(where, *what)
 
-    command = ["train", str(tmp_path / "ppo.json"), "--set", f"shares={PPO.shares}"]
+    command = ["train", str(tmp_path / "ppo.json"), "--set", f"num_workers={PPO.num_workers}"]
     with with_nodes(nodes, 1), connected(nodes.address):
         with monkeypatch.context() as patch:
             patch.setattr(training_run, "SAVE_EVERY", 0.0)
@@ -128,7 +128,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
 
 
 def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> None:
-    config = PPO.changed({"start": "city-2"})
+    config = PPO.changed({"init_from": "city-2"})
     with connected(nodes.address), pytest.raises(ValueError, match="the settings say 'mlp' of wi"):
         training_run.run_training(config, tmp_path / "run", Console(quiet=True), nodes.address)
     assert [*(tmp_path / "run").glob("*.json")] == []
@@ -136,7 +136,7 @@ def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("more", "shares"),
-    [([], 1), (["--ray", "auto"], 2), (["--ray", "auto", "--set", "shares=3"], 3),
+    [([], 1), (["--ray", "auto"], 2), (["--ray", "auto", "--set", "num_workers=3"], 3),
      (["--ray", "auto", "--set", "games=20"], 1)],
 )  # fmt: skip
 def test_a_run_that_begins_on_a_cluster_is_played_in_shares(
@@ -146,7 +146,7 @@ def test_a_run_that_begins_on_a_cluster_is_played_in_shares(
     monkeypatch.setattr(demo, "train_and_report", lambda *given: told.append(given))
     cli.main(["train", "quick", *more])
     ((config, _, _, ray),) = told
-    assert (config.shares, ray) == (shares, "auto" if more else "")
+    assert (config.num_workers, ray) == (shares, "auto" if more else "")
 
 
 @pytest.mark.slow

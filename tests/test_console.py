@@ -7,10 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from busenv.experiments.common.console import Sheet, progress_bar
+from busenv.experiments.common.console import TextTable, progress_bar
 
 NAMES = ("random", "ppo:runs/a-long-name-of-a-folder/model.safetensors")
-SHEET = Sheet(
+SHEET = TextTable(
     "Games won",
     ["agent", "against", "3 players\n(par 33%)", "4 players\n(par 25%)", "5 players\n(par 20%)"],
     [[name, "uct:300", *["52.1%\n[49.0, 55.2]"] * 3] for name in NAMES],
@@ -18,7 +18,7 @@ SHEET = Sheet(
 )
 
 
-def shown(sheet: Sheet, width: int) -> list[str]:
+def shown(sheet: TextTable, width: int) -> list[str]:
     console = Console(record=True, width=width, file=io.StringIO())
     sheet.show(console)
     return console.export_text().splitlines()
@@ -43,7 +43,7 @@ def test_tables_keep_names_and_figures_whole(width: int) -> None:
 
 def test_short_names_stay_whole_where_columns_can_move_together() -> None:
     figures = ["70.4%\n[60.8, 75.7]"] * 3 + ["5.7%\n[4.7, 8.3]"] * 2
-    lines = shown(Sheet("Won", ["learner", "runs", *"abcde"], [["every-seat", "5", *figures]]), 80)
+    lines = shown(TextTable("Won", ["learner", "runs", *"abcde"], [["every-seat", "5", *figures]]), 80)
     assert max(map(len, lines)) <= 80
     assert any(line.startswith("every-seat ") for line in lines)
     assert any("[60.8, 75.7] [60.8, 75.7]" in line for line in lines)
@@ -56,7 +56,7 @@ def test_tables_of_narrow_terminals_are_lists() -> None:
 
 
 def test_tables_in_markdown() -> None:
-    assert Sheet("t", ["a", "b\nc"], [["x|y", "1\n2"]]).markdown() == (
+    assert TextTable("t", ["a", "b\nc"], [["x|y", "1\n2"]]).markdown() == (
         "| a | b c |\n| --- | ---: |\n| x\\|y | 1 2 |\n"
     )
 

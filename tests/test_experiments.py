@@ -20,10 +20,11 @@ from busenv.core.state import SETUP_BUILDINGS
 from busenv.experiments import cli
 from busenv.experiments.cli.extras import missing_extras
 from busenv.experiments.cli.replay_commands import list_games
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.profiling.timing import speeds
 from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
 from tests.support.play import cut_off
 

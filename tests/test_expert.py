@@ -158,7 +158,7 @@ def test_a_teacher_uses_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("source", "network"), [("mlp", "seats"), ("mlp", "outlook"), ("seats", "outlook")]
+    ("source", "network"), [("mlp", "seats"), ("mlp", "features"), ("seats", "features")]
 )
 def test_a_run_starts_from_a_model_with_fewer_inputs(
     source: str, network: str, tmp_path: Path
@@ -166,7 +166,7 @@ def test_a_run_starts_from_a_model_with_fewer_inputs(
     model = build_network(source, CITY, 8, seed=5)
     model.get_parameter("policy.2.weight").data *= 300
     save_model(model, CITY, tmp_path / "model.safetensors", {"network": source, "width": 8})
-    config = SMALL.changed({"network": network, "start": str(tmp_path / "model.safetensors")})
+    config = SMALL.changed({"network": network, "init_from": str(tmp_path / "model.safetensors")})
     run, games = ExpertRun(config, tmp_path / "run"), teacher_samples()["game"][:50].copy()
     expected = make_policy(model, CITY)(games, 1.0)
     np.testing.assert_allclose(make_policy(run.network, CITY)(games, 1.0), expected, atol=1e-6)
@@ -174,15 +174,15 @@ def test_a_run_starts_from_a_model_with_fewer_inputs(
     new_weights = run.network.get_parameter("shared.weight")[:, inputs:]
     assert not new_weights.any()
     run.step()
-    assert new_weights.any() == (network == "outlook")
+    assert new_weights.any() == (network == "features")
 
 
 def test_a_run_starts_from_the_mean_of_models(tmp_path: Path) -> None:
-    networks = [build_network("outlook", CITY, 8, seed) for seed in (5, 6, 7)]
+    networks = [build_network("features", CITY, 8, seed) for seed in (5, 6, 7)]
     paths = [str(tmp_path / f"{k}.safetensors") for k in range(3)]
     for network, path in zip(networks, paths, strict=True):
-        save_model(network, CITY, Path(path), {"network": "outlook", "width": 8})
-    config = SMALL.changed({"start": paths[0], "blend": paths[1:]})
+        save_model(network, CITY, Path(path), {"network": "features", "width": 8})
+    config = SMALL.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
     found = ExpertRun(config, tmp_path / "run").network.state_dict()
     one, *others = (network.state_dict() for network in networks)
     assert not one["shared.weight"].equal(others[0]["shared.weight"])
@@ -190,8 +190,8 @@ def test_a_run_starts_from_the_mean_of_models(tmp_path: Path) -> None:
         torch.testing.assert_close(
             tensor, (one[name] + others[0][name] + others[1][name]) / 3, rtol=1e-5, atol=1e-7
         )
-    with pytest.raises(ValueError, match="blend names models, but start is ''"):
-        SMALL.changed({"blend": paths[1:]})
+    with pytest.raises(ValueError, match="average_checkpoints names models, but init_from is ''"):
+        SMALL.changed({"average_checkpoints": paths[1:]})
 
 
 def test_an_interrupted_update_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +250,7 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=words):
             read_config(str(recipe))
     model = tmp_path / "wide.safetensors"
-    network = build_network("outlook", CITY, 12)
-    save_model(network, CITY, model, {"network": "outlook", "width": 12})
-    with pytest.raises(ValueError, match="of width 8; allowed with it: outlook, of width 12"):
-        ExpertRun(SMALL.changed({"start": str(model)}), tmp_path / "run")
+    network = build_network("features", CITY, 12)
+    save_model(network, CITY, model, {"network": "features", "width": 12})
+    with pytest.raises(ValueError, match="of width 8; allowed with it: features, of width 12"):
+        ExpertRun(SMALL.changed({"init_from": str(model)}), tmp_path / "run")

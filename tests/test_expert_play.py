@@ -11,7 +11,7 @@ import torch
 
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_mlp import Weights, make_workspace, read_weights
-from busenv.agents.networks.evaluation_features import NO_PLAN
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.search.guided import pass_forced
 from busenv.core.jit import kernel
@@ -68,7 +68,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets(
     assert samples["has_value_target"].all()
     assert means["games/samples"] * 12 == pytest.approx(len(samples))
     assert means["games/rounds"] > 2
-    batch = make_batch(samples, CITY, 0.5, NO_PLAN)
+    batch = make_batch(samples, CITY, 0.5, NO_EVAL_WEIGHTS)
     assert (batch.masks.sum(axis=1) > 1).all()
     numbers = np.repeat(np.arange(12), [len(part) for part in parts])
     own = games.owners[numbers, samples["game"]["seat"]] == LEARNER
@@ -98,7 +98,9 @@ def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
         probs = policy(states, POLICY_TEMPERATURE)[np.arange(len(samples)), actions]
         np.testing.assert_allclose(samples["action_prob"], probs, rtol=1e-4)
         with torch.no_grad():
-            values = network(torch.from_numpy(make_batch(samples, CITY, 0.0, NO_PLAN).inputs))[1]
+            values = network(
+                torch.from_numpy(make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS).inputs)
+            )[1]
         win_probs = values[:, :count].softmax(dim=1).numpy()
         for seat in range(count):
             slot = (seat - states["seat"].astype(int)) % count

@@ -24,17 +24,12 @@ import busenv
 from busenv import EDITIONS, BoardError, Game, Record, RecordError, Rules, load_board
 from busenv.error_text import printable
 from busenv.experiments import cli
-from busenv.experiments.common.console import Sheet
-from busenv.experiments.ratings.game_log import LONGEST_LINE, check_game, check_planned
+from busenv.experiments.common.console import TextTable
+from busenv.experiments.common.runs import SETTINGS, RunError, store_settings
+from busenv.experiments.ratings.game_log import MAX_LINE_BYTES, check_game, check_scheduled
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.rating_store import (
-    GAMES,
-    SETTINGS,
-    keep_settings,
-    parse_games,
-    recover_games,
-)
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.ratings.rating_store import GAMES, parse_games, recover_games
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.narration import load_played
 from busenv.game.board import BOARDS
@@ -60,7 +55,7 @@ def believed(text: bytes) -> list[dict[str, Any]]:
     """The games of a games file, checked as when a rating goes on."""
 
     def check(game: dict[str, Any]) -> None:
-        check_planned(game, PLAN)
+        check_scheduled(game, PLAN)
         check_game(game, PLAN.loaded_board)
 
     return parse_games(text, GAMES, check)[0]
@@ -170,12 +165,12 @@ def test_edited_rankings_do_not_change_a_rating(tmp_path: Path) -> None:
 @often
 def test_changed_settings_of_a_run(tmp_path: Path, tries: int) -> None:
     rng = random.Random(7)
-    keep_settings(tmp_path, PLAN.settings())
+    store_settings(tmp_path, PLAN.settings())
     path = tmp_path / SETTINGS
     whole = path.read_bytes()
     for damage in [b"[[1, 2]]", b"3", b"[" * 100_000, *(damaged(whole, rng) for _ in range(tries))]:
         path.write_bytes(damage)
-        _, refusal = outcome(lambda folder: keep_settings(folder, PLAN.settings()), tmp_path)
+        _, refusal = outcome(lambda folder: store_settings(folder, PLAN.settings()), tmp_path)
         assert refusal or without_paths(damage) == without_paths(whole)
 
 
@@ -203,7 +198,7 @@ def test_games_without_a_plan_are_checked_by_the_rules(
 
 def test_lines_beyond_the_limit_are_refused_before_they_are_parsed() -> None:
     began = time.process_time()
-    for text in (b"[" * (LONGEST_LINE + 1), b'{"number": ' + b"9" * LONGEST_LINE + b"}\n"):
+    for text in (b"[" * (MAX_LINE_BYTES + 1), b'{"number": ' + b"9" * MAX_LINE_BYTES + b"}\n"):
         with pytest.raises(RunError, match="line 1, is longer than 1,048,576 bytes"):
             parse_games(text)
     assert time.process_time() - began < 1
@@ -215,7 +210,7 @@ def test_ten_thousand_games_are_checked_in_under_20_seconds(lines: list[dict[str
     began = time.process_time()
     for _ in range(100):
         for line in lines:
-            check_planned(parse_games(as_text(line))[0][0], PLAN)
+            check_scheduled(parse_games(as_text(line))[0][0], PLAN)
             check_game(line, board)
     assert 10_000 * (time.process_time() - began) / 200 < 20
 
@@ -264,7 +259,7 @@ def test_long_input_is_not_quoted_whole(tmp_path: Path) -> None:
         (played(seed=1).record().to_dict(), Game.load),
         (json.loads((BOARDS / "city.json").read_text()), load_board),
         (Rules().to_dict(), load_rules),
-        (PLAN.settings(), lambda path: keep_settings(tmp_path, PLAN.settings())),
+        (PLAN.settings(), lambda path: store_settings(tmp_path, PLAN.settings())),
     ):
         for changed in [{**content, key: long} for key in content] + [{**content, long: long}]:
             for name in (path, tmp_path / "run.json"):
@@ -314,7 +309,7 @@ def test_control_characters_of_files_do_not_reach_the_terminal(
 
 def test_tables_escape_what_agents_are_called() -> None:
     console = Console(width=200, file=io.StringIO(), record=True)
-    Sheet(HOSTILE, ["agent", "won\n95%"], [[HOSTILE, "1"]]).show(console)
+    TextTable(HOSTILE, ["agent", "won\n95%"], [[HOSTILE, "1"]]).show(console)
     text = console.export_text()
     assert text.count(ESCAPED.split("\\r")[0]) == 2
     assert all(letter.isprintable() for letter in text.replace("\n", ""))

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from busenv import io
 from busenv.experiments import cli
-from busenv.experiments.common.plot_style import own_settings
+from busenv.experiments.common.plot_style import default_style
 from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.schedule import Schedule
@@ -148,6 +148,6 @@ def test_pictures_are_drawn_by_defaults_and_leave_settings_as_they_were() -> Non
     import matplotlib
 
     with matplotlib.rc_context({"lines.linewidth": 99}):
-        with own_settings():
+        with default_style():
             assert matplotlib.rcParams["lines.linewidth"] < 5
         assert matplotlib.rcParams["lines.linewidth"] == 99

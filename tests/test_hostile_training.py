@@ -19,7 +19,7 @@ from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_policy_agent
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.training import run_folder as run_folder
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import run_training
@@ -38,8 +38,8 @@ SETTINGS: dict[str, Any] = {
     "width": 8,
     "games": 4,
     "batch_size": 256,
-    "keep_every": 1,
-    "pool": 2,
+    "snapshot_every": 1,
+    "pool_size": 2,
     "warm_start": "",
     "opponent_share": 0.4,
     "bots": ("greedy",),
@@ -332,7 +332,7 @@ def test_a_file_names_no_program_that_the_command_line_does_not(
     [
         (["bots="], "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
         (["learning_rate=1e30"], "learning_rate is 1e30; allowed: a number 1e-08 to 1"),
-        (["entropy=1e999"], "entropy is 1e999; allowed: a number 0 to 10"),
+        (["entropy_coef=1e999"], "entropy_coef is 1e999; allowed: a number 0 to 10"),
         (["temperature=101"], "temperature is 101; allowed: a number 0 to 100"),
         (["rated=ppo@101:city-2"], "temperature is 101.0; allowed: 0 (greedy) to 100"),
         (["width=1000000"], "width is 1000000; allowed: a whole number 1 to 8,192"),

@@ -20,12 +20,13 @@ import busenv
 from busenv import Game, Record, Rules
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
+from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder
 from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.ratings import plackett_luce as ratings
 from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.rating import check_agent, run_rating
-from busenv.experiments.ratings.rating_store import GAMES, SETTINGS, locked, parse_games
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.ratings.rating_store import GAMES, parse_games
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tables import (
     different_games,
     result_table,
@@ -194,14 +195,14 @@ def test_a_folder_in_use_or_of_another_run_is_refused(
         assert stopped.value.code == 2
         return capsys.readouterr().err
 
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         assert "in use by another run" in refusal()
     cli.main([*arguments, "--workers", "1"])
     games = (tmp_path / GAMES).read_bytes()
     assert "holds a run with games 9, not 18, seed 0, not 5" in refusal("--games=18", "--seed=5")
     assert (tmp_path / GAMES).read_bytes() == games
     (tmp_path / SETTINGS).unlink()
-    assert "has games but no run.json" in refusal()
+    assert "has games.jsonl but no run.json" in refusal()
     (tmp_path / SETTINGS).write_text("[1")
     assert "run.json is damaged" in refusal()
 
@@ -251,9 +252,10 @@ def test_agents_that_cannot_play_on_a_board_are_refused(tmp_path: Path) -> None:
     city["streets"].reverse()
     board.write_text(json.dumps(city))
     check_agent("uct:5", board=str(board))
-    check_agent("net:city-2")
-    with pytest.raises(RunError, match=r"agent 'net:city-2': .* trained on"):
-        check_agent("net:city-2", board=str(board))
+    for spec in ("net:city-2", "ppo:city-2", "az:city-3:90000", "az@2:city-3:60s"):
+        check_agent(spec)
+        with pytest.raises(RunError, match=rf"agent '{spec}': .* trained on"):
+            check_agent(spec, board=str(board))
 
 
 def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
@@ -312,8 +314,8 @@ def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
         return Faulty(spec) if spec == fault else make_agent(spec)
 
     before = Faulty.closed
-    plan = Schedule((fault,), players=4, games=16, against="random")
-    games = [play_game(plan, number, build) for number in range(plan.total)]
+    schedule = Schedule((fault,), players=4, games=16, against="random")
+    games = [play_game(schedule, number, build) for number in range(schedule.total)]
     assert Faulty.closed == before + 16
     for game in games:
         forfeit, record = game["forfeit"], Record.from_dict(game["record"])
@@ -328,7 +330,7 @@ def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
         assert sorted(others, key=game["ranking"].__getitem__) == sorted(
             others, key=standing.ranking().__getitem__
         )
-    table = result_table(seat_rows(games), plan)
+    table = result_table(seat_rows(games), schedule)
     assert table["forfeits"].to_dict() == {fault: 16, "random": 0}
     assert table.loc[fault, "won"] == 0
 

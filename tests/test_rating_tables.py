@@ -51,9 +51,9 @@ def test_finished_games_are_kept_whole(small_games: list[dict[str, Any]]) -> Non
 
 
 def test_identical_agents_are_at_par() -> None:
-    plan = Schedule(("greedy",) * 4, games=480)
-    rows = seat_rows(alone(plan))
-    table = result_table(rows, plan)
+    schedule = Schedule(("greedy",) * 4, games=480)
+    rows = seat_rows(alone(schedule))
+    table = result_table(rows, schedule)
     assert (table["par"] == 0.25).all()
     assert (table["low"] < table["par"]).all()
     assert (table["par"] < table["high"]).all()
@@ -84,8 +84,8 @@ def test_tables_count_what_they_say(small_games: list[dict[str, Any]]) -> None:
 
 
 def test_par_of_copies_is_their_share_of_the_seats() -> None:
-    plan = Schedule(("greedy",), games=16, against="random")
-    table = result_table(seat_rows(alone(plan)), plan)
+    schedule = Schedule(("greedy",), games=16, against="random")
+    table = result_table(seat_rows(alone(schedule)), schedule)
     assert table["par"].to_dict() == {"greedy": 0.25, "random": 0.75}
     assert table.loc["greedy", "rating"] > table.loc["random", "rating"] == 0
 
@@ -101,7 +101,7 @@ def test_both_ratings_find_the_strengths(line_up: list[int]) -> None:
     strengths = np.array([0.0, 1.0, 2.5])
     orders = drawn(strengths, line_up, 2000)
     scale = ratings.MODEL.beta * np.sqrt(len(line_up))
-    for rate in (ratings.openskill_ratings, ratings.likeliest_ratings):
+    for rate in (ratings.openskill_ratings, ratings.max_likelihood_ratings):
         found = rate(orders, 3) / scale
         assert found - found[0] == pytest.approx(strengths, abs=0.25)
 

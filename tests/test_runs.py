@@ -32,10 +32,10 @@ SMALL = PPOConfig(
     players=(3, 4),
     games=4,
     batch_size=256,
-    keep_every=2,
-    pool=2,
+    snapshot_every=2,
+    pool_size=2,
     warm_start="uct@2:4",
-    warm_share=0.3,
+    imitation_share=0.3,
     opponent_share=0.4,
     threads=1,
     device="cpu",
@@ -88,12 +88,14 @@ def test_a_run_begins_with_a_model(tmp_path: Path) -> None:
     first.step()
     save_model(first.network, first.board, tmp_path / "model.safetensors", first.card())
     start = str(tmp_path / "model.safetensors")
-    second = PPORun(SMALL.changed({"start": start}), tmp_path / "second")
+    second = PPORun(SMALL.changed({"init_from": start}), tmp_path / "second")
     assert same(parameters(first), parameters(second))
     with pytest.raises(ValueError, match="width 8, the settings say 'mlp' of width 32"):
-        PPORun(SMALL.changed({"start": start, "width": 32}), tmp_path / "third")
+        PPORun(SMALL.changed({"init_from": start, "width": 32}), tmp_path / "third")
     with pytest.raises(FileNotFoundError, match=r"no file .*none\.safetensors"):
-        PPORun(SMALL.changed({"start": str(tmp_path / "none.safetensors")}), tmp_path / "fourth")
+        PPORun(
+            SMALL.changed({"init_from": str(tmp_path / "none.safetensors")}), tmp_path / "fourth"
+        )
 
 
 def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_damaged_checkpoints_and_full_disks_are_told(
         ({"games": "7"}, "games is '7'; allowed: a whole number"),
         ({"gamma": 1.5}, "gamma is 1.5; allowed: a number 0 to 1"),
         ({"gamma": math.nan}, "gamma is nan; allowed: a number 0 to 1"),
-        ({"entropy": math.inf}, "entropy is inf; allowed: a number 0 to 10"),
+        ({"entropy_coef": math.inf}, "entropy_coef is inf; allowed: a number 0 to 10"),
         ({"learning_rate": 1e30}, "learning_rate is 1e\\+30; allowed: a number 1e-08 to 1"),
         ({"players": [2]}, "players has 2; allowed: a whole number 3 to 5"),
         ({"players": []}, "players is .*; allowed: one or more"),
@@ -224,7 +226,7 @@ def test_settings_come_from_presets_files_and_words(tmp_path: Path) -> None:
         ("games", "setting 'games'; allowed: NAME=VALUE"),
         ("games=x", "games is x; allowed: a whole number"),
         ("players=3,x", "players has x; allowed: a whole number 3 to 5"),
-        ("entropy=1e999", "entropy is 1e999; allowed: a number 0 to 10"),
+        ("entropy_coef=1e999", "entropy_coef is 1e999; allowed: a number 0 to 10"),
         ("gamma=nan", "gamma is nan; allowed: a number 0 to 1"),
         ("second=3", r"no setting 'second'; did you mean 'seconds'\?"),
     ):

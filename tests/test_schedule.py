@@ -11,17 +11,18 @@ import pytest
 
 import busenv
 from busenv import Rules
-from busenv.experiments.ratings.schedule import RunError, Schedule, all_play_all, circular_orders
+from busenv.experiments.common.runs import RunError
+from busenv.experiments.ratings.schedule import Schedule, all_play_all, circular_orders
 
 
-def plan(entrants: int, players: int, against: str | None = None, games: int = 1) -> Schedule:
+def schedule(entrants: int, players: int, against: str | None = None, games: int = 1) -> Schedule:
     return Schedule(tuple(f"agent{k}" for k in range(entrants)), players, games, against=against)
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
 @pytest.mark.parametrize("entrants", [2, 3, 4, 6])
 def test_everybody_sits_in_every_seat_and_turn_equally_often(entrants: int, players: int) -> None:
-    design = plan(entrants, players)
+    design = schedule(entrants, players)
     counts: Counter[tuple[int, int, int]] = Counter()
     for number in range(design.block):
         seats, first = design.seating(number)
@@ -33,7 +34,7 @@ def test_everybody_sits_in_every_seat_and_turn_equally_often(entrants: int, play
 
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_one_against_copies(players: int) -> None:
-    design = plan(2, players, against="other")
+    design = schedule(2, players, against="other")
     counts: Counter[tuple[int, int, int]] = Counter()
     for number in range(design.block):
         seats, first = design.seating(number)
@@ -53,7 +54,7 @@ def test_line_ups() -> None:
 def test_neighbours_change_from_block_to_block() -> None:
     assert circular_orders((0, 1, 2)) == [(0, 1, 2), (0, 2, 1)]
     assert circular_orders((0, 0, 1, 1)) == [(0, 0, 1, 1), (0, 1, 0, 1)]
-    design = plan(4, 4)
+    design = schedule(4, 4)
     follows: Counter[tuple[int, int]] = Counter()
     for number in range(6 * design.block):
         seats, _ = design.seating(number)
@@ -63,10 +64,10 @@ def test_neighbours_change_from_block_to_block() -> None:
 
 
 def test_games_are_rounded_up_to_whole_blocks() -> None:
-    assert plan(2, 4, games=1).total == 48
-    assert plan(2, 4, games=48).total == 48
-    assert plan(4, 4, games=1000).total == 1008
-    assert plan(1, 5, against="other", games=26).total == 50
+    assert schedule(2, 4, games=1).total == 48
+    assert schedule(2, 4, games=48).total == 48
+    assert schedule(4, 4, games=1000).total == 1008
+    assert schedule(1, 5, against="other", games=26).total == 50
 
 
 def test_labels_tell_copies_apart() -> None:
@@ -80,11 +81,11 @@ def test_labels_tell_copies_apart() -> None:
 
 def test_plans_that_make_no_sense_are_refused() -> None:
     with pytest.raises(RunError, match="two agents or more"):
-        plan(1, 4)
+        schedule(1, 4)
     with pytest.raises(RunError, match="games is 0"):
-        plan(2, 4, games=0)
+        schedule(2, 4, games=0)
     with pytest.raises(ValueError, match="allowed: 3, 4 or 5"):
-        plan(2, 6)
+        schedule(2, 6)
     with pytest.raises(FileNotFoundError, match="no board 'nowhere'"):
         Schedule(("a", "b"), board="nowhere")
     with pytest.raises(ValueError, match="unknown rules 'nowhere'"):
@@ -96,11 +97,11 @@ def test_a_plan_takes_along_what_was_in_its_files(tmp_path: Path) -> None:
     rules.write_text(json.dumps(Rules(bus_limit=3).to_dict()))
     city = Path(busenv.__file__).parent / "boards/city.json"
     board.write_bytes(city.read_bytes())
-    plan = Schedule(("a", "b"), rules=str(rules), board=str(board))
-    assert Schedule(("a", "b"), rules=str(rules), board=str(board)) == plan
+    schedule = Schedule(("a", "b"), rules=str(rules), board=str(board))
+    assert Schedule(("a", "b"), rules=str(rules), board=str(board)) == schedule
     for path in (rules, board):
         path.write_text("{}")
-    sent = pickle.loads(pickle.dumps(plan))
+    sent = pickle.loads(pickle.dumps(schedule))
     assert sent.loaded_rules == Rules(bus_limit=3)
     assert sent.loaded_board.fingerprint == busenv.load_board("city").fingerprint
     settings = json.loads(json.dumps(sent.settings()))

@@ -12,7 +12,8 @@ import pytest
 
 from busenv import Game
 from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.common.runs import RunError
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.narration import load_played
 from busenv.render.phrases import count

@@ -26,6 +26,7 @@ from busenv.validation import check_games
 from busenv.core import kernels
 from busenv.core.state import OVER
 from busenv.observation import observe_games
+from tests.support.random_play import play_out
 
 board = load_board("city")
 games = check_games(np.load(sys.argv[1]), board)
@@ -40,7 +41,7 @@ for spec in ("greedy", "planner", "uct:8"):
         assert masks[np.arange(len(going)), actions].all()
         assert kernels.step_games(going, board.array, actions) == -1
 ended = games.copy()
-kernels.play_out(ended, board.array, np.arange(len(games)).astype(np.uint64))
+play_out(ended, board.array, np.arange(len(games)).astype(np.uint64))
 assert (ended["phase"] == OVER).all()
 check_games(ended, board)
 print(len(games))

@@ -86,7 +86,7 @@ def test_what_a_thread_fails_with_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     def fail(*_: Any) -> None:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(core, "help_on", fail)
+    monkeypatch.setattr(core, "help_steps", fail)
 
     def play() -> None:
         for _ in range(1000):
@@ -116,13 +116,13 @@ def test_an_illegal_action_changes_nothing_on_several_threads() -> None:
             one.step(actions)
 
 
-@pytest.mark.parametrize("name", ["help_on", "advance_checked", "wait_for"])
+@pytest.mark.parametrize("name", ["help_steps", "advance_checked", "wait_for"])
 def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = story(self_play(70), 20)
     # The first step of a batch makes its threads, and compiles what they do.
-    for steps in (0,) if name == "help_on" else (0, 3):
+    for steps in (0,) if name == "help_steps" else (0, 3):
         env = self_play(70, 2)
         env.reset(seed=8)
         rng = np.random.default_rng(0)

@@ -25,6 +25,7 @@ from busenv.agents.networks.mlp import Mlp, build_network
 from busenv.agents.networks.model_files import load_policy_agent
 from busenv.experiments import cli
 from busenv.experiments.common.intervals import wilson
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.profiling import training_speed
 from busenv.experiments.profiling.training_speed import (
     Stopwatch,
@@ -35,7 +36,6 @@ from busenv.experiments.profiling.training_speed import (
 )
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.plots import draw_intervals
-from busenv.experiments.ratings.schedule import RunError
 from busenv.experiments.studies import network_comparison
 from busenv.experiments.training import training_run as training
 from busenv.experiments.training.learning_curve import (
@@ -177,8 +177,8 @@ def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
     assert f"Going on after {before.decisions:,} decisions" in told
     for change in ("decisions 700 → 7000", "rate_games 4 → 2", "('random',) → ('greedy',)"):
         assert change in told
-    # 0.1 of the new length is done, less than `warm_share`: imitation does not come back.
-    assert before.decisions / 7000 < SMALL.warm_share
+    # 0.1 of the new length is done, less than `imitation_share`: imitation does not come back.
+    assert before.decisions / 7000 < SMALL.imitation_share
     assert after.imitated == before.imitated
     assert after.decisions > before.decisions
     assert read_config(str(tmp_path / "run.json")) == going_on
@@ -324,7 +324,7 @@ def test_help_starts_nothing(module: str) -> None:
         ({}, "imitation of planner, then PPO among greedy, planner and past selves"),
         ({"warm_start": ""}, "PPO among greedy, planner and past selves"),
         ({"warm_start": "", "opponent_share": 0.0}, "PPO by self-play"),
-        ({"warm_share": 1.0}, "imitation of planner"),
+        ({"imitation_share": 1.0}, "imitation of planner"),
     ],
 )
 def test_how_an_agent_is_trained_is_told(changes: dict[str, Any], words: str) -> None:
@@ -332,7 +332,7 @@ def test_how_an_agent_is_trained_is_told(changes: dict[str, Any], words: str) ->
 
 
 def test_both_setups_learn_by_the_same_settings() -> None:
-    config = PPOConfig(width=8, gamma=0.5, gae_lambda=0.25, entropy=0.125, epochs=3, batch_size=64)
+    config = PPOConfig(width=8, gamma=0.5, gae_lambda=0.25, entropy_coef=0.125, epochs=3, batch_size=64)
     ours = SeatPPO(build_network("mlp", load_board("city"), 8), load_board("city"),
                    device="cpu", **ppo_settings(config))  # fmt: skip
     usual, _ = usual_setup(config)

@@ -256,10 +256,10 @@ def test_plain_maskable_ppo_learns_from_it() -> None:
 def test_all_faces_play_the_same_game_to_the_same_end(players: int) -> None:
     game = played(players, seed=players)
     vector, sb3 = (
-        cls(1, num_players=players, reward="place", opponents=None)
+        cls(1, num_players=players, reward="rank", opponents=None)
         for cls in (BusVectorEnv, BusVecEnv)
     )
-    aec = bus_v0.raw_env(num_players=players, reward="place")
+    aec = bus_v0.raw_env(num_players=players, reward="rank")
     for seed in range(100):  # until the seed draws the game's first player
         vector.reset(seed=seed)
         if int(vector.batch.games["first"][0]) == game.first_player:

@@ -70,8 +70,8 @@ class RunConfig(BaseModel):
 
     network: Annotated[str, one_of(*NETWORKS)] = "mlp"
     width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
-    start: str = ""
-    blend: tuple[str, ...] = ()
+    init_from: str = ""
+    average_checkpoints: tuple[str, ...] = ()
     players: Players = (4,)
     board: Annotated[str, accepted_by(load_board)] = "city"
     rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
@@ -84,7 +84,7 @@ class RunConfig(BaseModel):
     rated: Rated = ("random", "greedy", "planner")
     rate_every: Seconds = 20.0
     rate_games: Count = 128
-    keep_every: Count = 25
+    snapshot_every: Count = 25
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     threads: Threads = 2
     device: Annotated[str, one_of("auto", "cpu", "cuda")] = "auto"
@@ -104,9 +104,11 @@ class RunConfig(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _check_blend(self) -> Self:
-        if self.blend and not self.start:
-            raise ValueError("blend names models, but start is ''; allowed: both, or no blend")
+    def _check_average(self) -> Self:
+        if self.average_checkpoints and not self.init_from:
+            raise ValueError(
+                "average_checkpoints names models, but init_from is ''; allowed: both, or neither"
+            )
         return self
 
     @property
@@ -149,12 +151,12 @@ class PPOConfig(RunConfig):
         More of them are slower here. learning_rate: of PPO; falls linearly over the run to a
         twentieth, so it rises again when a run is lengthened.
     entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
-    warm_start: an agent to imitate during the first `warm_share` of the run, at a learning rate of
+    warm_start: an agent to imitate during the first `imitation_share` of the run, at a learning rate of
         its own; "" for none. It follows `start` too, so a model that is to be improved by PPO alone
         wants none. Of a search (`uct@2:150`) the distribution of its visits is learned, not only
         what it chooses. Once PPO has begun, imitation does not come back in a lengthened run.
     opponent_share: share of seats that are not the learner's, but of scripted `bots` and of frozen
-        past selves, one of which is kept every `keep_every` rollouts, `pool` of them at most; above
+        past selves, one of which is kept every `snapshot_every` rollouts, `pool` of them at most; above
         0, two games in five have one learner's seat among copies of one opponent besides.
     temperature: at which the trained agent plays, in ratings and in the warm start too; 0 for its
         favourites only. What PPO learns from is played at 1.
@@ -173,15 +175,15 @@ class PPOConfig(RunConfig):
     gae_lambda: Share = 0.9
     epochs: Annotated[int, Field(ge=1, le=100)] = 2
     clip_range: Small = 0.2
-    entropy: Annotated[float, Field(ge=0, le=10)] = 0.02
-    value: Annotated[float, Field(ge=0, le=100)] = 0.5
+    entropy_coef: Annotated[float, Field(ge=0, le=10)] = 0.02
+    value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
     max_grad_norm: Scale = 0.5
     warm_start: NoneOrSpec = "planner"
-    shares: Count = 1
-    warm_share: Share = 0.3
+    num_workers: Count = 1
+    imitation_share: Share = 0.3
     opponent_share: Share = 0.5
     bots: tuple[Spec, ...] = ("greedy", "planner")
-    pool: Annotated[int, Field(ge=1, le=1000)] = 12
+    pool_size: Annotated[int, Field(ge=1, le=1000)] = 12
 
     @model_validator(mode="after")
     def _check_bots(self) -> Self:
@@ -203,7 +205,7 @@ PRESETS = {
         batch_size=4096,
         gamma=0.995,
         gae_lambda=0.95,
-        warm_share=0.05,
+        imitation_share=0.05,
         seconds=3600.0,
         rate_every=240.0,
         rate_games=400,
@@ -218,13 +220,13 @@ PRESETS = {
         gae_lambda=0.95,
         games=256,
         learning_rate=3e-4,
-        entropy=0.01,
+        entropy_coef=0.01,
         warm_start="uct@2:150",
-        warm_share=0.2,
+        imitation_share=0.2,
         opponent_share=0.6,
         bots=("greedy", "planner", "uct@2:40"),
-        pool=24,
-        keep_every=20,
+        pool_size=24,
+        snapshot_every=20,
         seconds=None,
         decisions=12_000_000,
         temperature=0.1,

@@ -93,8 +93,8 @@ def ppo_settings(config: PPOConfig) -> dict[str, Any]:
         "gamma": config.gamma,
         "gae_lambda": config.gae_lambda,
         "clip_range": config.clip_range,
-        "ent_coef": config.entropy,
-        "vf_coef": config.value,
+        "ent_coef": config.entropy_coef,
+        "vf_coef": config.value_coef,
         "max_grad_norm": config.max_grad_norm,
         "seed": config.seed % 2**32,
     }

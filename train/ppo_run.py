@@ -62,7 +62,7 @@ class PPORun(TrainingRun):
         self._teacher = make_agent(config.warm_start) if config.warm_start else None
         past = folder / "pool"
         past.mkdir(parents=True, exist_ok=True)
-        self._pool = Pool(config.bots, past, self.board, config.pool)
+        self._pool = Pool(config.bots, past, self.board, config.pool_size)
         if checkpoint is not None:
             self._resume(*checkpoint)
             self._pool.restore(checkpoint[0].pool)
@@ -87,7 +87,7 @@ class PPORun(TrainingRun):
             update_scores(drawn, seat_owner, games.places(), games.players)
             self.iteration += 1
             self.decisions += len(rollout)
-            if self.iteration % self.config.keep_every == 0 and self.config.opponent_share:
+            if self.iteration % self.config.snapshot_every == 0 and self.config.opponent_share:
                 self._pool.keep(self.network, self.card(), f"past-{self.iteration:06}")
             self._seconds = self.seconds
         return Iteration(self.iteration, self.decisions, self._seconds, self.progress, scalars)
@@ -112,7 +112,7 @@ class PPORun(TrainingRun):
     def _imitates(self, progress: float) -> bool:
         """Whether the next rollout is learned from by imitation: not after PPO has begun."""
         begun = self.decisions > self.imitated
-        return self._teacher is not None and not begun and progress < self.config.warm_share
+        return self._teacher is not None and not begun and progress < self.config.imitation_share
 
     def _new_games(self, count: int, rng: np.random.Generator) -> SelfPlayGames:
         """Games to be played, the numbers of players in turns."""
@@ -133,7 +133,7 @@ class PPORun(TrainingRun):
         # By imitation every seat is learned from: with opponents, less was learned in that time.
         drawn = self._pool.draw(rng) if config.opponent_share and not warm else []
         seat_owner = draw_seat_owners(games.players, len(drawn), config.opponent_share, rng)
-        bounds = np.linspace(0, count, min(config.shares, count) + 1).astype(int).tolist()
+        bounds = np.linspace(0, count, min(config.num_workers, count) + 1).astype(int).tolist()
         places = [slice(*pair) for pair in pairwise(bounds)]
         seeds = rng.integers(2**62, size=len(places)).tolist()
         parts = [

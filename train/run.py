@@ -112,9 +112,9 @@ class TrainingRun:
         """The network that the run starts with."""
         config = self.config
         network = build_network(config.network, self.board, config.width, config.seed)
-        if config.start and not (self.folder / NAME).exists():  # else the checkpoint has it all
-            self._begin_as(network, config.start)
-            for so_far, model in enumerate(config.blend, 1):
+        if config.init_from and not (self.folder / NAME).exists():  # else the checkpoint has it all
+            self._begin_as(network, config.init_from)
+            for so_far, model in enumerate(config.average_checkpoints, 1):
                 other = build_network(config.network, self.board, config.width, config.seed)
                 self._begin_as(other, model)
                 with torch.no_grad():

@@ -11,7 +11,7 @@ from busenv import Board, Rules
 from busenv.core import kernels
 from busenv.core.bits import ONE, ZERO
 from busenv.core.jit import kernel
-from busenv.core.reward_kernels import keep_points, pay
+from busenv.core.reward_kernels import copy_points, pay
 from busenv.core.rules.legal import legal_bits, random_action
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -54,7 +54,7 @@ def advance(
     bits = np.zeros((b.actions + 63) // 64, np.uint64)
     for k, i in enumerate(which):
         g = games[i]
-        keep_points(g, before[0])
+        copy_points(g, before[0])
         step(g, b, actions[k])
         while g.phase != OVER and _forced(g, b, bits):
             step(g, b, random_action(g, b, ZERO))

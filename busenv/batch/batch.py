@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from busenv.batch.batch_opponents import Opponents, Seating
 from busenv.batch.threads import Helpers
 from busenv.core import batch_kernels, kernels
-from busenv.core.batch_kernels import ALL, MOVE, SETTLE, SHOW
+from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board import Board, as_board
 from busenv.game.rules import Rules, as_rules, player_counts
@@ -89,7 +89,8 @@ class Batch:
         seat = _check_learner(learner_seat, opponents, min(counts))
         does = ILLEGAL[check_illegal(illegal)]
         self._seating = Seating(opponents, max(counts), rules, self.board)
-        size, actions = kernels.observation_size(self.board.array), self.board.num_actions
+        cache_size = batch_kernels.observation_cache_size(self.board.array)
+        size, actions = kernels.observation_length(self.board.array), self.board.num_actions
         self._arrays = batch_kernels.Arrays(
             games=np.zeros(num_games, GAME),
             board=self.board.array,
@@ -101,8 +102,8 @@ class Batch:
             kinds=self._seating.kinds,
             learners=np.zeros(num_games, np.int64),
             learner_seat=seat,
-            scenes=np.zeros((num_games, batch_kernels.scene_length(self.board.array)), np.uint8),
-            painted=np.zeros(num_games, GAME),
+            caches=np.zeros((num_games, cache_size), np.uint8),
+            cached=np.zeros(num_games, GAME),
             reward=kind,
             illegal=does,
             autoreset=AUTORESET[self.autoreset_mode],
@@ -115,7 +116,7 @@ class Batch:
             over=np.zeros(num_games, np.bool_),
             wrong=np.zeros(num_games, np.bool_),
             rows=np.zeros((num_games, size), np.uint8),
-            viewers=np.full(num_games, batch_kernels.NOBODY),
+            viewers=np.full(num_games, batch_kernels.NO_VIEWER),
             masks=np.zeros((num_games, actions), np.bool_),
             finals=np.zeros(num_games, GAME),
         )
@@ -162,15 +163,15 @@ class Batch:
             arrays.episodes[games] += 1
         else:
             streams = np.empty_like(arrays.streams)
-            batch_kernels.streams_of(stream, self._first_game, streams)
+            batch_kernels.game_streams(stream, self._first_game, streams)
             arrays.streams[games] = streams[games]
             arrays.episodes[games] = 0
             arrays.plies[games] = 0
             if games.all():
                 self._seating.reset(int(stream))
-        batch_kernels.begin_some(arrays, work, games)
+        batch_kernels.start_games(arrays, work, games)
         self._seating.play(arrays, work)
-        self._helpers.step(SHOW)
+        self._helpers.step(OBSERVE)
         arrays.acted[games] = arrays.seats[games]
 
     def step(self, actions: np.ndarray) -> None:
@@ -224,9 +225,9 @@ class Batch:
         with self._undone_on_failure():
             self._decide(actions, MOVE)
             self._seating.play(arrays, work)
-            self._helpers.step(SETTLE)
+            self._helpers.step(REWARD)
             self._seating.play(arrays, work)  # in games that have begun anew
-        self._helpers.step(SHOW)
+        self._helpers.step(OBSERVE)
 
     def _pay(self, reward: Reward, before: np.ndarray, fresh: np.ndarray) -> None:
         """Have the caller's function pay; games that began anew pay nothing, lost ones stay."""

@@ -72,11 +72,11 @@ class Seating:
         AgentError when one chooses what is illegal, or not one whole number for each game.
         """
         agents = np.empty(len(arrays.games), np.int64)
-        while batch_kernels.waiting(arrays, agents):
+        while batch_kernels.agents_to_move(arrays, agents):
             for number, agent in enumerate(self.agents):
                 index = np.flatnonzero(agents == number)
                 if index.size:
-                    batch_kernels.answer(arrays, work, index, self._ask(agent, arrays.games, index))
+                    batch_kernels.apply_agent_actions(arrays, work, index, self._ask(agent, arrays.games, index))
 
     def _ask(self, agent: Player, games: np.ndarray, index: np.ndarray) -> np.ndarray:
         """What an agent chooses in the games of an index, given copies of them: int64, (n,)."""

@@ -60,7 +60,7 @@ class Helpers:
             return
         if self._process != os.getpid():
             wakes = [_thread.allocate_lock() for _ in self._workspaces[1:]]
-            thread_kernels.help_on(*self._share(0))  # compiled here, not beside the caller
+            thread_kernels.help_steps(*self._share(0))  # compiled here, not beside the caller
             ended: list[bool] = []
             weakref.finalize(self, _dismiss, wakes, ended)
             for thread, wake in enumerate(wakes, 1):
@@ -129,7 +129,7 @@ def _help(
         if ended:
             return
         try:
-            thread_kernels.help_on(*share)
+            thread_kernels.help_steps(*share)
         except BaseException as error:
             failures.append(error)
 

@@ -88,7 +88,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self._pay, self._pays_freely = as_reward(reward), callable(reward)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self._opponents = Opponents(opponents, max(self._counts) - 1)
-        self._size = kernels.observation_size(self.board.array)
+        self._size = kernels.observation_length(self.board.array)
         self._bits = np.zeros((self.board.num_actions + 63) // 64, np.uint64)
         self._payment = np.zeros((1, MAX_PLAYERS), np.float32)
         self._lost = False

@@ -12,8 +12,8 @@ import numpy as np
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
 from busenv.experiments.benchmark.protocol import NAME, PANEL, POINTS
 from busenv.experiments.benchmark.results import BenchmarkResult, Entry, Measured
-from busenv.experiments.common.console import Sheet
-from busenv.experiments.common.plot_style import own_settings
+from busenv.experiments.common.console import TextTable
+from busenv.experiments.common.plot_style import default_style
 from busenv.experiments.ratings.ladder import replace_block
 from busenv.experiments.training.learning_curve import COLOURS
 from busenv.io import write_whole
@@ -21,7 +21,7 @@ from busenv.io import write_whole
 BEGIN, END = "<!-- baselines -->", "<!-- end of baselines -->"
 
 
-def tables(cards: Iterable[BenchmarkResult]) -> list[Sheet]:
+def tables(cards: Iterable[BenchmarkResult]) -> list[TextTable]:
     """A table for each number of players and budget, the best learner first."""
     return [_table([*group]) for _, group in groupby(sorted(cards, key=contest), contest)]
 
@@ -32,7 +32,7 @@ def contest(entry: Entry) -> tuple[bool, float, int]:
     return entry.hours is not None, entry.decisions or entry.hours or 0, entry.players
 
 
-def _table(cards: list[BenchmarkResult]) -> Sheet:
+def _table(cards: list[BenchmarkResult]) -> TextTable:
     ranked = sorted(cards, key=lambda card: -interquartile_mean(_scores(card, [*PANEL]).ravel()))
     rows = [
         [
@@ -46,7 +46,7 @@ def _table(cards: list[BenchmarkResult]) -> Sheet:
     players = cards[0].players
     header = ["learner", "runs", *(f"against\n{players - 1} {bot}" for bot in PANEL), "panel"]
     title = f"{NAME}, {players} players (par {1 / players:.0%}), {cards[0].budget}"
-    return Sheet(title, header, rows)
+    return TextTable(title, header, rows)
 
 
 def _scores(card: BenchmarkResult, bots: Sequence[str]) -> np.ndarray:
@@ -65,7 +65,7 @@ def markdown(cards: Iterable[BenchmarkResult]) -> str:
     return "\n".join(f"{sheet.title}:\n\n{sheet.markdown()}" for sheet in tables(cards))
 
 
-@own_settings()
+@default_style()
 def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
     """Learning curves of learners with one budget and number of players, as a picture (PNG).
 

@@ -154,7 +154,7 @@ USUAL = {
     "gae_lambda": 0.95,
     "batch_size": 1024,
     "epochs": 10,
-    "entropy": 0.01,
+    "entropy_coef": 0.01,
 }
 
 LEARNERS = {
@@ -173,7 +173,7 @@ LEARNERS = {
     ),
     "imitation": BenchmarkLearner(
         "imitation of the search uct:50",
-        {"warm_start": "uct:50", "warm_share": 1.0},
+        {"warm_start": "uct:50", "imitation_share": 1.0},
     ),
     "expert-iteration": BenchmarkLearner(
         "expert iteration: self-play by a search of 64 simulations that the network guides; "
@@ -193,6 +193,6 @@ LEARNERS = {
     ),
     "imitation-ppo": BenchmarkLearner(
         "imitation of planner for 30% of the budget, then ppo; the default of busenv train",
-        {"warm_start": "planner", "warm_share": 0.3},
+        {"warm_start": "planner", "imitation_share": 0.3},
     ),
 }

@@ -38,10 +38,10 @@ from busenv.experiments.benchmark.results import (
     make_result,
     write_result,
 )
+from busenv.experiments.common.runs import RunError, lock_folder, store_settings
 from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.rating import check_agent, run_rating
-from busenv.experiments.ratings.rating_store import keep_settings, locked
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.run_folder import changes, keep_config
 from busenv.experiments.training.training_run import SAVE_EVERY, against
 from busenv.io import write_whole
@@ -122,8 +122,8 @@ def _bench_all(
     kept = entry.model_dump(exclude={"about"}) | settings
     kept |= {"protocol": NAME, "busenv": busenv.__version__}
     runs: list[Measured] = []
-    with locked(folder):
-        keep_settings(folder, kept)
+    with lock_folder(folder):
+        store_settings(folder, kept)
         for seed in seeds:
             place = folder / f"seed-{seed}"
             place.mkdir(exist_ok=True)

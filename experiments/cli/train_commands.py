@@ -69,7 +69,7 @@ def _train(chosen: argparse.Namespace) -> None:
     config = read_config(str(source), programs(given)).changed(given)
     if chosen.ray and isinstance(config, PPOConfig) and not Path(chosen.config).is_dir():
         parts = max(config.games // PART, 1)  # of the rollout of a run that begins on a cluster
-        config = config.changed({"shares": parts, **given})
+        config = config.changed({"num_workers": parts, **given})
     train_and_report(config, folder, chosen.games, chosen.ray)
 
 

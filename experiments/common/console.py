@@ -19,7 +19,7 @@ BAR = 20  # width of a progress bar
 
 
 @dataclass(frozen=True)
-class Sheet:
+class TextTable:
     """A table of words, ready to print.
 
     The first `names` columns hold names, set left, which go on in the next line where they are

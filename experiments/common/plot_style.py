@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @contextmanager
-def own_settings() -> Iterator[None]:
+def default_style() -> Iterator[None]:
     """Within it, or in a function that it decorates, matplotlib's defaults hold.
 
     A file `matplotlibrc` in the current folder is not even read: it may be a stranger's, and

@@ -15,13 +15,13 @@ import uvicorn
 from busenv import Board, Rules
 from busenv.agents import make_agent
 from busenv.error_text import printable
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.play.app import make_app
 from busenv.experiments.play.catalogue import SIMPLE, Offers
 from busenv.experiments.play.game_store import Store
 from busenv.experiments.play.messages import LONGEST_MESSAGE, Chair, NewGame, Refusal
 from busenv.experiments.play.request_guard import is_loopback
 from busenv.experiments.play.server import Hall
-from busenv.experiments.ratings.rating_store import locked
 from busenv.game.board import as_board
 from busenv.game.rules import as_rules
 
@@ -103,7 +103,7 @@ def new_game(seats: Sequence[str], first_player: int | None, seed: int | None) -
 def locked_folder(folder: str | Path) -> Iterator[None]:
     """Hold a folder of games, made if need be, for this process; ValueError when another does."""
     Store(folder)
-    with locked(Path(folder)):
+    with lock_folder(Path(folder)):
         yield
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from busenv.experiments.common.console import Sheet, progress_bar
+from busenv.experiments.common.console import TextTable, progress_bar
 from busenv.experiments.common.keyboard_interrupt import sigint_blocked
 from busenv.experiments.profiling import speed_worker
 from busenv.experiments.profiling.paired_ratio import SLOWER, UNCLEAR, Comparison, compare
@@ -145,7 +145,7 @@ def _ask(process: Worker, name: str) -> float:
 
 def table(
     found: Sequence[Measured], compared: Sequence[Comparison], revision: str, tolerance: float
-) -> Sheet:
+) -> TextTable:
     """Every measurement with its ratio, interval and verdict."""
     rows = []
     for row, result in zip(found, compared, strict=True):
@@ -154,7 +154,7 @@ def table(
         rows.append([row.name, *speeds, ratio, result.verdict])
     pairs = len(found[0].before)
     title = f"This version against {revision}: {pairs} pairs, tolerance {tolerance:.1%}"
-    return Sheet(title, ["what", "before", "now", "times as fast\n[95%]", "verdict"], rows)
+    return TextTable(title, ["what", "before", "now", "times as fast\n[95%]", "verdict"], rows)
 
 
 def interval(result: Comparison) -> str:

@@ -17,7 +17,7 @@ from rich.console import Console
 from busenv import EDITIONS, random_playouts
 from busenv.batch.batch import Batch
 from busenv.core import kernels
-from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.profiling.speed_worker import MEASUREMENTS, NUM_ENVS, choose
 from busenv.experiments.profiling.timing import speeds
@@ -43,10 +43,10 @@ def show_speeds(
         numbers = statistics.median(found), min(found), max(found)
         rows.append([name, MEASUREMENTS[name][0], *(f"{number:,.0f}" for number in numbers)])
     title = f"How much is done a second, 4 players, one thread unless said; {repeats} runs"
-    Sheet(title, ["", "what", "median", "slowest", "fastest"], rows, names=2).show(console)
+    TextTable(title, ["", "what", "median", "slowest", "fastest"], rows, names=2).show(console)
 
 
-def parts_of_a_step(steps: int = STEPS) -> Sheet:
+def parts_of_a_step(steps: int = STEPS) -> TextTable:
     """Nanoseconds a game of a whole batched step, and of its parts by themselves."""
     games = Batch(NUM_ENVS, autoreset_mode="SameStep")
     games.reset(0)
@@ -65,7 +65,7 @@ def parts_of_a_step(steps: int = STEPS) -> Sheet:
     rows = np.zeros((NUM_ENVS, games.observations.shape[1]), np.uint8)
     masks, bits = np.zeros_like(games.masks), np.zeros(6, np.uint64)
     for name, part in (
-        ("a whole observation, painted anew", lambda: kernels.observe_seats(
+        ("a whole observation, cache empty", lambda: kernels.observe_seats(
             games.games, board, games.seats, rows)),
         ("a mask", lambda: kernels.legal_bytes(games.games, board, bits, masks)),
     ):  # fmt: skip
@@ -75,10 +75,10 @@ def parts_of_a_step(steps: int = STEPS) -> Sheet:
             part()
         spent[name] = time.perf_counter() - began
     table = [[name, f"{s / steps / NUM_ENVS * 1e9:,.0f}"] for name, s in spent.items()]
-    return Sheet("A step of a batch, and what is in it", ["part", "nanoseconds a game"], table)
+    return TextTable("A step of a batch, and what is in it", ["part", "nanoseconds a game"], table)
 
 
-def _editions(repeats: int) -> Sheet:
+def _editions(repeats: int) -> TextTable:
     """Random play by every edition, on one core."""
     rows = []
     for rules in EDITIONS:
@@ -88,7 +88,9 @@ def _editions(repeats: int) -> Sheet:
             numbers = statistics.median(found), min(found), max(found), play() / GAMES
             rows.append([rules, str(players), *(f"{number:.1f}" for number in numbers)])
     header = ["rules", "players", "median", "slowest", "fastest", "decisions\na game"]
-    return Sheet(f"Random play, one core, million decisions a second; {repeats} runs", header, rows)
+    return TextTable(
+        f"Random play, one core, million decisions a second; {repeats} runs", header, rows
+    )
 
 
 def _decisions(players: int, rules: str) -> int:

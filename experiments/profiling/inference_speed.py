@@ -19,7 +19,7 @@ import torch
 from busenv import Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_mlp import make_workspace, read_weights
-from busenv.agents.networks.evaluation_features import see_games
+from busenv.agents.networks.evaluation_features import observe_with_features
 from busenv.agents.networks.inference import evaluate_games
 from busenv.agents.networks.mlp import NETWORKS, Mlp, build_network
 from busenv.agents.networks.policy_agent import PolicyAgent
@@ -60,7 +60,7 @@ def measure(kind: str, width: int) -> dict[str, float]:
     games = np.concatenate([game.arrays()[0] for game in positions])
     weights = read_weights(network)
     work = make_workspace(weights)
-    rows = torch.from_numpy(see_games(games, board, weights.plan)[0])[:200, None]
+    rows = torch.from_numpy(observe_with_features(games, board, weights.eval_weights)[0])[:200, None]
     agent = PolicyAgent(network, board)
     with torch.inference_mode():
         return {

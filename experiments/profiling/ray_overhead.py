@@ -40,15 +40,17 @@ SAMPLES = 20  # of memory
 
 TRAINED = ("ppo", "search")
 COMMON: dict[str, Any] = {"seconds": 1e6, "device": "cpu"}
-TINY: dict[str, Any] = {**COMMON, "width": 8, "games": 512, "keep_every": 2, "threads": 1}
+TINY: dict[str, Any] = {**COMMON, "width": 8, "games": 512, "snapshot_every": 2, "threads": 1}
 
 
 def rating_speed(agents: tuple[str, ...], workers: int, seconds: float, place: str) -> float:
     """Games a second, written down as they come; place: "" for plain workers, local, or nodes."""
-    plan = Schedule(agents, games=1_000_000)
+    schedule = Schedule(agents, games=1_000_000)
     with tempfile.TemporaryFile() as file, _cluster(place, workers):
-        numbers = [*range(plan.total)]
-        play = play_on_cluster(plan, numbers) if place else play_games(plan, numbers, workers)
+        numbers = [*range(schedule.total)]
+        play = (
+            play_on_cluster(schedule, numbers) if place else play_games(schedule, numbers, workers)
+        )
         with closing(play):
             _until(play, WARM, lambda games: append_games(file, games))
             began = time.perf_counter()
@@ -80,7 +82,7 @@ def training_speed(method: str, workers: int, seconds: float, place: str) -> flo
     config: Any
     if method == "ppo":
         shares = PRESETS["quick"].games // PART if place else 1
-        config = PRESETS["quick"].changed({**changes, "warm_start": "", "shares": shares})
+        config = PRESETS["quick"].changed({**changes, "warm_start": "", "num_workers": shares})
     else:
         config = ExpertConfig(games=16, width=128, **changes)
     with tempfile.TemporaryDirectory() as folder, _cluster(place, workers):
@@ -158,8 +160,8 @@ def show_memory(name: str, games: int, workers: int) -> None:
 def _games(name: str, games: int, folder: str) -> Iterator[int]:
     """Play so many games on the cluster; how many there were each time that some came."""
     if name == "rating":
-        plan = Schedule(("random", "greedy"), games=games)
-        yield from (len(some) for some in play_on_cluster(plan, [*range(plan.total)]))
+        schedule = Schedule(("random", "greedy"), games=games)
+        yield from (len(some) for some in play_on_cluster(schedule, [*range(schedule.total)]))
         return
     from busenv.train.config import PPOConfig
     from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -167,7 +169,7 @@ def _games(name: str, games: int, folder: str) -> Iterator[int]:
     config: Any
     if name == "ppo":
         bots = ("random", "greedy")
-        config = PPOConfig(**TINY, shares=8, warm_start="", bots=bots, opponent_share=1.0, epochs=1)
+        config = PPOConfig(**TINY, num_workers=8, warm_start="", bots=bots, opponent_share=1.0, epochs=1)
     else:
         config = ExpertConfig(
             **TINY, num_simulations=1, fast_simulations=1, full_search_share=0.01, bot_share=0.0

@@ -7,7 +7,7 @@ import statistics
 
 from rich.console import Console
 
-from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.profiling.speed_worker import search
 from busenv.experiments.profiling.timing import speeds
@@ -24,7 +24,7 @@ def show_searching(console: Console, simulations: int, games: int, repeats: int)
         numbers = statistics.median(found), min(found), max(found)
         rows.append([str(threads), *(f"{number:,.0f}" for number in numbers)])
     title = f"Simulations a second, {simulations} a decision, 4 players; {repeats} runs"
-    Sheet(title, ["threads", "median", "slowest", "fastest"], rows).show(console)
+    TextTable(title, ["threads", "median", "slowest", "fastest"], rows).show(console)
     ratio = statistics.median([b / a for a, b in zip(one, two, strict=True)])
     console.print(f"Two threads: {ratio:.2f} times one (median of the runs side by side).")
 

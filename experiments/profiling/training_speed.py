@@ -29,7 +29,7 @@ from busenv import load_board
 from busenv.agents.networks.mlp import SEAT_VALUE_NETWORKS, build_network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.envs.gymnasium import BusEnv
-from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.training_run import against
@@ -178,7 +178,7 @@ def main() -> None:
         shares.append(share)
         usual.append(usual_training(config, chosen.seconds))
     console = Console()
-    Sheet(
+    TextTable(
         f"{chosen.network}, {chosen.threads} threads, medians of {chosen.repeats} runs of "
         f"{chosen.seconds:g} s, {os.cpu_count()} cores",
         ["training", "decisions learned\nfrom a second", "in torch's\npasses and steps"],
@@ -189,7 +189,7 @@ def main() -> None:
     ).show(console)
     console.print(f"{np.median(np.array(seats) / usual):.1f} times as many")
     learned = learning(config, chosen.decisions, chosen.games)
-    Sheet(
+    TextTable(
         f"{chosen.games} games each; par is 25%",
         ["learned from", *(f"games won\nagainst three {bot}" for bot in BOTS)],
         [[name, *map(_won, scores)] for name, scores in learned],

@@ -35,7 +35,7 @@ def is_program(spec: str) -> bool:
 
 def read_models(specs: tuple[str, ...]) -> dict[str, Model]:
     """The models that specs name by a path, by spec."""
-    paths = {spec: Path(_model(spec)) for spec in specs if _model(spec).endswith(WEIGHTS)}
+    paths = {spec: Path(model_of(spec)) for spec in specs if model_of(spec).endswith(WEIGHTS)}
     return {
         spec: (path.read_bytes(), path.with_suffix(CARD).read_bytes())
         for spec, path in paths.items()
@@ -50,12 +50,12 @@ def build(spec: str, models: dict[str, Model]) -> Agent:
         path = Path(folder) / f"model{WEIGHTS}"
         for place, content in zip((path, path.with_suffix(CARD)), models[spec], strict=True):
             place.write_bytes(content)
-        agent = make_agent(spec.replace(_model(spec), str(path)))
+        agent = make_agent(spec.replace(model_of(spec), str(path)))
     agent.name = spec
     return agent
 
 
-def _model(spec: str) -> str:
+def model_of(spec: str) -> str:
     """The name or path of the model that a spec names; "" without one."""
     found = re.fullmatch(NET, spec) or re.fullmatch(AZ, spec)
     return found[2] if found else ""
@@ -66,7 +66,7 @@ def _files(spec: str) -> list[Path]:
     if is_program(spec):
         words = shlex.split(spec.partition(":")[2])
         return [path for word in words if (path := _program_file(word))]
-    if name := _model(spec):
+    if name := model_of(spec):
         from busenv.agents.networks.model_files import model_path  # needs torch, as no other does
 
         return [model_path(name), model_path(name).with_suffix(CARD)]

@@ -1,8 +1,8 @@
 """The lines of a games file, believed only as far as they are true.
 
 A line is read in three steps, each of which raises ValueError: what it must consist of
-(`parse_line`), what the rules make of the game (`check_game`), and what the plan of the rating says
-of it (`check_planned`).
+(`parse_line`), what the rules make of the game (`check_game`), and what the schedule of the rating says
+of it (`check_scheduled`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from busenv import Board, Record
 from busenv.error_text import quote
 from busenv.experiments.ratings.schedule import Schedule
 
-LONGEST_LINE = 2**20  # bytes; a long game takes less than 4 kB
+MAX_LINE_BYTES = 2**20  # bytes; a long game takes less than 4 kB
 LONGEST_TIME = 1e9  # seconds; not a number and infinity are none either
 KEYS = frozenset(
     "number agents record points ranking forfeit decisions timed seconds".split()
@@ -88,23 +88,23 @@ def check_game(game: dict[str, Any], board: Board) -> None:
             raise ValueError(f"{key} by seat are {quote(game[key])}, but by the record {true}")
 
 
-def check_planned(game: dict[str, Any], plan: Schedule) -> None:
-    """The line must be of a game of the plan: its number, who sits where, who starts, by what."""
+def check_scheduled(game: dict[str, Any], schedule: Schedule) -> None:
+    """The line must be of a game of the schedule: its number, who sits where, who starts, by what."""
     number, record = game["number"], game["record"]
-    if number >= plan.total:
-        raise ValueError(f"number is {quote(number)}; allowed: 0 to {plan.total - 1}")
-    entrants, first = plan.seating(number)
-    board = plan.loaded_board
+    if number >= schedule.total:
+        raise ValueError(f"number is {quote(number)}; allowed: 0 to {schedule.total - 1}")
+    entrants, first = schedule.seating(number)
+    board = schedule.loaded_board
     for what, found, planned in (
-        ("agents", game["agents"], [plan.labels[entrant] for entrant in entrants]),
+        ("agents", game["agents"], [schedule.labels[entrant] for entrant in entrants]),
         ("first_player", record["first_player"], first),
         ("seed", record["seed"], number),
-        ("rules", record["rules"], plan.loaded_rules.to_dict()),
+        ("rules", record["rules"], schedule.loaded_rules.to_dict()),
         ("board", record["board"], {"name": board.name, "fingerprint": board.fingerprint}),
         ("position", record.get("position"), None),
     ):
         if found != planned:
-            raise ValueError(f"game {number} has {what} {quote(found)}, by the plan {planned}")
+            raise ValueError(f"game {number} has {what} {quote(found)}, by the schedule {planned}")
 
 
 def ranking(standing: list[int], forfeiter: int | None) -> list[int]:

@@ -15,7 +15,8 @@ from rich.markup import escape
 
 from busenv.cluster import connected
 from busenv.error_text import printable
-from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.console import TextTable
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.rating_report import (
     decision_time,
@@ -23,7 +24,7 @@ from busenv.experiments.ratings.rating_report import (
     percent,
     rating_interval,
 )
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.io import check_plain, write_whole
 
 PLAYERS = (3, 4, 5)
@@ -69,13 +70,13 @@ def run_ladder(
     agents = tuple(agent for agent in AGENTS if agent in able)
     match_ups = [pair for pair in MATCH_UPS if {*pair} <= {*able}]
 
-    def rate(plan: Schedule, name: str) -> pd.DataFrame:
-        console.rule(f"{name}, {plan.players} players")
-        table = folder / f"{plan.players}-players"
+    def rate(schedule: Schedule, name: str) -> pd.DataFrame:
+        console.rule(f"{name}, {schedule.players} players")
+        table = folder / f"{schedule.players}-players"
         place = table / re.sub(r"[^\w.-]+", "-", name)
         check_plain(table)
         check_plain(place)
-        return run_rating(plan, place, workers, console, ray).results
+        return run_rating(schedule, place, workers, console, ray).results
 
     with connected(ray, workers):
         matches = {
@@ -86,8 +87,10 @@ def run_ladder(
             for players in PLAYERS
             for agent, other in match_ups
         }
-        plans = {n: Schedule(agents, n, games, seed, rules, board=board) for n in PLAYERS}
-        ratings = {players: rate(plan, " and ".join(agents)) for players, plan in plans.items()}
+        schedules = {n: Schedule(agents, n, games, seed, rules, board=board) for n in PLAYERS}
+        ratings = {
+            players: rate(schedule, " and ".join(agents)) for players, schedule in schedules.items()
+        }
     sheets = [_match_sheet(matches, match_ups), _rating_sheet(ratings, agents)]
     note = (
         f"{games:,} games or a few more for each number, seed {seed}, rules {rules}, board {board};"
@@ -127,7 +130,7 @@ def replace_block(text: str, block: str, begin: str = BEGIN, end: str = END) -> 
 
 def _match_sheet(
     matches: dict[tuple[str, str, int], pd.DataFrame], match_ups: list[tuple[str, str]]
-) -> Sheet:
+) -> TextTable:
     def cell(agent: str, other: str, players: int) -> str:
         row = matches[agent, other, players].loc[agent]
         return f"{percent(row['won'])}\n{interval(row)}"
@@ -135,10 +138,10 @@ def _match_sheet(
     header = ["agent", "against", *(f"{n} players\n(par {1 / n:.0%})" for n in PLAYERS)]
     rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in match_ups]
     title = "Games won by one agent, all other seats taken by copies of another"
-    return Sheet(title, header, rows, names=2)
+    return TextTable(title, header, rows, names=2)
 
 
-def _rating_sheet(ratings: dict[int, pd.DataFrame], agents: tuple[str, ...]) -> Sheet:
+def _rating_sheet(ratings: dict[int, pd.DataFrame], agents: tuple[str, ...]) -> TextTable:
     def cell(agent: str, players: int) -> str:
         row = ratings[players].loc[agent]
         return f"{row['rating']:.1f}\n{rating_interval(row)}"
@@ -148,4 +151,4 @@ def _rating_sheet(ratings: dict[int, pd.DataFrame], agents: tuple[str, ...]) -> 
         [agent, *(cell(agent, n) for n in PLAYERS), decision_time(ratings[4].loc[agent])]
         for agent in agents
     ]
-    return Sheet("Plackett-Luce ratings when all play all, random = 0", header, rows)
+    return TextTable("Plackett-Luce ratings when all play all, random = 0", header, rows)

@@ -40,7 +40,7 @@ def openskill_ratings(orders: np.ndarray, agents: int) -> np.ndarray:
     return np.array([rating.mu for rating in ratings])
 
 
-def likeliest_ratings(orders: np.ndarray, agents: int, rounds: int = 200) -> np.ndarray:
+def max_likelihood_ratings(orders: np.ndarray, agents: int, rounds: int = 200) -> np.ndarray:
     """The Plackett-Luce strengths that make the rankings most likely (Hunter 2004), on the same
     scale: a check on `openskill_ratings` that does not depend on the order of the games.
 

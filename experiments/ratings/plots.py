@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from busenv.experiments.common.plot_style import own_settings
+from busenv.experiments.common.plot_style import default_style
 from busenv.io import write_whole
 
 BLUE, GREY = "#0072b2", "0.45"
 
 
-@own_settings()
+@default_style()
 def draw_intervals(
     path: Path, table: pd.DataFrame, title: str, note: str, share: bool = False
 ) -> None:

@@ -1,4 +1,4 @@
-"""Rate agents: play a plan in a run folder, as far as it is not played yet, and report."""
+"""Rate agents: play a schedule in a run folder, as far as it is not played yet, and report."""
 
 from __future__ import annotations
 
@@ -14,29 +14,24 @@ from busenv import Game
 from busenv.agents import AgentError, make_agent
 from busenv.cluster import ClusterError, connected
 from busenv.experiments.common.console import progress_bar
-from busenv.experiments.ratings.dependencies import file_hashes
+from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder, store_settings
+from busenv.experiments.ratings.dependencies import file_hashes, model_of
 from busenv.experiments.ratings.distributed_games import play_on_cluster
 from busenv.experiments.ratings.rating_report import Report, write_report
-from busenv.experiments.ratings.rating_store import (
-    GAMES,
-    append_games,
-    keep_settings,
-    locked,
-    recover_games,
-)
-from busenv.experiments.ratings.schedule import RunError, Schedule
+from busenv.experiments.ratings.rating_store import GAMES, append_games, recover_games
+from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_games
 from busenv.io import open_plain
 
 
 def run_rating(
-    plan: Schedule,
+    schedule: Schedule,
     folder: Path,
     workers: int = 1,
     console: Console | None = None,
     ray: str = "",
 ) -> Report:
-    """Play what is left of a plan, each game on disk as soon as it ends, and write its report.
+    """Play what is left of a schedule, each game on disk as soon as it ends, and write its report.
 
     workers: processes. console: where to tell how it goes; by default nowhere. ray: the cluster to
     play on (`busenv.cluster.connected`); "" for none. Games are the same wherever they are played,
@@ -44,40 +39,47 @@ def run_rating(
     Raises RunError when the agents cannot be built or the folder is in use or holds another run,
     `busenv.cluster.ClusterError` when the cluster cannot be used.
     """
-    for spec in dict.fromkeys(plan.specs):
-        check_agent(spec, plan.rules, plan.board)
+    for spec in dict.fromkeys(schedule.specs):
+        check_agent(spec, schedule.rules, schedule.board)
     if console is None:
         console = Console(quiet=True, force_jupyter=False)  # in Jupyter a bar needs ipywidgets
-    with connected(ray, workers), locked(folder):
+    with connected(ray, workers), lock_folder(folder):
         console.print(f"Run folder: {escape(str(folder))}")
-        keep_settings(folder, {**plan.settings(), "files": file_hashes(plan.specs)})
-        games, cut = recover_games(folder, plan)
+        if (folder / GAMES).exists() and not (folder / SETTINGS).exists():
+            raise RunError(f"{folder} has {GAMES} but no {SETTINGS}; choose another folder")
+        store_settings(folder, {**schedule.settings(), "files": file_hashes(schedule.specs)})
+        games, cut = recover_games(folder, schedule)
         if cut:
             console.print(f"Dropped a half-written game ({cut} bytes) at the end of {GAMES}.")
         if games:
             console.print(f"Going on after {len(games):,} games.")
-        if plan.total != plan.games:
+        if schedule.total != schedule.games:
             console.print(
-                f"Playing {plan.total:,} games, not {plan.games:,}: whole blocks of {plan.block:,}."
+                f"Playing {schedule.total:,} games, not {schedule.games:,}: whole blocks of {schedule.block:,}."
             )
-        games += _play(plan, folder, games, workers, console, ray)
+        games += _play(schedule, folder, games, workers, console, ray)
         with console.status("rating ..."):
-            return write_report(games, plan, folder, workers)
+            return write_report(games, schedule, folder, workers)
 
 
 def check_agent(spec: str, rules: str = "capstone-2024", board: str = "city") -> None:
-    """RunError unless the agent can be built and, where it might not know the board, plays on it: a
-    network knows only the board that it was trained on."""
+    """Raise RunError unless the agent can be built and plays on the board.
+
+    A network plays only on the board that it was trained on; a program may have such limits too.
+    """
     try:
-        with closing(make_agent(spec)) as agent:
-            if board != "city" or spec.startswith(("net", "ppo")):
+        make_agent(spec).close()
+        model = model_of(spec)
+        if model or board != "city":
+            # A model's policy alone decides in milliseconds; its search may take minutes.
+            with closing(make_agent(f"net:{model}" if model else spec)) as agent:
                 agent.act(Game(3, rules, board, first_player=0, seed=0))
     except (AgentError, ValueError, OSError) as error:
         raise RunError(f"agent {spec!r}: {error}") from error
 
 
 def _play(
-    plan: Schedule,
+    schedule: Schedule,
     folder: Path,
     played: list[dict[str, Any]],
     workers: int,
@@ -86,7 +88,7 @@ def _play(
 ) -> list[dict[str, Any]]:
     """Play the games that are missing; returns them."""
     done = {game["number"] for game in played}
-    missing = [number for number in range(plan.total) if number not in done]
+    missing = [number for number in range(schedule.total) if number not in done]
     if not missing:
         return []
     bar = progress_bar(console, "games")
@@ -94,11 +96,11 @@ def _play(
     forfeits = sum(game["forfeit"] is not None for game in played)
     try:
         with open_plain(folder / GAMES, "ab") as file, bar:
-            task = bar.add_task("", total=plan.total, completed=len(played), note="")
+            task = bar.add_task("", total=schedule.total, completed=len(played), note="")
             if ray:
-                play = play_on_cluster(plan, missing)
+                play = play_on_cluster(schedule, missing)
             else:
-                play = play_games(plan, missing, min(workers, len(missing)))
+                play = play_games(schedule, missing, min(workers, len(missing)))
             with closing(play):  # at once, should a game not be written: it holds back Ctrl-C
                 for games in play:
                     append_games(file, games)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.console import TextTable
 from busenv.experiments.ratings.plots import draw_intervals, short_name
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tables import (
@@ -32,29 +32,33 @@ class Report:
     """
 
     results: pd.DataFrame
-    sheets: list[Sheet]
+    sheets: list[TextTable]
     warning: str
 
 
 def write_report(
-    games: list[dict[str, Any]], plan: Schedule, folder: Path, workers: int = 1
+    games: list[dict[str, Any]], schedule: Schedule, folder: Path, workers: int = 1
 ) -> Report:
     """Write the tables and pictures of a rating, and report.md, into its folder."""
     rows = seat_rows(games)
-    results, pairs, seats = result_table(rows, plan, workers), pair_table(rows), seat_table(rows)
+    results, pairs, seats = (
+        result_table(rows, schedule, workers),
+        pair_table(rows),
+        seat_table(rows),
+    )
     orders = seats.xs("all").xs("order")
     sheets = [
-        _results(results, plan),
-        _ratings(results, plan),
-        _pairs(pairs, plan),
-        _orders(orders, plan),
+        _results(results, schedule),
+        _ratings(results, schedule),
+        _pairs(pairs, schedule),
+        _orders(orders, schedule),
     ]
     for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
         text = table.round(6).to_csv(lineterminator="\n")
         write_whole(folder / f"{name}.csv", text, follow_links=False)
-    _draw(folder, results, orders, plan)
-    warning = _warning(different_games(games), plan)
-    write_whole(folder / "report.md", _markdown(sheets, plan, warning), follow_links=False)
+    _draw(folder, results, orders, schedule)
+    warning = _warning(different_games(games), schedule)
+    write_whole(folder / "report.md", _markdown(sheets, schedule, warning), follow_links=False)
     return Report(results, sheets, warning)
 
 
@@ -75,7 +79,7 @@ def decision_time(row: pd.Series) -> str:
     return f"{row['ms']:.3g}"
 
 
-def _results(results: pd.DataFrame, plan: Schedule) -> Sheet:
+def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
     header = ["agent", "games", "won", "95% interval", "par", "place", "points"]
     rows = [
         [
@@ -89,10 +93,10 @@ def _results(results: pd.DataFrame, plan: Schedule) -> Sheet:
         ]
         for agent, row in results.iterrows()
     ]
-    return Sheet(_title(plan), header, rows)
+    return TextTable(_title(schedule), header, rows)
 
 
-def _ratings(results: pd.DataFrame, plan: Schedule) -> Sheet:
+def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
     header = ["agent", "rating", "95% interval", "likeliest", "ms/decision", "forfeits"]
     rows = [
         [
@@ -105,58 +109,62 @@ def _ratings(results: pd.DataFrame, plan: Schedule) -> Sheet:
         ]
         for agent, row in results.iterrows()
     ]
-    return Sheet(f"ratings; {anchor_of(plan)} is 0", header, rows)
+    return TextTable(f"ratings; {anchor_of(schedule)} is 0", header, rows)
 
 
-def _pairs(pairs: pd.DataFrame, plan: Schedule) -> Sheet:
+def _pairs(pairs: pd.DataFrame, schedule: Schedule) -> TextTable:
     def cell(agent: str, other: str) -> str:
         return percent(pairs.loc[(agent, other), "ahead"]) if (agent, other) in pairs.index else ""
 
-    rows = [[agent, *(cell(agent, other) for other in plan.labels)] for agent in plan.labels]
-    return Sheet("how often an agent is placed ahead of another", ["ahead of", *plan.labels], rows)
+    rows = [
+        [agent, *(cell(agent, other) for other in schedule.labels)] for agent in schedule.labels
+    ]
+    return TextTable(
+        "how often an agent is placed ahead of another", ["ahead of", *schedule.labels], rows
+    )
 
 
-def _orders(orders: pd.DataFrame, plan: Schedule) -> Sheet:
+def _orders(orders: pd.DataFrame, schedule: Schedule) -> TextTable:
     rows = [
         [ORDERS[int(position) - 1], percent(row["won"]), interval(row), f"{row['points']:.2f}"]
         for position, row in orders.iterrows()
     ]
-    title = f"all agents by turn in the first round; par {1 / plan.players:.1%}"
-    return Sheet(title, ["turn", "won", "95% interval", "points"], rows)
+    title = f"all agents by turn in the first round; par {1 / schedule.players:.1%}"
+    return TextTable(title, ["turn", "won", "95% interval", "points"], rows)
 
 
-def _title(plan: Schedule) -> str:
-    board = "" if plan.board == "city" else f", board {plan.board}"
-    return f"{plan.total:,} games, {plan.players} players, {plan.rules}{board}, seed {plan.seed}"
+def _title(schedule: Schedule) -> str:
+    board = "" if schedule.board == "city" else f", board {schedule.board}"
+    return f"{schedule.total:,} games, {schedule.players} players, {schedule.rules}{board}, seed {schedule.seed}"
 
 
-def _warning(different: int, plan: Schedule) -> str:
-    if different == plan.total:
+def _warning(different: int, schedule: Schedule) -> str:
+    if different == schedule.total:
         return ""
     return (
-        f"Only {different:,} of the {plan.total:,} games are different: agents that leave nothing "
+        f"Only {different:,} of the {schedule.total:,} games are different: agents that leave nothing "
         "to chance repeat them. The intervals take all for independent, and are too narrow."
     )
 
 
-def _draw(folder: Path, results: pd.DataFrame, orders: pd.DataFrame, plan: Schedule) -> None:
+def _draw(folder: Path, results: pd.DataFrame, orders: pd.DataFrame, schedule: Schedule) -> None:
     ratings = results[["rating", "rating_low", "rating_high"]].assign(par=0.0)
     wins = results[["won", "low", "high", "par"]]
-    turns = orders[["won", "low", "high"]].assign(par=1 / plan.players)
-    turns.index = pd.Index(ORDERS[: plan.players])
+    turns = orders[["won", "low", "high"]].assign(par=1 / schedule.players)
+    turns.index = pd.Index(ORDERS[: schedule.players])
     for name, table, title in (
         ("wins", wins, "Games won"),
-        ("ratings", ratings, f"Rating ({short_name(anchor_of(plan))} = 0)"),
+        ("ratings", ratings, f"Rating ({short_name(anchor_of(schedule))} = 0)"),
         ("seats", turns, "Games won by turn in the first round, all agents"),
     ):
         share = name != "ratings"
-        draw_intervals(folder / f"{name}.png", table, title, _title(plan), share)
+        draw_intervals(folder / f"{name}.png", table, title, _title(schedule), share)
 
 
-def _markdown(sheets: list[Sheet], plan: Schedule, warning: str) -> str:
+def _markdown(sheets: list[TextTable], schedule: Schedule, warning: str) -> str:
     parts = [
         "# A rating",
-        f"{_title(plan)}. Agents: {', '.join(plan.labels)}.",
+        f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}.",
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
         "share of seats that were its own. Place and points: means over its seats. Rating: "
         "openskill's Plackett-Luce, with bootstrap intervals; likeliest: the same model fitted to "

@@ -5,83 +5,21 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from busenv.error_text import quote, truncate
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.game_log import (
-    LONGEST_LINE,
+    MAX_LINE_BYTES,
     check_game,
-    check_planned,
+    check_scheduled,
     parse_line,
 )
-from busenv.experiments.ratings.schedule import RunError, Schedule
-from busenv.io import check_plain, open_plain, read_bounded, write_whole
+from busenv.experiments.ratings.schedule import Schedule
+from busenv.io import open_plain
 
-SETTINGS, GAMES, LOCK = "run.json", "games.jsonl", "lock"
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if need be, for this process; RunError when another holds it.
-
-    OSError when a link is in it: in a folder from others it may lead anywhere. The system gives the
-    lock back when the process ends, however it ends.
-    """
-    from filelock import FileLock, Timeout  # games are read without it
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(folder.rglob("*")):  # now, not when hours of games are to be written down
-        check_plain(path)
-    lock = FileLock(folder / LOCK)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise RunError(
-            f"{folder} is in use by another run; wait for it or choose another"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
-    """Write the settings of a new run; RunError when the folder has a run with other settings."""
-    path = folder / SETTINGS
-    if not os.path.lexists(path):
-        if (folder / GAMES).exists():
-            raise RunError(f"{folder} has games but no {SETTINGS}; choose another folder")
-        write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
-        return
-    try:
-        found = json.loads(read_bounded(path, follow_links=False))
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
-    if not isinstance(found, dict):
-        raise RunError(f"{path} is damaged: it holds no object, but {quote(found)}")
-    if differences := _differences(found, settings):
-        raise RunError(
-            f"{folder} holds a run with {truncate(', '.join(differences), 1000)}; "
-            "give the same settings to go on, or another folder"
-        )
-
-
-def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """In words, what differs; in a setting with parts (such as rules), which of them.
-
-    Where a file of rules or a board is counts for nothing, but what is in it.
-    """
-    words = []
-    for key in sorted((found.keys() | wanted.keys()) - {"from"}):
-        one, other = found.get(key), wanted.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            words += [f"{key}: {part}" for part in _differences(one, other)]
-        elif one != other or (key in found) != (key in wanted):
-            words.append(f"{truncate(key)} {quote(one)}, not {quote(other)}")
-    return words
+GAMES = "games.jsonl"  # in a run folder
 
 
 def parse_games(
@@ -100,9 +38,9 @@ def parse_games(
     numbers: set[int] = set()
     whole = 0
     file = io.BytesIO(data) if isinstance(data, bytes) else data
-    for row, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
-        if len(line) > LONGEST_LINE:
-            raise RunError(f"{name}, line {row}, is longer than {LONGEST_LINE:,} bytes")
+    for row, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), 1):
+        if len(line) > MAX_LINE_BYTES:
+            raise RunError(f"{name}, line {row}, is longer than {MAX_LINE_BYTES:,} bytes")
         if not line.endswith(b"\n"):
             break
         try:
@@ -128,15 +66,15 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def recover_games(folder: Path, plan: Schedule) -> tuple[list[dict[str, Any]], int]:
+def recover_games(folder: Path, schedule: Schedule) -> tuple[list[dict[str, Any]], int]:
     """The games of a run so far, and how many bytes of a half-written last line were cut off.
 
-    RunError, naming the line, when a game is not of the plan or not true by the rules.
+    RunError, naming the line, when a game is not of the schedule or not true by the rules.
     """
 
     def check(game: dict[str, Any]) -> None:
-        check_planned(game, plan)
-        check_game(game, plan.loaded_board)
+        check_scheduled(game, schedule)
+        check_game(game, schedule.loaded_board)
 
     path = folder / GAMES
     if not os.path.lexists(path):

@@ -8,15 +8,12 @@ from itertools import combinations_with_replacement, permutations
 from typing import Any
 
 import busenv
+from busenv.experiments.common.runs import RunError
 from busenv.game.board import Board, load_board
 from busenv.game.rules import Rules, as_rules, check_players
 from busenv.validation import check_seed
 
 LineUp = tuple[int, ...]  # entrants, by number; one entry a seat
-
-
-class RunError(ValueError):
-    """A run that cannot begin or go on; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Schedule:
     rules: name of an edition, or a JSON file of rules (`busenv.game.rules.as_rules`).
     against: if given, each of `agents` plays by itself against players - 1 copies of this one;
         otherwise all play all.
-    board: name or file of a board. Files of rules and boards are read once, when a plan is made:
+    board: name or file of a board. Files of rules and boards are read once, when a schedule is made:
         it takes them along to other processes, and its settings hold what was in them.
     """
 
@@ -99,7 +96,7 @@ class Schedule:
         return seating(self.line_ups, number)
 
     def settings(self) -> dict[str, Any]:
-        """The plan as plain JSON values, with what else the games depend on."""
+        """The schedule as plain JSON values, with what else the games depend on."""
         return {
             "busenv": busenv.__version__,
             **asdict(self),

@@ -9,7 +9,11 @@ import numpy as np
 import pandas as pd
 
 from busenv.experiments.common.intervals import wilson
-from busenv.experiments.ratings.plackett_luce import bootstrap, likeliest_ratings, openskill_ratings
+from busenv.experiments.ratings.plackett_luce import (
+    bootstrap,
+    max_likelihood_ratings,
+    openskill_ratings,
+)
 from busenv.experiments.ratings.schedule import Schedule
 
 
@@ -52,7 +56,7 @@ def different_games(games: list[dict[str, Any]]) -> int:
     return len({turned(game) for game in games})
 
 
-def result_table(rows: pd.DataFrame, plan: Schedule, workers: int = 1) -> pd.DataFrame:
+def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd.DataFrame:
     """One row an entrant, by label.
 
     games: in which it took part. won: share of them won by any of its seats, with low and high of
@@ -64,30 +68,30 @@ def result_table(rows: pd.DataFrame, plan: Schedule, workers: int = 1) -> pd.Dat
     won = rows.groupby(["agent", "game"])["won"].any().groupby("agent")
     table = pd.DataFrame({"games": won.count(), "won": won.mean()})
     table[["low", "high"]] = _intervals(table["won"], table["games"])
-    table["par"] = seats.size() / table["games"] / plan.players
+    table["par"] = seats.size() / table["games"] / schedule.players
     table["place"], table["points"] = seats["place"].mean(), seats["points"].mean()
     table["forfeits"] = seats["forfeit"].sum()
-    table = table.loc[[*plan.labels]]
+    table = table.loc[[*schedule.labels]]
 
-    numbers = rows["agent"].map({label: k for k, label in enumerate(plan.labels)})
+    numbers = rows["agent"].map({label: k for k, label in enumerate(schedule.labels)})
     ahead = rows.assign(number=numbers).sort_values(["game", "place"])
-    orders = ahead["number"].to_numpy().reshape(-1, plan.players)
-    anchor, entrants = plan.labels.index(anchor_of(plan)), len(plan.labels)
+    orders = ahead["number"].to_numpy().reshape(-1, schedule.players)
+    anchor, entrants = schedule.labels.index(anchor_of(schedule)), len(schedule.labels)
     for name, ratings in (
         ("rating", openskill_ratings(orders, entrants)),
-        ("likeliest", likeliest_ratings(orders, entrants)),
+        ("likeliest", max_likelihood_ratings(orders, entrants)),
     ):
         table[name] = ratings - ratings[anchor]
     table["rating_low"], table["rating_high"] = bootstrap(
-        orders, entrants, anchor, plan.seed, workers
+        orders, entrants, anchor, schedule.seed, workers
     )
     table["ms"] = 1000 * seats["seconds"].sum() / seats["timed"].sum()
     return table
 
 
-def anchor_of(plan: Schedule) -> str:
+def anchor_of(schedule: Schedule) -> str:
     """The entrant whose rating is 0: `random` if it plays, otherwise the first."""
-    return "random" if "random" in plan.labels else plan.labels[0]
+    return "random" if "random" in schedule.labels else schedule.labels[0]
 
 
 def pair_table(rows: pd.DataFrame) -> pd.DataFrame:

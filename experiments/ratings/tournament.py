@@ -1,6 +1,6 @@
-"""Plays the games of a plan, in processes of their own.
+"""Plays the games of a schedule, in processes of their own.
 
-A game depends on the plan and its number alone: every agent is reset before it with a seed drawn
+A game depends on the schedule and its number alone: every agent is reset before it with a seed drawn
 from the run's seed, the number and the seat. So the games are the same for any number of workers,
 only the order in which they end differs.
 """
@@ -34,7 +34,7 @@ _decided: Counter[str] = Counter()  # decisions of each spec in this process
 
 
 def play_games(
-    plan: Schedule, numbers: Iterable[int], workers: int
+    schedule: Schedule, numbers: Iterable[int], workers: int
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Play the games of these numbers, and hand them over as they end, some at a time.
 
@@ -46,7 +46,7 @@ def play_games(
     with interrupts_deferred() as interrupted, worker_pool(workers, close_agents) as pool:
         while not interrupted:
             free = AHEAD * workers - len(running)
-            running |= {pool.submit(play_game, plan, n) for n in islice(left, free)}
+            running |= {pool.submit(play_game, schedule, n) for n in islice(left, free)}
             if not running:
                 return
             done, running = wait(running, LOOK, FIRST_COMPLETED)
@@ -56,30 +56,30 @@ def play_games(
 
 
 def play_game(
-    plan: Schedule, number: int, build: Callable[[str], Agent] = make_agent
+    schedule: Schedule, number: int, build: Callable[[str], Agent] = make_agent
 ) -> dict[str, Any]:
-    """One game of a plan, as a line of the games file. build: of an agent from its spec.
+    """One game of a schedule, as a line of the games file. build: of an agent from its spec.
 
     number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by seat,
     forfeit (None or seat, ply and why), and by seat its decisions, how many of them were timed, and
-    their seconds. But for the last two, all is the same in every run of the plan. A spec's first
+    their seconds. But for the last two, all is the same in every run of the schedule. A spec's first
     decisions in a process are not timed: code may be compiled or loaded for them, which takes
     longer than a thousand others.
 
     An agent that fails or chooses what is illegal forfeits: the game ends there, it is placed
     last, and the others are ranked by the standing at that moment.
     """
-    entrants, first = plan.seating(number)
-    game = Game(plan.players, plan.loaded_rules, plan.loaded_board, first, seed=number)
-    seconds = [0.0] * plan.players
-    decisions, timed = [0] * plan.players, [0] * plan.players
+    entrants, first = schedule.seating(number)
+    game = Game(schedule.players, schedule.loaded_rules, schedule.loaded_board, first, seed=number)
+    seconds = [0.0] * schedule.players
+    decisions, timed = [0] * schedule.players, [0] * schedule.players
     agents: list[Agent] = []
     forfeit = None
-    keys = _keys([plan.specs[entrant] for entrant in entrants])
+    keys = _keys([schedule.specs[entrant] for entrant in entrants])
     try:
         for seat, key in enumerate(keys):
             agents.append(_agent(key, build))
-            agents[seat].reset(seed_of(plan.seed, number, seat))
+            agents[seat].reset(seed_of(schedule.seed, number, seat))
         while not game.is_over:
             seat = game.current_player
             began = time.perf_counter()
@@ -97,7 +97,7 @@ def play_game(
             _agents.pop(keys[seat]).close()
     return {
         "number": number,
-        "agents": [plan.labels[entrant] for entrant in entrants],
+        "agents": [schedule.labels[entrant] for entrant in entrants],
         "record": game.record().to_dict(),
         "points": game.points,
         "ranking": ranking(game.ranking(), seat if forfeit else None),

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from busenv.agents.networks.mlp import SEAT_VALUE_NETWORKS
-from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.training.training_run import rate
 from busenv.train.config import PRESETS, PPOConfig
@@ -61,7 +61,7 @@ def main() -> None:
             cells = study(PRESETS["quick"].changed(changes), chosen.games)
             rows.append([network, str(width), limit, *cells])
     title = f"wins of {chosen.games} games, 4 players; par is 25%"
-    Sheet(title, header, rows).show(Console())
+    TextTable(title, header, rows).show(Console())
 
 
 if __name__ == "__main__":

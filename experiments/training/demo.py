@@ -14,7 +14,7 @@ from rich.markup import escape
 
 import busenv
 from busenv.agents import Agent, make_agent
-from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.console import TextTable
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.training.sample_game import PAGE, next_commands, play_sample, playing_spec
 from busenv.experiments.training.training_run import (
@@ -108,14 +108,14 @@ def _caption(run: AnyRun, games: int) -> str:
     )
 
 
-def _sheet(match_ups: list[MatchUp], run: AnyRun, games: int) -> Sheet:
+def _sheet(match_ups: list[MatchUp], run: AnyRun, games: int) -> TextTable:
     """The results as a table; a line-up's second row is each of the other seats, on average."""
     rows = [
         [title if row == 0 else "", *_cells(score)]
         for title, scores in match_ups
         for row, score in enumerate(scores)
     ]
-    return Sheet(_caption(run, games), COLUMNS, rows, names=2)
+    return TextTable(_caption(run, games), COLUMNS, rows, names=2)
 
 
 def _cells(score: Score) -> list[str]:
@@ -129,7 +129,7 @@ def _cells(score: Score) -> list[str]:
     ]
 
 
-def _report(sheet: Sheet, run: AnyRun, commands: list[str]) -> str:
+def _report(sheet: TextTable, run: AnyRun, commands: list[str]) -> str:
     config = run.config
     length = f" for {config.seconds:g} s" if config.seconds else ""
     lines = [

@@ -11,7 +11,7 @@ from pathlib import Path
 from busenv.agents.schema import read_limited
 from busenv.error_text import truncate
 from busenv.experiments.common.intervals import wilson
-from busenv.experiments.common.plot_style import own_settings
+from busenv.experiments.common.plot_style import default_style
 from busenv.io import write_whole
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#5e3c99")
@@ -89,7 +89,7 @@ def _cut(row: list[str]) -> str:
     return repr(truncate(",".join(row), 80))
 
 
-@own_settings()
+@default_style()
 def draw_curve(
     path: Path,
     curve: list[CurvePoint],

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from busenv.error_text import truncate
-from busenv.experiments.ratings.rating_store import SETTINGS
-from busenv.experiments.ratings.schedule import RunError
+from busenv.experiments.common.runs import SETTINGS, RunError
 from busenv.game.board import board_names, load_board
 from busenv.game.rules import EDITIONS, as_rules
 from busenv.io import write_whole

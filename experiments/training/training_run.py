@@ -14,8 +14,8 @@ from torch.utils.tensorboard import SummaryWriter
 from busenv import Board, Rules
 from busenv.agents import Agent, make_agent
 from busenv.cluster import connected
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.rating_store import locked
 from busenv.experiments.training.learning_curve import (
     CurvePoint,
     draw_curve,
@@ -83,9 +83,9 @@ def describe_training(config: AnyConfig) -> str:
             begin = "decisions of earlier runs, then "
         return f"{begin}expert iteration by {_own_games(config)}"
     phases = []
-    if config.warm_start and config.warm_share:
+    if config.warm_start and config.imitation_share:
         phases.append(f"imitation of {config.warm_start}")
-    if not phases or config.warm_share < 1:
+    if not phases or config.imitation_share < 1:
         bots = ", ".join(config.bots)
         phases.append(
             f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
@@ -104,7 +104,7 @@ def run_training(
     RunError when the folder is in use or holds a run that these settings do not go on with; see
     `busenv.train.ppo_run.PPORun`.
     """
-    with connected(ray), locked(folder):
+    with connected(ray), lock_folder(folder):
         changed = changes(folder, config)
         read_curve(folder / CURVE)  # a damaged one is told before anything is changed
         console.print(f"Training: {escape(describe_training(config))}.")

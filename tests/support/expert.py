@@ -19,7 +19,7 @@ CITY = load_board("city")
 RULES = as_rules("capstone-2024")
 SMALL = ExpertConfig(
     width=8, games=2, batch_size=32, num_simulations=4, fast_simulations=2, full_search_share=0.5,
-    past_share=0.5, bot_share=0.25, bot_simulations=4, replay_size=400, reuse=2.0, keep_every=2,
+    past_share=0.5, bot_share=0.25, bot_simulations=4, replay_size=400, reuse=2.0, snapshot_every=2,
     seconds=None, decisions=500, rated=("random",), rate_games=4, rate_every=1e6,
 )  # fmt: skip
 

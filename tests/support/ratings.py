@@ -10,9 +10,9 @@ from busenv.experiments.ratings.tournament import play_game
 SMALL = Schedule(("greedy", "random", "random"), players=3, games=90)
 
 
-def alone(plan: Schedule) -> list[dict[str, Any]]:
-    """A plan's games, played here and in reverse."""
-    return [play_game(plan, number) for number in reversed(range(plan.total))]
+def alone(schedule: Schedule) -> list[dict[str, Any]]:
+    """A schedule's games, played here and in reverse."""
+    return [play_game(schedule, number) for number in reversed(range(schedule.total))]
 
 
 def bare(games: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ class ExpertConfig(RunConfig):
             policy that played. The value heads learn from games without opponents. Excludes
             `teacher` and `offline_data`.
         past_share, bot_share: shares of the games with opponents: a past self, saved every
-            `keep_every` iterations, or one of `bots`, sampled for each game. bot_simulations:
+            `snapshot_every` iterations, or one of `bots`, sampled for each game. bot_simulations:
             simulations of the bot `uct`. all_opponents_share: share of these games in which
             opponents hold every seat but one; in the others they hold one seat. A share
             `full_search_share` of the opponents' decisions become samples of the value heads.
@@ -78,7 +78,7 @@ class ExpertConfig(RunConfig):
     """
 
     method: Annotated[str, one_of("expert")] = "expert"
-    network: Annotated[str, one_of("seats", "outlook")] = "outlook"
+    network: Annotated[str, one_of("seats", "features")] = "features"
     width: Annotated[int, Field(ge=4, le=8192)] = 384
     players: Players = (3, 4, 5)
     games: Count = 60
@@ -108,7 +108,7 @@ class ExpertConfig(RunConfig):
     teacher_share: Share = 0.5
     teacher_sample_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     teacher_reuse: Annotated[float, Field(gt=0, le=100)] = 0.5
-    keep_every: Count = 10
+    snapshot_every: Count = 10
     temperature: Temperature = 0.1
     seconds: Seconds | None = 3600.0
     rated: Rated = ("greedy", "planner", "uct:100")

@@ -173,7 +173,7 @@ class ExpertRun(TrainingRun):
             if imitated:
                 self.imitated = imitated
                 self._teacher_data.clear()
-            if self.iteration % self.config.keep_every == 0:
+            if self.iteration % self.config.snapshot_every == 0:
                 self._save_model(self._past_path(self.iteration))
             self._seconds = self.seconds
             self.save()
@@ -237,7 +237,7 @@ class ExpertRun(TrainingRun):
 
     def _past_numbers(self) -> list[int]:
         """Iterations after which the present past selves were saved."""
-        every = self.config.keep_every
+        every = self.config.snapshot_every
         last = self.iteration - self.iteration % every
         return [last - k * every for k in range(PAST_COUNT) if last - k * every > 0]
 

@@ -56,7 +56,7 @@ class Learner:
     def step(self, samples: np.ndarray, learning_rate: float) -> dict[str, float]:
         """Update the network by a batch of samples (SAMPLE, (N,)); returns losses by name."""
         config = self._config
-        eval_weights = self.network.plan.cpu().numpy()
+        eval_weights = self.network.eval_weights.cpu().numpy()
         batch = make_batch(samples, self._board, config.value_target_mix, eval_weights)
         device = next(self.network.parameters()).device
         inputs, masks, policy, win_probs, points, present = (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv import Board
-from busenv.agents.networks.evaluation_features import see_games
+from busenv.agents.networks.evaluation_features import observe_with_features
 from busenv.agents.networks.logits import POINTS
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of, rank_of
@@ -115,7 +115,9 @@ def make_batch(
     eval_weights: of the network, see `busenv.agents.networks.evaluation_features`.
     """
     count = len(samples)
-    inputs, masks = see_games(np.ascontiguousarray(samples["game"]), board, eval_weights)
+    inputs, masks = observe_with_features(
+        np.ascontiguousarray(samples["game"]), board, eval_weights
+    )
     policy = np.zeros(masks.shape, np.float32)
     win_probs, points = (np.zeros((count, MAX_PLAYERS), np.float32) for _ in range(2))
     present = np.zeros((count, MAX_PLAYERS), np.bool_)
