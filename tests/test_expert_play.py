@@ -17,14 +17,7 @@ from busenv.agents.search.guided import pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
 from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.expert_iteration.learner import (
-    ENTROPY_WEIGHT,
-    GAE_LAMBDA,
-    Learner,
-    add_advantages,
-)
-from busenv.train.expert_iteration.samples import SAMPLE, make_batch
-from busenv.train.expert_iteration.selfplay import (
+from busenv.train.expert_iteration.expert_selfplay import (
     POLICY_TEMPERATURE,
     GameSpecs,
     WorkerPayload,
@@ -32,6 +25,13 @@ from busenv.train.expert_iteration.selfplay import (
     play_on_threads,
     statistics,
 )
+from busenv.train.expert_iteration.learner import (
+    ENTROPY_WEIGHT,
+    GAE_LAMBDA,
+    Learner,
+    add_advantages,
+)
+from busenv.train.expert_iteration.samples import SAMPLE, make_batch
 from busenv.train.expert_iteration.selfplay_players import (
     BOTS,
     GREEDY,

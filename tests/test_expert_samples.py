@@ -14,10 +14,10 @@ from busenv.agents import make_agent
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.logits import POINTS
 from busenv.observation import observe_games
+from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
 from busenv.train.expert_iteration.learner import CLIP_RANGE, ENTROPY_WEIGHT, Learner
 from busenv.train.expert_iteration.replay import ReplayBuffer
 from busenv.train.expert_iteration.samples import make_batch
-from busenv.train.expert_iteration.selfplay import POLICY_TEMPERATURE
 from tests.support.expert import CITY, SMALL, small_network, teacher_samples
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from busenv import cluster
 from busenv.agents.networks.compiled_mlp import Weights
-from busenv.train.expert_iteration.selfplay import GameSpecs, WorkerPayload, play_games
+from busenv.train.expert_iteration.expert_selfplay import GameSpecs, WorkerPayload, play_games
 
 GAMES_PER_CALL = 4  # some seconds of work
 

@@ -18,14 +18,14 @@ from busenv.interrupts import interrupts_deferred
 from busenv.train.checkpoint import whole_or_not_at_all
 from busenv.train.expert_iteration.distributed_selfplay import start_on_cluster
 from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.expert_iteration.learner import Learner, add_advantages
-from busenv.train.expert_iteration.replay import ReplayBuffer, read_samples, shuffled_batches
-from busenv.train.expert_iteration.selfplay import (
+from busenv.train.expert_iteration.expert_selfplay import (
     WorkerPayload,
     draw_games,
     play_on_threads,
     statistics,
 )
+from busenv.train.expert_iteration.learner import Learner, add_advantages
+from busenv.train.expert_iteration.replay import ReplayBuffer, read_samples, shuffled_batches
 from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo import LOWEST_LEARNING_RATE

@@ -14,8 +14,8 @@ from busenv import Board
 from busenv.agents.networks.mlp import SeatsMlp, expected_log_probs, mask_logits
 from busenv.core.state import MAX_PLAYERS
 from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
 from busenv.train.expert_iteration.samples import make_batch
-from busenv.train.expert_iteration.selfplay import POLICY_TEMPERATURE
 from busenv.train.ppo import clipped_policy_loss, compute_gae
 
 CLIP_RANGE = 0.2  # of PPO's probability ratio
