@@ -392,7 +392,7 @@ def test_it_is_recorded_copied_and_taken_back_like_any_game(tmp_path) -> None:  
         while twin.history:
             twin.undo()
         assert twin.position() == start
-    replayed = [(now.position(), action) for now, action in game.record().replay()]
+    replayed = [(now.position(), action) for now, action in Game.replay(game.record())]
     assert replayed[0] == (start, game.history[0])
     assert len(replayed) == 30
 
@@ -411,7 +411,7 @@ def test_a_record_of_another_game_has_no_position() -> None:
         (lambda p: p.update(phase=[]), r"phase is \[\]; allowed"),
         (lambda p: p.update(supply=3), "record: position: supply is 3"),
         (lambda p: p.update(supply="3"), "record: position: supply is '3'"),
-        (lambda p: p.update(first_player=2), "players or first_player is not as in its position"),
+        (lambda p: p.update(first_player=2), "players or first_player differ from its position"),
     ],
 )
 def test_a_record_whose_position_cannot_be_is_refused(change, message: str) -> None:  # type: ignore[no-untyped-def]

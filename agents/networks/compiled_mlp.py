@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from busenv.agents.networks.evaluation_features import Foresight, make_foresight, write_outlook
+from busenv.agents.networks.evaluation_features import (
+    FeatureWorkspace,
+    make_feature_workspace,
+    write_features,
+)
 from busenv.core.bits import load_word
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.observation_cache import update_cache
@@ -36,7 +40,9 @@ class Weights(NamedTuple):
     inputs): their rows are wanted one by one."""
 
     scale: np.ndarray
-    plan: np.ndarray  # float64, (4, COUNT), of the outlook behind an observation; empty without
+    eval_weights: (
+        np.ndarray
+    )  # float64, (4, COUNT), of the outlook behind an observation; empty without
     shared: np.ndarray
     shared_bias: np.ndarray
     blocks: np.ndarray  # (count, width, width)
@@ -55,7 +61,7 @@ class Workspace(NamedTuple):
     """Arrays that the kernels work in, one set a thread.
 
     row: uint8, (size,), what the network is told; cache, cached: see `busenv.core.observation_cache`.
-    foresight: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
+    features: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
     that are not zero, or that change. known: bool, (5,), by seat, whether there is a row that it
     was told before, in rows: uint8, (5, size), and what the first layer adds up to there, in sums:
     float32, (5, width). empty: a row of zeros. trunk, hidden: float32, of the layers. actions:
@@ -66,7 +72,7 @@ class Workspace(NamedTuple):
     row: np.ndarray
     cache: np.ndarray
     cached: np.ndarray
-    foresight: Foresight
+    features: FeatureWorkspace
     bits: np.ndarray
     places: np.ndarray
     value: np.ndarray
@@ -96,7 +102,7 @@ def read_weights(network: Mlp) -> Weights:
     (policy, _, logits), (value, _, outputs) = network.policy, network.value
     return Weights(
         array(network.scale),
-        array(network.plan),
+        array(network.eval_weights),
         *by_input(network.shared),
         array(network.blocks.weight),
         array(network.blocks.bias),
@@ -118,7 +124,7 @@ def make_workspace(weights: Weights) -> Workspace:
         np.zeros(size, np.uint8),
         np.zeros(size, np.uint8),  # longer than a picture
         np.zeros(1, GAME),
-        make_foresight(),
+        make_feature_workspace(),
         np.zeros((actions + 63) // 64, np.uint64),
         np.zeros(widest, np.int64),
         np.zeros(widest, np.float32),
@@ -267,8 +273,8 @@ def evaluate(g, b, weights, work):
     work.cached[0].players = 0
     update_cache(g, b, work.cache, work.row, work.cached[0])
     observe(g, b, work.cache, g.seat, work.row, False)
-    if weights.plan.shape[0] > 0:
-        write_outlook(g, b, weights.plan, work.foresight, work.row[observation_size(b) :])
+    if weights.eval_weights.shape[0] > 0:
+        write_features(g, b, weights.eval_weights, work.features, work.row[observation_size(b) :])
     legal = legal_ids(g, b, work.bits, work.actions)
     forward(weights, work, legal, np.int64(g.seat))
     return legal

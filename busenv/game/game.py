@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import operator
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from busenv.core import bots, kernels
 from busenv.core.state import OVER
-from busenv.errors import RecordError
+from busenv.errors import IllegalActionError, PositionError, RecordError
 from busenv.game.actions import Phase, describe_action
 from busenv.game.board import Board, as_board
 from busenv.game.initial_state import copy_state, new_state, state_of
@@ -100,14 +101,57 @@ class Game:
         Raises RecordError for a record of another board, an invalid initial position, an illegal
         action (naming the ply), or a result that the actions do not lead to.
         """
-        game = record.begin(board)
+        game = cls.begin_record(record, board)
         ply = int(kernels.replay(game._array, game.board.array, np.array(record.actions, np.int64)))
         if ply >= 0:
             error = illegal_action(game._array, 0, game.board, record.actions[ply])
             raise RecordError(f"record: ply {ply}: {error}")
         game._history = list(record.actions)
-        record.check_result(game)
+        record.check_result(game.record().result)
         return game
+
+    @classmethod
+    def begin_record(cls, record: Record, board: str | Path | Board = "city") -> Game:
+        """Make the game of a record before its first action; RecordError for another board."""
+        board = as_board(board)
+        record.check_board(board)
+        if record.position is None:
+            return cls(record.players, record.rules, board, record.first_player, record.seed)
+        try:
+            return cls.from_position(record.position, record.rules, board)
+        except PositionError as error:
+            raise RecordError(f"record: {error}") from error
+
+    @classmethod
+    def replay(
+        cls, record: Record, board: str | Path | Board = "city"
+    ) -> Iterator[tuple[Game, int]]:
+        """Replay a record: yield the game before each decision, and the action that follows.
+
+        >>> import busenv
+        >>> played = busenv.Game(3, seed=1)
+        >>> played.step(8)
+        >>> played.step(14)
+        >>> for game, action in busenv.Game.replay(played.record()):
+        ...     print(f"seat {game.current_player}: {game.describe(action)}")
+        seat 2: erect house on site 0 at intersection 9, zone 1
+        seat 2: erect house on site 2 at intersection 14, zone 1
+        >>> game.current_player
+        0
+
+        Each pair has the same game object, which takes the action when the next pair is requested;
+        clone it to keep it, and do not change it. After the loop the game is at its last state. A
+        record without actions yields nothing; `begin_record` returns its game. Raises RecordError
+        as `from_record` does, for an illegal action when the loop reaches it.
+        """
+        game = cls.begin_record(record, board)
+        for ply, action in enumerate(record.actions):
+            yield game, action
+            try:
+                game.step(action)
+            except IllegalActionError as error:
+                raise RecordError(f"record: ply {ply}: {error}") from error
+        record.check_result(game.record().result)
 
     @classmethod
     def from_bytes(cls, data: bytes, board: str | Path | Board = "city") -> Game:
@@ -252,6 +296,16 @@ class Game:
         while count == len(actions):
             count = bots.run_bots(self._array, self.board.array, kinds, noise, actions)
             self._history += actions[:count].tolist()
+
+    def snapshot(self) -> tuple[np.ndarray, int]:
+        """Return a copy of the state and the number of decisions taken, for `restore`."""
+        return copy_state(self._array), len(self._history)
+
+    def restore(self, snapshot: tuple[np.ndarray, int]) -> None:
+        """Return to an earlier snapshot of this game."""
+        state, decisions = snapshot
+        self._array.view(np.uint8)[:] = state.view(np.uint8)
+        del self._history[decisions:]
 
     def undo(self) -> int:
         """Undo the last decision and what the rules applied after it; return its action id.

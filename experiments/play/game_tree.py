@@ -43,7 +43,7 @@ class GameTree:
 
     def __init__(self, begin: Record, board: Board) -> None:
         self.begin, self.board = begin, board
-        game = begin.begin(board)
+        game = Game.begin_record(begin, board)
         self.nodes = [_node(game, -1, -1, -1, False, 0)]
 
     def add(self, parent: int, action: int) -> int:
