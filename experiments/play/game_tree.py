@@ -47,7 +47,7 @@ class GameTree:
 
     def __init__(self, start: Record, board: Board) -> None:
         self.start, self.board = start, board
-        self.nodes = [_make_node(start.begin(board), -1, -1, -1, False, 0)]
+        self.nodes = [_make_node(Game.begin_record(start, board), -1, -1, -1, False, 0)]
 
     def add(self, parent: int, action: int) -> int:
         """Return the node after a decision, and add it if it is new.
