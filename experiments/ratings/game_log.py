@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from busenv import Board, Record
+from busenv import Board, Game, Record
 from busenv.error_text import quote
 from busenv.experiments.ratings.schedule import Schedule
 
@@ -62,8 +62,8 @@ def parse_line(line: bytes) -> dict[str, Any]:
 def check_game(game: dict[str, Any], board: Board) -> None:
     """Replay the record by the rules, and compare the other values of the game with it."""
     record, forfeit = Record.from_dict(game["record"]), game["forfeit"]
-    live, decided = record.begin(board), [0] * record.players
-    for live, _ in record.replay(board):
+    live, decided = Game.begin_record(record, board), [0] * record.players
+    for live, _ in Game.replay(record, board):
         decided[live.current_player] += 1
     if live.is_over != (forfeit is None):
         raise ValueError("a game must end either by the rules or by a forfeit")
