@@ -16,6 +16,7 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +97,9 @@ def tune_plan(seconds: float, seed: int, games: int = 400) -> np.ndarray:
     return weights(search.mean)
 
 
-def play_mixed(seconds: float, seed: int, simulations: int = 100) -> Iterator[tuple[Game, list]]:
+def play_mixed(
+    seconds: float, seed: int, simulations: int = 100
+) -> Iterator[tuple[Game, list[Any]]]:
     """Games of mixed line-ups, each with some of its positions: (row of weights, features)."""
     rng, evaluation, end = random.Random(seed), make_evaluation(), time.monotonic() + seconds
     specs = {"uct": f"uct:{simulations}", "planner": "planner", "greedy": "greedy"}
@@ -146,7 +149,7 @@ def logit(features: np.ndarray, winners: np.ndarray, penalty: float = 1e-4) -> n
 
 def tune_win(seconds: float, seed: int) -> np.ndarray:
     """Weights whose logits of winning are fitted to games played for a time."""
-    kept: dict[int, list] = {row: [] for row in range(1, len(STAGES))}
+    kept: dict[int, list[Any]] = {row: [] for row in range(1, len(STAGES))}
     games = 0
     for game, positions in play_mixed(seconds, seed):
         games += 1
