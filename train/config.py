@@ -85,6 +85,7 @@ class RunConfig(BaseModel):
     rate_every: Seconds = 20.0
     rate_games: Count = 128
     snapshot_every: Count = 25
+    precision: Annotated[str, one_of("auto", "float32", "bfloat16")] = "auto"
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     threads: Threads = 2
     device: Annotated[str, one_of("auto", "cpu", "cuda")] = "auto"
@@ -179,7 +180,7 @@ class PPOConfig(RunConfig):
     value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
     max_grad_norm: Scale = 0.5
     warm_start: NoneOrSpec = "planner"
-    num_workers: Count = 1
+    num_workers: Count = 2
     imitation_share: Share = 0.3
     opponent_share: Share = 0.5
     bots: tuple[Spec, ...] = ("greedy", "planner")

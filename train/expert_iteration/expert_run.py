@@ -16,7 +16,7 @@ from busenv.agents.networks.model_files import load_model
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.agents.search.guided import GuidedSettings
 from busenv.interrupts import interrupts_deferred
-from busenv.train.checkpoint import whole_or_not_at_all
+from busenv.train.checkpoint import atomic_update
 from busenv.train.expert_iteration.distributed_selfplay import Hands, begin_on_cluster
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.learner import Learner
@@ -117,7 +117,7 @@ class ExpertRun(TrainingRun):
         rng, end = self._coming.popleft()
         rows, scalars = end()
         self._window.add(self.iteration, rows)
-        with whole_or_not_at_all(self.network, self._optimizer):
+        with atomic_update(self.network, self._optimizer):
             steps = self._steps(config.reuse * len(rows))
             scalars |= self._learn(self._drawn(self._window, steps, rng))
         return self._finish(len(rows), scalars)
@@ -126,7 +126,7 @@ class ExpertRun(TrainingRun):
         """Learn from the rows of earlier runs."""
         parts, passes = self._earlier, self.config.offline_epochs
         count = sum(map(len, parts))
-        with whole_or_not_at_all(self.network, self._optimizer):
+        with atomic_update(self.network, self._optimizer):
             batches = (shuffled(parts, self.config.batch_size, rng) for _ in range(passes))
             scalars = self._learn(chain.from_iterable(batches), self._steps(passes * count))
         self._earlier = []
@@ -145,7 +145,7 @@ class ExpertRun(TrainingRun):
         """Learn from the teacher's games, and drop them."""
         learned = len(self._lessons)
         samples = self.config.teacher_reuse * learned
-        with whole_or_not_at_all(self.network, self._optimizer):
+        with atomic_update(self.network, self._optimizer):
             steps = self._steps(samples)
             scalars = self._learn(self._drawn(self._lessons, steps, rng), steps)
         return self._finish(0, scalars, imitated=learned)

@@ -10,7 +10,7 @@ from busenv.agents.networks.inference import draw_actions
 from busenv.core.jit import kernel
 from busenv.core.state import OVER
 from busenv.train.expert_iteration.training_rows import ROW, finish_rows, write_row
-from busenv.train.selfplay_games import SelfPlayGames
+from busenv.train.selfplay import SelfPlayGames
 
 
 @kernel
