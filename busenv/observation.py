@@ -158,7 +158,7 @@ def observe(game: Game, seat: int | None = None) -> np.ndarray:
         raise ValueError(f"seat is {seat!r}; allowed: 0 to {game.num_players - 1}")
     games, board = game.arrays()
     view = int(games["seat"][0]) if seat is None else int(seat)
-    row = np.empty(kernels.observation_size(board), np.uint8)
+    row = np.empty(kernels.observation_length(board), np.uint8)
     kernels.observe_one(games, board, view, row)
     return row
 
@@ -170,7 +170,7 @@ def observe_games(games: np.ndarray, board: Board) -> tuple[np.ndarray, np.ndarr
     (N, size), and what is legal, bool (N, num_actions), none where a game is over.
     """
     games = check_games(games, board)
-    rows = np.empty((len(games), kernels.observation_size(board.array)), np.uint8)
+    rows = np.empty((len(games), kernels.observation_length(board.array)), np.uint8)
     masks = np.empty((len(games), board.num_actions), np.bool_)
     bits = np.empty((board.num_actions + 63) // 64, np.uint64)
     kernels.observe_seats(games, board.array, games["seat"].astype(np.int64), rows)

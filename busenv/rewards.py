@@ -4,7 +4,7 @@ Each decision pays every seat, the losers too. With n players:
 
     name         when            to a seat                                  sum     of a game
     win          at the end      winner 1, others -1/(n-1)                  zero    -1/(n-1)..1
-    place        at the end      1 for first, evenly down to -1 for last    zero    -1..1
+    rank         at the end      1 for first, evenly down to -1 for last    zero    -1..1
     margin       as it happens   own points less the others' mean points    zero    about -20..20
     deliveries   as it happens   passengers that the seat delivered (R17)   0 or 1  0..about 20
     shaped       as it happens   win, and the change of a potential         zero    -1/(n-1)..1
@@ -34,7 +34,7 @@ Reward = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 REWARDS: dict[str, int] = {
     "win": core.PAY_WIN,
-    "place": core.PAY_PLACE,
+    "rank": core.PAY_RANK,
     "margin": core.PAY_MARGIN,
     "deliveries": core.PAY_DELIVERIES,
     "shaped": core.PAY_SHAPED,

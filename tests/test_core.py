@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from busenv import EDITIONS, Game, Phase, core, load_board
+from busenv import EDITIONS, Game, Phase, core, load_board, random_playouts
 from busenv.core import kernels, state
 from busenv.core.bits import lowest, popcount
 from busenv.core.jit import kernel
@@ -45,7 +45,7 @@ def test_state_is_small_and_flat() -> None:
     assert state.GAME.itemsize < 512
     assert not state.GAME.hasobject
     sizes = [state.GAME.fields[name][0].itemsize for name in state.GAME.names]
-    assert sum(sizes) == state.GAME.itemsize, "padding would make equal games differ in bytes"
+    assert sum(sizes) == state.GAME.itemsize, "padding makes equal games differ in bytes"
 
 
 def test_mask_test_and_random_pick_agree() -> None:
@@ -70,26 +70,27 @@ def test_mask_test_and_random_pick_agree() -> None:
     assert picked > 200
 
 
-def batch(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Fresh games, the board, and room for the masks."""
+def batch(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """New games and the board."""
     board = load_board("city")
     games = np.zeros(count, state.GAME)
     first = np.zeros(count, np.int64)
     kernels.first_players(np.uint64(seed), 4, first)
     kernels.new_games(games, board.array, EDITIONS["capstone-2024"].record(4), first)
-    return games, board.array, np.zeros((count, 6), np.uint64)
+    return games, board.array
 
 
 def test_a_batch_is_its_games_alone() -> None:
-    games, board, bits = batch(40)
+    games, board = batch(40)
+    masks, bits = np.empty((40, 375), np.bool_), np.zeros(6, np.uint64)
     alone = [Game(first_player=int(game["first"]), seed=0) for game in games]
     assert len({game.first_player for game in alone}) == 4
     rng = random.Random(2)
     while not all(game.is_over for game in alone):
-        kernels.legal_masks(games, board, bits)
+        kernels.legal_bytes(games, board, bits, masks)
         actions = np.zeros(40, np.int64)
         for i, game in enumerate(alone):
-            ids = [a for a in range(375) if int(bits[i, a // 64]) >> (a % 64) & 1]
+            ids = np.flatnonzero(masks[i]).tolist()
             assert ids == game.legal_actions()
             if not game.is_over:
                 actions[i] = rng.choice(ids)
@@ -97,13 +98,13 @@ def test_a_batch_is_its_games_alone() -> None:
         assert kernels.step_games(games, board, actions) == -1
         for i, game in enumerate(alone):
             assert games[i].tobytes() == game._array[0].tobytes()
-    places = np.zeros((40, 4), np.int64)
-    kernels.rankings(games, places)
-    assert places.tolist() == [game.ranking() for game in alone]
+    ranks = np.zeros((40, 4), np.int64)
+    kernels.rankings(games, ranks)
+    assert ranks.tolist() == [game.ranking() for game in alone]
 
 
 def test_a_batch_step_changes_nothing_when_one_action_is_illegal() -> None:
-    games, board, _ = batch(10)
+    games, board = batch(10)
     before = games.copy()
     actions = np.full(10, 8, np.int64)
     actions[6] = 374
@@ -115,26 +116,10 @@ def test_a_batch_step_changes_nothing_when_one_action_is_illegal() -> None:
     assert kernels.step_games(games, board, actions) == -1
 
 
-def test_playing_out_a_batch_depends_on_each_games_noise_only() -> None:
-    games, board, _ = batch(30)
-    noise = np.arange(30, dtype=np.uint64)
-    parts, part_noise = games.copy(), noise.copy()
-    decisions = kernels.play_out(games, board, noise)
-    counts = [
-        kernels.play_out(parts[i : i + 7], board, part_noise[i : i + 7]) for i in range(0, 30, 7)
-    ]
-    assert sum(counts) == decisions
-    assert parts.tobytes() == games.tobytes()
-    assert (games["phase"] == state.OVER).all()
-
-
-def test_the_interpreter_runs_on_while_games_are_played() -> None:
-    games, board, _ = batch(40_000)
-    kernels.play_out(games[:1], board, np.zeros(1, np.uint64))  # compile
+def test_other_threads_run_while_games_are_played() -> None:
+    random_playouts(1)  # compile
     ticks = 0
-    worker = threading.Thread(
-        target=kernels.play_out, args=(games, board, np.zeros(40_000, np.uint64))
-    )
+    worker = threading.Thread(target=random_playouts, args=(40_000,))
     worker.start()
     while worker.is_alive():
         ticks += 1
@@ -170,14 +155,9 @@ def test_equal_positions_have_equal_bytes() -> None:
     assert one.arrays()[0].tobytes() == other.arrays()[0].tobytes()
 
 
-def test_a_record_has_no_undefined_bytes() -> None:
-    fields = state.GAME.fields
-    assert state.GAME.itemsize == sum(fields[name][0].itemsize for name in fields)
-
-
 @pytest.mark.parametrize("seed", range(12))
-def test_what_says_nothing_any_more_is_zero(seed: int) -> None:
-    """So that bytes depend on the position alone, not on how it came about."""
+def test_fields_that_do_not_apply_are_zero(seed: int) -> None:
+    """Bytes depend on the position alone, not on the moves that led to it."""
     rng = random.Random(seed)
     game = Game(3 + seed % 3, [*EDITIONS][seed % 4], seed=seed)
     while True:

@@ -10,18 +10,18 @@ import torch
 
 from busenv import Game, load_board
 from busenv.agents.networks.evaluation_features import (
-    AHEAD,
+    CHANCE_SCALE,
     COLUMNS,
-    FORESEEN,
-    GLANCE,
-    HARDLY,
-    PLAYOUTS,
-    ROUNDS,
-    SIZE,
-    STEPS,
-    SURE,
-    UNSURE,
-    see_games,
+    EVALUATION_COLUMNS,
+    FEATURE_PLAYOUTS,
+    FEATURE_SCALE,
+    FEATURES_SIZE,
+    LOG_CHANCE_SCALE,
+    MIN_CHANCE,
+    PLAYOUT_CHANCE_SCALE,
+    PLAYOUT_ROUNDS,
+    POINTS_SCALE,
+    observe_with_features,
 )
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.mlp import SeatsMlp, build_network
@@ -56,7 +56,7 @@ def positions(players: int, count: int = 40) -> np.ndarray:
 
 
 def network_of(width: int = 16) -> SeatsMlp:
-    network = build_network("outlook", CITY, width, seed=1)
+    network = build_network("features", CITY, width, seed=1)
     assert isinstance(network, SeatsMlp)
     return network
 
@@ -64,27 +64,27 @@ def network_of(width: int = 16) -> SeatsMlp:
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_the_outlook_is_the_evaluation_seen_by_who_decides(players: int) -> None:
     games, found = positions(players), make_evaluation()
-    rows, masks = see_games(games, CITY, WEIGHTS)
+    rows, masks = observe_with_features(games, CITY, WEIGHTS)
     plain, legal = observe_games(games, CITY)
-    assert (rows[:, :-SIZE] == plain).all()
+    assert (rows[:, :-FEATURES_SIZE] == plain).all()
     assert (masks == legal).all()
-    outlooks = rows[:, -SIZE:].reshape(-1, MAX_PLAYERS, COLUMNS).astype(float)
+    outlooks = rows[:, -FEATURES_SIZE:].reshape(-1, MAX_PLAYERS, COLUMNS).astype(float)
     assert not outlooks[:, players:].any()
     for game, outlook in zip(games, outlooks, strict=True):
         evaluate(game, CITY.array[0], WEIGHTS, found)
         seats = (int(game["seat"]) + np.arange(players)) % players
         features = found.features[seats, :OWN]
-        expected = np.floor(np.clip(STEPS * features, 0, 255))
+        expected = np.floor(np.clip(FEATURE_SCALE * features, 0, 255))
         assert (outlook[:players, :OWN] == expected).all()
-        below = np.floor(np.clip(-STEPS * features[:, AT.points], 0, 255))
+        below = np.floor(np.clip(-FEATURE_SCALE * features[:, AT.points], 0, 255))
         assert (outlook[:players, OWN] == below).all()
         for column, numbers in ((OWN + 1, found.win_logits), (OWN + 3, found.values)):
-            off = STEPS * (numbers[seats] - numbers[:players].mean())
+            off = FEATURE_SCALE * (numbers[seats] - numbers[:players].mean())
             signed = outlook[:players, column] - outlook[:players, column + 1]
             np.testing.assert_allclose(signed, np.clip(off, -255, 255), atol=1)
         chances = np.exp(found.win_logits[seats] - found.win_logits[:players].max())
         np.testing.assert_allclose(
-            outlook[:players, OWN + 5], SURE * chances / chances.sum(), atol=1
+            outlook[:players, OWN + 5], CHANCE_SCALE * chances / chances.sum(), atol=1
         )
     assert outlooks[..., OWN].any()
     assert outlooks[..., OWN + 2].any()
@@ -94,36 +94,42 @@ def test_the_outlook_is_the_evaluation_seen_by_who_decides(players: int) -> None
 def test_the_outlook_tells_what_playouts_lead_to(players: int) -> None:
     """On the mean as many playouts of other random choices do; and each position's are its own."""
     games, found, ahead = positions(players, 120), make_evaluation(), np.zeros(1, GAME)
-    rows, _ = see_games(games, CITY, WEIGHTS)
-    foreseen = rows[:, -SIZE:].reshape(-1, MAX_PLAYERS, COLUMNS)[..., GLANCE:].astype(float)
+    rows, _ = observe_with_features(games, CITY, WEIGHTS)
+    foreseen = (
+        rows[:, -FEATURES_SIZE:]
+        .reshape(-1, MAX_PLAYERS, COLUMNS)[..., EVALUATION_COLUMNS:]
+        .astype(float)
+    )
     assert not foreseen[:, players:].any()
-    assert (see_games(games[::-1], CITY, WEIGHTS)[0][::-1] == rows).all()
+    assert (observe_with_features(games[::-1], CITY, WEIGHTS)[0][::-1] == rows).all()
     chances, points = np.zeros((2, len(games), players))
-    many = 10 * PLAYOUTS
+    many = 10 * FEATURE_PLAYOUTS
     for i, game in enumerate(games):
         seats = (int(game["seat"]) + np.arange(players)) % players
         for k in range(many):
             ahead[0] = game
-            playout(ahead[0], CITY.array[0], ROUNDS, np.uint64(1000 * i + k))
+            playout(ahead[0], CITY.array[0], PLAYOUT_ROUNDS, np.uint64(1000 * i + k))
             evaluate(ahead[0], CITY.array[0], WEIGHTS, found)
             find_chances(ahead[0], found)
             chances[i] += found.chances[seats] / many
             made = ahead["deliveries"][0].astype(float) - ahead["stones"][0]
             points[i] += (made[seats] - made[:players].mean()) / many
     said = foreseen[:, :players]
-    np.testing.assert_allclose((said[..., 0] / FORESEEN).sum(axis=1), 1, atol=players / FORESEEN)
-    assert np.abs(said[..., 0] / FORESEEN - chances).mean() < 0.12
-    assert np.abs((said[..., 2] - said[..., 3]) / AHEAD - points).mean() < 0.25
+    np.testing.assert_allclose(
+        (said[..., 0] / PLAYOUT_CHANCE_SCALE).sum(axis=1), 1, atol=players / PLAYOUT_CHANCE_SCALE
+    )
+    assert np.abs(said[..., 0] / PLAYOUT_CHANCE_SCALE - chances).mean() < 0.12
+    assert np.abs((said[..., 2] - said[..., 3]) / POINTS_SCALE - points).mean() < 0.25
     assert np.corrcoef(said[..., 0].ravel(), chances.ravel())[0, 1] > 0.8
-    sure = -UNSURE * np.log(np.maximum(said[..., 0] / FORESEEN, HARDLY))
-    likely = said[..., 0] > FORESEEN / 4  # below it a byte of the chance is too coarse
+    sure = -LOG_CHANCE_SCALE * np.log(np.maximum(said[..., 0] / PLAYOUT_CHANCE_SCALE, MIN_CHANCE))
+    likely = said[..., 0] > PLAYOUT_CHANCE_SCALE / 4  # below it a byte of the chance is too coarse
     np.testing.assert_allclose(said[..., 1][likely], sure[likely], atol=3)
     assert len(np.unique(foreseen[:, 0, 0])) > 40
 
 
 def test_without_a_plan_there_is_the_observation_alone() -> None:
     games = positions(4)
-    rows, _ = see_games(games, CITY, np.zeros((0, COUNT)))
+    rows, _ = observe_with_features(games, CITY, np.zeros((0, COUNT)))
     assert (rows == observe_games(games, CITY)[0]).all()
 
 
@@ -133,14 +139,14 @@ def test_a_model_keeps_the_weights_of_its_outlook(tmp_path: Path) -> None:
     with torch.no_grad():
         network.policy[2].weight *= 100  # a fresh network hardly tells actions apart
     before = make_policy(network, CITY)(games, 1.0)
-    network.plan *= 2.0
+    network.eval_weights.mul_(2.0)
     path = tmp_path / "tuned.safetensors"
-    save_model(network, CITY, path, {"network": "outlook", "width": 16})
+    save_model(network, CITY, path, {"network": "features", "width": 16})
     loaded, _ = load_model(path, CITY)
     assert torch.equal(loaded.get_buffer("plan"), 2.0 * torch.tensor(WEIGHTS))
     after = make_policy(loaded, CITY)(games, 1.0)
     assert np.abs(after - before).max() > 1e-3
-    rows, masks = see_games(games, CITY, 2.0 * WEIGHTS)
+    rows, masks = observe_with_features(games, CITY, 2.0 * WEIGHTS)
     with torch.no_grad():
         logits = network(torch.from_numpy(rows))[0].masked_fill(
             ~torch.from_numpy(masks), -torch.inf

@@ -12,7 +12,7 @@ import torch
 from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_mlp import clear_cache, evaluate, make_workspace, read_weights
-from busenv.agents.networks.evaluation_features import see_games
+from busenv.agents.networks.evaluation_features import observe_with_features
 from busenv.agents.networks.inference import draw_actions, is_compiled, make_forward, make_policy
 from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.networks.mlp import Mlp, build_network
@@ -59,11 +59,11 @@ def random_network(kind: str, width: int, board=CITY) -> Mlp:  # type: ignore[no
 
 
 @pytest.mark.parametrize(
-    ("kind", "width"), [("mlp", 384), ("seats", 384), ("outlook", 384), ("seats", 13)]
+    ("kind", "width"), [("mlp", 384), ("seats", 384), ("features", 384), ("seats", 13)]
 )
 def test_compiled_networks_say_what_torch_says(kind: str, width: int) -> None:
     network, games = random_network(kind, width), positions()
-    rows, masks = see_games(games, CITY, network.plan.numpy())
+    rows, masks = observe_with_features(games, CITY, network.eval_weights.numpy())
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
     found, outputs = make_forward(network)(rows, masks)
@@ -106,7 +106,7 @@ def test_what_is_learned_counts_at_once() -> None:
     assert np.abs(after - before)[masks].max() > 0.01
 
 
-@pytest.mark.parametrize("kind", ["seats", "outlook"])
+@pytest.mark.parametrize("kind", ["seats", "features"])
 def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> None:
     """Positions of one game after the other; what differs little from one before is added to it."""
     network = random_network(kind, 384)
@@ -116,7 +116,7 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
         game.step(int(rng.choice(game.legal_actions())))
         game = Game(3, seed=3) if game.is_over else game
     games = np.concatenate(played)
-    rows, masks = see_games(games, CITY, network.plan.numpy())
+    rows, masks = observe_with_features(games, CITY, network.eval_weights.numpy())
     weights = read_weights(network)
     work = make_workspace(weights)
 

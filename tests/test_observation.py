@@ -35,9 +35,9 @@ def random_positions(games: int, seed: int = 1):  # type: ignore[no-untyped-def]
 
 
 def masks_of(games: np.ndarray) -> np.ndarray:
-    bits = np.zeros((len(games), 6), np.uint64)
-    kernels.legal_masks(games, CITY.array, bits)
-    return bits
+    masks = np.empty((len(games), 375), np.bool_)
+    kernels.legal_bytes(games, CITY.array, np.zeros(6, np.uint64), masks)
+    return masks
 
 
 def test_layout_covers_every_byte_once() -> None:
@@ -74,22 +74,21 @@ def test_the_state_can_be_rebuilt_and_plays_on_alike() -> None:
         state, board = game.arrays()
         viewer = int(state["seat"][0])
         twin, players = rebuild(CITY, observe(game)), game.num_players
-        assert masks_of(twin).tolist() == masks_of(state).tolist()
+        assert (masks_of(twin) == masks_of(state)).all()
         turned = [(viewer + slot) % players for slot in range(players)]
         original = state.copy()
         while original["phase"][0] != Phase.OVER:
-            bits = masks_of(original)
-            assert masks_of(twin).tolist() == bits.tolist()
+            masks = masks_of(original)
+            assert (masks_of(twin) == masks).all()
             assert (int(twin["seat"][0]) + viewer) % players == original["seat"][0]
             assert (observe_row(twin) == observe_row(original)).all()
-            legal = [a for a in range(375) if int(bits[0, a // 64]) >> (a % 64) & 1]
-            action = np.array([rng.choice(legal)])
+            action = np.array([rng.choice(np.flatnonzero(masks[0]))])
             for games in (original, twin):
                 assert kernels.step_games(games, board, action) == -1
-        places = np.zeros((2, 1, players), np.int64)
-        kernels.rankings(original, places[0])
-        kernels.rankings(twin, places[1])
-        assert places[1, 0].tolist() == [places[0, 0, seat] for seat in turned]
+        ranks = np.zeros((2, 1, players), np.int64)
+        kernels.rankings(original, ranks[0])
+        kernels.rankings(twin, ranks[1])
+        assert ranks[1, 0].tolist() == [ranks[0, 0, seat] for seat in turned]
         assert twin["ending"] == original["ending"]
         rebuilt += 1
     assert rebuilt > 150
@@ -159,7 +158,7 @@ def check_glance(game: Game, row: np.ndarray) -> None:
         for a, bonus in ((0, players == 5), (2, 0), (3, 0))
     ]
     assert layout.part(row, "table.next_power").tolist() == powers
-    places = layout.part(row, "players.place")[:players, 0].tolist()
+    places = layout.part(row, "players.rank")[:players, 0].tolist()
     assert places == [game.ranking()[(viewer + slot) % players] for slot in range(players)]
     first_street = 8 + 3 * len(board.sites)
     if game.phase in (Phase.LINE_EXPANSION, Phase.SETUP_SECOND_LINE):
@@ -177,7 +176,7 @@ def test_pictures_kept_over_steps_are_true_on_boards_of_any_width() -> None:
     rng = random.Random(5)
     for number in range(40):
         rules, board = random_rules(rng), make_board(random_board(rng))
-        games = Batch(2, rng.choice([3, 4, 5]), rules, board)
+        games = Batch(2, num_players=rng.choice([3, 4, 5]), rules=rules, board=board)
         games.reset(number)
         for _ in range(120):
             for i in range(2):

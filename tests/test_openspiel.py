@@ -239,7 +239,7 @@ def test_their_search_plays_with_it() -> None:
 
 
 def test_their_environment_for_learners_runs() -> None:
-    environment = rl_environment.Environment("busenv", players=3, reward="place")
+    environment = rl_environment.Environment("busenv", players=3, reward="rank")
     rng, step = random.Random(2), environment.reset()
     while not step.last():
         seat = step.observations["current_player"]

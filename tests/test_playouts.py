@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from busenv import REWARDS, Game, random_returns
-from busenv.core import bits, kernels
+from busenv.core import bits
 from tests.support.play import paid, played
+from tests.support.random_play import play_out
 
 
 def played_on(game: Game, seed: int, times: int) -> list[Game]:
@@ -16,7 +17,7 @@ def played_on(game: Game, seed: int, times: int) -> list[Game]:
     for index in range(times):
         copies.append(game.clone())
         state, board = copies[-1].arrays()
-        kernels.play_out(state, board, np.array([bits.seeded(np.uint64(seed), index)]))
+        play_out(state, board, np.array([bits.seeded(np.uint64(seed), index)]))
     return copies
 
 
@@ -61,7 +62,7 @@ def test_the_seed_decides_and_the_game_stays() -> None:
     [
         ({"playouts": -1}, "playouts is -1; allowed: 0 to"),
         ({"playouts": 1.5}, "playouts is 1.5"),
-        ({"reward": "wins"}, r"reward is 'wins'; allowed: one of \['win', 'place'"),
+        ({"reward": "wins"}, r"reward is 'wins'; allowed: one of \['win', 'rank'"),
         ({"reward": print}, "reward is <built-in function print>; allowed"),
         ({"seed": -1}, "seed is -1"),
     ],

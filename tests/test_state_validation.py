@@ -26,6 +26,7 @@ from busenv.validation import check_games
 from busenv.core import kernels
 from busenv.core.state import OVER
 from busenv.observation import observe_games
+from tests.support.random_play import play_out
 
 board = load_board("city")
 games = check_games(np.load(sys.argv[1]), board)
@@ -40,7 +41,7 @@ for spec in ("greedy", "planner", "uct:8"):
         assert masks[np.arange(len(going)), actions].all()
         assert kernels.step_games(going, board.array, actions) == -1
 ended = games.copy()
-kernels.play_out(ended, board.array, np.arange(len(games)).astype(np.uint64))
+play_out(ended, board.array, np.arange(len(games)).astype(np.uint64))
 assert (ended["phase"] == OVER).all()
 check_games(ended, board)
 print(len(games))
@@ -51,7 +52,7 @@ def played(board: Board = CITY, steps: int = 250) -> Iterator[np.ndarray]:
     """Games of every edition and number of players, after each of their decisions."""
     for rules in EDITIONS:
         for players in (3, 4, 5):
-            batch = Batch(8, players, rules, board)
+            batch = Batch(8, num_players=players, rules=rules, board=board)
             batch.reset(players)
             rng = np.random.default_rng(players)
             for _ in range(steps):
@@ -143,7 +144,7 @@ def test_4_000_changed_games(tmp_path_factory: pytest.TempPathFactory) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(field: str, value: int) -> None:
-    batch = Batch(3, 4)
+    batch = Batch(3, num_players=4)
     batch.reset(1)
     while not (batch.games["phase"] == 3).all():
         batch.step(picks(batch.masks, np.random.default_rng(0)))

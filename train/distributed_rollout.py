@@ -107,9 +107,7 @@ def _play_part(
 ) -> PlayedPart:
     """Play games to their ends in this thread, with agents of its own."""
     opponents = [
-        _agent(one)
-        if isinstance(one, str)
-        else PolicyAgent(_unpack(one, games.board), games.board)
+        _agent(one) if isinstance(one, str) else PolicyAgent(_unpack(one, games.board), games.board)
         for one in payload.opponents
     ]
     decisions = play_games(

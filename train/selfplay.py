@@ -16,7 +16,7 @@ from busenv.agents.networks.logits import action_probabilities
 from busenv.core import kernels
 from busenv.core.bits import ONE, ZERO
 from busenv.core.jit import kernel
-from busenv.core.reward_kernels import keep_points, pay
+from busenv.core.reward_kernels import copy_points, pay
 from busenv.core.rules.legal import legal_bits, random_action
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -61,7 +61,7 @@ def _advance(
     bits = np.zeros((b.actions + 63) // 64, np.uint64)
     for k, i in enumerate(indices):
         g = games[i]
-        keep_points(g, before[0])
+        copy_points(g, before[0])
         step(g, b, actions[k])
         while g.phase != OVER and _is_forced(g, b, bits):
             step(g, b, random_action(g, b, ZERO))
@@ -128,9 +128,7 @@ class SelfPlayGames:
         """
         illegal = kernels.first_illegal(self.states[indices], self.board.array, actions)
         if illegal >= 0:
-            raise illegal_action(
-                self.states[indices], illegal, self.board, int(actions[illegal])
-            )
+            raise illegal_action(self.states[indices], illegal, self.board, int(actions[illegal]))
         _advance(
             self.states, self.board.array, indices, actions.astype(np.int64),
             self._kind, self._unit, self.cumulative_rewards,
@@ -248,8 +246,6 @@ def join(parts: Sequence[tuple[SelfPlayGames, Decisions]], games: SelfPlayGames)
     for part, decisions in parts:
         where = slice(first, first + len(part.states))
         games.states[where], games.cumulative_rewards[where] = part.states, part.cumulative_rewards
-        joined.append(
-            decisions._replace(trajectories=decisions.trajectories + first * MAX_PLAYERS)
-        )
+        joined.append(decisions._replace(trajectories=decisions.trajectories + first * MAX_PLAYERS))
         first = where.stop
     return Decisions(*map(np.concatenate, zip(*joined, strict=True)))

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from busenv.agents.networks.evaluation_features import Foresight, make_foresight, write_outlook
+from busenv.agents.networks.evaluation_features import (
+    FeatureWorkspace,
+    make_feature_workspace,
+    write_features,
+)
 from busenv.core.bits import load_word
 from busenv.core.jit import fast_kernel, kernel
-from busenv.core.observation_cache import paint
-from busenv.core.observe import observe
-from busenv.core.observe import size as observation_size
+from busenv.core.observation_cache import update_cache
+from busenv.core.observe import observation_size, observe
 from busenv.core.rules.legal import legal_ids
 from busenv.core.state import GAME, MAX_PLAYERS
 
@@ -37,7 +40,9 @@ class Weights(NamedTuple):
     inputs): their rows are wanted one by one."""
 
     scale: np.ndarray
-    plan: np.ndarray  # float64, (4, COUNT), of the outlook behind an observation; empty without
+    eval_weights: (
+        np.ndarray
+    )  # float64, (4, COUNT), of the outlook behind an observation; empty without
     shared: np.ndarray
     shared_bias: np.ndarray
     blocks: np.ndarray  # (count, width, width)
@@ -55,8 +60,8 @@ class Weights(NamedTuple):
 class Workspace(NamedTuple):
     """Arrays that the kernels work in, one set a thread.
 
-    row: uint8, (size,), what the network is told; scene, painted: see `busenv.core.observation_cache`.
-    foresight: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
+    row: uint8, (size,), what the network is told; cache, cached: see `busenv.core.observation_cache`.
+    features: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
     that are not zero, or that change. known: bool, (5,), by seat, whether there is a row that it
     was told before, in rows: uint8, (5, size), and what the first layer adds up to there, in sums:
     float32, (5, width). empty: a row of zeros. trunk, hidden: float32, of the layers. actions:
@@ -65,9 +70,9 @@ class Workspace(NamedTuple):
     """
 
     row: np.ndarray
-    scene: np.ndarray
-    painted: np.ndarray
-    foresight: Foresight
+    cache: np.ndarray
+    cached: np.ndarray
+    features: FeatureWorkspace
     bits: np.ndarray
     places: np.ndarray
     value: np.ndarray
@@ -97,7 +102,7 @@ def read_weights(network: Mlp) -> Weights:
     (policy, _, logits), (value, _, outputs) = network.policy, network.value
     return Weights(
         array(network.scale),
-        array(network.plan),
+        array(network.eval_weights),
         *by_input(network.shared),
         array(network.blocks.weight),
         array(network.blocks.bias),
@@ -119,7 +124,7 @@ def make_workspace(weights: Weights) -> Workspace:
         np.zeros(size, np.uint8),
         np.zeros(size, np.uint8),  # longer than a picture
         np.zeros(1, GAME),
-        make_foresight(),
+        make_feature_workspace(),
         np.zeros((actions + 63) // 64, np.uint64),
         np.zeros(widest, np.int64),
         np.zeros(widest, np.float32),
@@ -265,11 +270,11 @@ def forward(weights, work, legal, seat):
 def evaluate(g, b, weights, work):
     """What the network says to the seat that decides in a game that is not over: see `forward`.
     How many actions are legal; they are in `work.actions`."""
-    work.painted[0].players = 0
-    paint(g, b, work.scene, work.row, work.painted[0])
-    observe(g, b, work.scene, g.seat, work.row, False)
-    if weights.plan.shape[0] > 0:
-        write_outlook(g, b, weights.plan, work.foresight, work.row[observation_size(b) :])
+    work.cached[0].players = 0
+    update_cache(g, b, work.cache, work.row, work.cached[0])
+    observe(g, b, work.cache, g.seat, work.row, False)
+    if weights.eval_weights.shape[0] > 0:
+        write_features(g, b, weights.eval_weights, work.features, work.row[observation_size(b) :])
     legal = legal_ids(g, b, work.bits, work.actions)
     forward(weights, work, legal, np.int64(g.seat))
     return legal

@@ -4,7 +4,7 @@ not find out by itself what a line could deliver, and begins where the hand-made
 For each seat, the viewer's first and the others clockwise, COLUMNS bytes. First its own features
 (`agents.planner.evaluation`), then points below zero, its logit of winning and its worth in points,
 each above and below the mean of the seats, and its chance to win by those logits. Then what
-PLAYOUTS playouts of ROUNDS rounds lead to (`agents.search.playout`): the mean of its chances to win
+FEATURE_PLAYOUTS playouts of PLAYOUT_ROUNDS rounds lead to (`agents.search.playout`): the mean of its chances to win
 there, how far that is from certain, and its points above and below the mean of the seats. Absent
 seats are zeros. The playouts are drawn from the position itself, so that it always looks the same.
 """
@@ -33,20 +33,23 @@ from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.observation import ObservationLayout, observe_games
 from busenv.validation import check_games
 
-PLAYOUTS, ROUNDS = 4, 2
-GLANCE = OWN + 6  # columns before those of playouts
-COLUMNS = GLANCE + 4
-SIZE = MAX_PLAYERS * COLUMNS
-STEPS = 8.0  # bytes to one of a feature
-SURE = 64.0  # byte of a chance of 1
-FORESEEN = 255.0  # ... of one that playouts lead to
-UNSURE, HARDLY = 48.0, 0.01  # bytes to one of -log(chance), and the least chance there
-AHEAD = 16.0  # bytes to a point ahead
-SCALE = np.float32(1 / 64)  # what brings usual bytes to 0..1
-NO_PLAN = np.zeros((0, COUNT))  # of a network that is told no outlook
+FEATURE_PLAYOUTS, PLAYOUT_ROUNDS = 4, 2
+EVALUATION_COLUMNS = OWN + 6  # columns before those of playouts
+COLUMNS = EVALUATION_COLUMNS + 4
+FEATURES_SIZE = MAX_PLAYERS * COLUMNS
+FEATURE_SCALE = 8.0  # bytes to one of a feature
+CHANCE_SCALE = 64.0  # byte of a chance of 1
+PLAYOUT_CHANCE_SCALE = 255.0  # ... of one that playouts lead to
+LOG_CHANCE_SCALE, MIN_CHANCE = (
+    48.0,
+    0.01,
+)  # bytes to one of -log(chance), and the least chance there
+POINTS_SCALE = 16.0  # bytes to a point ahead
+INPUT_SCALE = np.float32(1 / 64)  # what brings usual bytes to 0..1
+NO_EVAL_WEIGHTS = np.zeros((0, COUNT))  # of a network that is told no outlook
 
 
-class Foresight(NamedTuple):
+class FeatureWorkspace(NamedTuple):
     """Arrays that an outlook is worked out in.
 
     ahead: GAME, (1,), where a playout leads. chances, points: float64, (5,), by seat, the sums of
@@ -59,9 +62,9 @@ class Foresight(NamedTuple):
     points: np.ndarray
 
 
-def make_foresight() -> Foresight:
+def make_feature_workspace() -> FeatureWorkspace:
     """Arrays for one thread, for any board."""
-    return Foresight(
+    return FeatureWorkspace(
         make_evaluation(), np.zeros(1, GAME), np.zeros(MAX_PLAYERS), np.zeros(MAX_PLAYERS)
     )
 
@@ -83,16 +86,16 @@ def _noise_of(g):
 
 
 @kernel
-def _foresee(g, b, plan, work):
+def _run_playouts(g, b, eval_weights, work):
     """Chances and points at the ends of playouts, summed up."""
     noise, ahead = _noise_of(g), work.ahead[0]
     work.chances[:] = 0.0
     work.points[:] = 0.0
-    for _ in range(PLAYOUTS):
+    for _ in range(FEATURE_PLAYOUTS):
         noise += GOLDEN
         work.ahead[0] = g
-        playout(ahead, b, ROUNDS, mix(noise))
-        evaluate(ahead, b, plan, work.evaluation)
+        playout(ahead, b, PLAYOUT_ROUNDS, mix(noise))
+        evaluate(ahead, b, eval_weights, work.evaluation)
         find_chances(ahead, work.evaluation)
         for seat in range(g.players):
             work.chances[seat] += work.evaluation.chances[seat]
@@ -100,23 +103,23 @@ def _foresee(g, b, plan, work):
 
 
 @kernel
-def _write_foresight(g, work, row):
+def _write_playout_features(g, work, row):
     players, mean = np.int64(g.players), 0.0
     for seat in range(players):
         mean += work.points[seat] / players
     for slot in range(players):
-        seat, at = (np.int64(g.seat) + slot) % players, slot * COLUMNS + GLANCE
-        chance = work.chances[seat] / PLAYOUTS
-        points = AHEAD * (work.points[seat] - mean) / PLAYOUTS
-        row[at] = _byte(FORESEEN * chance)
-        row[at + 1] = _byte(-UNSURE * np.log(max(chance, HARDLY)))
+        seat, at = (np.int64(g.seat) + slot) % players, slot * COLUMNS + EVALUATION_COLUMNS
+        chance = work.chances[seat] / FEATURE_PLAYOUTS
+        points = POINTS_SCALE * (work.points[seat] - mean) / FEATURE_PLAYOUTS
+        row[at] = _byte(PLAYOUT_CHANCE_SCALE * chance)
+        row[at + 1] = _byte(-LOG_CHANCE_SCALE * np.log(max(chance, MIN_CHANCE)))
         row[at + 2] = _byte(points)
         row[at + 3] = _byte(-points)
 
 
 @kernel
-def _write_glance(g, b, plan, evaluation, row):
-    evaluate(g, b, plan, evaluation)
+def _write_evaluation_features(g, b, eval_weights, evaluation, row):
+    evaluate(g, b, eval_weights, evaluation)
     find_chances(g, evaluation)
     players, logits, values = np.int64(g.players), evaluation.win_logits, evaluation.values
     mean_logit, mean_value = 0.0, 0.0
@@ -126,48 +129,53 @@ def _write_glance(g, b, plan, evaluation, row):
     for slot in range(players):
         seat, at = (np.int64(g.seat) + slot) % players, slot * COLUMNS
         for k in range(OWN):
-            row[at + k] = _byte(STEPS * evaluation.features[seat, k])
-        logit, value = STEPS * (logits[seat] - mean_logit), STEPS * (values[seat] - mean_value)
-        row[at + OWN] = _byte(-STEPS * evaluation.features[seat, AT.points])
+            row[at + k] = _byte(FEATURE_SCALE * evaluation.features[seat, k])
+        logit, value = (
+            FEATURE_SCALE * (logits[seat] - mean_logit),
+            FEATURE_SCALE * (values[seat] - mean_value),
+        )
+        row[at + OWN] = _byte(-FEATURE_SCALE * evaluation.features[seat, AT.points])
         row[at + OWN + 1] = _byte(logit)
         row[at + OWN + 2] = _byte(-logit)
         row[at + OWN + 3] = _byte(value)
         row[at + OWN + 4] = _byte(-value)
-        row[at + OWN + 5] = _byte(SURE * evaluation.chances[seat])
+        row[at + OWN + 5] = _byte(CHANCE_SCALE * evaluation.chances[seat])
 
 
 @kernel
-def write_outlook(g, b, plan, work, row):
-    """The outlook of a game that is not over, as the seat to decide sees it, into bytes (SIZE,).
+def write_features(g, b, eval_weights, work, row):
+    """The outlook of a game that is not over, as the seat to decide sees it, into bytes (FEATURES_SIZE,).
 
-    plan: float64, (4, COUNT), weights of the evaluation.
+    eval_weights: float64, (4, COUNT), weights of the evaluation.
     """
-    _write_glance(g, b, plan, work.evaluation, row)
-    _foresee(g, b, plan, work)
-    _write_foresight(g, work, row)
-    for k in range(np.int64(g.players) * COLUMNS, SIZE):
+    _write_evaluation_features(g, b, eval_weights, work.evaluation, row)
+    _run_playouts(g, b, eval_weights, work)
+    _write_playout_features(g, work, row)
+    for k in range(np.int64(g.players) * COLUMNS, FEATURES_SIZE):
         row[k] = 0
 
 
 @kernel
-def _write_outlooks(games, board, plan, work, rows):
+def _write_feature_rows(games, board, eval_weights, work, rows):
     for i in range(games.shape[0]):
-        write_outlook(games[i], board[0], plan, work, rows[i])
+        write_features(games[i], board[0], eval_weights, work, rows[i])
 
 
-def see_games(games: np.ndarray, board: Board, plan: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`busenv.observation.observe_games` with the outlook behind each row, unless the plan is
+def observe_with_features(
+    games: np.ndarray, board: Board, eval_weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`busenv.observation.observe_games` with the outlook behind each row, unless the eval_weights is
     empty (0, COUNT): uint8 (N, size), bool (N, num_actions). For games that are not over."""
     rows, masks = observe_games(games, board)
-    if not len(plan):
+    if not len(eval_weights):
         return rows, masks
     games = check_games(games, board)
-    outlooks = np.zeros((len(games), SIZE), np.uint8)
-    _write_outlooks(games, board.array, plan, make_foresight(), outlooks)
+    outlooks = np.zeros((len(games), FEATURES_SIZE), np.uint8)
+    _write_feature_rows(games, board.array, eval_weights, make_feature_workspace(), outlooks)
     return np.concatenate([rows, outlooks], axis=1), masks
 
 
 def input_scale(board: Board, outlook: bool) -> np.ndarray:
     """Factors that bring usual bytes of such rows to 0..1: float32, (size,)."""
     scale = ObservationLayout(board).scale
-    return np.concatenate([scale, np.full(SIZE, SCALE)]) if outlook else scale
+    return np.concatenate([scale, np.full(FEATURES_SIZE, INPUT_SCALE)]) if outlook else scale

@@ -17,7 +17,7 @@ from busenv.agents.networks.compiled_mlp import (
     read_weights,
     softmax,
 )
-from busenv.agents.networks.evaluation_features import NO_PLAN, see_games
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, observe_with_features
 from busenv.agents.networks.logits import action_probabilities, check_playable
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import fast_kernel, kernel
@@ -129,10 +129,12 @@ def make_policy(network: nn.Module | Weights, board: Board) -> Policy:
     if not isinstance(network, Weights) and not is_compiled(network):
         from busenv.agents.networks.mlp import Mlp
 
-        plan = network.plan.cpu().numpy() if isinstance(network, Mlp) else NO_PLAN
+        eval_weights = (
+            network.eval_weights.cpu().numpy() if isinstance(network, Mlp) else NO_EVAL_WEIGHTS
+        )
 
         def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
-            rows, masks = see_games(games, board, plan)
+            rows, masks = observe_with_features(games, board, eval_weights)
             return action_probabilities(_by_torch(network, rows)[0], masks, temperature)
 
         return by_torch

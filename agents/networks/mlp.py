@@ -14,7 +14,7 @@ from torch import nn
 
 from busenv import Board
 from busenv.agents.networks.board_network import BoardNetwork
-from busenv.agents.networks.evaluation_features import NO_PLAN, input_scale
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, input_scale
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.state import MAX_PLAYERS
 
@@ -41,19 +41,24 @@ class Mlp(nn.Module):
         blocks: int = 0,
         value_width: int | None = None,
         outputs: int = 1,
-        outlook: bool = False,
+        evaluation_features: bool = False,
     ) -> None:
         super().__init__()
-        scale, wide = torch.tensor(input_scale(board, outlook)), value_width or width
+        scale, wide = torch.tensor(input_scale(board, evaluation_features)), value_width or width
         self.register_buffer("scale", scale, persistent=False)
-        plan = WEIGHTS if outlook else NO_PLAN
-        self.register_buffer("plan", torch.tensor(plan), persistent=outlook)
+        weights = WEIGHTS if evaluation_features else NO_EVAL_WEIGHTS
+        self.register_buffer("plan", torch.tensor(weights), persistent=evaluation_features)
         self.shared = nn.Linear(len(scale), width)
         self.blocks = _Blocks(blocks, width)
         self.policy = nn.Sequential(
             nn.Linear(width, width), nn.ReLU(), nn.Linear(width, board.num_actions)
         )
         self.value = nn.Sequential(nn.Linear(width, wide), nn.ReLU(), nn.Linear(wide, outputs))
+
+    @property
+    def eval_weights(self) -> torch.Tensor:
+        """Weights of the evaluation features; weights files name the tensor `plan`."""
+        return self.plan
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         # Scaling the weights touches fewer numbers than scaling every row of a batch.
@@ -94,16 +99,16 @@ class SeatsMlp(Mlp):
     """An Mlp that tells how the game will end, for every seat present, the viewer's first and the
     others clockwise: logits of winning (five), then final points in units of POINTS (five)."""
 
-    def __init__(self, board: Board, width: int = 384, outlook: bool = False) -> None:
+    def __init__(self, board: Board, width: int = 384, evaluation_features: bool = False) -> None:
         wide = max(width // 4, 1)
-        super().__init__(board, width, 1, wide, OUTPUTS, outlook)
+        super().__init__(board, width, 1, wide, OUTPUTS, evaluation_features)
 
 
-class OutlookMlp(SeatsMlp):
+class FeaturesMlp(SeatsMlp):
     """A SeatsMlp that is told the outlook as well."""
 
     def __init__(self, board: Board, width: int = 384) -> None:
-        super().__init__(board, width, outlook=True)
+        super().__init__(board, width, evaluation_features=True)
 
 
 def _initialise(network: nn.Module) -> None:
@@ -118,7 +123,7 @@ def _initialise(network: nn.Module) -> None:
 
 
 def load_compatible(network: nn.Module, past: nn.Module) -> None:
-    """Give a fresh network the weights of one of its kind, or of one of those in HEIRS, which then
+    """Give a fresh network the weights of one of its kind, or of one of those in COMPATIBLE, which then
     plays as before: what it is told besides counts for nothing at first, and a head that says other
     things stays fresh."""
     weights = network.state_dict()
@@ -154,9 +159,9 @@ NETWORKS: dict[str, type[nn.Module]] = {
     "mlp": Mlp,
     "board": BoardNetwork,
     "seats": SeatsMlp,
-    "outlook": OutlookMlp,
+    "features": FeaturesMlp,
 }
-COMPATIBLE = {"mlp": ("seats", "outlook"), "seats": ("outlook",)}  # who may begin as which
+COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}  # who may begin as which
 SEAT_VALUE_NETWORKS = ("mlp", "board")  # whose value is what PPO learns
 
 

@@ -47,7 +47,7 @@ class AzAgent(SearchAgent):
         if not isinstance(network, SeatsMlp):
             raise ValueError(
                 f"{name}: the network does not tell of every seat who wins; allowed: a model of "
-                "network 'seats' or 'outlook' (others play as net:...)"
+                "network 'seats' or 'features' (others play as net:...)"
             )
         self.network, self.board = network, board
         super().__init__(simulations, seconds, threads, seed, name)

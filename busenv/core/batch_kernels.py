@@ -1,4 +1,4 @@
-"""A batch of games, one decision of each in a call: step, pay, begin anew, observe, mask."""
+"""Kernels of a batch of games: step, reward, reset, observe and mask, one decision a game."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from busenv.core.bits import GOLDEN, below, mix, seeded
 from busenv.core.bots import GREEDY, RANDOM, greedy_action
 from busenv.core.jit import kernel
 from busenv.core.kernels import expand
-from busenv.core.observation_cache import paint, scene_size
+from busenv.core.observation_cache import cache_size, update_cache
 from busenv.core.observe import observe
 from busenv.core.reward_kernels import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
@@ -19,41 +19,43 @@ from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
 
-# What an illegal action does (raising is up to the caller, who looks before the step), and when a
-# game that has ended begins anew.
+# What an illegal action does (with RAISE the caller checks before the step), and when a game that
+# has ended is reset.
 RAISE, LOSE, REPLACE = 0, 1, 2
 NEXT_STEP, SAME_STEP, DISABLED = 0, 1, 2
 
-# Stages of a step. All in one go is fastest; agents that are not compiled decide in between. To
-# check is no part of it: it comes before, where an illegal action is to change nothing.
-MOVE, SETTLE, SHOW, ALL, CHECK = 1, 2, 4, 7, 8
+# Stages of a step. One call for ALL is fastest; agents that are not compiled decide between stages.
+# CHECK precedes a step in which an illegal action must change nothing.
+MOVE, REWARD, OBSERVE, ALL, CHECK = 1, 2, 4, 7, 8
 
-NOBODY = -1  # sees a picture
+NO_VIEWER = -1  # the row does not hold the cache's planes for any viewer
 FIRST_AGENT = 3  # kinds of players from here on are agents that are not compiled
-DRAWN = -1  # the learner's seat: another one each episode
+DRAWN = -1  # learner_seat: drawn for each episode
 
 
 class Arrays(NamedTuple):
-    """What a batch of N games is made of; one row a game unless said otherwise.
+    """The arrays of a batch of N games; one entry a game unless stated otherwise.
 
     games: GAME, (N,). board: BOARD, (1,), of all games.
     rules: RULES, (K,), one for each number of players that may be drawn.
-    streams: uint64, (N,), random stream of each game. episodes: int64, (N,), games begun in it.
-    plies: int64, (N,), random words taken so far. ended: bool, (N,), whether the game has ended and
-        none has begun in its place.
-    kinds: uint8, (5,), who plays, clockwise from the learner: 0 decides by `actions`, else a kind
-        of bot (core.bots) or FIRST_AGENT and more. learners: int64, (N,), the learner's seat.
-    learner_seat: the same for all games, or DRAWN.
-    scenes: uint8, (N, scene_size), pictures. painted: GAME, (N,), the states that they show.
-    reward: kind of reward (core.reward_kernels). illegal: RAISE, LOSE or REPLACE. autoreset: NEXT_STEP,
-        SAME_STEP or DISABLED. stages: int64, (1,), what the step that is open is to do.
-    actions: int64, (N,), of this step. acted: int64, (N,), who decided in it.
-    seats: int64, (N,), who decides next. rewards: float32, (N, 5), by seat. paid: float64, (N,),
-        that of who decided.
-    over: bool, (N,), whether this step ended the game. wrong: bool, (N,), whether its action was
-        illegal. rows: uint8, (N, size), observations. viewers: int64, (N,), to whom they are
-        turned, or NOBODY. masks: bool, (N, num_actions).
-    finals: GAME, (N,), the final state of the last game that ended in each place.
+    streams: uint64, (N,), random stream of each game. episodes: int64, (N,), games started in it.
+    plies: int64, (N,), random words used so far.
+    ended: bool, (N,), whether the game has ended and has not been reset.
+    kinds: uint8, (5,), players clockwise from the learner: 0 for `actions`, else a kind of bot
+        (core.bots) or FIRST_AGENT plus an agent's number.
+    learners: int64, (N,), the learner's seat. learner_seat: that of all games, or DRAWN.
+    caches: uint8, (N, cache_size), observation caches. cached: GAME, (N,), the states they show.
+    reward: kind of reward (core.reward_kernels). illegal: RAISE, LOSE or REPLACE.
+    autoreset: NEXT_STEP, SAME_STEP or DISABLED. stages: int64, (1,), stages of the open step.
+    actions: int64, (N,), of this step. acted: int64, (N,), the seats that took them.
+    seats: int64, (N,), the seats that decide next.
+    rewards: float32, (N, 5), by seat. paid: float64, (N,), the reward of the seat that acted.
+    over: bool, (N,), whether this step ended the game.
+    wrong: bool, (N,), whether its action was illegal.
+    rows: uint8, (N, observation_size), observations.
+    viewers: int64, (N,), the seat that each row is for, or NO_VIEWER.
+    masks: bool, (N, num_actions).
+    finals: GAME, (N,), the final state of the last game that ended at each index.
     """
 
     games: np.ndarray
@@ -66,8 +68,8 @@ class Arrays(NamedTuple):
     kinds: np.ndarray
     learners: np.ndarray
     learner_seat: int
-    scenes: np.ndarray
-    painted: np.ndarray
+    caches: np.ndarray
+    cached: np.ndarray
     reward: int
     illegal: int
     autoreset: int
@@ -85,45 +87,45 @@ class Arrays(NamedTuple):
     finals: np.ndarray
 
 
-# Per game, kernels are handed what they need, and arrays are taken out of their tuple once: numba
-# hands a tuple on by its content, and counts references each time that an array is taken out.
+# Kernels for one game take single arrays, which are read from the tuple once: numba passes a tuple
+# by its content and counts references at each read.
 
 
 @kernel
-def _begin(g, b, rules, stream, episode, learner_seat):
-    """Begin a game; returns the learner's seat.
+def _start(g, b, rules, stream, episode, learner_seat):
+    """Start a game and return the learner's seat.
 
-    Players, first player and a drawn seat depend on the game's stream and episode only.
+    Number of players, first player and a drawn seat depend on the stream and episode only.
     """
     draw = mix(stream + GOLDEN * np.uint64(episode))
-    chosen = rules[below(draw, rules.shape[0])]
+    drawn = rules[below(draw, rules.shape[0])]
     draw = mix(draw)
-    new_game(g, b, chosen, below(draw, chosen.players))
-    return below(mix(draw), chosen.players) if learner_seat == DRAWN else np.int64(learner_seat)
+    new_game(g, b, drawn, below(draw, drawn.players))
+    return below(mix(draw), drawn.players) if learner_seat == DRAWN else np.int64(learner_seat)
 
 
 @kernel
-def _kind(g, kinds, learner):
-    """Who plays the seat that is to decide."""
-    place = np.int64(g.seat) - learner
-    return kinds[place if place >= 0 else place + np.int64(g.players)]
+def _player_kind(g, kinds, learner):
+    """Kind of the player whose turn it is."""
+    slot = np.int64(g.seat) - learner
+    return kinds[slot if slot >= 0 else slot + np.int64(g.players)]
 
 
 @kernel
-def _noise(stream, ply):
-    """A random word of a game's own."""
+def _random_word(stream, ply):
+    """Random word of a game's stream."""
     return mix(stream ^ mix(np.uint64(ply) + GOLDEN))
 
 
 @kernel
 def _run_bots(g, b, kinds, learner, work, stream, ply):
-    """Let compiled bots decide until somebody else is to; returns the random words taken so far."""
+    """Let compiled bots decide until another player's turn; return the random words used so far."""
     while g.phase != OVER:
-        kind = _kind(g, kinds, learner)
+        kind = _player_kind(g, kinds, learner)
         if kind == GREEDY:
-            action = greedy_action(g, b, work, _noise(stream, ply))
+            action = greedy_action(g, b, work, _random_word(stream, ply))
         elif kind == RANDOM:
-            action = random_action(g, b, _noise(stream, ply))
+            action = random_action(g, b, _random_word(stream, ply))
         else:
             break
         step(g, b, action)
@@ -132,13 +134,13 @@ def _run_bots(g, b, kinds, learner, work, stream, ply):
 
 
 @kernel
-def begin_some(a, work, chosen):
-    """Begin the games that are chosen (bool, (N,)) and let bots decide that are first."""
+def start_games(a, work, selected):
+    """Start the games of a mask (bool, (N,)) and let bots decide up to the first other player."""
     b = a.board[0]
     for i in range(a.games.shape[0]):
-        if chosen[i]:
+        if selected[i]:
             g = a.games[i]
-            a.learners[i] = _begin(g, b, a.rules, a.streams[i], a.episodes[i], a.learner_seat)
+            a.learners[i] = _start(g, b, a.rules, a.streams[i], a.episodes[i], a.learner_seat)
             a.plies[i] = _run_bots(g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i])
             a.ended[i] = a.over[i] = a.wrong[i] = False
             a.rewards[i, :] = a.paid[i] = 0.0
@@ -146,7 +148,7 @@ def begin_some(a, work, chosen):
 
 @kernel
 def _check(a, first, end):
-    """See which actions are illegal."""
+    """Write which actions are illegal."""
     games, actions, wrong, b = a.games, a.actions, a.wrong, a.board[0]
     for i in range(first, end):
         wrong[i] = games[i].phase != OVER and not is_legal(games[i], b, actions[i])
@@ -154,7 +156,7 @@ def _check(a, first, end):
 
 @kernel
 def first_wrong(a):
-    """The first game whose action was illegal, -1 when there is none."""
+    """Index of the first game whose action was illegal; -1 without one."""
     for i in range(a.wrong.shape[0]):
         if a.wrong[i]:
             return i
@@ -163,8 +165,10 @@ def first_wrong(a):
 
 @kernel
 def _move(a, work, first, end):
-    """Take one decision, which must be legal if others are to raise, and let compiled bots decide.
-    A game that has ended begins anew instead: its action is ignored."""
+    """Take one decision a game, which must be legal under RAISE, and let compiled bots decide.
+
+    A game that has ended is reset instead, and its action is ignored.
+    """
     games, rules, kinds, learners = a.games, a.rules, a.kinds, a.learners
     streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
     ended, wrong, acted, b = a.ended, a.wrong, a.acted, a.board[0]
@@ -174,13 +178,13 @@ def _move(a, work, first, end):
         wrong[i] = False
         if ended[i]:
             episodes[i] += 1
-            learners[i] = _begin(g, b, rules, streams[i], episodes[i], a.learner_seat)
+            learners[i] = _start(g, b, rules, streams[i], episodes[i], a.learner_seat)
         else:
             acted[i] = g.seat
             action = actions[i]
             if checks and not is_legal(g, b, action):
                 wrong[i] = True
-                action = random_action(g, b, _noise(streams[i], plies[i]))
+                action = random_action(g, b, _random_word(streams[i], plies[i]))
                 plies[i] += 1
             if not (wrong[i] and loses):
                 step(g, b, action)
@@ -188,9 +192,9 @@ def _move(a, work, first, end):
 
 
 @kernel
-def _settle(a, work, first, end):
-    """Pay, see what has ended, and begin it anew if that is to be in the same step."""
-    games, painted, finals, kinds, learners = a.games, a.painted, a.finals, a.kinds, a.learners
+def _reward(a, work, first, end):
+    """Write rewards and which games are over; under SAME_STEP, reset these."""
+    games, cached, finals, kinds, learners = a.games, a.cached, a.finals, a.kinds, a.learners
     streams, episodes, plies = a.streams, a.episodes, a.plies
     ended, wrong, acted, over, rewards, paid = a.ended, a.wrong, a.acted, a.over, a.rewards, a.paid
     rules, b, loses, same_step = a.rules, a.board[0], a.illegal == LOSE, a.autoreset == SAME_STEP
@@ -202,31 +206,31 @@ def _settle(a, work, first, end):
             ended[i] = False
         elif wrong[i] and loses:
             rewards[i, acted[i]] = -1.0
-        elif over[i] or points_mark(g) != points_mark(painted[i]):
-            pay(a.reward, painted[i], g, rewards[i])  # a picture shows the state before
+        elif over[i] or points_mark(g) != points_mark(cached[i]):
+            pay(a.reward, cached[i], g, rewards[i])  # the cache still shows the state before
         paid[i] = rewards[i, acted[i]]
         if over[i]:
             finals[i] = g
             ended[i] = not same_step
         if over[i] and same_step:
             episodes[i] += 1
-            learners[i] = _begin(g, b, rules, streams[i], episodes[i], a.learner_seat)
+            learners[i] = _start(g, b, rules, streams[i], episodes[i], a.learner_seat)
             plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
 
 
 @kernel
-def _show(a, work, first, end):
-    """Write observation and mask of whoever is to decide; a mask of ones where a game is over."""
-    games, scenes, painted, rows, viewers = a.games, a.scenes, a.painted, a.rows, a.viewers
+def _observe(a, work, first, end):
+    """Write observation and mask of the seat to decide; a mask of ones where a game is over."""
+    games, caches, cached, rows, viewers = a.games, a.caches, a.cached, a.rows, a.viewers
     seats, masks, acted, b, bits = a.seats, a.masks, a.acted, a.board[0], work.bits
     for i in range(first, end):
         g = games[i]
-        if paint(g, b, scenes[i], rows[i], painted[i]):
-            viewers[i] = NOBODY
+        if update_cache(g, b, caches[i], rows[i], cached[i]):
+            viewers[i] = NO_VIEWER
     for i in range(first, end):
         g = games[i]
-        seat = np.int64(g.seat) if g.phase != OVER else acted[i]  # who decided last sees the end
-        observe(g, b, scenes[i], seat, rows[i], seat == viewers[i])
+        seat = np.int64(g.seat) if g.phase != OVER else acted[i]  # a final view is the last seat's
+        observe(g, b, caches[i], seat, rows[i], seat == viewers[i])
         seats[i] = viewers[i] = seat
     for i in range(first, end):
         g, mask = games[i], masks[i]
@@ -238,38 +242,42 @@ def _show(a, work, first, end):
 
 
 @kernel
-def step_some(a, work, first, end):
-    """Take the stages of a step that is open in the games from `first` to before `end`, stage by
-    stage: some games stay in the processor's cache, as does the code of a stage."""
+def step_range(a, work, first, end):
+    """Take the stages of the open step in the games from `first` to before `end`.
+
+    Each stage runs over all of these games: a few games stay in the processor's cache, and so does
+    the code of a stage.
+    """
     stages = a.stages[0]
     if stages & CHECK:
         _check(a, first, end)
     if stages & MOVE:
         _move(a, work, first, end)
-    if stages & SETTLE:
-        _settle(a, work, first, end)
-    if stages & SHOW:
-        _show(a, work, first, end)
+    if stages & REWARD:
+        _reward(a, work, first, end)
+    if stages & OBSERVE:
+        _observe(a, work, first, end)
 
 
 @kernel
-def waiting(a, agents):
-    """Which agent that is not compiled is to decide in each game: int64 into `agents`, or -1;
-    returns in how many games one is."""
+def agents_to_move(a, agents):
+    """Write the number of the agent that is to decide in each game, -1 without one (int64, (N,)).
+
+    Only agents that are not compiled count. Returns the number of games in which one decides.
+    """
     number = 0
     for i in range(a.games.shape[0]):
         g = a.games[i]
         agents[i] = -1
         if g.phase != OVER:
-            agents[i] = max(np.int64(_kind(g, a.kinds, a.learners[i])) - FIRST_AGENT, -1)
+            agents[i] = max(np.int64(_player_kind(g, a.kinds, a.learners[i])) - FIRST_AGENT, -1)
         number += agents[i] >= 0
     return number
 
 
 @kernel
-def answer(a, work, index, actions):
-    """Take decisions of agents, which must be legal, in the games of an index (int64), and let
-    compiled bots go on."""
+def apply_agent_actions(a, work, index, actions):
+    """Take legal actions of agents in the games of an index (int64), and run compiled bots."""
     b = a.board[0]
     for k in range(index.shape[0]):
         i = index[k]
@@ -279,13 +287,13 @@ def answer(a, work, index, actions):
 
 
 @kernel
-def streams_of(seed, first, out):
-    """Random stream of each game of a batch; game `first + i` of a seed has one of its own."""
+def game_streams(seed, first, out):
+    """Write the random streams of the games `first`, `first + 1`, ... of a seed (uint64)."""
     for i in range(out.shape[0]):
         out[i] = seeded(seed, first + i)
 
 
 @kernel
-def scene_length(board):
-    """Length of a picture of a game (core.observation_cache)."""
-    return np.int64(scene_size(board[0]))
+def observation_cache_size(board):
+    """Length of an observation cache (core.observation_cache) in bytes."""
+    return np.int64(cache_size(board[0]))

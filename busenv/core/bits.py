@@ -1,6 +1,7 @@
-"""Bit tricks on uint64 words. A set of intersections or sites is one word, of streets two.
+"""Bit and byte operations on uint64 words, atomic operations and random words.
 
-In numba `uint64 & 1` is an int64, so constants are wrapped in `np.uint64` here, once.
+A set of intersections or sites is one word, a set of streets two. In numba `uint64 & 1` is an
+int64, so constants are `np.uint64` here.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def lowest(typingctx: Any, word: Any) -> Any:
 
 
 def _check_bytes(*arrays: Any) -> None:
-    """The tricks below go by address: only contiguous arrays of bytes will do."""
+    """Raise TypingError unless the arrays are contiguous arrays of bytes."""
     for array in arrays:
         fits = isinstance(array, types.Array) and array.layout == "C" and array.dtype == types.uint8
         if not fits:
@@ -52,7 +53,7 @@ def _check_bytes(*arrays: Any) -> None:
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
-    """Where a byte of a contiguous array of bytes lies."""
+    """Address of a byte of a contiguous array of bytes."""
     return builder.gep(make_array(kind)(context, builder, array).data, [offset])
 
 
@@ -61,8 +62,8 @@ def load_word(typingctx: Any, array: Any, offset: Any) -> Any:
     """The eight bytes of a contiguous uint8 array from an offset on, as a uint64. Unchecked."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _pointer(context, builder, signature.args[0], *args)
-        loaded = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        address = _pointer(context, builder, signature.args[0], *args)
+        loaded = builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()))
         loaded.align = 1
         return loaded
 
@@ -75,8 +76,8 @@ def store_word(typingctx: Any, array: Any, offset: Any, word: Any) -> Any:
     """Write a uint64 as eight bytes of a contiguous uint8 array, lowest first. Unchecked."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _pointer(context, builder, signature.args[0], *args[:2])
-        builder.store(args[2], builder.bitcast(place, ir.IntType(64).as_pointer())).align = 1
+        address = _pointer(context, builder, signature.args[0], *args[:2])
+        builder.store(args[2], builder.bitcast(address, ir.IntType(64).as_pointer())).align = 1
         return context.get_dummy_value()
 
     _check_bytes(array)
@@ -111,7 +112,7 @@ def clear_bytes(typingctx: Any, array: Any, first: Any, count: Any) -> Any:
 
 
 def _record_pointer(builder: Any, record: Any, offset: Any) -> Any:
-    """Where a byte of a record lies; a record is handed around by its address."""
+    """Address of a byte of a record, which numba passes by its address."""
     return builder.gep(builder.bitcast(record, ir.IntType(8).as_pointer()), [offset])
 
 
@@ -120,8 +121,8 @@ def record_word(typingctx: Any, record: Any, offset: Any) -> Any:
     """The eight bytes of a record (of an array of structures) from an offset on, as a uint64."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _record_pointer(builder, args[0], args[1])
-        loaded = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        address = _record_pointer(builder, args[0], args[1])
+        loaded = builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()))
         loaded.align = 1
         return loaded
 
@@ -145,12 +146,12 @@ def copy_record(typingctx: Any, to: Any, source: Any, first: Any, count: Any) ->
 
 
 def _atomic(name: str) -> Any:
-    """An intrinsic that changes the first number of an int64 array, undivided by other threads."""
+    """An intrinsic that changes the first entry of an int64 array atomically."""
 
     def operation(typingctx: Any, array: Any, amount: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            place = make_array(signature.args[0])(context, builder, args[0]).data
-            return builder.atomic_rmw(name, place, args[1], "seq_cst")
+            address = make_array(signature.args[0])(context, builder, args[0]).data
+            return builder.atomic_rmw(name, address, args[1], "seq_cst")
 
         if not (isinstance(array, types.Array) and array.dtype == types.int64):
             raise TypingError(f"an array of int64 is needed, not {array}")
@@ -159,8 +160,8 @@ def _atomic(name: str) -> Any:
     return intrinsic(operation)
 
 
-fetch_add = _atomic("add")  # (array, amount): what the number was before
-exchange = _atomic("xchg")  # (array, number): likewise
+fetch_add = _atomic("add")  # (array, amount): returns the entry before
+exchange = _atomic("xchg")  # (array, number): returns the entry before
 
 
 @kernel
@@ -181,14 +182,14 @@ TOPS = np.uint64(0x8080808080808080)  # the highest bit of each byte
 
 @kernel
 def subtract_bytes(word, other):
-    """Each byte of a word less the other's, at least 0; all bytes are below 128."""
+    """Each byte of a word minus the other's, at least 0; all bytes are below 128."""
     borrowed = (word | TOPS) - other
     return borrowed & ~TOPS & ((borrowed & TOPS) >> np.uint64(7)) * np.uint64(255)
 
 
 @kernel
 def equal_bytes(word, byte):
-    """1 in each byte of a word that is equal to a byte, else 0; all are below 128."""
+    """1 in each byte of a word that equals a byte, else 0; all are below 128."""
     different = word ^ (byte * np.uint64(0x0101010101010101))
     return (~(different + ~TOPS) & TOPS) >> np.uint64(7)
 
@@ -201,13 +202,13 @@ def bit(index):
 
 @kernel
 def has(word, index):
-    """Whether the bit is set."""
+    """Return whether a bit is set."""
     return (word >> np.uint64(index)) & ONE != ZERO
 
 
 @kernel
 def nth(word, rank):
-    """Index of the set bit that has `rank` set bits below it; the word has more than `rank`."""
+    """Index of the set bit with `rank` set bits below it, which must exist."""
     for _ in range(rank):
         word &= word - ONE
     return lowest(word)
@@ -233,5 +234,5 @@ def seeded(seed, index):
 
 @kernel
 def below(word, bound):
-    """A whole number from 0 to bound - 1 out of a random word (multiply and shift)."""
+    """A number from 0 to bound - 1 from a random word (multiply and shift)."""
     return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))

@@ -1,8 +1,7 @@
-"""What an observation is made of: every feature's name, width, usual range, meaning and place.
+"""The table of observation features: name, width, usual range, meaning and column of each.
 
-This is the one table of it. `ObservationLayout` (busenv.observation) makes named views of it for
-users, and the kernels that paint and observe (core.observation_cache, core.observe) take the places of what
-they write from `COLUMNS`.
+`ObservationLayout` (`busenv.observation`) derives its named views from this table, and the kernels
+that write observations (`core.observation_cache`, `core.observe`) take their columns from it.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from typing import NamedTuple
 
 from busenv.core.state import MAX_SPACES
 
-VERSION = 1  # of this table; a trained network fits one version only
+VERSION = 1  # of this table; a trained network fits one version
 
 
 class Feature(NamedTuple):
     """A feature of each entry of a block.
 
-    usual: its highest usual value; None where that is the number of intersections of the board.
+    width: columns. usual: highest usual value; None for the board's number of intersections.
     """
 
     name: str
@@ -27,7 +26,7 @@ class Feature(NamedTuple):
     meaning: str
 
 
-_HOURS = "now, at the next hour, at the one after"
+_STEPS = "with the clock as it is, one step later, two steps later"
 _ENDS = "0 not an end, 1 the end that did not move last, 2 the end that did, 3 both"
 
 SPACES = (
@@ -40,14 +39,13 @@ SPACES = (
     ("starting_player", 1),
 )
 
-# Features in parentheses of their own alternate: the first one's first column, the second one's
-# first, the first one's second, and so on.
+# Columns of features in inner parentheses alternate: the first column of each, then the second.
 INTERSECTION = (
     Feature("passengers", 1, 15, "passengers at the intersection, waiting or indoors"),
     Feature("buildings", 3, 4, "houses, offices, pubs"),
     Feature("open_sites", 1, 4, "sites that may be built on now (R14)"),
-    Feature("waiting", 3, 15, f"passengers that find no matching building {_HOURS} (R16)"),
-    Feature("vacant", 3, 4, f"matching buildings without a passenger {_HOURS} (R16)"),
+    Feature("waiting", 3, 15, f"passengers without a matching building {_STEPS} (R16)"),
+    Feature("vacant", 3, 4, f"matching buildings without a passenger {_STEPS} (R16)"),
     (
         Feature("on_line", 5, 1, "whether the line of player 0..4 reaches it"),
         Feature("line_end", 5, 3, f"end of the line of player 0..4: {_ENDS}"),
@@ -59,8 +57,8 @@ STREET = (
             "line",
             5,
             4,
-            "marker of player 0..4: 0 none, 1 yes, 2 yes and by it the end that did not move last "
-            "arrived, 3 the end that did, 4 both",
+            "marker of player 0..4: 0 none, 1 a marker, 2 also the street of arrival of the end "
+            "that did not move last, 3 of the end that did, 4 of both",
         ),
         Feature(
             "may_grow",
@@ -72,12 +70,12 @@ STREET = (
     ),
 )
 SITE = (
-    Feature("building", 3, 1, "house, office or pub stands on it"),
+    Feature("building", 3, 1, "house, office or pub on the site"),
     Feature("open", 1, 1, "whether it may be built on now (R14)"),
 )
 PLAYER = (
     Feature("present", 1, 1, "whether there is such a player"),
-    Feature("decides", 1, 1, "whether they are to decide"),
+    Feature("decides", 1, 1, "whether it is their turn"),
     Feature("action_markers", 1, 20, "action markers in hand"),
     Feature("line_markers", 1, 25, "line markers left; 0 when there is no limit"),
     Feature("line_unlimited", 1, 1, "whether line markers have no limit"),
@@ -85,24 +83,24 @@ PLAYER = (
     Feature("time_stones", 1, 5, "time stones taken (R15)"),
     Feature("deliveries", 1, 30, "passengers delivered; 255 for more (R17)"),
     Feature("placed", 1, 20, "markers placed this round (R4)"),
-    Feature("choosing", 1, 1, "whether they still choose actions this round (R4)"),
+    Feature("choosing", 1, 1, "whether they still select actions this round (R4)"),
     Feature("starts", 1, 1, "whether they are the starting player (R18)"),
     Feature("started_game", 1, 1, "whether they were the game's first starting player (R20)"),
-    Feature("chooses_next", 1, 1, "whether they are next to choose an action"),
+    Feature("chooses_next", 1, 1, "whether they are next to select an action"),
     Feature("reached", 1, None, "intersections on the line"),
     Feature("growth", 1, 12, "streets onto which the line may grow"),
-    Feature("place", 1, 4, "place on the standing so far, 0 is the lead (R20)"),
-    Feature("delivery_order", 1, 5, "rank of their last delivery among all last ones, 0: none"),
-    Feature("waiting", 3, 15, f"passengers on the line that wait {_HOURS}"),
-    Feature("vacant", 3, 10, f"free matching buildings on the line {_HOURS}"),
-    Feature("drive", 3, 5, f"deliveries of one Vrrooomm! {_HOURS}"),
+    Feature("rank", 1, 4, "rank so far, 0 is the lead (R20)"),
+    Feature("delivery_order", 1, 5, "order of their last delivery (R20), 1 earliest, 0 none"),
+    Feature("waiting", 3, 15, f"passengers on the line that wait {_STEPS}"),
+    Feature("vacant", 3, 10, f"free matching buildings on the line {_STEPS}"),
+    Feature("drive", 3, 5, f"deliveries of one Vrrooomm! {_STEPS}"),
     *(
         Feature(f"spaces_{name}", spaces, 1, f"spaces of {name} with the player's markers, A first")
         for name, spaces in SPACES
     ),
 )
 TABLE = (
-    Feature("phase", 11, 1, "what is being decided (busenv.Phase), one-hot"),
+    Feature("phase", 11, 1, "decision phase (busenv.Phase), one-hot"),
     Feature("num_players", 3, 1, "3, 4 or 5 players, one-hot"),
     Feature("round", 1, 10, "round; 0 during the setup"),
     Feature("clock", 3, 1, "house, office, pub, one-hot"),
@@ -111,11 +109,11 @@ TABLE = (
     Feature("zone", 1, 4, "lowest zone with a free site, counted from 0"),
     Feature("max_buses", 1, 5, "M, the most buses of any player (R7)"),
     Feature("action", 7, 1, "the action being resolved, one-hot"),
-    Feature("space", 1, 6, "how far its spaces are resolved"),
-    Feature("power", 1, 6, "what is left of the marker being resolved, or of the first buildings"),
+    Feature("space", 1, 6, "next space of the action being resolved, as the core counts"),
+    Feature("power", 1, 6, "power left of the marker being resolved, or first buildings left"),
     Feature("space_limit", 1, 6, "spaces of a multi-use action"),
     Feature("bus_limit", 1, 20, "the most buses a player may have"),
-    Feature("final_segment", 1, 1, "whether only the street of arrival is shared (R9)"),
+    Feature("final_segment", 1, 1, "whether only the street of arrival may be shared (R9)"),
     Feature("taken", 7, 6, "markers on each action"),
     Feature("next_power", 3, 6, "power of the next Line Expansion, Passengers, Buildings; 0: none"),
 )
@@ -130,18 +128,18 @@ BLOCKS: dict[str, tuple[Feature | tuple[Feature, ...], ...]] = {
 
 
 def _groups(block: str) -> list[tuple[Feature, ...]]:
-    """The features of a block, those that alternate together."""
+    """The features of a block, alternating ones in one group."""
     return [(one,) if isinstance(one, Feature) else one for one in BLOCKS[block]]
 
 
 def _columns(block: str) -> dict[str, slice]:
-    found, start = {}, 0
+    columns, start = {}, 0
     for group in _groups(block):
         width = sum(feature.width for feature in group)
         for number, feature in enumerate(group):
-            found[feature.name] = slice(start + number, start + width, len(group))
+            columns[feature.name] = slice(start + number, start + width, len(group))
         start += width
-    return found
+    return columns
 
 
 FEATURES = {block: list(chain(*_groups(block))) for block in BLOCKS}

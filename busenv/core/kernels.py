@@ -1,10 +1,8 @@
-"""Entry points from Python, over one game (an array of length one) or many; random play.
+"""Entry points from Python over one game or many.
 
-Every kernel takes `games`, a one-dimensional array of GAME records, and `board`, an array with one
-BOARD record, so that a single game and a batch are the same code. They trust their input.
-
-What a `busenv.Game` is played and looked at by keeps the GIL (`exclusive`): two threads that use
-one game by mistake never meet within a step, where they could write beyond its record.
+Kernels take `games`, an array of GAME records, (N,), and `board`, an array of one BOARD record, and
+trust their input. Kernels that take `game` work on an array of one record and hold the GIL
+(`exclusive`): two threads that use one game by mistake cannot write beyond its record.
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, lowest, mix, seeded
 from busenv.core.jit import exclusive, kernel
-from busenv.core.observation_cache import paint, scene_size
-from busenv.core.observe import observe, size
+from busenv.core.observation_cache import cache_size, update_cache
+from busenv.core.observe import observation_size, observe
 from busenv.core.reward_kernels import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import rank_of
@@ -25,28 +23,21 @@ from busenv.core.state import GAME, MAX_PLAYERS, OVER
 
 @kernel
 def first_players(seed, players, out):
-    """Starting player of each game of a batch, drawn from the seed (R1): int64 into `out`."""
+    """Draw the first player of each game of a batch from a seed (R1): int64 into `out`."""
     for i in range(out.shape[0]):
         out[i] = np.int64(seeded(seed, i) % np.uint64(players))
 
 
 @kernel
 def new_games(games, board, rules, first):
-    """Set up every game; `first` (int64, one a game) holds the starting players."""
+    """Set up games (R1). rules: RULES, (1,). first: int64, (N,), the first players."""
     for i in range(games.shape[0]):
         new_game(games[i], board[0], rules[0], first[i])
 
 
 @kernel
-def legal_masks(games, board, bits):
-    """Write each game's legal actions into a row of `bits` (uint64, one bit an action)."""
-    for i in range(games.shape[0]):
-        legal_bits(games[i], board[0], bits[i])
-
-
-@kernel
 def expand(bits, mask):
-    """Turn a bitset (uint64 words) into bytes (bool or uint8, one an action)."""
+    """Expand a bitset (uint64 words) into bytes (bool or uint8, one an action)."""
     mask[:] = 0
     for word in range(bits.shape[0]):
         rest = bits[word]
@@ -57,9 +48,9 @@ def expand(bits, mask):
 
 @kernel
 def legal_bytes(games, board, bits, mask):
-    """Write each game's legal actions into a row of `mask` (bool, one an action).
+    """Write each game's legal actions into a row of `mask` (bool, (N, num_actions)).
 
-    `bits` (uint64, shape (words,)) is scratch space.
+    bits: uint64, (words,), scratch space.
     """
     for i in range(games.shape[0]):
         legal_bits(games[i], board[0], bits)
@@ -68,7 +59,7 @@ def legal_bytes(games, board, bits, mask):
 
 @kernel
 def first_illegal(games, board, actions):
-    """Index of the first game whose action is illegal; -1 when there is none."""
+    """Index of the first running game whose action is illegal; -1 without one."""
     for i in range(games.shape[0]):
         if games[i].phase != OVER and not is_legal(games[i], board[0], actions[i]):
             return i
@@ -77,23 +68,30 @@ def first_illegal(games, board, actions):
 
 @kernel
 def step_games(games, board, actions):
-    """Apply one action a game; games that are over are passed by.
+    """Take one action in every running game (int64, (N,)), or none if one is illegal.
 
-    All are checked first: if any is illegal, the index of the first such game is returned and
-    nothing has changed; -1 says that all were applied.
+    Returns the index of the first game whose action is illegal, -1 without one.
     """
-    wrong = first_illegal(games, board, actions)
-    if wrong >= 0:
-        return wrong
-    for i in range(games.shape[0]):
-        if games[i].phase != OVER:
-            step(games[i], board[0], actions[i])
-    return -1
+    illegal = first_illegal(games, board, actions)
+    if illegal < 0:
+        for i in range(games.shape[0]):
+            if games[i].phase != OVER:
+                step(games[i], board[0], actions[i])
+    return illegal
+
+
+@exclusive
+def try_step(game, board, action):
+    """Take an action in one game if it is legal; return whether it was."""
+    if game[0].phase == OVER or not is_legal(game[0], board[0], action):
+        return False
+    step(game[0], board[0], action)
+    return True
 
 
 @exclusive
 def replay(game, board, actions):
-    """Apply a list of actions to one game; the ply of the first illegal one, or -1 when all fit."""
+    """Take a list of actions (int64) in one game; return the first illegal ply, or -1."""
     for ply in range(actions.shape[0]):
         if not is_legal(game[0], board[0], actions[ply]):
             return ply
@@ -102,28 +100,11 @@ def replay(game, board, actions):
 
 
 @kernel
-def play_out(games, board, noise):
-    """Finish every game by uniformly random legal play; the number of decisions taken.
-
-    `noise` (uint64, one a game) is the state of each game's random stream and is moved on.
-    """
-    decisions = 0
-    for i in range(games.shape[0]):
-        g, counter = games[i], noise[i]
-        while g.phase != OVER:
-            counter += GOLDEN
-            step(g, board[0], random_action(g, board[0], mix(counter)))
-            decisions += 1
-        noise[i] = counter
-    return decisions
-
-
-@kernel
 def random_games(board, rules, seed, scratch, sums, deliveries):
-    """Play whole random games one after another in one record.
+    """Play uniformly random games one after another.
 
-    `sums` (int64): games wanted in [0]; then decisions, rounds, and games by ending (4) are added.
-    `deliveries` (int64 by seat) is added to.
+    rules: RULES, (1,). scratch: GAME, (1,). sums: int64, (7,): number of games in [0]; decisions,
+    rounds, and games by ending (4) are added. deliveries: int64, (5,), by seat, is added to.
     """
     g = scratch[0]
     for i in range(sums[0]):
@@ -141,10 +122,10 @@ def random_games(board, rules, seed, scratch, sums, deliveries):
 
 @kernel
 def random_returns(game, board, kind, seed, scratch, returns):
-    """Play one game on to its end again and again, and write what it pays in all.
+    """Finish one game by uniformly random play, repeatedly, and write the rewards of each playout.
 
-    `kind` is of `busenv.core.reward_kernels`. `scratch`: two GAME records; the second is all zeros, which
-    is what a game begins with as far as pay goes. `returns` (float64): a row of 5 for each time.
+    kind: of `core.reward_kernels`. scratch: GAME, (2,), the second all zeros, as points are at the
+    start of a game. returns: float64, (playouts, 5), rewards of the whole game.
     """
     g = scratch[0]
     for i in range(returns.shape[0]):
@@ -157,64 +138,54 @@ def random_returns(game, board, kind, seed, scratch, returns):
 
 
 @kernel
-def rankings(games, places):
-    """Write each seat's place (0 is the winner) into rows of `places` (int64, players wide)."""
+def rankings(games, ranks):
+    """Write each seat's rank, 0 for the winner (R20), into `ranks` (int64, (N, players))."""
     for i in range(games.shape[0]):
-        for seat in range(places.shape[1]):
-            places[i, seat] = rank_of(games[i], seat)
-
-
-@exclusive
-def try_step(game, board, action):
-    """Apply an action to one game if it is legal, and the game not over; whether it was."""
-    if game[0].phase == OVER or not is_legal(game[0], board[0], action):
-        return False
-    step(game[0], board[0], action)
-    return True
+        for seat in range(ranks.shape[1]):
+            ranks[i, seat] = rank_of(games[i], seat)
 
 
 @kernel
-def observation_size(board):
-    """Length of an observation on the board."""
-    return np.int64(size(board[0]))
+def observation_length(board):
+    """Length of an observation on the board in bytes."""
+    return np.int64(observation_size(board[0]))
 
 
 @kernel
 def observe_seats(games, board, seats, rows):
-    """Write what one seat of each game sees into rows of bytes (uint8, one row a game)."""
-    scene = np.zeros(scene_size(board[0]), np.uint8)
-    painted = np.zeros(1, GAME)
+    """Write the observation of a seat of each game (int64, (N,)) into `rows` (uint8, (N, size))."""
+    cache, cached = np.zeros(cache_size(board[0]), np.uint8), np.zeros(1, GAME)
     for i in range(games.shape[0]):
-        painted[0].players = 0
-        paint(games[i], board[0], scene, rows[i], painted[0])
-        observe(games[i], board[0], scene, seats[i], rows[i], False)
-
-
-@kernel
-def scale_rows(rows, scale, out):
-    """Write observations (uint8, (N, size)) times `scale` (float32, (size,)), at most 1, to `out`.
-
-    `out` is float32, (N, size).
-    """
-    for i in range(rows.shape[0]):
-        row, scaled = rows[i], out[i]
-        for j in range(scale.shape[0]):
-            value = np.float32(row[j]) * scale[j]
-            scaled[j] = value if value < np.float32(1) else np.float32(1)
+        cached[0].players = 0
+        update_cache(games[i], board[0], cache, rows[i], cached[0])
+        observe(games[i], board[0], cache, seats[i], rows[i], False)
 
 
 @exclusive
 def observe_one(game, board, seat, row):
-    """Write what a seat of one game sees into a row of bytes (uint8)."""
+    """Write the observation of a seat of one game into `row` (uint8, (size,))."""
     observe_seats(game, board, np.array([seat]), row.reshape((1, row.shape[0])))
 
 
 @exclusive
 def observe_and_mask(game, board, seat, bits, row, mask):
-    """Write what a seat of one game sees, and its mask: zeros when it is not to move."""
+    """Write the observation of a seat of one game, and its mask: zeros out of turn."""
     observe_one(game, board, seat, row)
     if game[0].phase != OVER and game[0].seat == seat:
         legal_bits(game[0], board[0], bits)
         expand(bits, mask)
     else:
         mask[:] = 0
+
+
+@kernel
+def scale_rows(rows, scale, out):
+    """Write observations (uint8, (N, size)) times `scale` (float32, (size,)), at most 1, to `out`.
+
+    out: float32, (N, size).
+    """
+    for i in range(rows.shape[0]):
+        row, scaled = rows[i], out[i]
+        for j in range(scale.shape[0]):
+            value = np.float32(row[j]) * scale[j]
+            scaled[j] = value if value < np.float32(1) else np.float32(1)

@@ -1,10 +1,14 @@
-"""A picture of the city and the lines; core.observe turns what is the seats' own to a viewer.
+"""Observation cache: the parts of an observation that only lines, buildings and markers change.
 
-Most decisions choose actions and change neither city nor lines, so a picture is kept beside the
-game, with the state that it shows, and painted anew only where the two states differ. The city,
-the same for all who look, is painted straight into the observation, the rest into a scene, at the
-same places. Both are laid out in planes: all intersections' first feature, then all their second
-one, and so on (core.features names them).
+Most decisions select actions and change neither the city nor the lines. Each game therefore has an
+observation cache and the state that the cache shows (`cached`, a GAME record); `update_cache`
+rewrites only what differs between that state and the game's. Features that are the same for every
+viewer (buildings, passengers, sites) are written straight into the observation row. Features that
+belong to seats are written into the cache in seat order; `core.observe` copies them into the row,
+starting with the viewer.
+
+Both are laid out in planes: the first feature of all intersections, then the second, and so on
+(`core.features`).
 """
 
 from __future__ import annotations
@@ -34,8 +38,7 @@ from busenv.core.rules.lines import growth
 from busenv.core.rules.score import rank_of
 from busenv.core.state import MAX_PLAYERS, MAX_SPACES, offset
 
-# Planes: columns of core.features. Those of seats come in pairs, seat by seat: line and end, line
-# and growth.
+# First columns of core.features. Those of seats alternate: line and line end, line and growth.
 I_BUILDINGS, I_OPEN = column("intersections", "buildings"), column("intersections", "open_sites")
 I_WAITING, I_VACANT = column("intersections", "waiting"), column("intersections", "vacant")
 I_LINE, I_END = column("intersections", "on_line"), column("intersections", "line_end")
@@ -43,105 +46,92 @@ S_LINE, S_GROW = column("streets", "line"), column("streets", "may_grow")
 B_OPEN = column("sites", "open")
 PER_INTERSECTION, PER_STREET = WIDTHS["intersections"], WIDTHS["streets"]
 PER_SITE = WIDTHS["sites"]
-# Behind the planes stand sums for each seat: the features of players from "reached" on.
-P_SUMS = column("players", "reached")
-PER_SEAT = WIDTHS["players"] - P_SUMS
-M_REACHED, M_GROWTH, M_PLACE, M_ORDER, M_WAITING, M_VACANT, M_DRIVE = (
-    column("players", name) - P_SUMS
-    for name in ("reached", "growth", "place", "delivery_order", "waiting", "vacant", "drive")
+# After the planes, the cache holds the features of each player from "reached" on, by seat.
+P_CACHED = column("players", "reached")
+PER_SEAT = WIDTHS["players"] - P_CACHED
+C_REACHED, C_GROWTH, C_RANK, C_ORDER, C_WAITING, C_VACANT, C_DRIVE = (
+    column("players", name) - P_CACHED
+    for name in ("reached", "growth", "rank", "delivery_order", "waiting", "vacant", "drive")
 )
-# Where the spaces of each action stand in a seat's sums. An array, since numba looks a number up
-# in a tuple by a chain of branches.
+# Arrays, because numba compiles an index into a tuple to a chain of branches.
 SPACES_OF = np.array([spaces for _, spaces in SPACES])
-M_SPACES = np.array([column("players", f"spaces_{name}") - P_SUMS for name, _ in SPACES])
+C_SPACES = np.array([column("players", f"spaces_{name}") - P_CACHED for name, _ in SPACES])
 
-# What pictures show of a game stands at the beginning of its record, part by part.
-LINES_FROM, CITY_FROM, PASSENGERS_FROM, MARKERS_FROM, STANDING_FROM, PAINTED_TO = (
+# Parts of a GAME record that the cache shows, in the order of its fields.
+LINES_FROM, CITY_FROM, PASSENGERS_FROM, MARKERS_FROM, STANDING_FROM, CACHED_TO = (
     offset(name) for name in ("line", "type_sites", "passengers", "spaces", "deliveries", "marked")
 )
 
 
 @kernel
 def streets_at(b):
-    """Where the planes of streets begin."""
+    """Offset of the planes of streets."""
     return PER_INTERSECTION * np.int64(b.intersections)
 
 
 @kernel
 def sites_at(b):
-    """Where the planes of sites begin."""
+    """Offset of the planes of sites."""
     return streets_at(b) + PER_STREET * np.int64(b.streets)
 
 
 @kernel
 def seats_at(b):
-    """Where the planes end and the sums by seat begin."""
+    """Offset of the features by seat, which follow the planes."""
     return sites_at(b) + PER_SITE * np.int64(b.sites)
 
 
 @kernel
-def scene_size(b):
-    """Length of a picture."""
+def cache_size(b):
+    """Length of an observation cache in bytes."""
     return seats_at(b) + PER_SEAT * MAX_PLAYERS
 
 
 @kernel
-def _paint_word(row, people, homes, waiting, vacant):
-    """Who waits, and what is vacant, at the intersections whose bytes stand in one word (R16)."""
-    here, rooms = load_word(row, people), load_word(row, homes)
-    store_word(row, waiting, subtract_bytes(here, rooms))
-    store_word(row, vacant, subtract_bytes(rooms, here))
+def _update_passengers(g, width, row):
+    """Write passengers, and who waits and which buildings are free at three clock steps (R16).
 
-
-@kernel
-def _paint_byte(row, people, homes, waiting, vacant):
-    """The same at one intersection."""
-    here, rooms = np.int64(row[people]), np.int64(row[homes])
-    row[waiting] = max(here - rooms, 0)
-    row[vacant] = max(rooms - here, 0)
-
-
-@kernel
-def _paint_hours(g, width, row):
-    """Who waits and what is vacant, now and at the next two hours (R16)."""
-    kind = np.int64(g.clock)
-    for hour in range(3):
-        homes = (I_BUILDINGS + kind) * width
-        waiting, vacant = (I_WAITING + hour) * width, (I_VACANT + hour) * width
-        if width >= 8:
-            for k in range(0, width, 8):  # the last word ends with its plane, over the one before
-                at = min(k, width - 8)
-                _paint_word(row, at, homes + at, waiting + at, vacant + at)
-        else:
-            for at in range(width):
-                _paint_byte(row, at, homes + at, waiting + at, vacant + at)
-        kind = kind + 1 if kind < 2 else 0
-
-
-@kernel
-def _paint_standing(g, b, scene):
-    """Each seat's place, and the order in which they reached their deliveries (R20)."""
-    for seat in range(g.players):
-        sums = seats_at(b) + PER_SEAT * seat
-        scene[sums + M_PLACE] = rank_of(g, seat)
-        scene[sums + M_ORDER] = g.delivery_order[seat]
-
-
-@kernel
-def _paint_people(g, width, row):
-    """Passengers at each intersection."""
-    if width >= 8:
+    Boards with eight intersections or more are written eight bytes at a time; the last word of a
+    plane then overlaps the one before.
+    """
+    wide = width >= 8
+    if wide:
         for k in range(0, width, 8):
             at = min(k, width - 8)
             store_word(row, at, record_word(g, PASSENGERS_FROM + at))
     else:
         for at in range(width):
             row[at] = g.passengers[at]
+    kind = np.int64(g.clock)
+    for steps in range(3):
+        buildings = (I_BUILDINGS + kind) * width
+        waiting, vacant = (I_WAITING + steps) * width, (I_VACANT + steps) * width
+        if wide:
+            for k in range(0, width, 8):
+                at = min(k, width - 8)
+                people, homes = load_word(row, at), load_word(row, buildings + at)
+                store_word(row, waiting + at, subtract_bytes(people, homes))
+                store_word(row, vacant + at, subtract_bytes(homes, people))
+        else:
+            for at in range(width):
+                surplus = np.int64(row[at]) - np.int64(row[buildings + at])
+                row[waiting + at] = max(surplus, 0)
+                row[vacant + at] = max(-surplus, 0)
+        kind = kind + 1 if kind < 2 else 0
 
 
 @kernel
-def _paint_sites(g, b, row, painted, fresh):
-    """Buildings, and sites that may be built on now (R14). `painted` holds those that are shown."""
+def _update_standing(g, b, cache):
+    """Write each seat's rank and delivery order (R20)."""
+    for seat in range(g.players):
+        at = seats_at(b) + PER_SEAT * seat
+        cache[at + C_RANK] = rank_of(g, seat)
+        cache[at + C_ORDER] = g.delivery_order[seat]
+
+
+@kernel
+def _update_sites(g, b, row, cached, fresh):
+    """Write buildings that `cached` does not have, and the sites that are open now (R14)."""
     width, sites, site_planes = np.int64(b.intersections), np.int64(b.sites), sites_at(b)
     if fresh:
         clear_bytes(row, I_BUILDINGS * width, (I_WAITING - I_BUILDINGS) * width)
@@ -149,7 +139,7 @@ def _paint_sites(g, b, row, painted, fresh):
     different = ZERO
     for kind in range(3):
         plane = (I_BUILDINGS + kind) * width
-        rest = g.type_sites[kind] ^ (ZERO if fresh else painted.type_sites[kind])
+        rest = g.type_sites[kind] ^ (ZERO if fresh else cached.type_sites[kind])
         different |= rest
         while rest != ZERO:
             site = np.int64(lowest(rest))
@@ -171,7 +161,7 @@ def _paint_sites(g, b, row, painted, fresh):
 
 @kernel
 def _add_streets(low, high, amount, plane):
-    """Add to a plane at every street of a set."""
+    """Add an amount to a plane at every street of a set."""
     while low != ZERO:
         plane[np.int64(lowest(low))] += amount
         low &= low - ONE
@@ -181,39 +171,39 @@ def _add_streets(low, high, amount, plane):
 
 
 @kernel
-def _paint_line(g, b, scene, seat):
-    """A seat's line: streets, reach, ends."""
+def _update_line(g, b, cache, seat):
+    """Write a seat's line: intersections, streets and ends."""
     width, streets = np.int64(b.intersections), np.int64(b.streets)
-    clear_bytes(scene, (I_LINE + 2 * seat) * width, 2 * width)
+    clear_bytes(cache, (I_LINE + 2 * seat) * width, 2 * width)
     line_at = streets_at(b) + (S_LINE + 2 * seat) * streets
-    clear_bytes(scene, line_at, streets)
+    clear_bytes(cache, line_at, streets)
     rest = g.reach[seat]
-    scene[seats_at(b) + PER_SEAT * seat + M_REACHED] = popcount(rest)
+    cache[seats_at(b) + PER_SEAT * seat + C_REACHED] = popcount(rest)
     if rest == ZERO:
         return
     while rest != ZERO:
-        scene[(I_LINE + 2 * seat) * width + np.int64(lowest(rest))] = 1
+        cache[(I_LINE + 2 * seat) * width + np.int64(lowest(rest))] = 1
         rest &= rest - ONE
-    scene[(I_END + 2 * seat) * width + g.head[seat]] += 2
-    scene[(I_END + 2 * seat) * width + g.tail[seat]] += 1
-    line = scene[line_at : line_at + streets]
+    cache[(I_END + 2 * seat) * width + g.head[seat]] += 2
+    cache[(I_END + 2 * seat) * width + g.tail[seat]] += 1
+    line = cache[line_at : line_at + streets]
     _add_streets(g.line[seat, 0], g.line[seat, 1], 1, line)
     line[g.head_street[seat]] += 2
     line[g.tail_street[seat]] += 1
 
 
 @kernel
-def _paint_growth(g, b, scene, seat):
-    """Where a seat's line may grow (R9)."""
+def _update_growth(g, b, cache, seat):
+    """Write the streets onto which a seat's line may grow (R8 to R10)."""
     streets = np.int64(b.streets)
     grow_at = streets_at(b) + (S_GROW + 2 * seat) * streets
-    sums = seats_at(b) + PER_SEAT * seat
-    clear_bytes(scene, grow_at, streets)
-    scene[sums + M_GROWTH] = 0
+    at = seats_at(b) + PER_SEAT * seat
+    clear_bytes(cache, grow_at, streets)
+    cache[at + C_GROWTH] = 0
     if g.reach[seat] == ZERO or g.line_markers[seat] == 0:
         return
     head, tail = g.head[seat], g.tail[seat]
-    grow = scene[grow_at : grow_at + streets]
+    grow = cache[grow_at : grow_at + streets]
     low, high = growth(g, b, seat, head)
     _add_streets(low, high, 2, grow)
     if tail != head:
@@ -221,64 +211,68 @@ def _paint_growth(g, b, scene, seat):
         _add_streets(tail_low, tail_high, 1, grow)
         low |= tail_low
         high |= tail_high
-    scene[sums + M_GROWTH] = popcount(low) + popcount(high)
+    cache[at + C_GROWTH] = popcount(low) + popcount(high)
 
 
 @kernel
-def _ends(g, seat):
-    """The two ends of a seat's line, as a set of intersections; none when there is no line."""
+def _line_ends(g, seat):
+    """The ends of a seat's line as a set of intersections; empty without a line."""
     if g.line[seat, 0] | g.line[seat, 1] == ZERO:
         return ZERO
     return bit(g.head[seat]) | bit(g.tail[seat])
 
 
 @kernel
-def _corners(b, low, high):
-    """The intersections that a set of streets leads to."""
-    found = ZERO
+def _street_ends(b, low, high):
+    """The intersections at which the streets of a set end."""
+    ends = ZERO
     while low != ZERO:
         street = lowest(low)
-        found |= bit(b.street_ends[street, 0]) | bit(b.street_ends[street, 1])
+        ends |= bit(b.street_ends[street, 0]) | bit(b.street_ends[street, 1])
         low &= low - ONE
     while high != ZERO:
         street = np.uint64(64) + lowest(high)
-        found |= bit(b.street_ends[street, 0]) | bit(b.street_ends[street, 1])
+        ends |= bit(b.street_ends[street, 0]) | bit(b.street_ends[street, 1])
         high &= high - ONE
-    return found
+    return ends
 
 
 @kernel
-def _paint_lines(g, b, scene, painted, fresh):
-    """Lines that have changed, and the growth of those that end where one has; a bit for each seat
-    whose line has."""
+def _update_lines(g, b, cache, cached, fresh):
+    """Write the lines that changed, and the growth of the lines that end where one changed.
+
+    Returns the set of seats whose line changed.
+    """
     moved = touched = ZERO
     for seat in range(g.players):
-        low = g.line[seat, 0] ^ painted.line[seat, 0]
-        high = g.line[seat, 1] ^ painted.line[seat, 1]
+        low = g.line[seat, 0] ^ cached.line[seat, 0]
+        high = g.line[seat, 1] ^ cached.line[seat, 1]
         if (
             fresh
             or low | high != ZERO
-            or g.head[seat] != painted.head[seat]
-            or g.tail[seat] != painted.tail[seat]
-            or g.head_street[seat] != painted.head_street[seat]
-            or g.tail_street[seat] != painted.tail_street[seat]
+            or g.head[seat] != cached.head[seat]
+            or g.tail[seat] != cached.tail[seat]
+            or g.head_street[seat] != cached.head_street[seat]
+            or g.tail_street[seat] != cached.tail_street[seat]
         ):
             moved |= bit(seat)
-            touched |= _corners(b, low, high) | _ends(g, seat) | _ends(painted, seat)
-            _paint_line(g, b, scene, seat)
+            touched |= _street_ends(b, low, high) | _line_ends(g, seat) | _line_ends(cached, seat)
+            _update_line(g, b, cache, seat)
     for seat in range(g.players):
-        if fresh or has(moved, seat) or _ends(g, seat) & touched != ZERO:
-            _paint_growth(g, b, scene, seat)
+        if fresh or has(moved, seat) or _line_ends(g, seat) & touched != ZERO:
+            _update_growth(g, b, cache, seat)
     return moved
 
 
 @kernel
-def _add_up(g, b, row, chosen, scene):
-    """Waiting passengers and free buildings along the lines of some seats (a bit each), for the
-    three hours."""
+def _update_totals(g, b, row, seats, cache):
+    """Sum waiting passengers and free buildings along the lines of a set of seats (R16, R17).
+
+    Each is summed at the three clock steps, and so are the deliveries that the seat's buses allow.
+    """
     width = np.int64(b.intersections)
     for seat in range(g.players):
-        if not has(chosen, seat):
+        if not has(seats, seat):
             continue
         w0 = w1 = w2 = v0 = v1 = v2 = ZERO
         reach, at = g.reach[seat], I_WAITING * width
@@ -292,75 +286,74 @@ def _add_up(g, b, row, chosen, scene):
             v2 += load_word(row, at + 5 * width) & along
             reach >>= np.uint64(8)
             at += 8
-        sums = seats_at(b) + PER_SEAT * seat
+        totals = seats_at(b) + PER_SEAT * seat
         buses = np.uint64(g.buses[seat])
         w0, w1, w2 = sum_bytes(w0), sum_bytes(w1), sum_bytes(w2)
         v0, v1, v2 = sum_bytes(v0), sum_bytes(v1), sum_bytes(v2)
-        scene[sums + M_WAITING] = w0
-        scene[sums + M_WAITING + 1] = w1
-        scene[sums + M_WAITING + 2] = w2
-        scene[sums + M_VACANT] = v0
-        scene[sums + M_VACANT + 1] = v1
-        scene[sums + M_VACANT + 2] = v2
-        scene[sums + M_DRIVE] = min(buses, w0, v0)
-        scene[sums + M_DRIVE + 1] = min(buses, w1, v1)
-        scene[sums + M_DRIVE + 2] = min(buses, w2, v2)
+        cache[totals + C_WAITING] = w0
+        cache[totals + C_WAITING + 1] = w1
+        cache[totals + C_WAITING + 2] = w2
+        cache[totals + C_VACANT] = v0
+        cache[totals + C_VACANT + 1] = v1
+        cache[totals + C_VACANT + 2] = v2
+        cache[totals + C_DRIVE] = min(buses, w0, v0)
+        cache[totals + C_DRIVE + 1] = min(buses, w1, v1)
+        cache[totals + C_DRIVE + 2] = min(buses, w2, v2)
 
 
 @kernel
-def _paint_markers(g, b, action, scene):
-    """Whose markers lie on the spaces of an action: a byte a space, MAX_SPACES in one word."""
-    at = seats_at(b) + M_SPACES[action]
+def _update_markers(g, b, action, cache):
+    """Write whose markers are on the spaces of an action, a byte a space."""
+    at = seats_at(b) + C_SPACES[action]
     taken = np.uint64(8) * np.uint64(g.taken[action])
     placed = (ONE << taken) - ONE if taken < np.uint64(64) else ~ZERO
     owners = record_word(g, MARKERS_FROM + MAX_SPACES * action)
     for seat in range(g.players):
         word = equal_bytes(owners, np.uint64(seat)) & placed
         if SPACES_OF[action] == 1:
-            scene[at + PER_SEAT * seat] = word
+            cache[at + PER_SEAT * seat] = word
         else:
-            store_word(scene, at + PER_SEAT * seat, word)
+            store_word(cache, at + PER_SEAT * seat, word)
 
 
 @kernel
-def _differ(g, painted, first, end):
-    """Whether two games differ in the bytes of their records from `first` to before `end`."""
+def _differ(g, cached, first, end):
+    """Return whether two GAME records differ in the bytes from `first` to before `end`."""
     different = ZERO
     for at in range(first, end, 8):
-        different |= record_word(g, at) ^ record_word(painted, at)
+        different |= record_word(g, at) ^ record_word(cached, at)
     return different != ZERO
 
 
 @kernel
-def paint(g, b, scene, row, painted):
-    """Bring a picture up to date; whether what is seats' own has changed.
+def update_cache(g, b, cache, row, cached):
+    """Update an observation cache to a game's state; return whether a line changed.
 
-    row: uint8, an observation: what is the same for all who look is painted into it. scene: uint8,
-    the rest, which is turned to a viewer. painted: a GAME record, the state that both show;
-    `players` is 0 for none.
+    cache: uint8, (cache_size,). row: uint8, an observation, into which the features that are the
+    same for every viewer are written. cached: GAME record, the state that cache and row show,
+    which is updated as well; `players` is 0 for an empty cache.
     """
     width = np.int64(b.intersections)
-    fresh = painted.players != g.players
-    if fresh or _differ(g, painted, MARKERS_FROM, STANDING_FROM):
+    fresh = cached.players != g.players
+    if fresh or _differ(g, cached, MARKERS_FROM, STANDING_FROM):
         for action in range(7):
             at = MARKERS_FROM + MAX_SPACES * action
-            taken = g.taken[action] != painted.taken[action]
-            if fresh or taken or record_word(g, at) != record_word(painted, at):
-                _paint_markers(g, b, action, scene)
-        copy_record(painted, g, MARKERS_FROM, STANDING_FROM - MARKERS_FROM)
-    if fresh or _differ(g, painted, STANDING_FROM, PAINTED_TO):
-        _paint_standing(g, b, scene)
-        copy_record(painted, g, STANDING_FROM, PAINTED_TO - STANDING_FROM)
-    everybody, moved = bit(g.players) - ONE, ZERO
-    city = fresh or _differ(g, painted, CITY_FROM, MARKERS_FROM)
+            taken = g.taken[action] != cached.taken[action]
+            if fresh or taken or record_word(g, at) != record_word(cached, at):
+                _update_markers(g, b, action, cache)
+        copy_record(cached, g, MARKERS_FROM, STANDING_FROM - MARKERS_FROM)
+    if fresh or _differ(g, cached, STANDING_FROM, CACHED_TO):
+        _update_standing(g, b, cache)
+        copy_record(cached, g, STANDING_FROM, CACHED_TO - STANDING_FROM)
+    all_seats, moved = bit(g.players) - ONE, ZERO
+    city = fresh or _differ(g, cached, CITY_FROM, MARKERS_FROM)
     if city:
-        _paint_sites(g, b, row, painted, fresh)
-        _paint_people(g, width, row)
-        _paint_hours(g, width, row)
-        copy_record(painted, g, CITY_FROM, MARKERS_FROM - CITY_FROM)
-    if fresh or _differ(g, painted, LINES_FROM, CITY_FROM):
-        moved = _paint_lines(g, b, scene, painted, fresh)
-        copy_record(painted, g, LINES_FROM, CITY_FROM - LINES_FROM)
+        _update_sites(g, b, row, cached, fresh)
+        _update_passengers(g, width, row)
+        copy_record(cached, g, CITY_FROM, MARKERS_FROM - CITY_FROM)
+    if fresh or _differ(g, cached, LINES_FROM, CITY_FROM):
+        moved = _update_lines(g, b, cache, cached, fresh)
+        copy_record(cached, g, LINES_FROM, CITY_FROM - LINES_FROM)
     if city or moved != ZERO:
-        _add_up(g, b, row, everybody if city else moved, scene)
+        _update_totals(g, b, row, all_seats if city else moved, cache)
     return moved != ZERO

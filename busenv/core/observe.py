@@ -1,6 +1,6 @@
-"""What a seat sees, as one row of bytes (core.features names its parts).
+"""Observations: one row of bytes for a seat, whose parts `core.features` names.
 
-Seats are told apart only by how far they sit clockwise from the viewer, who is slot 0.
+Players are in clockwise order from the viewer, who is player 0.
 """
 
 from __future__ import annotations
@@ -10,13 +10,7 @@ import numpy as np
 from busenv.core.bits import ZERO, clear_bytes, copy_bytes, has, store_word
 from busenv.core.features import WIDTHS, column
 from busenv.core.jit import kernel
-from busenv.core.observation_cache import (
-    I_LINE,
-    P_SUMS,
-    PER_SEAT,
-    seats_at,
-    streets_at,
-)
+from busenv.core.observation_cache import I_LINE, P_CACHED, PER_SEAT, seats_at, streets_at
 from busenv.core.rules.resolve import power_of
 from busenv.core.state import (
     ACT_BUILDINGS,
@@ -54,8 +48,8 @@ PER_PLAYER, TABLE = WIDTHS["players"], WIDTHS["table"]
 
 
 @kernel
-def size(b):
-    """Length of an observation on a board."""
+def observation_size(b):
+    """Length of an observation on a board in bytes."""
     return seats_at(b) + PER_PLAYER * MAX_PLAYERS + TABLE
 
 
@@ -65,58 +59,58 @@ def _byte(number):
 
 
 @kernel
-def _turn(scene, out, first, width, view, players):
-    """Copy five pairs of planes, one a seat, so that the viewer's comes first."""
+def _rotate(cache, row, first, width, viewer, players):
+    """Copy five pairs of planes, one pair a seat, starting with the viewer's."""
     width *= 2
-    front, back = (players - view) * width, view * width
-    copy_bytes(out, first, scene, first + back, front)
-    copy_bytes(out, first + front, scene, first, back)
-    clear_bytes(out, first + front + back, (MAX_PLAYERS - players) * width)
+    front, back = (players - viewer) * width, viewer * width
+    copy_bytes(row, first, cache, first + back, front)
+    copy_bytes(row, first + front, cache, first, back)
+    clear_bytes(row, first + front + back, (MAX_PLAYERS - players) * width)
 
 
 @kernel
-def _chooses(g, seat):
-    """Whether a seat still takes part in the choosing of actions."""
+def _selects(g, seat):
+    """Return whether a seat still selects actions this round (R4)."""
     return g.phase == SELECT_ACTIONS and has(g.choosing, seat)
 
 
 @kernel
-def _at(first, column, value):
-    """A feature's value at its place among the eight columns from `first` on, or 0."""
+def _byte_at(first, column, value):
+    """A value as the byte of a column in the word of eight columns from `first`; 0 outside it."""
     inside = first <= column < first + 8
     return np.uint64(value) << np.uint64(8 * (column - first)) if inside else ZERO
 
 
 @kernel
 def _player_word(g, seat, chooses_next, first):
-    """Eight columns of what the state itself tells of a player, as the bytes of a word."""
+    """Eight columns of a player's features, from column `first`, as the bytes of a word."""
     unlimited = g.line_markers[seat] == NO_LIMIT
     return (
-        _at(first, P_PRESENT, 1)
-        | _at(first, P_DECIDES, g.phase != OVER and g.seat == seat)
-        | _at(first, P_ACTION_MARKERS, g.markers[seat])
-        | _at(first, P_LINE_MARKERS, 0 if unlimited else g.line_markers[seat])
-        | _at(first, P_UNLIMITED, unlimited)
-        | _at(first, P_BUSES, g.buses[seat])
-        | _at(first, P_STONES, g.stones[seat])
-        | _at(first, P_DELIVERIES, _byte(g.deliveries[seat]))
-        | _at(first, P_PLACED, g.placed[seat])
-        | _at(first, P_CHOOSING, _chooses(g, seat))
-        | _at(first, P_STARTS, g.start == seat)
-        | _at(first, P_STARTED_GAME, g.first == seat)
-        | _at(first, P_CHOOSES_NEXT, chooses_next)
+        _byte_at(first, P_PRESENT, 1)
+        | _byte_at(first, P_DECIDES, g.phase != OVER and g.seat == seat)
+        | _byte_at(first, P_ACTION_MARKERS, g.markers[seat])
+        | _byte_at(first, P_LINE_MARKERS, 0 if unlimited else g.line_markers[seat])
+        | _byte_at(first, P_UNLIMITED, unlimited)
+        | _byte_at(first, P_BUSES, g.buses[seat])
+        | _byte_at(first, P_STONES, g.stones[seat])
+        | _byte_at(first, P_DELIVERIES, _byte(g.deliveries[seat]))
+        | _byte_at(first, P_PLACED, g.placed[seat])
+        | _byte_at(first, P_CHOOSING, _selects(g, seat))
+        | _byte_at(first, P_STARTS, g.start == seat)
+        | _byte_at(first, P_STARTED_GAME, g.first == seat)
+        | _byte_at(first, P_CHOOSES_NEXT, chooses_next)
     )
 
 
 @kernel
 def _next_power(g, action):
-    """Power of the first open space of an action (R7); 0 when none is open."""
+    """Power of the first open space of an action (R7); 0 without one."""
     return 0 if g.taken[action] == g.space_limit else power_of(g, action, g.taken[action])
 
 
 @kernel
-def _table(g, out):
-    """Phase, clock, supplies, what is being resolved."""
+def _write_table(g, out):
+    """Write the features that belong to no player: phase, clock, supplies, action power."""
     clear_bytes(out, 0, TABLE)
     out[T_PHASE + g.phase] = 1
     out[T_PLAYERS + g.players - 3] = 1
@@ -141,28 +135,29 @@ def _table(g, out):
 
 
 @kernel
-def observe(g, b, scene, seat, row, turned):
-    """Write what a seat sees into a row of bytes that is painted, like the scene (core.observation_cache).
+def observe(g, b, cache, seat, row, rotated):
+    """Write the observation of a seat into a row that `update_cache` has updated.
 
-    turned: whether the row holds the scene as it is, turned to this seat.
+    cache: uint8, (cache_size,), the game's observation cache. row: uint8, (observation_size,).
+    rotated: whether the row already holds the cache's planes for this viewer.
     """
-    view = np.int64(seat)  # signed: distances between seats may be negative
+    viewer = np.int64(seat)  # signed, since distances between seats may be negative
     players = np.int64(g.players)
     first_player = seats_at(b)
-    if not turned:
+    if not rotated:
         width = np.int64(b.intersections)
-        _turn(scene, row, I_LINE * width, width, view, players)
-        _turn(scene, row, streets_at(b), np.int64(b.streets), view, players)
-    found = False
+        _rotate(cache, row, I_LINE * width, width, viewer, players)
+        _rotate(cache, row, streets_at(b), np.int64(b.streets), viewer, players)
+    next_known = False
     for slot in range(players):
-        other = view + slot if view + slot < players else view + slot - players
+        other = viewer + slot if viewer + slot < players else viewer + slot - players
         at = first_player + PER_PLAYER * slot
-        chooses_next = slot > 0 and not found and _chooses(g, np.uint64(other))
-        found |= chooses_next
-        # Two words, the second with three columns too many, which the sums are written over.
+        chooses_next = slot > 0 and not next_known and _selects(g, np.uint64(other))
+        next_known |= chooses_next
+        # Two words. The last three columns of the second are overwritten by the cached features.
         store_word(row, at, _player_word(g, np.uint64(other), chooses_next, 0))
         store_word(row, at + 8, _player_word(g, np.uint64(other), chooses_next, 8))
-        copy_bytes(row, at + P_SUMS, scene, first_player + PER_SEAT * other, PER_SEAT)
+        copy_bytes(row, at + P_CACHED, cache, first_player + PER_SEAT * other, PER_SEAT)
     for slot in range(players, MAX_PLAYERS):
         clear_bytes(row, first_player + PER_PLAYER * slot, PER_PLAYER)
-    _table(g, row[first_player + PER_PLAYER * MAX_PLAYERS :])
+    _write_table(g, row[first_player + PER_PLAYER * MAX_PLAYERS :])

@@ -1,10 +1,10 @@
-"""The records that the compiled core works on, field by field, and its numbers.
+"""Record types and constants of the compiled core.
 
-A set of intersections or sites is one uint64 (bit i: entry i), a set of streets two. Everything
-that a decision needs is in `GAME`, a few hundred bytes with no pointer in it: copying the record
-clones the game. Equal positions have equal bytes: what a field no longer says is set back to 0 (the
-offers of a line decision, the markers of a round that is over), and nothing counts how often or in
-which order something happened, where that does not matter.
+A set of intersections or sites is one uint64 (bit i: entry i), a set of streets two. `GAME` holds
+the whole state of a game in a few hundred bytes without pointers: copying the record clones the
+game. Equal positions have equal bytes: fields that do not apply to a phase are 0 (growth of a line
+outside of line decisions, markers of a finished round), and no field depends on the order in which
+a position was reached.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 MAX_INTERSECTIONS, MAX_STREETS, MAX_SITES, MAX_PLAYERS = 64, 128, 64, 5
 MAX_SPACES = 8  # of a multi-use action; the rules use six
-NO_LIMIT = 255  # line markers: without limit, never counted down
-NOWHERE = 255  # an end of a line before its first marker
+NO_LIMIT = 255  # line markers without limit, which are not counted
+NOWHERE = 255  # end of a line before its first marker
 
 # Phases (busenv.Phase).
 SETUP_BUILDINGS, SETUP_FIRST_LINE, SETUP_SECOND_LINE, SELECT_ACTIONS = 0, 1, 2, 3
@@ -38,17 +38,17 @@ BOARD = np.dtype(
         ("incident", _W, (MAX_INTERSECTIONS, 2)),  # streets at each intersection
         ("intersection_sites", _W, MAX_INTERSECTIONS),  # sites at each intersection
         ("zone_sites", _W, MAX_SITES),  # sites of each zone, lowest first
-        # Where each segment of the action ids begins.
+        # First id of each segment of the action ids.
         ("first_street", _H),
         ("first_split", _H),
         ("first_clock", _H),
         ("first_pick", _H),
         ("first_set", _H),
         ("actions", _H),
-        ("tag", np.uint32),  # tells boards apart (from their fingerprints)
+        ("tag", np.uint32),  # first 32 bits of the board's fingerprint
         ("street_ends", _B, (MAX_STREETS, 2)),
         ("site_intersection", _B, MAX_SITES),
-        ("roundabout", _B, MAX_INTERSECTIONS),  # intersections with a roundabout, then padding
+        ("roundabout", _B, MAX_INTERSECTIONS),  # intersections with a roundabout, then zeros
         ("station", _B, 2),
         ("intersections", _B),
         ("streets", _B),
@@ -61,7 +61,7 @@ BOARD = np.dtype(
 
 GAME = np.dtype(
     [
-        # Lines, and what changes at the beginning and the end only.
+        # Lines, and fields that change at the start and end only.
         ("line", _W, (MAX_PLAYERS, 2)),  # streets that bear a seat's markers
         ("line_markers", _B, MAX_PLAYERS),
         ("head", _B, MAX_PLAYERS),  # intersection of the end that moved last
@@ -73,8 +73,8 @@ GAME = np.dtype(
         ("final_segment", _B),
         ("space_limit", _B),
         ("bus_limit", _B),
-        ("action_markers", _B),  # that each seat began with
-        ("filler", _B),  # of a word, so that the next field stands at its place
+        ("action_markers", _B),  # of each seat at the start
+        ("filler", _B),  # aligns the next field to a word
         # The city, and the buses in it.
         ("type_sites", _W, 3),  # sites built on, by type
         ("passengers", _B, MAX_INTERSECTIONS),
@@ -83,7 +83,7 @@ GAME = np.dtype(
         ("supply", _B),  # passengers not yet in the city
         ("clock", _B),  # 0 house, 1 office, 2 pub
         # The action board.
-        ("spaces", _B, (7, MAX_SPACES)),  # whose marker lies on each space
+        ("spaces", _B, (7, MAX_SPACES)),  # seat whose marker is on each space
         ("taken", _B, 7),  # spaces taken of each action
         ("open", _B),  # bit per action: has a space left
         # The standing.
@@ -93,34 +93,34 @@ GAME = np.dtype(
         ("delivery_order", _B, MAX_PLAYERS),  # rank of a seat's last delivery, 1 the earliest
         ("clock_stones", _B),  # left on the clock
         ("first", _B),  # starting player of the game
-        # What can be worked out from the above.
-        ("marked", _W, 2),  # streets that bear anybody's marker
+        # Derived from the fields above.
+        ("marked", _W, 2),  # streets with any player's marker
         ("reach", _W, MAX_PLAYERS),  # intersections on a seat's line
         ("free_sites", _W),
         ("built", _W, 3),  # intersections with a building of the type
         ("peopled", _W),  # intersections with a passenger
-        ("grow_head", _W, 2),  # line decisions: where the end that moved last may go (else 0)
-        ("grow_tail", _W, 2),  # ... and where the other end may go
+        ("grow_head", _W, 2),  # line decisions: streets for the end that moved last (else 0)
+        ("grow_tail", _W, 2),  # ... and for the other end
         ("waiting", _W),  # Vrrooomm!: intersections with a waiting passenger (R16; else 0)
         ("vacant", _W),  # ... and with a free matching building
-        # Whose turn it is, and to do what.
+        # Whose turn it is, and what is decided.
         ("board_tag", np.uint32),  # of the board that the game is played on
         ("round", _H),
         ("markers", _B, MAX_PLAYERS),  # action markers in hand
         ("placed", _B, MAX_PLAYERS),  # markers placed this round
         ("phase", _B),
-        ("seat", _B),  # who decides; 0 when the game is over
+        ("seat", _B),  # seat that decides; 0 when the game is over
         ("start", _B),  # starting player of the round
         ("choosing", _B),  # selection: bit per seat, has a marker and has not passed
         ("zone", _B),  # lowest zone with a free site; number of zones when there is none
         ("action", _B),  # being resolved; NO_ACTION outside of that
         ("space", _B),  # the next of its spaces (the last-resolved one's index when descending)
-        ("power", _B),  # what is left of the current marker, or of the two first buildings
+        ("power", _B),  # left of the current marker, or of the two first buildings
     ],
     align=True,
 )
 
-# What new_game takes: the rules as numbers (busenv.Rules.record).
+# The rules as numbers (`busenv.Rules.record`), for `new_game`.
 RULES = np.dtype(
     [
         ("line_markers", _B, MAX_PLAYERS),
@@ -139,6 +139,6 @@ FIELDS: tuple[str, ...] = GAME.names or ()
 
 
 def offset(field: str) -> int:
-    """Where a field of GAME stands in its record, in bytes."""
+    """Offset of a field in a GAME record in bytes."""
     assert GAME.fields is not None
     return GAME.fields[field][1]

@@ -74,7 +74,7 @@ def _utilities(opening: Game, reward: str) -> tuple[float, float]:
     players, most = opening.num_players, most_deliveries(opening.num_players, opening.rules)
     margin = most + opening.rules.stones_for(players)
     return {
-        "place": (-1.0, 1.0),
+        "rank": (-1.0, 1.0),
         "margin": (-float(margin), float(margin)),
         "deliveries": (0.0, float(most)),
     }.get(reward, (-1 / (players - 1), 1.0))

@@ -90,7 +90,7 @@ def paid(game: Game, reward: str) -> list[float]:
         return [float(count) for count in game.deliveries]
     if reward == "margin":
         return list(points - (points.sum() - points) / others)
-    if reward == "place":
+    if reward == "rank":
         return [1 - 2 * place / others for place in places]
     return [1.0 if place == 0 else -1 / others for place in places]
 

@@ -1,4 +1,4 @@
-"""The clock, and who waits when it has struck (R15, R16)."""
+"""The clock, waiting passengers and free buildings (R15, R16)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from busenv.core.state import ACT_VROOM
 
 @kernel
 def matching(g, b, intersection):
-    """Number of buildings at an intersection that the clock points to (R16)."""
+    """Number of buildings of the clock's type at an intersection (R16)."""
     return popcount(g.type_sites[g.clock] & b.intersection_sites[intersection])
 
 
 @kernel
 def stop_time(g):
-    """The owner of the clock takes a time stone (R15); how many are left."""
+    """Stop time: the seat takes a time stone (R15). Returns the stones left on the clock."""
     g.stones[g.seat] += 1
     g.clock_stones -= 1
     return g.clock_stones
@@ -25,7 +25,11 @@ def stop_time(g):
 
 @kernel
 def set_time(g, b, stopped):
-    """Move the hand unless it was stopped (R15); who waits and what is free from now on (R16)."""
+    """Advance the clock unless it was stopped (R15), and begin Vrrooomm! (R16).
+
+    At each intersection passengers beyond the matching buildings wait, and matching buildings
+    beyond the passengers are free.
+    """
     if not stopped:
         g.clock = g.clock + 1 if g.clock < 2 else 0
     g.action = ACT_VROOM

@@ -1,4 +1,4 @@
-"""Vrrooomm!: passengers get on a bus and off at a free building (R17)."""
+"""Vrrooomm!: buses carry waiting passengers to free buildings (R17)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from busenv.core.state import ACT_VROOM, SET_DOWN
 
 @kernel
 def next_passenger(g):
-    """Vrrooomm!, first space first: whether a passenger is to be picked up (R17)."""
+    """Go to the next bus that can carry a passenger (R17); return whether there is one."""
     if g.power > 0 and pick_ups(g) != ZERO and set_downs(g) != ZERO:
         return True
     while g.space < g.taken[ACT_VROOM]:
@@ -25,7 +25,7 @@ def next_passenger(g):
 
 @kernel
 def pick_up(g, b, intersection):
-    """A waiting passenger gets on a bus (R17)."""
+    """Pick up a waiting passenger (R17)."""
     g.passengers[intersection] -= 1
     if g.passengers[intersection] == 0:
         g.peopled &= ~bit(intersection)
@@ -36,7 +36,7 @@ def pick_up(g, b, intersection):
 
 @kernel
 def set_down(g, b, intersection):
-    """The passenger gets off and into a free building: a point (R17)."""
+    """Set the passenger down at a free building: one delivery (R17)."""
     g.passengers[intersection] += 1
     g.peopled |= bit(intersection)
     if g.passengers[intersection] == matching(g, b, intersection):
@@ -49,7 +49,7 @@ def set_down(g, b, intersection):
 
 @kernel
 def _deliver_last(g, seat):
-    """Rank a seat's last delivery behind all other seats' last ones (R20)."""
+    """Order a seat's last delivery after all other seats' last ones (R20)."""
     before, latest = g.delivery_order[seat], 0
     for other in range(g.players):
         if other != seat:

@@ -1,4 +1,4 @@
-"""What may be decided now: as a bitset over action ids, as a test of one id, as a random pick."""
+"""Legal actions: as a bitset, as a list of ids, as a test of one id, as a random choice."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from busenv.core.state import (
 
 @kernel
 def open_actions(g):
-    """Bits 0..6: actions with a space left; bit 7: passing (R4, R5)."""
+    """Actions with a free space (bits 0 to 6), and passing (bit 7, after two markers) (R4, R5)."""
     return np.uint64(g.open) | (np.uint64(g.placed[g.seat] >= 2) << np.uint64(PASS))
 
 
 @kernel
 def open_sites(g, b):
-    """Free sites of the lowest zone that has one (R14); the zone is kept up to date."""
+    """Free sites of the lowest zone that has one (R14)."""
     return g.free_sites & b.zone_sites[g.zone]
 
 
 @kernel
 def split_limit(g):
-    """How many passengers arrive: what the power and the supply allow (R13)."""
+    """Number of passengers that arrive: the power, at most the supply (R13)."""
     return min(g.power, g.supply)
 
 
@@ -54,7 +54,7 @@ def set_downs(g):
 
 @kernel
 def _add(out, offset, word):
-    """Set the bits of a word from bit `offset` of the bitset on."""
+    """Set the bits of a word in a bitset from bit `offset` on."""
     index, shift = np.uint64(offset) >> SIX, np.uint64(offset) & LOW
     out[index] |= word << shift
     if shift != ZERO and word >> (np.uint64(64) - shift) != ZERO:
@@ -63,7 +63,7 @@ def _add(out, offset, word):
 
 @kernel
 def _add_streets(b, out, words, end):
-    """Set the ids of growing from an end along each street of a set."""
+    """Set the ids of growing a line from an end along each street of a set (R8)."""
     for part in range(2):
         rest = words[part]
         while rest != ZERO:
@@ -75,7 +75,7 @@ def _add_streets(b, out, words, end):
 
 @kernel
 def legal_bits(g, b, out):
-    """Write the legal actions as a bitset: bit i of `out` (uint64 words) is action i."""
+    """Write the legal actions as a bitset: bit i of `out` (uint64, (words,)) is action i."""
     out[:] = ZERO
     phase = g.phase
     if phase == SELECT_ACTIONS:
@@ -103,9 +103,9 @@ def legal_bits(g, b, out):
 
 @kernel
 def legal_ids(g, b, bits, out):
-    """Write the ids of the legal actions, ascending; how many there are.
+    """Write the ids of the legal actions, ascending, and return their number.
 
-    bits: uint64, (words,), room for the bitset. out: whole numbers, (num_actions,).
+    bits: uint64, (words,), scratch space. out: integers, (num_actions,).
     """
     legal_bits(g, b, bits)
     count = 0
@@ -120,7 +120,7 @@ def legal_ids(g, b, bits, out):
 
 @kernel
 def is_legal(g, b, action):
-    """Whether an action id, any whole number, is legal now. Answers without building the mask."""
+    """Return whether any whole number is a legal action id, without building the mask."""
     if action < 0 or action >= b.actions:
         return False
     phase = g.phase
@@ -152,7 +152,7 @@ def is_legal(g, b, action):
 
 @kernel
 def _nth_street(words, rank):
-    """The street of a two-word set that has `rank` of its streets below it."""
+    """The street of a two-word set with `rank` streets of the set below it."""
     count = np.int64(popcount(words[0]))
     if rank < count:
         return np.int64(nth(words[0], rank))
@@ -161,11 +161,11 @@ def _nth_street(words, rank):
 
 @kernel
 def random_action(g, b, noise):
-    """A legal action, each as likely as another, out of one random word. The game is not over."""
+    """A legal action, uniformly at random, from a random word. The game must not be over."""
     phase = g.phase
     if phase == SELECT_ACTIONS:
-        choices = open_actions(g)
-        return np.int64(nth(choices, below(noise, popcount(choices))))
+        actions = open_actions(g)
+        return np.int64(nth(actions, below(noise, popcount(actions))))
     if phase == BUILDINGS or phase == SETUP_BUILDINGS:
         sites = open_sites(g, b)
         rank = below(noise, np.uint64(3) * popcount(sites))
@@ -186,7 +186,7 @@ def random_action(g, b, noise):
     if phase == CLOCK:
         return np.int64(b.first_clock) + below(noise, np.uint64(2))
     if phase == PICK_UP:
-        choices = pick_ups(g)
-        return np.int64(b.first_pick) + np.int64(nth(choices, below(noise, popcount(choices))))
-    choices = set_downs(g)
-    return np.int64(b.first_set) + np.int64(nth(choices, below(noise, popcount(choices))))
+        stops = pick_ups(g)
+        return np.int64(b.first_pick) + np.int64(nth(stops, below(noise, popcount(stops))))
+    stops = set_downs(g)
+    return np.int64(b.first_set) + np.int64(nth(stops, below(noise, popcount(stops))))

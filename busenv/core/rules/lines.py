@@ -1,4 +1,4 @@
-"""Where a line may grow, and growing it (R8 to R11)."""
+"""Lines: the streets onto which a line may grow, sharing of streets, and growth (R8 to R11)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from busenv.core.state import NO_LIMIT
 
 
 @kernel
-def _barred(g, seat, end, word):
-    """Streets of a word that nobody may share at this end: some other owner is no exception (R9).
+def _not_shared(g, seat, end, word):
+    """Streets, in one word of a set, that another player's line keeps a seat from sharing (R9).
 
-    An owner whose line ends here lets one share the street of arrival, or any of its streets when
-    the edition looks at the line's end only. On a full loop both of its ends count (R11).
+    A player whose line ends at the intersection `end` allows sharing: of the street by which that
+    end arrived (`final_segment`), or of any street (`line_end`). On a full loop both ends count
+    (R11).
     """
-    barred = ZERO
+    not_shared = ZERO
     for other in range(g.players):
         if other == seat:
             continue
@@ -28,26 +29,30 @@ def _barred(g, seat, end, word):
                 theirs &= ~bit(g.tail_street[other] & 63)
         elif head_here or tail_here:
             theirs = ZERO
-        barred |= theirs
-    return barred
+        not_shared |= theirs
+    return not_shared
 
 
 @kernel
 def growth(g, b, seat, end):
-    """Streets onto which a line may grow from one of its ends, as two words (R8 to R10)."""
+    """Streets onto which a seat's line may grow from an end, as two words of a set (R8 to R10).
+
+    Never a street with the seat's own marker (R8). If some street at the end is empty, the others
+    must be shared by exception (R9); if none is, any may be taken (R10).
+    """
     low = b.incident[end, 0] & ~g.line[seat, 0]
     high = b.incident[end, 1] & ~g.line[seat, 1]
     if (b.incident[end, 0] & ~g.marked[0]) | (b.incident[end, 1] & ~g.marked[1]) != ZERO:
         if low & g.marked[0] != ZERO:
-            low &= ~_barred(g, seat, end, 0)
+            low &= ~_not_shared(g, seat, end, 0)
         if high & g.marked[1] != ZERO:
-            high &= ~_barred(g, seat, end, 1)
+            high &= ~_not_shared(g, seat, end, 1)
     return low, high
 
 
 @kernel
 def offer_growth(g, b, seat):
-    """Work out where a seat's line may grow; false when it cannot grow at all."""
+    """Write the streets onto which a seat's line may grow (R8 to R11); return if any."""
     g.grow_tail[0] = ZERO
     g.grow_tail[1] = ZERO
     if g.line_markers[seat] == 0:
@@ -56,7 +61,7 @@ def offer_growth(g, b, seat):
     low, high = growth(g, b, seat, head)
     g.grow_head[0] = low
     g.grow_head[1] = high
-    if tail != head:  # on a full loop the end that moved last moves on (R11)
+    if tail != head:  # on a full loop only the end that moved last may grow (R11)
         tail_low, tail_high = growth(g, b, seat, tail)
         g.grow_tail[0] = tail_low
         g.grow_tail[1] = tail_high
@@ -67,6 +72,7 @@ def offer_growth(g, b, seat):
 
 @kernel
 def _mark(g, seat, street):
+    """Lay a line marker on a street (R8, R10)."""
     word, low = street >> 6, bit(street & 63)
     g.line[seat, word] |= low
     g.marked[word] |= low
@@ -76,7 +82,7 @@ def _mark(g, seat, street):
 
 @kernel
 def start_line(g, b, seat, street):
-    """Put down a seat's first marker (R3)."""
+    """Lay a seat's first marker (R3)."""
     _mark(g, seat, street)
     tail, head = b.street_ends[street, 0], b.street_ends[street, 1]
     g.tail[seat] = tail
@@ -92,7 +98,7 @@ def grow_line(g, b, seat, street, direction):
     _mark(g, seat, street)
     origin = b.street_ends[street, direction]
     goal = b.street_ends[street, 1 - direction]
-    if g.head[seat] != origin:  # the other end moves: from now on it is the one that moved last
+    if g.head[seat] != origin:  # the tail moves and becomes the head
         g.tail[seat] = g.head[seat]
         g.tail_street[seat] = g.head_street[seat]
     g.head[seat] = goal

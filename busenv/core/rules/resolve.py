@@ -1,4 +1,4 @@
-"""Resolving the chosen actions, space by space, up to the next decision (R6, R7, R12 to R14)."""
+"""Resolution of actions, space by space, up to the next decision (R6, R7, R12 to R14)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from busenv.core.state import (
 
 @kernel
 def power_of(g, action, space):
-    """Action power of a space (R7), never below 0."""
+    """Action power of a space, at least 0 (R7)."""
     bonus = 1 if action == ACT_LINES and g.players == 5 else 0
     return max(np.int64(g.max_buses) - np.int64(space) + bonus, 0)
 
 
 @kernel
 def _next_growth(g, b):
-    """Line Expansion, last space first: whether a street is to be chosen."""
+    """Line Expansion, from the last space taken to A: return whether a street is to be chosen."""
     if g.power > 0 and offer_growth(g, b, g.seat):
         return True
     while g.space > 0:
@@ -46,7 +46,7 @@ def _next_growth(g, b):
 
 @kernel
 def add_bus(g):
-    """Buses (R12)."""
+    """Buses: one more bus, up to the limit (R12)."""
     if g.taken[ACT_BUSES] > 0:
         seat = g.spaces[ACT_BUSES, 0]
         if g.buses[seat] < g.bus_limit:
@@ -56,7 +56,7 @@ def add_bus(g):
 
 @kernel
 def _next_passengers(g):
-    """Passengers, first space first: whether a split over the stations is to be chosen."""
+    """Passengers, from A on: return whether a split over the stations is to be chosen (R13)."""
     while g.space < g.taken[ACT_PASSENGERS] and g.supply > 0:
         g.seat = g.spaces[ACT_PASSENGERS, g.space]
         g.power = power_of(g, ACT_PASSENGERS, g.space)
@@ -68,7 +68,7 @@ def _next_passengers(g):
 
 @kernel
 def _next_building(g):
-    """Buildings, last space first: whether a site is to be chosen."""
+    """Buildings, from the last space taken to A: return whether a site is to be chosen (R14)."""
     if g.free_sites == ZERO:
         return False
     while g.power == 0 and g.space > 0:
@@ -80,7 +80,7 @@ def _next_building(g):
 
 @kernel
 def begin_resolving(g):
-    """All actions are chosen: Line Expansion comes first (R6)."""
+    """Begin the resolution with Line Expansion (R6)."""
     g.action = ACT_LINES
     g.space = g.taken[ACT_LINES]
     g.power = 0
@@ -88,10 +88,10 @@ def begin_resolving(g):
 
 @kernel
 def resolve(g, b):
-    """Go on resolving from where the game stands; false when the round is resolved.
+    """Resolve actions up to the next decision (R6); return False when all are resolved.
 
-    `g.action`, `g.space` and `g.power` say where: the action, its next space, and what is left of
-    the marker in hand.
+    `g.action`, `g.space` and `g.power` hold the action, its next space, and the power left of the
+    current marker.
     """
     if g.action == ACT_LINES:
         if _next_growth(g, b):
@@ -129,10 +129,10 @@ def resolve(g, b):
 
 @kernel
 def build(g, b, site, kind):
-    """Erect a building (R14) and move on to the next zone when the lowest is full."""
-    place, intersection = bit(site), bit(b.site_intersection[site])
-    g.free_sites &= ~place
-    g.type_sites[kind] |= place
+    """Erect a building (R14), and open the next zone when the lowest is full."""
+    site_bit, intersection = bit(site), bit(b.site_intersection[site])
+    g.free_sites &= ~site_bit
+    g.type_sites[kind] |= site_bit
     g.built[kind] |= intersection
     while g.zone < b.zones and g.free_sites & b.zone_sites[g.zone] == ZERO:
         g.zone += 1
@@ -140,7 +140,7 @@ def build(g, b, site, kind):
 
 @kernel
 def arrive(g, b, to_first):
-    """Passengers arrive: some at the first station, the rest at the other (R13)."""
+    """Add passengers: `to_first` at the first station, the rest at the other (R13)."""
     arriving = min(g.power, g.supply)
     g.supply -= arriving
     for k in range(2):

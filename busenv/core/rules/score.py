@@ -1,4 +1,4 @@
-"""The strict ranking (R20)."""
+"""Points and the strict ranking (R20)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from busenv.core.jit import kernel
 
 @kernel
 def points_of(g, seat):
-    """A seat's points: deliveries minus time stones (R20)."""
+    """Points of a seat: deliveries minus time stones (R20)."""
     return np.int64(g.deliveries[seat]) - np.int64(g.stones[seat])
 
 
 @kernel
 def standing(g, seat):
-    """A number that is greater the better a seat stands; no two seats' are equal (R20).
+    """Sort key of a seat: greater for a better rank, different for any two seats (R20).
 
-    Points come first, then time stones. Where both are equal so are the deliveries, and the order
-    in which they were reached decides, or, without any, the seats from the first player on.
+    Points decide, then time stones, then the earlier last delivery, then, without deliveries, the
+    distance clockwise from the first player.
     """
     points = points_of(g, seat)
     if g.deliveries[seat] > 0:
@@ -30,7 +30,7 @@ def standing(g, seat):
 
 @kernel
 def rank_of(g, seat):
-    """Place of a seat on the standing so far: 0 is the winner."""
+    """Rank of a seat so far; 0 is the lead (R20)."""
     mine, better = standing(g, seat), 0
     for other in range(g.players):
         better += standing(g, other) > mine
@@ -39,5 +39,5 @@ def rank_of(g, seat):
 
 @kernel
 def points_mark(g):
-    """A number that changes whenever a seat's points do: they come of deliveries and stones."""
+    """A number that changes whenever any seat's points change."""
     return np.int64(g.delivered) << 8 | np.int64(g.clock_stones)

@@ -1,4 +1,4 @@
-"""Rounds begin with the selection of actions, one marker at a time (R4, R5)."""
+"""Selection of actions, one marker at a time (R4, R5)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def next_seat(g, seat):
 
 @kernel
 def begin_round(g):
-    """Clear the action board and let the starting player choose (R4)."""
+    """Begin a round: clear the action board; the starting player selects first (R4)."""
     g.round += 1
     g.phase = SELECT_ACTIONS
     g.action = NO_ACTION
@@ -48,7 +48,7 @@ def begin_round(g):
 
 @kernel
 def _first_choosing(g, seat):
-    """The first seat from `seat` on, clockwise, that still chooses."""
+    """The first seat from `seat` on, clockwise, that still selects (R4)."""
     choosing = np.uint64(g.choosing)
     later = choosing >> np.uint64(seat)
     return seat + lowest(later) if later != ZERO else lowest(choosing)
@@ -56,7 +56,7 @@ def _first_choosing(g, seat):
 
 @kernel
 def choose(g, action):
-    """Place a marker, or pass for the round (R4, R5); whether anybody is left to choose."""
+    """Place a marker, or pass for the round (R4, R5); return whether the selection continues."""
     seat = g.seat
     if action == PASS:
         g.choosing &= ~(1 << seat)

@@ -1,4 +1,4 @@
-"""The beginning of a game: what lies on the table, first buildings, first lines (R1 to R3)."""
+"""Setup: the initial state, first buildings, first lines (R1 to R3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from busenv.core.state import (
 
 @kernel
 def new_game(g, b, rules, first):
-    """Set up a game (R1): `rules` is a RULES record, `first` the starting player."""
+    """Set up a game (R1). rules: a RULES record. first: seat of the first player."""
     players = rules.players
     g.filler = 0
     g.board_tag = b.tag
@@ -89,7 +89,7 @@ def _previous_seat(g, seat):
 
 @kernel
 def set_up_building(g, b):
-    """After a first building: the same seat's second, the next seat, or the first lines (R2)."""
+    """Go to the next first building (two a seat, once round), or to the first lines (R2)."""
     g.power -= 1
     if g.power == 0:
         g.power = 2
@@ -105,7 +105,7 @@ def set_up_building(g, b):
 
 @kernel
 def set_up_line(g, b):
-    """After a first or second line marker: on round the table, there and back (R3)."""
+    """Go to the next first line marker, or second one in reverse order, or to round 1 (R3)."""
     if g.phase == SETUP_FIRST_LINE:
         if next_seat(g, g.seat) != g.first:
             g.seat = next_seat(g, g.seat)

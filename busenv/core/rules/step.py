@@ -1,4 +1,4 @@
-"""Apply a legal action and run on to the next decision (R6, R18, R19)."""
+"""One step of a game: an action, and the rules up to the next decision (R6, R18, R19)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from busenv.core.state import (
 
 @kernel
 def end_round(g):
-    """Name the next starting player (R18), and end the game or begin a round (R19)."""
+    """Set the next starting player (R18), and end the game or begin a round (R19)."""
     if g.taken[ACT_START] > 0:
         g.start = g.spaces[ACT_START, 0]
     else:
@@ -50,7 +50,7 @@ def end_round(g):
 
 @kernel
 def _finish(g, ending):
-    """The game is over (R15, R19)."""
+    """End the game (R15, R19)."""
     g.phase = OVER
     g.seat = 0
     g.ending = ending
@@ -62,20 +62,20 @@ def _finish(g, ending):
 
 
 @kernel
-def _run_on(g, b):
-    """Resolve actions up to the next decision, or through the end of the round (R6)."""
+def _continue_round(g, b):
+    """Resolve actions up to the next decision or the next round (R6)."""
     if not resolve(g, b):
         end_round(g)
 
 
 @kernel
 def step(g, b, action):
-    """Apply an action, which must be legal, and run on to the next decision."""
+    """Take a legal action and apply the rules up to the next decision."""
     phase = g.phase
     if phase == SELECT_ACTIONS:
         if not choose(g, action):
             begin_resolving(g)
-            _run_on(g, b)
+            _continue_round(g, b)
         return
     if phase == SETUP_BUILDINGS or phase == BUILDINGS:
         build(g, b, (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3)
@@ -107,4 +107,4 @@ def step(g, b, action):
         return
     else:
         set_down(g, b, action - b.first_set)
-    _run_on(g, b)
+    _continue_round(g, b)
