@@ -31,7 +31,7 @@ from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games, recover_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
-from busenv.experiments.replays.narration import load_played
+from busenv.experiments.replays.narration import load_recorded_game
 from busenv.game.board import BOARDS
 from busenv.game.record_format import parse_bytes, to_bytes
 from busenv.game.rules import load_rules
@@ -189,8 +189,8 @@ def test_games_without_a_plan_are_checked_by_the_rules(
     lie = {**lines[0], "ranking": [*reversed(lines[0]["ranking"])]}
     path.write_bytes(as_text(lie) + as_text(lines[1]))
     with pytest.raises(RunError, match="game 7, is damaged: ranking by seat"):
-        load_played(f"{path}:7")
-    assert load_played(f"{path}:8").ranking == tuple(lines[1]["ranking"])
+        load_recorded_game(f"{path}:7")
+    assert load_recorded_game(f"{path}:8").ranking == tuple(lines[1]["ranking"])
     with pytest.raises(SystemExit):
         cli.main(["show", str(path)])
     assert "line 1, is damaged: ranking by seat" in capsys.readouterr().err
@@ -219,7 +219,7 @@ READERS: tuple[tuple[str, Callable[[Any], Any], type[ValueError]], ...] = (
     ("record", Game.load, RecordError),
     ("board", load_board, BoardError),
     ("rules", load_rules, ValueError),
-    ("record to show", load_played, RecordError),
+    ("record to show", load_recorded_game, RecordError),
 )
 
 

@@ -209,6 +209,16 @@ class BaseGame:
             count = bots.run_bots(self._array, self.board.array, kinds, noise, taken)
             self._history += taken[:count].tolist()
 
+    def snapshot(self) -> tuple[np.ndarray, int]:
+        """Return a copy of the state and the number of decisions taken, for `restore`."""
+        return copy_state(self._array), len(self._history)
+
+    def restore(self, snapshot: tuple[np.ndarray, int]) -> None:
+        """Return to an earlier snapshot of this game."""
+        state, decisions = snapshot
+        self._array.view(np.uint8)[:] = state.view(np.uint8)
+        del self._history[decisions:]
+
     def undo(self) -> int:
         """Take back the last decision, and what followed from it by the rules; its action id.
 
