@@ -17,7 +17,7 @@ from rich.console import Console
 
 from busenv.agents.networks.mlp import SEAT_VALUE_NETWORKS
 from busenv.experiments.benchmark.learners import OneSeatRun
-from busenv.experiments.common.console import Sheet
+from busenv.experiments.common.console import TextTable
 from busenv.interrupts import run_command
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.ppo_run import PPORun
@@ -81,7 +81,7 @@ def main() -> None:
         updating.append(share)
         one.append(one_seat_speed(config, arguments.seconds))
     console = Console()
-    Sheet(
+    TextTable(
         f"{arguments.network}, {arguments.threads} threads, medians of {arguments.repeats} runs of "
         f"{arguments.seconds:g} s, {os.cpu_count()} cores",
         ["training", "decisions learned\nper second", "time in updates"],
