@@ -18,7 +18,7 @@ from rich.console import Console
 from busenv.agents.networks.mlp import SEAT_VALUE_NETWORKS
 from busenv.experiments.benchmark.learners import OneSeatRun
 from busenv.experiments.common.console import TextTable
-from busenv.interrupts import run_command
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.ppo_run import PPORun
 
