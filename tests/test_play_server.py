@@ -17,7 +17,7 @@ from busenv.experiments.play.game_session import Place, Table
 from busenv.experiments.play.game_store import Header, new_tokens
 from busenv.experiments.play.messages import Chair
 from busenv.game.actions import Building
-from busenv.render.svg import draw_city, draw_panels
+from busenv.render.svg import draw_map, draw_panels
 from tests.support.playing import PageClient, Served, serving
 
 
@@ -51,7 +51,7 @@ def test_a_whole_game_by_messages_ends_as_the_rules_have_it(served: Served) -> N
     line = [page.nodes[node] for node in page.state["line"]]
     assert [node["action"] for node in line[1:]] == game.history
     assert page.nodes[page.state["node"]]["points"] == game.points
-    parts = draw_city(game.board, game.position(), game.last_decision)
+    parts = draw_map(game.board, game.position(), game.last_decision)
     parts |= draw_panels(game.board, game.position(), game.rules, game.last_decision)
     assert page.views[page.state["node"]] == parts
     status, text, headers = served.get(f"{link}/replay.html")

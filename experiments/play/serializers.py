@@ -14,10 +14,10 @@ from busenv.game.actions import describe_action
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
-from busenv.render.click_targets import mark, spots
+from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.phrases import ENDING_WORDS, POWER_WORDS, count, headline
 from busenv.render.pieces import BUILDINGS, BUS, PAWN
-from busenv.render.svg import CITY, PANELS, Decision, draw_city, draw_panels, last_words
+from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
 
 DRAWING = {  # how positions are drawn, and by which version of the protocol they are told
     "protocol": 1,
@@ -65,7 +65,7 @@ def _drawn(
     """The parts of the drawing of a position, and the position; remembered, since pages ask for
     the same ones, and changes are told against the position before."""
     position = game_of(state, rules, board).position()
-    parts = draw_city(board, position, last) | draw_panels(board, position, rules, last)
+    parts = draw_map(board, position, last) | draw_panels(board, position, rules, last)
     return parts, position
 
 
@@ -87,7 +87,7 @@ def view(tree: GameTree, node: int, base: int | None) -> dict[str, Any]:
         "base": base,
         "seat": position.ranking.index(0) if over else position.current_player,
         "headline": headline(position),
-        "last": last_words(tree.board, position, last),
+        "last": describe_last(tree.board, position, last),
     }
     if base is None:
         return {**shown, "panels_from": "frames", "parts": parts}
@@ -113,7 +113,7 @@ def state(table: Table, place: Place) -> dict[str, Any]:
     offered: list[dict[str, Any]] = []
     if yours and waiting == "person":
         actions = tree.position_game(table.node).legal_actions()
-        offered = spots(tree.board, tree.begin.rules, position, actions)
+        offered = click_targets(tree.board, tree.begin.rules, position, actions)
     return {
         "type": "state",
         "version": table.version,
@@ -212,7 +212,7 @@ def opinion(tree: GameTree, node: int, found: Opinion) -> dict[str, Any]:
                 "action": action,
                 "words": describe_action(tree.board, action),
                 "share": round(share, 4),
-                **mark(tree.board, tree.begin.rules, position, action),
+                **target_shapes(tree.board, tree.begin.rules, position, action),
             }
             for action, share in favourites
             if share >= LEAST_SHARE
