@@ -22,9 +22,10 @@ from busenv.errors import AgentError, BoardError, IllegalActionError, PositionEr
 from busenv.game.actions import BoardAction, Building, Move, Phase, decode, describe_action, encode
 from busenv.game.board import Board, load_board
 from busenv.game.bounds import longest_game
-from busenv.game.game import Game, Record
+from busenv.game.game import Game
 from busenv.game.position import Position
 from busenv.game.random_playouts import Playouts, random_playouts, random_returns
+from busenv.game.record import Record
 from busenv.game.rules import EDITIONS, Rules, load_rules
 from busenv.observation import ObservationLayout, observe
 from busenv.rewards import REWARDS

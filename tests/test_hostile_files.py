@@ -33,7 +33,7 @@ from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.narration import load_recorded_game
 from busenv.game.board import BOARDS
-from busenv.game.record_format import parse_bytes, to_bytes
+from busenv.game.record import decode_fields, encode_fields
 from busenv.game.rules import load_rules
 from busenv.io import LARGEST
 from tests.support.mutate import as_text, damaged, mutated
@@ -361,12 +361,12 @@ def test_changed_bytes_of_games(tries: int) -> None:
     while packed < tries // 2:
         content = mutated(rng.choice(contents), rng)
         try:
-            data = to_bytes(content)
+            data = encode_fields(content)
         except (TypeError, ValueError, KeyError, OverflowError):  # it cannot even be written
             continue
         packed += 1
         game, refusal = outcome(Game.from_bytes, data)
-        assert refusal or same_record(game, {**content, "actions": parse_bytes(data)["actions"]})
+        assert refusal or same_record(game, {**content, "actions": decode_fields(data)["actions"]})
 
 
 @often

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from busenv import Record
+from busenv import Game, Record
 from busenv.error_text import printable
 from busenv.experiments.cli.command import Command, add_board
 from busenv.game.board import as_board
@@ -77,7 +77,7 @@ def _games(path: Path, board_name: str) -> list[dict[str, Any]]:
     with path.open("rb") as file:
         games, _ = parse_games(file, path, lambda game: check_recorded_game(game, board))
     for game in games:
-        Record.from_dict(game["record"]).begin(board)  # RecordError for another board
+        Game.begin_record(Record.from_dict(game["record"]), board)  # RecordError for another board
     return sorted(games, key=lambda game: game["number"])
 
 

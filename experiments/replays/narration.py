@@ -37,7 +37,7 @@ class RecordedGame:
 
     def replay(self) -> Iterator[tuple[Game, int]]:
         """Yield the game before each decision, and the action taken there."""
-        return self.record.replay(self.board)
+        return Game.replay(self.record, self.board)
 
 
 @dataclass(frozen=True)
