@@ -77,7 +77,7 @@ def check_games(games: np.ndarray, board: Board) -> np.ndarray:
     if not (games["board_tag"] == board.array["tag"]).all():
         raise ValueError(f"games of another board than {board!r}, or not begun")
     games = games.view(GAME)
-    index, field = state_validation.first_wrong(games, board.array)
+    index, field = state_validation.first_invalid(games, board.array)
     if index >= 0:
         name = FIELDS[field]
         raise ValueError(
