@@ -17,10 +17,9 @@ from busenv import Rules, load_board
 from busenv.agents.networks import model_files
 from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_policy_agent
-from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.training import run_folder as run_folder
+from busenv.experiments.training import run_folder
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import run_training
 from busenv.game.board import BOARDS
@@ -28,7 +27,7 @@ from busenv.train.checkpoint import NAME as CHECKPOINT
 from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
 from busenv.train.config import PPOConfig, parse_settings
 from busenv.train.config_files import programs, read_config
-from busenv.train.league import Pool
+from busenv.train.league import League
 from busenv.train.ppo_run import PPORun
 
 CITY = load_board("city")
@@ -130,9 +129,9 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
     refused("seconds is nan", seconds=float("nan"))
     refused("iteration is -1", iteration=-1)
     refused("decisions is '5'", decisions="5")
-    refused("pool.greedy is 2; ", pool={"greedy": 2})
+    refused("league.0.1 is 2; ", league=[("greedy", 2)])
     refused("format is '2'", format="2")
-    refused("it has format 2; this busenv has 3", format=2)
+    refused("it has format 3; this busenv has 4", format=3)
     refused("more is 1; extra inputs", more=1)
     refused("its state is too large", config={"x": "x" * 10**6})
     refused(r"rules is 'r.*\.\.\. \(.*; ", rules="r" * 10**5)
@@ -181,10 +180,10 @@ def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
     """All networks that go on from a folder: the learner's, past selves', the model's; and all
     else is read as it is by the command."""
     config = read_config(str(folder / "run.json"))
-    run_folder.changes(folder, config)
+    run_folder.changed_settings(folder, config)
     read_curve(folder / "curve.csv")
     run = PPORun(config, folder)
-    past = [m.agent.network for m in run._pool.members if isinstance(m.agent, PolicyAgent)]
+    past = [m.network for m in run._league.members if m.network is not None]
     model = load_policy_agent(str(folder / "model.safetensors")).network
     return [network.state_dict() for network in (run.network, *past, model)]
 
@@ -194,7 +193,7 @@ def test_damaged_training_folders_are_told_in_a_sentence(
     tries: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """500 mutations of the files of a run (20,000 slowly): a sentence, or the same weights."""
-    monkeypatch.setattr(PPORun, "_try_everything", lambda _: None)
+    monkeypatch.setattr(PPORun, "_warm_up", lambda _: None)
     monkeypatch.setattr(PPORun, "save", lambda _: None)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
     monkeypatch.setattr(model_files, "PAUSE", 0.0)
@@ -231,14 +230,14 @@ def change_json(path: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("nan,1,8,0.5", "line 2: 'nan,1,8,0.5' is no point"),
+        ("nan,1,8,0.5", "line 2: 'nan,1,8,0.5' is not a point"),
         ("1.0,-1,8,0.5", "line 2"),
         ("1.0,1,0,0.5", "line 2"),
         ("1.0,1,8,1.5", "line 2"),
         ("1.0,1,8,inf", "line 2"),
         ("1.0,1,8", "line 2"),
         ("1.0,1,8,0.5\n2.0,1,8,0.5", "line 3"),
-        ("9" * 200_000, "is no learning curve: field larger than field limit"),
+        ("9" * 200_000, "is not a learning curve: field larger than field limit"),
         ("\xff", "line 2"),
         (" " * 10_000_001, "is too large; allowed: 10,000,000 bytes"),
     ],
@@ -252,7 +251,7 @@ def test_curves_are_numbers(line: str, words: str, tmp_path: Path) -> None:
     for head in ("", "seconds,decisions", "a,b,c,d", "seconds,decisions,games,x,x",
                  "seconds,decisions,games,\x1b[31m"):  # fmt: skip
         path.write_text(head)
-        with pytest.raises(ValueError, match="no learning curve: its first line is '") as refused:
+        with pytest.raises(ValueError, match="learning curve: its first line is '") as refused:
             read_curve(path)
         assert str(refused.value).isprintable()
 
@@ -272,9 +271,9 @@ def test_a_folder_that_is_not_one_run_is_refused(
 
     run, good = folder / "run.json", (folder / "run.json").read_bytes()
     change_json(run, gamma=0.5)
-    refused("run.json has changed: gamma is 0.5, but the run began with 0.99")
+    refused("run.json has changed: gamma is 0.5, but the run started with 0.99")
     change_json(run, gamma=0.99, width=8192)
-    refused("run.json has changed: width is 8192, but the run began with 8")
+    refused("run.json has changed: width is 8192, but the run started with 8")
     run.write_text("[" * 100_000)
     refused("run.json: recursion limit exceeded")
     run.write_bytes(good)
@@ -283,15 +282,15 @@ def test_a_folder_that_is_not_one_run_is_refused(
     refused("board.json is not JSON text")
     (folder / "board.json").write_bytes(board)
     (folder / "curve.csv").write_text("?")
-    refused("curve.csv is no learning curve")
+    refused("curve.csv is not a learning curve")
 
 
 def test_past_selves_are_taken_from_the_pool_alone(tmp_path: Path) -> None:
     """4 names."""
     for name in ("../past-1", "/etc/past-1", "past-1/../x", "past-1\n"):
-        pool = Pool(("greedy",), tmp_path, CITY, 3)
+        league = League(("greedy",), tmp_path, CITY, 3)
         with pytest.raises(ValueError, match="is no past self; allowed: past-NUMBER"):
-            pool.restore({"greedy": 0.5, name: 0.5})
+            league.restore([("greedy", 0.5), (name, 0.5)])
 
 
 @pytest.mark.parametrize("name", ["bots", "rated", "warm_start"])

@@ -63,13 +63,13 @@ def _play(args: argparse.Namespace) -> None:
 
     serve(
         args.seats or [],
-        args.rules,
-        args.board,
-        args.first_player,
-        args.seed,
-        args.folder,
-        args.host,
-        args.port,
+        rules=args.rules,
+        board=args.board,
+        first_player=args.first_player,
+        seed=args.seed,
+        folder=args.folder,
+        host=args.host,
+        port=args.port,
         browser=not args.no_browser,
     )
 
