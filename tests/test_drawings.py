@@ -1,4 +1,4 @@
-"""Pictures and links of the pages are up to date; the citation names this version."""
+"""Pictures and links of the pages are current; the citation has this version."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PAGES = (
 
 
 def anchors(page: Path) -> set[str]:
-    """What GitHub calls the headings of a page."""
+    """Return GitHub's anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-") for words in headings}
 
 
-def test_the_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
+def test_the_pictures_are_current(tmp_path: Path) -> None:
     draw_pictures(tmp_path)
     names = {f"{name}.svg" for name in POSITIONS}
     assert {path.name for path in FOLDER.iterdir()} == names | {RECORD}
@@ -43,7 +43,7 @@ def test_the_recorded_game_is_over_and_its_pictures_are_small() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_links_lead_to_what_exists(name: str) -> None:
+def test_links_have_targets(name: str) -> None:
     page = ROOT / name
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if re.match(r"https?://", link):
