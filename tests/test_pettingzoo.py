@@ -86,14 +86,9 @@ def test_pettingzoo_save_observations(
     assert not [*tmp_path.iterdir()]
 
 
-<<<<<<< HEAD
 @pytest.mark.filterwarnings("ignore:Observations between agents:UserWarning")
-def test_pettingzoo_tests_that_ours_cannot_pass() -> None:
-    """Each fails for the reason told above, not for another."""
-=======
 def test_pettingzoo_tests_that_cannot_pass() -> None:
     """Each fails for the reason that the module docstring states."""
->>>>>>> main
     with pytest.raises(TypeError, match="unexpected keyword argument 'max_cycles'"):
         pettingzoo.test.max_cycles_test(bus_v0)
     with pytest.raises(AttributeError, match="'dict' object has no attribute 'shape'"):
