@@ -31,7 +31,7 @@ from busenv.core.state import MAX_PLAYERS, OVER
 
 
 class UctSettings(NamedTuple):
-    """What the search is tuned by (`experiments.studies.tune search` compares values).
+    """Parameters of the search.
 
     exploration: weight of the prior in PUCT.
     prior_width: points by which an action's value is behind the best one's when its prior is 1/e
