@@ -159,8 +159,9 @@ class PPOConfig(RunConfig):
         max_grad_norm: as in Schulman et al. (2017). precision: of the matrix products in updates:
         "float32", "bfloat16", or "auto" for bfloat16 on CPUs with instructions for it.
     warm_start: an agent to imitate during the first `imitation_share` of the run, with
-        `imitation_epochs` passes over a rollout at a learning rate of its own; "" for none. It follows `init_from` too, so "" is required to improve a
-        model by PPO alone. Of a search (`uct@2:150`) the distribution of its visits is learned.
+        `imitation_epochs` passes over a rollout at a learning rate of its own; "" for none. It
+        follows `init_from` too, so "" is required to improve a model by PPO alone. Of a search
+        (`uct@2:150`) the distribution of its visits is learned.
         Imitation never follows PPO, also in a lengthened run.
     opponent_share: share of seats that belong to opponents: scripted `bots`, and past selves, one
         of which is stored every `snapshot_every` rollouts, `pool_size` of them at most. Above 0,
