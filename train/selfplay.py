@@ -21,6 +21,7 @@ from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.rules import as_rules
+from busenv.observation import observe_games
 from busenv.rewards import reward_kind
 from busenv.validation import illegal_action
 
@@ -73,21 +74,6 @@ def _advance(
         for seat in range(MAX_PLAYERS):
             cumulative_rewards[i, seat] += rewards[seat] / unit
     return -1
-
-
-@kernel
-def _observe(
-    games: np.ndarray, board: np.ndarray, indices: np.ndarray, rows: np.ndarray, masks: np.ndarray
-) -> None:
-    """Write observation and action mask of the seat to decide in some games.
-
-    games: GAME, (N,). indices: int64, (n,). rows: uint8, (n, size). masks: bool, (n, num_actions).
-    """
-    bits = np.zeros((board[0].actions + 63) // 64, np.uint64)
-    for k, i in enumerate(indices):
-        one, seat = games[i : i + 1], np.array([np.int64(games[i].seat)])
-        kernels.observe_seats(one, board, seat, rows[k : k + 1])
-        kernels.legal_bytes(one, board, bits, masks[k : k + 1])
 
 
 @kernel
@@ -183,11 +169,7 @@ class SelfPlayGames:
 
     def observe(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return observations (uint8) and action masks (bool) of the seats to decide."""
-        board = self.board.array
-        rows = np.empty((len(indices), kernels.observation_length(board)), np.uint8)
-        masks = np.empty((len(indices), self.board.num_actions), np.bool_)
-        _observe(self.states, board, indices, rows, masks)
-        return rows, masks
+        return observe_games(self.states[indices], self.board, trusted=True)
 
     def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
         """Take one action in each of some games, and all forced ones after it.
