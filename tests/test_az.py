@@ -17,8 +17,9 @@ from busenv.agents.networks.logits import POINTS
 from busenv.agents.networks.mlp import SeatsMlp, build_network
 from busenv.agents.networks.model_files import save_model
 from busenv.agents.search.az_agent import AzAgent
-from busenv.agents.search.guided import GuidedSettings, begin_search, make_search_state
-from busenv.agents.search.halving import improved_policy, root_weights, simulate_guided
+from busenv.agents.search.az_search import AzSettings, make_az_search
+from busenv.agents.search.search import begin_search, root_weights, simulate
+from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import make_tree, set_root
 from busenv.core.state import MAX_PLAYERS
 from busenv.observation import observe_games
@@ -63,10 +64,10 @@ def test_it_plays_whole_games_the_same_for_a_seed(model: Path, budget: str, thre
 def grown(game: Game, simulations: int, **settings: float):  # type: ignore[no-untyped-def]
     """A tree grown from a game's position, and its guide."""
     tree = make_tree(5000, 200_000)
-    guide = make_search_state(GuidedSettings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
+    guide = make_az_search(AzSettings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
     set_root(tree, game.arrays()[0])
     begin_search(tree, guide, CITY.array)
-    simulate_guided(tree, guide, CITY.array, simulations)
+    simulate(tree, guide, CITY.array, simulations)
     return tree, guide
 
 
@@ -79,7 +80,7 @@ def in_the_middle(players: int = 4, plies: int = 80) -> Game:
 
 def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
     game = in_the_middle()
-    tree, _ = grown(game, 0, points_share=0.25, points_width=8.0)
+    tree, _ = grown(game, 0, score_weight=0.25, score_scale=8.0)
     shares = make_policy(small_network(), CITY)(game.arrays()[0], 1.0)[0]
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert edges["action"].tolist() == game.legal_actions()
@@ -114,7 +115,7 @@ def test_long_searches_also_play_out_to_the_end(budget: dict, is_long: bool) -> 
 
 def test_playouts_alone_tell_how_a_game_ends() -> None:
     """Where the network counts for nothing, a chance to win is a share of the playouts."""
-    tree, _ = grown(in_the_middle(3), 20, playouts=4, playout_share=1.0, points_share=0.0)
+    tree, _ = grown(in_the_middle(3), 20, num_playouts=4, playout_weight=1.0, score_weight=0.0)
     nodes = tree.nodes[: tree.used[0]]
     won = 4 * nodes["values"][nodes["edges"] > 0, :3]
     assert len(won) > 10
@@ -128,7 +129,7 @@ def test_a_search_does_not_depend_on_the_one_before() -> None:
     set_root(tree, in_the_middle().arrays()[0])
     tree.noise[0] = 0
     begin_search(tree, guide, CITY.array)
-    simulate_guided(tree, guide, CITY.array, 50)
+    simulate(tree, guide, CITY.array, 50)
     fresh, _ = grown(in_the_middle(), 50)
     count = fresh.used[1]
     assert tree.used[1] == count
@@ -155,15 +156,15 @@ def test_the_tree_holds_no_forced_decisions_and_adds_up() -> None:
 
 @pytest.mark.parametrize(("simulations", "visits"), [(8, [1, 1, 3, 3]), (2, [0, 0, 1, 1])])
 def test_simulations_are_shared_out_by_halving(simulations: int, visits: list[int]) -> None:
-    tree, guide = grown(in_the_middle(), simulations, candidates=4)
+    tree, guide = grown(in_the_middle(), simulations, max_considered_actions=4)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert sorted(edges["visits"].tolist())[-4:] == visits
     tried = {int(k) for k in np.flatnonzero(edges["visits"])}
-    assert tried == set(np.argsort(-guide.priors[: len(edges)])[: len(tried)].tolist())
+    assert tried == set(np.argsort(-guide.logits[: len(edges)])[: len(tried)].tolist())
 
 
 def test_the_improved_policy_prefers_what_turned_out_well() -> None:
-    tree, guide = grown(in_the_middle(), 32, value_scale=1.0, prior_visits=1e-9)
+    tree, guide = grown(in_the_middle(), 32, value_scale=1.0, root_prior_visits=1e-9)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     found = np.zeros(CITY.num_actions, np.float32)
     improved_policy(tree, guide, found)
@@ -196,7 +197,7 @@ def test_one_lucky_visit_tells_less_than_many() -> None:
 def test_what_an_earlier_search_tried_more_often_leaves_nothing_out() -> None:
     tree, guide = grown(in_the_middle(), 32)
     edges = tree.edges[: tree.nodes[0]["edges"]]
-    chosen = guide.order[0]
+    chosen = guide.ranking[0]
     before = (chosen + 1) % len(edges)
     edges["visits"][before] = 1000
     edges["total"][before] = 990 * edges["total"][chosen] / edges["visits"][chosen]
@@ -288,7 +289,7 @@ def test_bad_specs_and_models_that_cannot_guide_are_refused(model: Path) -> None
     for spec in ("az", "az:city-2", "az:city-2:", "az:city-2:0", "az@0:city-2:5", "az:30"):
         with pytest.raises(ValueError, match="a guided search needs a model, and a number of"):
             make_agent(spec)
-    with pytest.raises(ValueError, match="az:city-2:30: the network does not tell of every seat"):
+    with pytest.raises(ValueError, match="az:city-2:30: the network has no values for every seat"):
         make_agent("az:city-2:30")
     with pytest.raises(FileNotFoundError, match="no model 'nobody'"):
         make_agent("az:nobody:30")

@@ -13,7 +13,8 @@ from busenv.agents.networks.compiled_mlp import make_workspace, read_weights
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.mlp import SeatsMlp, build_network
-from busenv.agents.search.guided import GuidedSettings, pass_forced
+from busenv.agents.search.az_search import AzSettings
+from busenv.agents.search.search import pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -38,7 +39,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_is_imitated() -> No
     found = []
     for threads in (1, 2):
         play = SelfPlay(
-            CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 0.5, 10, 3), GuidedSettings(), threads
+            CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 0.5, 10, 3), AzSettings(), threads
         )
         drawn = play.draw(12, 0.3, 0.3, 0.5, ("uct",), np.random.default_rng(5))
         found.append(play.play(drawn, small_weights(1), small_weights(2)))
@@ -75,7 +76,7 @@ def test_rows_of_who_plays_alone_tell_what_was_taken_and_gained() -> None:
     others' decisions is kept. With no others, what was taken leads from row to row."""
     network = decisive_network()
     play = SelfPlay(
-        CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 0.5, 10, 3, True), GuidedSettings(), 2
+        CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 0.5, 10, 3, True), AzSettings(), 2
     )
     drawn = play.draw(12, 0.2, 0.5, 0.5, tuple(BOTS), np.random.default_rng(5))
     weights = read_weights(network)
@@ -112,7 +113,7 @@ def test_rows_of_who_plays_alone_tell_what_was_taken_and_gained() -> None:
 def test_who_plays_alone_draws_at_its_temperature() -> None:
     """What was taken is as likely, by its logarithm, as it is on average at that temperature."""
     weights = read_weights(decisive_network())
-    play = SelfPlay(CITY, RULES, (4,), SelfPlayConfig(4, 2, 0.5, 10, 3, True), GuidedSettings(), 2)
+    play = SelfPlay(CITY, RULES, (4,), SelfPlayConfig(4, 2, 0.5, 10, 3, True), AzSettings(), 2)
     drawn = play.draw(30, 0.0, 0.0, 0.5, ("uct",), np.random.default_rng(5))
     rows = np.concatenate(play.play(drawn, weights, weights))
     likely = make_policy(weights, CITY)(rows["game"].copy(), TEMPERATURE).astype(float)
@@ -127,7 +128,7 @@ def test_who_plays_alone_draws_at_its_temperature() -> None:
 def test_who_plays_alone_learns_from_who_wins() -> None:
     """What led to more than was expected is chosen more often, and less often what led to less. The
     first step is from the policy that played: all that it loses is entropy."""
-    play = SelfPlay(CITY, RULES, (4,), SelfPlayConfig(4, 2, 0.5, 10, 3, True), GuidedSettings(), 2)
+    play = SelfPlay(CITY, RULES, (4,), SelfPlayConfig(4, 2, 0.5, 10, 3, True), AzSettings(), 2)
     network = decisive_network()
     weights = read_weights(network)
     drawn = play.draw(12, 0.0, 0.0, 0.5, ("uct",), np.random.default_rng(6))
@@ -182,7 +183,7 @@ def play_on(games, board, actions, work):  # type: ignore[no-untyped-def]
 def test_seats_of_bots_play_as_these_do(bot: str) -> None:
     """Mostly it leads to what was decided next; ties, a quarter or so, are broken by chance."""
     weights = small_weights(1)
-    play = SelfPlay(CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 1.0, 10, 3), GuidedSettings(), 1)
+    play = SelfPlay(CITY, RULES, (3, 4, 5), SelfPlayConfig(4, 2, 1.0, 10, 3), AzSettings(), 1)
     drawn = play.draw(9, 0.0, 1.0, 0.5, (bot,), np.random.default_rng(7))
     same: dict[str, list[float]] = {"planner": [], "greedy": []}
     for rows, owners in zip(play.play(drawn, weights, weights), drawn.owners, strict=True):

@@ -185,9 +185,9 @@ def test_long_searches_play_out_to_the_end() -> None:
         agent = UctAgent(400, seed=1, settings=UctSettings(**settings))
         return np.array(agent.estimate(Game(4, first_player=0, seed=1))[0])
 
-    assert (chances() == chances(short=10**9)).all()
-    assert (chances() != chances(short=200)).any()
-    assert (chances(short=0) == chances(rounds=1000)).all()
+    assert (chances() == chances(full_playout_visits=10**9)).all()
+    assert (chances() != chances(full_playout_visits=200)).any()
+    assert (chances(full_playout_visits=0) == chances(playout_rounds=1000)).all()
 
 
 @pytest.mark.slow
@@ -280,7 +280,7 @@ def test_search_takes_the_last_stone_to_win() -> None:
                 ended.step(legal[1])
                 if ended.ranking()[seat] == 0:
                     found += 1
-                    agent = UctAgent(300, seed=1, settings=UctSettings(win_share=1.0))
+                    agent = UctAgent(300, seed=1, settings=UctSettings(win_weight=1.0))
                     chances, favourites = agent.estimate(game)
                     assert favourites[0][0] == legal[1] or chances[seat] > 0.9
                 game.step(legal[0])

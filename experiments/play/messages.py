@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from busenv.agents.schema import Schema, what_is_wrong
+from busenv.agents.schema import Schema, first_error
 
 LONGEST_NAME = 40
 LONGEST_MESSAGE = 16_384  # bytes of a request
@@ -162,6 +162,6 @@ def read(kind: TypeAdapter[Any], text: str | bytes, name: str) -> Any:
     try:
         return kind.validate_json(text)
     except ValidationError as error:
-        words = what_is_wrong(error)
+        words = first_error(error)
         is_json = error.errors(include_url=False)[0]["type"] != "json_invalid"
     raise Refusal(name if is_json else "bad_json", words)

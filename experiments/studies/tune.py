@@ -1,11 +1,11 @@
 """Behind the planner's and the search's numbers: `python -m busenv.experiments.studies.tune STUDY`.
 
-plan: CMA-ES (Hansen 2016) on the planner's weights, one planner against three greedy.
+value: CMA-ES (Hansen 2016) on the planner's weights, one planner against three greedy.
 win: who wins, as a conditional logit on the features of positions, from games of mixed line-ups.
 playout: how often the search takes each action in each case that the playouts' weights tell apart.
 search: one setting changed at a time, one searcher against three with the default settings.
 
-Each prints what it found; `plan` and `win` write weights, such as agents/planner/weights.json.
+Each prints what it found; `value` and `win` write weights, such as agents/planner/weights.json.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from busenv.agents import Agent, make_agent
 from busenv.agents.planner.evaluation import (
     FEATURES,
     OWN,
-    PLAN,
     STAGES,
+    VALUE,
     WEIGHTS,
     compute_features,
     make_evaluation,
@@ -45,14 +45,14 @@ SAMPLED = 0.15  # share of the positions that are kept
 CHANGES = (
     {"exploration": 0.5},
     {"exploration": 0.12},
-    {"prior_width": 1.5},
-    {"prior_width": 6.0},
+    {"prior_temperature": 1.5},
+    {"prior_temperature": 6.0},
     {"prior_visits": 1.0},
     {"prior_visits": 5.0},
-    {"rounds": 1},
-    {"rounds": 3},
-    {"win_share": 1.0},
-    {"win_share": 0.3},
+    {"playout_rounds": 1},
+    {"playout_rounds": 3},
+    {"win_weight": 1.0},
+    {"win_weight": 0.3},
 )
 
 
@@ -73,18 +73,18 @@ def planner_score(weights: np.ndarray, games: int, seed: int) -> float:
     return score.wins / games + 0.05 * score.points
 
 
-def tune_plan(seconds: float, seed: int, games: int = 400) -> np.ndarray:
-    """Weights whose plan has been improved for a time, from the present ones."""
+def tune_value(seconds: float, seed: int, games: int = 400) -> np.ndarray:
+    """Improve the weights of STAGES "value" for `seconds`, starting from the current ones."""
     import cma
 
-    scale = np.maximum(np.abs(WEIGHTS[PLAN]), 0.1)
+    scale = np.maximum(np.abs(WEIGHTS[VALUE]), 0.1)
     search = cma.CMAEvolutionStrategy(
         np.zeros(len(FEATURES)), 0.5, {"popsize": 20, "seed": seed + 1, "verbose": -9}
     )
 
     def weights(point: np.ndarray) -> np.ndarray:
         changed = WEIGHTS.copy()
-        changed[PLAN] += point * scale
+        changed[VALUE] += point * scale
         return changed
 
     end, generation = time.monotonic() + seconds, 0
@@ -199,7 +199,7 @@ def compare_settings(games: int, seed: int, simulations: int = 300) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="busenv.experiments.studies.tune", description=__doc__)
-    parser.add_argument("study", choices=("plan", "win", "playout", "search"))
+    parser.add_argument("study", choices=("value", "win", "playout", "search"))
     parser.add_argument("--seconds", type=float, default=240.0, help="of play (240)")
     parser.add_argument("--games", type=int, default=100, help="for each setting (100)")
     parser.add_argument("--seed", type=int, default=0)
@@ -210,7 +210,7 @@ def main() -> None:
     elif chosen.study == "playout":
         print(np.round(100 * tune_playout(chosen.seconds, chosen.seed)).astype(int))
     else:
-        tune = tune_plan if chosen.study == "plan" else tune_win
+        tune = tune_value if chosen.study == "value" else tune_win
         chosen.out.parent.mkdir(parents=True, exist_ok=True)
         write_whole(chosen.out, weights_text(tune(chosen.seconds, chosen.seed)))
         print(f"weights: {chosen.out}")

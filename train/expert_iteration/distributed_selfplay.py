@@ -9,7 +9,7 @@ import numpy as np
 
 from busenv import Board, cluster
 from busenv.agents.networks.compiled_mlp import Weights
-from busenv.agents.search.guided import GuidedSettings
+from busenv.agents.search.az_search import AzSettings
 from busenv.train.expert_iteration.search_selfplay import Drawn, play_drawn
 from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
 
@@ -22,7 +22,7 @@ class Hands(NamedTuple):
     weights: Weights
     past: Weights
     plan: SelfPlayConfig
-    settings: GuidedSettings
+    settings: AzSettings
     board: Board
 
 

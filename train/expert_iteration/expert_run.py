@@ -14,7 +14,7 @@ from busenv.agents.networks.compiled_mlp import Weights, read_weights
 from busenv.agents.networks.mlp import SeatsMlp
 from busenv.agents.networks.model_files import load_model
 from busenv.agents.networks.policy_agent import PolicyAgent
-from busenv.agents.search.guided import GuidedSettings
+from busenv.agents.search.az_search import AzSettings
 from busenv.interrupts import interrupts_deferred
 from busenv.train.checkpoint import whole_or_not_at_all
 from busenv.train.expert_iteration.distributed_selfplay import Hands, begin_on_cluster
@@ -78,7 +78,7 @@ class ExpertRun(TrainingRun):
         plan = SelfPlayConfig(config.num_simulations, config.fast_simulations, config.full_search_share, config.temperature_moves,
                     config.bot_simulations, config.policy_only)  # fmt: skip
         self._selfplay = SelfPlay(
-            self.board, self.rules, config.players, plan, GuidedSettings(), config.threads
+            self.board, self.rules, config.players, plan, AzSettings(), config.threads
         )
         if checkpoint is not None:
             self._resume(*checkpoint)

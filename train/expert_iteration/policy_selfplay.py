@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.agents.networks.compiled_mlp import clear_cache, evaluate
-from busenv.agents.search.guided import pass_forced, read_priors, read_values
+from busenv.agents.search.az_search import read_priors, read_values
+from busenv.agents.search.search import pass_forced
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.setup import new_game
@@ -87,7 +88,7 @@ def _play_game(seed, owners, plan, players, board, rows):
             tree.noise[0] += GOLDEN
             action = opponent_action(owners[g.seat], mix(tree.noise[0]), plan, players, board)
         step(g, b, action)
-        pass_forced(g, b, players.full.work)
+        pass_forced(g, b, players.full)
     finish_rows(rows[:count], g, is_learners(owners, g))
     tell_advantages(rows[:count])
     return count

@@ -12,8 +12,9 @@ import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents.networks.compiled_mlp import Weights
-from busenv.agents.search.guided import GuidedSettings, begin_search, pass_forced
-from busenv.agents.search.halving import improved_policy, root_weights, simulate_guided
+from busenv.agents.search.az_search import AzSettings
+from busenv.agents.search.search import begin_search, pass_forced, root_weights, simulate
+from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import child_of, reroot, set_root
 from busenv.core.bits import seeded
 from busenv.core.jit import kernel
@@ -41,7 +42,7 @@ SHARES = 4  # of the games that a thread plays one after the other: none waits l
 def _learner_action(tree, guide, full, early, plan, policy, board, row):
     """What the learner takes, searching from a tree's root; in full, the row of the decision."""
     begin_search(tree, guide, board)
-    simulate_guided(tree, guide, board, plan.full if full else plan.fast)
+    simulate(tree, guide, board, plan.full if full else plan.fast)
     policy[:] = 0.0
     if early:
         improved_policy(tree, guide, policy)
@@ -79,7 +80,7 @@ def _play_game(seed, owners, plan, players, board, rows):
         else:
             action, count = opponent_turn(owner, plan, players, board, tree, rows, count)
         step(g, b, action)
-        pass_forced(g, b, players.full.work)
+        pass_forced(g, b, players.full)
         decisions += 1
         child = child_of(tree, np.int64(0), action) if same else np.int64(-1)
         kept = child >= 0
@@ -119,7 +120,7 @@ class Drawn(NamedTuple):
 def play_drawn(
     drawn: Drawn,
     plan: SelfPlayConfig,
-    settings: GuidedSettings,
+    settings: AzSettings,
     weights: Weights,
     past: Weights,
     board: Board,
@@ -151,7 +152,7 @@ class SelfPlay:
         rules: Rules,
         players: tuple[int, ...],
         plan: SelfPlayConfig,
-        settings: GuidedSettings,
+        settings: AzSettings,
         threads: int,
     ) -> None:
         self._board, self.plan, self.settings = board, plan, settings
