@@ -16,18 +16,18 @@ rules page is RULES.md in this package.
 """
 
 from busenv.batch.batch import Batch
-from busenv.browser import play
+from busenv.entry_points import make_agent, play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
 from busenv.game.actions import BoardAction, Building, Move, Phase, decode, describe_action, encode
 from busenv.game.board import Board, load_board
 from busenv.game.bounds import longest_game
-from busenv.game.game import Game, Record
+from busenv.game.game import Game
 from busenv.game.position import Position
 from busenv.game.random_playouts import Playouts, random_playouts, random_returns
+from busenv.game.record import Record
 from busenv.game.rules import EDITIONS, Rules, load_rules
 from busenv.observation import ObservationLayout, observe
-from busenv.opponents import make_agent
 from busenv.rewards import REWARDS
 
 __version__ = "0.1.0"

@@ -1,5 +1,4 @@
-"""PettingZoo's interfaces under the name that they go by: see `busenv.envs.pettingzoo` (agents in
-turns) and `busenv.envs.parallel` (all at once)."""
+"""PettingZoo's environments: `env` and `raw_env` (AEC), `parallel_env` (parallel)."""
 
 from busenv.envs.parallel import parallel_env
 from busenv.envs.pettingzoo import env, raw_env

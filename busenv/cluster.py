@@ -1,8 +1,7 @@
-"""Calls of functions on Ray's cluster: many machines, or the cores of this one.
+"""Function calls on a Ray cluster: many machines, or the cores of this one.
 
-What is called must depend on its arguments alone: then it does not matter where it runs, and what a
-lost node had in hand is simply called again. Nobody but those who ask for a cluster needs Ray, or
-imports it.
+Results of a call must depend on its arguments alone: Ray repeats the calls of a lost node on
+another one. Ray is an optional dependency, imported when a cluster is first used.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -23,50 +22,51 @@ from busenv.error_text import truncate
 Value = TypeVar("Value")
 
 PACKAGES = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")
-RETRIES = 20  # of a call whose node or process is lost
-KEPT = 8  # shared values that a process keeps
-PATIENCE = 5.0  # seconds that the head of a cluster has to answer
-LONGEST = 300  # characters of what Ray says
-LOCAL = {  # settings of Ray for a cluster of this machine's own, where the environment has none
+MAX_RETRIES = 20  # of a call whose node or process is lost
+CACHED_VALUES = 8  # shared values that a process caches
+CONNECT_TIMEOUT = 5.0  # seconds
+LOCAL_ENVIRONMENT = {  # environment variables of a local cluster, where they are not set
     "RAY_USAGE_STATS_ENABLED": "0",
-    # By Ray's own 15, calls wait for whatever else the machine does, which plain workers do not.
+    # Ray's default of 15 gives way to every other process, unlike the plain workers.
     "RAY_worker_niceness": "0",
 }
 
-_kept: dict[str, Any] = {}  # shared values of this process, by key
-
 
 class ClusterError(ValueError):
-    """A cluster that cannot be used, or was lost; the message says why."""
+    """A cluster cannot be used, or was lost."""
 
 
 @contextmanager
 def connected(address: str, cores: int | None = None) -> Iterator[None]:
-    """For a block: Ray's cluster, in which calls run.
+    """Connect to a Ray cluster for a `with` block.
 
-    address: "auto" for the cluster that this machine is a node of; "local" for one of this
-    machine's own, with so many `cores` (all), which ends with the block; HOST:PORT of a head; or ""
-    for none. Where the caller is connected already, that cluster is used and stays.
+    address: "auto" for the cluster that this machine is a node of; "local" for a cluster of this
+        machine's own, which ends with the block; HOST:PORT of a head node; "" for none. An existing
+        connection of this process is used and stays open.
+    cores: number of cores of a local cluster; None uses all.
 
-    ClusterError when there is no such cluster; ModuleNotFoundError when Ray is not installed.
+    Raises ClusterError if there is no such cluster, ModuleNotFoundError if Ray is not installed.
     """
     if not address:
         yield
         return
-    import ray  # heavy, and of an extra
+    import ray
 
     if ray.is_initialized():
         yield
         return
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == "local":
-        for name, value in LOCAL.items():
+        for name, value in LOCAL_ENVIRONMENT.items():
             os.environ.setdefault(name, value)
-        quiet |= {"num_cpus": cores, "include_dashboard": False}
+        options |= {"num_cpus": cores, "include_dashboard": False}
     else:
-        _check_head(address)
+        if address == "auto":
+            address = os.environ.get("RAY_ADDRESS", "auto")
+        if address != "auto":
+            _check_head(address)
     try:
-        ray.init(address, **quiet)
+        ray.init(address, **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise ClusterError(f"no cluster at {address!r}: {_first_line(error)}") from error
     try:
@@ -76,80 +76,83 @@ def connected(address: str, cores: int | None = None) -> Iterator[None]:
 
 
 def cores() -> int:
-    """How many calls the cluster runs at once now; nodes may come and go."""
+    """Return the current number of cores of the cluster, each of which runs one call."""
     import ray
 
     return int(ray.cluster_resources().get("CPU", 0))
 
 
 class Shared(Generic[Value]):
-    """A value put into the cluster once: it travels to a node once, and a process that asks for it
-    keeps it while it is among the last ones asked for."""
+    """A value that is stored in the cluster once and sent to each node once.
+
+    key: a string that identifies the value.
+    """
 
     def __init__(self, value: Value) -> None:
         import ray
 
-        with _sentences():
-            self._ref = ray.put(value)
-        self.key: str = self._ref.hex()
+        with _ray_errors():
+            self._reference = ray.put(value)
+        self.key: str = self._reference.hex()
 
     def get(self) -> Value:
-        """The value; its arrays cannot be written to."""
-        import ray
+        """Return the value, from the process's cache of the last ones; its arrays are read-only."""
+        return _fetch(self._reference)
 
-        if self.key not in _kept:
-            _kept[self.key] = ray.get(self._ref)
-        value = _kept.pop(self.key)
-        _kept[self.key] = value  # the last one asked for
-        for key in [*_kept][:-KEPT]:
-            del _kept[key]
-        return value
+
+@lru_cache(maxsize=CACHED_VALUES)
+def _fetch(reference: Any) -> Any:
+    import ray
+
+    return ray.get(reference)
 
 
 def call(function: Callable[..., Value], *arguments: Any) -> Any:
-    """Have a function of a module called on one core of the cluster; a reference to its result."""
-    return _remote().options(name=function.__name__).remote(_code(), function, *arguments)
+    """Call a module-level function on one core; returns a reference to its result."""
+    return _remote().options(name=function.__name__).remote(_code_version(), function, *arguments)
 
 
 def result(reference: Any) -> Any:
-    """What came of a call, as soon as it is there. Raises what it raised, and ClusterError when it
-    was lost for good."""
+    """Wait for a call and return its result.
+
+    Raises the call's ValueError or OSError, and ClusterError for a call that is lost or cannot run.
+    """
     import ray
 
-    with _sentences():
+    with _ray_errors():
         return ray.get(reference)
 
 
 def ready(references: Iterable[Any], seconds: float) -> tuple[list[Any], list[Any]]:
-    """Those calls that have ended and those that have not, as soon as one has or time is up."""
+    """Wait until one call has ended or time is up; returns the ended and the running calls."""
     import ray
 
-    waiting = [*references]
-    ray.wait(waiting, num_returns=1, timeout=seconds)
-    done, running = ray.wait(waiting, num_returns=len(waiting), timeout=0)
-    return done, running
+    references = [*references]
+    ray.wait(references, num_returns=1, timeout=seconds)
+    ended, running = ray.wait(references, num_returns=len(references), timeout=0)
+    return ended, running
 
 
 @cache
 def _remote() -> Any:
     import ray
 
-    return ray.remote(num_cpus=1, max_retries=RETRIES)(_run)
+    return ray.remote(num_cpus=1, max_retries=MAX_RETRIES)(_run)
 
 
-def _run(code: str, function: Callable[..., Value], *arguments: Any) -> Value:
-    """What a node does: a call, if it is of the same code."""
-    if code != _code():
+def _run(version: str, function: Callable[..., Value], *arguments: Any) -> Value:
+    """Run a call on a node, which must have the caller's code."""
+    if version != _code_version():
         raise ClusterError(
-            f"node {socket.gethostname()} has another busenv ({_code()}) than the machine that "
-            f"calls it ({code}); install the same on every node"
+            f"node {socket.gethostname()} has another busenv ({_code_version()}) than the caller "
+            f"({version}); install the same version on every node"
         )
     return function(*arguments)
 
 
 @cache
-def _code() -> str:
-    """The version of this package, and a part of the SHA-256 of its sources and data."""
+def _code_version() -> str:
+    """Return the version of busenv and a part of the SHA-256 of its sources and JSON files."""
     files = {}
     for name in PACKAGES:
         for folder in map(Path, importlib.import_module(name).__path__):
@@ -163,45 +166,35 @@ def _code() -> str:
 
 
 def _check_head(address: str) -> None:
-    """ClusterError where nobody listens: Ray itself would try for minutes, then end the process."""
-    from ray._private.services import canonicalize_bootstrap_address
-
+    """Raise ClusterError if nothing listens: Ray would retry for minutes and end the process."""
+    host, _, port = address.rpartition(":")
     try:
-        head = canonicalize_bootstrap_address(address) if address == "auto" else address
-    except ConnectionError:
-        head = None
-    if head is None:
-        raise ClusterError("no cluster runs on this machine; 'ray start' makes it a node of one")
-    host, _, port = head.rpartition(":")
-    if not (host and port.isdecimal()) or "/" in host:
-        raise ClusterError(f"no cluster {address!r}; allowed: auto, local, or HOST:PORT of a head")
-    try:
-        socket.create_connection((host, int(port)), PATIENCE).close()
-    except (OSError, OverflowError) as error:
+        socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
+    except (OSError, OverflowError, ValueError) as error:
         raise ClusterError(
-            f"no cluster at {head}: {_first_line(error)}; allowed: auto, local, or HOST:PORT of a "
-            "head, as 'ray start --head' tells it"
+            f"no cluster at {address!r}: {_first_line(error)}; allowed: auto, local, or HOST:PORT "
+            "of a head node, as 'ray start --head' prints it"
         ) from error
 
 
 @contextmanager
-def _sentences() -> Iterator[None]:
-    """What Ray raises, as what a call raised, or in a sentence."""
+def _ray_errors() -> Iterator[None]:
+    """Raise the exception of a call itself, and ClusterError in place of Ray's exceptions."""
     from ray import exceptions
 
     try:
         yield
     except exceptions.RayTaskError as error:
         cause = error.cause
-        if isinstance(cause, (ImportError, exceptions.RaySystemError)):  # of a call, or before it
+        if isinstance(cause, (ImportError, exceptions.RaySystemError)):
             raise ClusterError(
-                f"a node cannot do what it is called for: {_first_line(cause)}; install the same "
-                "busenv, with the same extras, on every node"
+                f"a node cannot run a call: {_first_line(cause)}; install the same busenv, with "
+                "the same extras, on every node"
             ) from error
         raise cause if isinstance(cause, (ValueError, OSError)) else error from None
     except exceptions.RayError as error:
-        raise ClusterError(f"the cluster gave up: {_first_line(error)}") from error
+        raise ClusterError(f"the cluster failed: {_first_line(error)}") from error
 
 
 def _first_line(error: BaseException) -> str:
-    return truncate(str(error).strip().partition("\n")[0], LONGEST)
+    return truncate(str(error).strip().partition("\n")[0])

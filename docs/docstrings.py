@@ -1,4 +1,4 @@
-"""How the reference shows docstrings: `name: meaning` becomes a list, enums tell their values."""
+"""A griffe extension: docstring lines `name: meaning` become lists, enums list their members."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ MEMBER = re.compile(r"    ([A-Z_]+) = (\d+)(?:  # (.*))?")
 
 
 def with_lists(text: str) -> str:
-    """A docstring whose lines `name: meaning` are items of Markdown lists.
+    """Convert lines `name: meaning` of a docstring into items of Markdown lists.
 
-    Such a line begins a paragraph or follows a finished sentence; indented lines go on with it.
+    An item starts a paragraph or follows a finished sentence; indented lines continue it.
     """
     lines: list[str] = []
-    listed, before = False, ""
+    in_list, previous = False, ""
     for line in text.split("\n"):
-        ended = before.strip()[-1:] in ("", ".", ":", ";", ")")
-        found = FIELD.match(line) if ended else None
-        if found and not listed:
-            lines.append("")
-        ends = bool(line.strip()) and not line.startswith(" ") and ended
-        if listed and ends and not found:
-            lines.append("")  # a sentence that is no item ends the list
-        if found or ends:
-            listed = found is not None
-        lines.append(f"- `{found[1]}`: {found[2]}" if found else line)
-        before = line
+        after_sentence = previous.strip()[-1:] in ("", ".", ":", ";", ")")
+        item = FIELD.match(line) if after_sentence else None
+        new_sentence = bool(line.strip()) and not line.startswith(" ") and after_sentence
+        if (item and not in_list) or (in_list and new_sentence and not item):
+            lines.append("")  # Markdown separates a list from a paragraph by an empty line
+        if item or new_sentence:
+            in_list = item is not None
+        lines.append(f"- `{item[1]}`: {item[2]}" if item else line)
+        previous = line
     return "\n".join(lines).strip("\n")
 
 
-def members(source: str) -> str:
-    """A Markdown list of an enum's members, with the comments behind them."""
-    found = [MEMBER.match(line) for line in source.split("\n")]
+def enum_members(source: str) -> str:
+    """A Markdown list of the members of an enum, with the comments after them."""
+    matches = (MEMBER.match(line) for line in source.split("\n"))
     return "\n".join(
-        f"- `{one[1]}` = {one[2]}" + (f": {one[3]}" if one[3] else "") for one in found if one
+        f"- `{match[1]}` = {match[2]}" + (f": {match[3]}" if match[3] else "")
+        for match in matches
+        if match
     )
 
 
 class PlainDocstrings(griffe.Extension):
-    """Rewrites every docstring on its way to the page."""
+    """Converts every docstring before it is rendered."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         if obj.docstring is None:
             return
         obj.docstring.value = with_lists(obj.docstring.value)
         if obj.is_class and any(str(base).endswith("Enum") for base in obj.bases):
-            obj.docstring.value += "\n\n" + members(obj.source)
+            obj.docstring.value += "\n\n" + enum_members(obj.source)

@@ -1,4 +1,4 @@
-"""Notebooks as pages of the site, with the outputs that they are kept with."""
+"""Notebooks as pages of the site, with their stored outputs."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ Files = dict[str, bytes]
 
 
 def notebook_page(path: Path) -> tuple[str, Files]:
-    """A notebook as Markdown, and the pictures that it shows by their names beside the page."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    """A notebook as Markdown, and its pictures by file name."""
     parts: list[str] = []
     pictures: Files = {}
-    for cell in cells:
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             parts.append(source)
-            continue
-        parts.append(f"```python\n{source}\n```")
-        parts += [_shown(output, path.stem, pictures) for output in cell["outputs"]]
+        else:
+            parts.append(f"```python\n{source}\n```")
+            parts += [_output(output, path.stem, pictures) for output in cell["outputs"]]
     return "\n\n".join(parts) + "\n", pictures
 
 
-def _shown(output: dict[str, Any], stem: str, pictures: Files) -> str:
-    """An output in the richest form that it has."""
+def _output(output: dict[str, Any], stem: str, pictures: Files) -> str:
+    """An output as Markdown in its richest format; pictures are added to `pictures`."""
     data = {kind: "".join(text) for kind, text in output.get("data", {}).items()}
     name = f"{stem}-{len(pictures) + 1}"
     if "image/svg+xml" in data:
@@ -40,6 +39,6 @@ def _shown(output: dict[str, Any], stem: str, pictures: Files) -> str:
         return data["text/markdown"]
     if "text/html" in data:
         table = re.sub(r"<style scoped>.*?</style>", "", data["text/html"], flags=re.DOTALL)
-        table = table.replace(' border="1" class="dataframe"', "")  # it looks as all tables do
-        return re.sub(r"\n\s*\n", "\n", table)  # an empty line would end it
+        table = table.replace(' border="1" class="dataframe"', "")  # styled like other tables
+        return re.sub(r"\n\s*\n", "\n", table)  # Markdown ends an HTML block at an empty line
     return f"```text\n{''.join(output.get('text', data.get('text/plain', ''))).rstrip()}\n```"

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from busenv.agents.external import program
 from tests.support import clusters
-from tests.support.player import Player
-from tests.support.playing import Served, serving
+from tests.support.browser_player import Player
+from tests.support.play_client import Served, serving
 from tests.support.programs import READY, command
 
 SWITCHES = (
@@ -78,23 +78,23 @@ def nodes() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server of games."""
+    """A running game server."""
     with serving(tmp_path_factory.mktemp("games")) as server:
         yield server
 
 
 @pytest.fixture
 def player(browser: Browser) -> Iterator[Callable[..., Player]]:
-    """Makes players; afterwards none of their pages must have met an error."""
-    contexts, faults = [], []
+    """A factory of players; afterwards checks that no page has reported an error."""
+    contexts, errors = [], []
 
     def make(width: int = 1280, height: int = 800, **settings: Any) -> Player:
         size = {"width": width, "height": height}
         settings = {"reduced_motion": "reduce", **settings}
         contexts.append(browser.new_context(viewport=size, **settings))
-        return Player(contexts[-1], faults)
+        return Player(contexts[-1], errors)
 
     yield make
     for context in contexts:
         context.close()
-    assert faults == []
+    assert errors == []

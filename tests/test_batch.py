@@ -39,10 +39,10 @@ def test_a_batch_is_single_games_and_begins_anew_at_once() -> None:
             margin = gain - (gain.sum() - gain) / 3
             np.testing.assert_allclose(batch.rewards[i, :4], margin, atol=1e-6)
             assert batch.rewards[i, 4] == 0
-            assert batch.over[i] == game.is_over
+            assert batch.terminations[i] == game.is_over
             if game.is_over:
                 ended += 1
-                assert batch.finals[i].tobytes() == game.arrays()[0][0].tobytes()
+                assert batch.final_games[i].tobytes() == game.arrays()[0][0].tobytes()
                 first = int(batch.games[i]["first"])
                 alone[i] = Game(4, "capstone-2019", first_player=first, seed=0)
 
@@ -53,13 +53,13 @@ def test_next_step_reset_ignores_one_action() -> None:
     rng = np.random.default_rng(1)
     resets = 0
     for _ in range(600):
-        was_over = batch.over.copy()
+        was_over = batch.terminations.copy()
         batch.step(picks(batch.masks, rng))
         assert (batch.games["round"][was_over] == 0).all()
         assert (batch.rewards[was_over] == 0).all()
-        assert not batch.over[was_over].any()
-        assert (batch.over == (batch.games["phase"] == OVER)).all()
-        assert batch.masks[batch.over].all()
+        assert not batch.terminations[was_over].any()
+        assert (batch.terminations == (batch.games["phase"] == OVER)).all()
+        assert batch.masks[batch.terminations].all()
         assert batch.masks.any(axis=1).all()
         resets += was_over.sum()
     assert resets > 10
@@ -68,8 +68,11 @@ def test_next_step_reset_ignores_one_action() -> None:
 @pytest.mark.parametrize("opponents", [None, "random"])
 def test_the_same_seed_gives_the_same_games_however_the_batch_is_cut(opponents: str | None) -> None:
     settings: Any = {"opponents": opponents, "illegal": "replace", "autoreset_mode": SAME_STEP}
-    whole = Batch(10, [3, 4, 5], **settings)
-    parts = [Batch(4, [3, 4, 5], **settings), Batch(6, [3, 4, 5], first_game=4, **settings)]
+    whole = Batch(10, num_players=[3, 4, 5], **settings)
+    parts = [
+        Batch(4, num_players=[3, 4, 5], **settings),
+        Batch(6, num_players=[3, 4, 5], first_game=4, **settings),
+    ]
     for batch in (whole, *parts):
         batch.reset(9)
     assert len(set(whole.games["players"])) > 1
@@ -77,18 +80,18 @@ def test_the_same_seed_gives_the_same_games_however_the_batch_is_cut(opponents: 
     for step in range(500):
         actions = picks(whole.masks if step % 10 else ~whole.masks, rng)
         whole.step(actions)
-        assert whole.wrong.all() == (step % 10 == 0)
+        assert whole.illegal_actions.all() == (step % 10 == 0)
         parts[0].step(actions[:4])
         parts[1].step(actions[4:])
         assert whole.games.tobytes() == parts[0].games.tobytes() + parts[1].games.tobytes()
-    other = Batch(10, [3, 4, 5])
+    other = Batch(10, num_players=[3, 4, 5])
     other.reset(10)
     whole.reset(9)
     assert (other.games["first"] != whole.games["first"]).any()
 
 
 def test_player_counts_and_first_players_are_drawn_evenly() -> None:
-    batch = Batch(6000, [3, 5])
+    batch = Batch(6000, num_players=[3, 5])
     batch.reset(4)
     fives = batch.games["players"] == 5
     assert 2800 < fives.sum() < 3200
@@ -101,7 +104,7 @@ def test_player_counts_and_first_players_are_drawn_evenly() -> None:
 @pytest.mark.parametrize("reward", [*REWARDS])
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_rewards(reward: str, players: int) -> None:
-    batch = Batch(30, players, reward=reward, rules="splotter-1999")
+    batch = Batch(30, num_players=players, reward=reward, rules="splotter-1999")
     batch.reset(7)
     rng = np.random.default_rng(3)
     totals = np.zeros((30, 5))
@@ -112,9 +115,9 @@ def test_rewards(reward: str, players: int) -> None:
         if reward != "deliveries":
             np.testing.assert_allclose(batch.rewards.sum(axis=1), 0, atol=1e-5)
         if reward in ("win", "rank"):
-            assert (batch.rewards[~batch.over] == 0).all()
-        for i in np.flatnonzero(batch.over):
-            final = batch.finals[i]
+            assert (batch.rewards[~batch.terminations] == 0).all()
+        for i in np.flatnonzero(batch.terminations):
+            final = batch.final_games[i]
             np.testing.assert_allclose(totals[i, :players], expected(reward, final), atol=1e-4)
             totals[i] = 0
             checked += 1
@@ -188,7 +191,7 @@ def test_a_batch_must_be_reset_first() -> None:
         ({"opponents": ["greedy"]}, "1 opponents; allowed: one for all, or one for each of the 3"),
         ({"opponents": "greedier"}, "unknown agent 'greedier'"),
         ({"opponents": "greedy", "learner_seat": 1.0}, "learner_seat is 1.0; allowed: 0 to 3"),
-        ({"learner_seat": 1}, "learner_seat goes with opponents"),
+        ({"learner_seat": 1}, "learner_seat requires opponents"),
         ({"illegal": "ignore"}, r"illegal is 'ignore'; allowed: one of \['raise', 'lose', 'repla"),
         ({"autoreset_mode": "never"}, "autoreset_mode is 'never'; allowed: an AutoresetMode or"),
         ({"reward": ["win"]}, "unknown reward"),
@@ -230,28 +233,30 @@ def test_an_illegal_action_may_lose_the_game(mode: AutoresetMode, reward: str) -
     actions[3] = -1
     before = batch.games.copy()
     batch.step(actions)
-    assert batch.wrong.tolist() == batch.over.tolist() == [False, True, False, True]
-    assert (batch.acted == acted).all()
+    assert (
+        batch.illegal_actions.tolist() == batch.terminations.tolist() == [False, True, False, True]
+    )
+    assert (batch.acting_seats == acted).all()
     for i in (1, 3):
         assert batch.rewards[i].tolist() == [-1.0 if seat == acted[i] else 0 for seat in range(5)]
-        assert batch.finals[i].tobytes() == before[i].tobytes()
-    rows, masks = batch.last_views()
+        assert batch.final_games[i].tobytes() == before[i].tobytes()
+    rows, masks = batch.final_observations()
     assert (rows == seen_by(before[[1, 3]], batch.board, acted[[1, 3]])).all()
     assert masks.any(axis=1).all()
     assert not masks.all(axis=1).any()
     if mode == DISABLED:
         with pytest.raises(ValueError, match=r"games \[1, 3\] have ended; reset them first"):
             batch.step(actions)
-        batch.reset(chosen=batch.over.copy())
+        batch.reset(mask=batch.terminations.copy())
     elif mode == AutoresetMode.NEXT_STEP:
         batch.step(picks(batch.masks, rng))
         assert (batch.rewards[[1, 3]] == 0).all()
-        assert not batch.over.any()
-        assert not batch.wrong.any()
+        assert not batch.terminations.any()
+        assert not batch.illegal_actions.any()
     assert (batch.games["round"][[1, 3]] == 0).all()
     assert (batch.games["phase"][[1, 3]] == 0).all()
     batch.step(picks(batch.masks, rng))
-    assert not batch.over.any()
+    assert not batch.terminations.any()
 
 
 def test_an_illegal_action_may_be_replaced_by_any_legal_one() -> None:
@@ -261,8 +266,8 @@ def test_an_illegal_action_may_be_replaced_by_any_legal_one() -> None:
         batch.reset(seed)
         before = Game(4, first_player=int(batch.games["first"][1]), seed=0)
         batch.step(np.array([before.legal_actions()[0], 374]))
-        assert batch.wrong.tolist() == [False, True]
-        assert not batch.over.any()
+        assert batch.illegal_actions.tolist() == [False, True]
+        assert not batch.terminations.any()
         after = {}
         for action in before.legal_actions():
             game = before.clone()

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 
 from busenv import AgentError, Board, Game
 from busenv.agents import make_agent
-from busenv.batch import batch_opponents
+from busenv.batch import opponents
 from busenv.batch.batch import Batch
 from tests.support.play import picks
 from tests.test_batch import seen_by
@@ -48,7 +48,7 @@ class Scribbler:
 
 def test_opponents_sit_clockwise_from_the_learner() -> None:
     near, far, scribbler = Watcher(), Watcher(), Scribbler()
-    batch = Batch(6, [3, 4], opponents=[near, scribbler, far], learner_seat=1)
+    batch = Batch(6, num_players=[3, 4], opponents=[near, scribbler, far], learner_seat=1)
     batch.reset(3)
     rng = np.random.default_rng(0)
     ended = 0
@@ -56,7 +56,7 @@ def test_opponents_sit_clockwise_from_the_learner() -> None:
         assert (batch.seats == 1).all()
         assert (batch.masks.any(axis=1)).all()
         batch.step(picks(batch.masks, rng))
-        ended += batch.over.sum()
+        ended += batch.terminations.sum()
     assert ended > 5
     assert near.seats == {2}
     assert far.seats == {0}  # of four; of three it is the one in the middle
@@ -85,11 +85,11 @@ def test_a_learner_among_opponents_plays_the_games_of_self_play(
     while games.fewest < 5:
         assert (batch.observations == seen_by(batch.games, batch.board, learners)).all()
         batch.step(by_sight(batch.observations, batch.masks))
-        assert (batch.acted == learners).all()
+        assert (batch.acting_seats == learners).all()
         total += batch.rewards[np.arange(5), learners]
         games.note(batch, learners, total)
-        if mode == DISABLED and batch.over.any():
-            batch.reset(chosen=batch.over.copy())
+        if mode == DISABLED and batch.terminations.any():
+            batch.reset(mask=batch.terminations.copy())
         learners[:] = batch.seats
     assert len({learner for ended in games.ended for _, learner, _ in ended}) == 4
     if compiled:
@@ -117,14 +117,14 @@ class Games:
         return min(map(len, self.ended))
 
     def note(self, batch: Batch, learners: np.ndarray, total: np.ndarray) -> None:
-        for i in np.flatnonzero(batch.over):
+        for i in np.flatnonzero(batch.terminations):
             paid = round(float(total[i]), 3)
-            self.ended[i].append((batch.finals[i].tobytes(), int(learners[i]), paid))
+            self.ended[i].append((batch.final_games[i].tobytes(), int(learners[i]), paid))
             total[i] = 0
 
 
 def test_the_learners_seat_is_drawn_evenly_for_each_game() -> None:
-    batch = Batch(4000, [3, 5], opponents="random", autoreset_mode=DISABLED)
+    batch = Batch(4000, num_players=[3, 5], opponents="random", autoreset_mode=DISABLED)
     batch.reset(4)
     seats, players = batch.seats.copy(), batch.games["players"].copy()
     for count in (3, 5):
@@ -159,18 +159,22 @@ def test_nothing_has_changed_when_an_opponent_fails() -> None:
         if step % 5 == 4:
             failing.fails = True
             for act in (lambda: batch.step(actions), lambda: batch.reset(1)):  # noqa: B023
-                before = [batch.games.tobytes(), batch.observations.tobytes(), batch.over.tobytes()]
+                before = [
+                    batch.games.tobytes(),
+                    batch.observations.tobytes(),
+                    batch.terminations.tobytes(),
+                ]
                 with pytest.raises(AgentError, match=r"opponent at seat .: action 374 .* is ille"):
                     act()
                 failures += 1
                 assert before[0] == batch.games.tobytes()
                 assert before[1] == batch.observations.tobytes()
-                assert before[2] == batch.over.tobytes()
+                assert before[2] == batch.terminations.tobytes()
             failing.fails = False
         batch.step(actions)
         twin.step(actions)
         assert batch.games.tobytes() == twin.games.tobytes()
-        assert batch.finals.tobytes() == twin.finals.tobytes()
+        assert batch.final_games.tobytes() == twin.final_games.tobytes()
     assert failures == 48
 
 
@@ -187,11 +191,11 @@ def test_an_agent_must_choose_a_whole_number_for_each_game(chosen: Any) -> None:
 def test_a_reset_reseeds_agents_and_builds_none(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
-    def build(agent: Any, seed: int) -> Any:
-        built.append(agent)
-        return make_agent(agent, seed)
+    def build(spec: str) -> Any:
+        built.append(spec)
+        return make_agent(spec)
 
-    monkeypatch.setattr(batch_opponents, "as_player", build)
+    monkeypatch.setattr(opponents, "make_agent", build)
     batch = Batch(3, opponents=("planner", "greedy", "planner"))
     stories = []
     for seed in (5, 5, 6):

@@ -1,4 +1,4 @@
-"""The benchmark of learners: numbers, cards, runs that go on, the page."""
+"""The benchmark of learners: aggregates, result cards, resuming, the pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from busenv.experiments import cli
 from busenv.experiments.benchmark import learners, measure, protocol
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
 from busenv.experiments.benchmark.benchmark_report import draw_curves, markdown, put_tables, tables
-from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeat
+from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeatRun
 from busenv.experiments.benchmark.results import (
     SHIPPED,
     BenchmarkResult,
@@ -43,30 +43,31 @@ TINY = 800  # decisions: a rollout of four games is a little less
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A panel and learners that take no time; the project's cards, of the true panel, put away."""
+    """A small panel and small learners; without the shipped cards, which have the full panel."""
     monkeypatch.setattr(all_results, "__defaults__", ((), tmp_path / "no cards"))
     monkeypatch.setitem(LEARNERS, "ppo", BenchmarkLearner("a small one", SMALL))
     usual = {**SMALL, "games": 8, "bots": ("greedy",)}
-    monkeypatch.setitem(LEARNERS, "one-seat", BenchmarkLearner("a small one", usual, OneSeat))
-    kept = [(blocks, dict(blocks)) for blocks in (protocol.PANEL, protocol.POINTS)]
-    for blocks, _ in kept:
-        blocks.clear()
-        blocks |= {"random": 1, "greedy": 1}
+    monkeypatch.setitem(LEARNERS, "one-seat", BenchmarkLearner("a small one", usual, OneSeatRun))
+    panels = [(panel, dict(panel)) for panel in (protocol.PANEL, protocol.CURVE_PANEL)]
+    for panel, _ in panels:
+        panel.clear()
+        panel |= {"random": 1, "greedy": 1}
     yield
-    for blocks, whole in kept:  # in their order, which that of the tables is
-        blocks.clear()
-        blocks |= whole
+    for panel, full in panels:  # clear first: the order of keys is that of the tables
+        panel.clear()
+        panel |= full
 
 
 def card_of(name: str, share: float, budget: int = 100_000, runs: int = 5) -> dict[str, Any]:
     """A card in which every run wins the same share of its games."""
 
-    def results(blocks: dict[str, int]) -> dict[str, Any]:
-        counts = protocol.games(blocks, 4)
+    def results(panel: dict[str, int]) -> dict[str, Any]:
+        counts = protocol.count_games(panel, 4)
         return {bot: {"games": n, "wins": int(share * n)} for bot, n in counts.items()}
 
     points = [
-        {"decisions": budget * k // 10, "results": results(protocol.POINTS)} for k in range(1, 11)
+        {"decisions": budget * k // 10, "results": results(protocol.CURVE_PANEL)}
+        for k in range(1, 11)
     ]
     measured = {"decisions": budget, "curve": points, "panel": results(protocol.PANEL)}
     return {
@@ -76,7 +77,7 @@ def card_of(name: str, share: float, budget: int = 100_000, runs: int = 5) -> di
     }  # fmt: skip
 
 
-def kept(path: Path, card: dict[str, Any]) -> Path:
+def write_card(path: Path, card: dict[str, Any]) -> Path:
     path.write_text(json.dumps(card))
     return path
 
@@ -99,73 +100,55 @@ def test_intervals_are_of_runs_within_each_task() -> None:
     assert many[1] - many[0] < (few[1] - few[0]) / 2
 
 
-WRONG: dict[str, tuple[Callable[[dict], Any], str]] = {
-    "more wins than games": (
-        lambda card: card["runs"][1]["panel"]["planner"].update(wins=401),
-        "401 wins of 400 games",
-    ),
-    "other games": (
-        lambda card: card["runs"][0]["panel"]["uct:1000"].update(games=15, wins=0),
-        "by busenv-agents-v1 with 4 players they are",
-    ),
-    "an opponent too few": (
-        lambda card: card["runs"][0]["panel"].pop("uct:1000"),
-        "by busenv-agents-v1 with 4 players they are",
-    ),
-    "an easy opponent": (
-        lambda card: card["runs"][0]["panel"].update(random={"games": 16, "wins": 16}),
-        "by busenv-agents-v1 with 4 players they are",
-    ),
-    "games of a table of three": (lambda card: card.update(players=3), "with 3 players they are"),
-    "six players": (lambda card: card.update(players=6), "players is 6"),
-    "another protocol": (lambda card: card.update(protocol="busenv-agents-v0"), "protocol is"),
-    "no budget": (lambda card: card.update(decisions=None), "in decisions or in hours"),
-    "two budgets": (lambda card: card.update(hours=1.0), "in decisions or in hours"),
-    "too little learned": (
+GAMES = "busenv-agents-v1 with 4 players has"
+CURVE = "the curve of seed 0 has decisions"
+BUDGET = "the budget has decisions and hours, or neither"
+INVALID: list[tuple[Callable[[dict], Any], str]] = [
+    (lambda card: card["runs"][1]["panel"]["planner"].update(wins=401), "401 wins of 400 games"),
+    (lambda card: card["runs"][0]["panel"]["uct:1000"].update(games=15, wins=0), GAMES),
+    (lambda card: card["runs"][0]["panel"].pop("uct:1000"), GAMES),
+    (lambda card: card["runs"][0]["panel"].update(random={"games": 16, "wins": 16}), GAMES),
+    (lambda card: card.update(players=3), "with 3 players has"),
+    (lambda card: card.update(players=6), "players is 6"),
+    (lambda card: card.update(protocol="busenv-agents-v0"), "protocol is"),
+    (lambda card: card.update(decisions=None), BUDGET),
+    (lambda card: card.update(hours=1.0), BUDGET),
+    (
         lambda card: card["runs"][2].update(decisions=100_000 - 1, curve=[]),
         "seed 2 learned from 99,999 decisions; the budget is 100,000",
     ),
-    "too much learned": (
-        lambda card: card["runs"][2].update(decisions=200_000),
-        "seed 2 learned from 200,000",
-    ),
-    "a seed twice": (lambda card: card["runs"][1].update(seed=0), "a seed is there twice"),
-    "a curve that goes back": (
-        lambda card: card["runs"][0]["curve"].reverse(),
-        "the curve of seed 0 does not go on",
-    ),
-    "a curve beyond the end": (
-        lambda card: card["runs"][0]["curve"][-1].update(decisions=10**6),
-        "the curve of seed 0 does not go on",
-    ),
-    "no runs": (lambda card: card.update(runs=[]), "runs is"),
-    "a name that is a path": (lambda card: card.update(name="../ppo"), "name is '../ppo'"),
-    "words that a terminal obeys": (lambda card: card.update(about="\x1b[2J"), "about is"),
-    "a number that is none": (lambda card: card["runs"][0].update(decisions="many"), "decisions"),
-    "what nobody asked for": (lambda card: card.update(best=True), "best is True"),
-}
+    (lambda card: card["runs"][2].update(decisions=200_000), "seed 2 learned from 200,000"),
+    (lambda card: card["runs"][1].update(seed=0), r"seeds are \[0, 0, .*allowed: each once"),
+    (lambda card: card["runs"][0]["curve"].reverse(), CURVE),
+    (lambda card: card["runs"][0]["curve"][-1].update(decisions=10**6), CURVE),
+    (lambda card: card.update(runs=[]), "runs is"),
+    (lambda card: card.update(name="../ppo"), "name is '../ppo'"),
+    (lambda card: card.update(about="\x1b[2J"), "about is"),
+    (lambda card: card["runs"][0].update(decisions="many"), "decisions"),
+    (lambda card: card.update(best=True), "best is True"),
+]
 
 
-@pytest.mark.parametrize("change", WRONG)
-def test_cards_are_checked(change: str, tmp_path: Path) -> None:
-    edit, words = WRONG[change]
+@pytest.mark.parametrize(("edit", "words"), INVALID)
+def test_invalid_cards_are_refused(edit: Callable[[dict], Any], words: str, tmp_path: Path) -> None:
     card = card_of("ppo", 0.4)
-    assert read_result(kept(tmp_path / "right.json", card)).name == "ppo"
+    valid = write_card(tmp_path / "valid.json", card)
+    assert read_result(valid).name == "ppo"
     edit(card)
-    path = kept(tmp_path / "wrong.json", card)
-    with pytest.raises(ValueError, match=f"wrong.json is no card of .*{words}") as found:
+    path = write_card(tmp_path / "invalid.json", card)
+    with pytest.raises(ValueError, match=f"invalid.json is not a card of .*{words}") as refused:
         read_result(path)
-    assert str(found.value).isprintable()
-    with pytest.raises(ValueError, match="is no card"):
-        add_results([tmp_path / "right.json", path], tmp_path)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["right.json", "wrong.json"]
+    assert str(refused.value).isprintable()
+    with pytest.raises(ValueError, match="is not a card"):
+        add_results([valid, path], tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["invalid.json", "valid.json"]
 
 
-def test_of_a_learner_the_last_card_counts(tmp_path: Path) -> None:
+def test_the_last_card_of_a_learner_replaces_earlier_ones(tmp_path: Path) -> None:
     shipped = tmp_path / "shipped"
     shipped.mkdir()
     old, new, other = (
-        kept(tmp_path / f"{k}.json", card)
+        write_card(tmp_path / f"{k}.json", card)
         for k, card in enumerate(
             [card_of("ppo", 0.1), card_of("ppo", 0.4), card_of("ppo", 0.6, 300_000)]
         )
@@ -182,8 +165,8 @@ def test_of_a_learner_the_last_card_counts(tmp_path: Path) -> None:
     assert [sheet.rows[0][2] for sheet in sheets] == ["40.0%\n[40.0, 40.0]", "60.0%\n[60.0, 60.0]"]
 
 
-def test_the_best_learner_stands_first(tmp_path: Path) -> None:
-    paths = [kept(tmp_path / f"{k}.json", card_of(f"l{k}", k / 10)) for k in (3, 5, 1)]
+def test_tables_begin_with_the_best_learner(tmp_path: Path) -> None:
+    paths = [write_card(tmp_path / f"{k}.json", card_of(f"l{k}", k / 10)) for k in (3, 5, 1)]
     page = tmp_path / "page.md"
     page.write_text("Before\n<!-- baselines -->\nold\n<!-- end of baselines -->\nafter\n")
     cards = all_results(paths, tmp_path / "none")
@@ -199,17 +182,13 @@ def test_the_best_learner_stands_first(tmp_path: Path) -> None:
 
     draw_curves(tmp_path / "curves.png", cards)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-    without = [c.model_copy(update={"runs": tuple(_flat(run) for run in c.runs)}) for c in cards]
+    flat = tuple(run.model_copy(update={"curve": ()}) for run in cards[0].runs)
     with pytest.raises(ValueError, match="no card of these players"):
-        draw_curves(tmp_path / "none.png", without)
-
-
-def _flat(run: Any) -> Any:
-    return run.model_copy(update={"curve": ()})
+        draw_curves(tmp_path / "none.png", [cards[0].model_copy(update={"runs": flat})])
 
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -> None:
-    """Ctrl-C comes at the step of a kind of run, and the match against greedy, of these numbers."""
+    """Interrupt at these numbers of a step of a kind of run and of a match against greedy."""
     take, match, left = kind.step, measure.against, [step, play]  # type: ignore[attr-defined]
 
     def stopped_step(run: Any) -> Any:
@@ -229,10 +208,10 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_stopped_benchmark_goes_on_as_it_would_have(
+def test_an_interrupted_benchmark_resumes_with_the_same_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stopped by Ctrl-C while it learns, and again while it is measured at the end."""
+    """Interrupted while it learns, and again during the final panel."""
     entry = make_entry("ppo", "a small one", 3, 3 * TINY)
 
     monkeypatch.setattr(measure, "SAVE_EVERY", 0)
@@ -254,7 +233,7 @@ def test_a_stopped_benchmark_goes_on_as_it_would_have(
     assert bench(folder) == straight
 
     monkeypatch.setattr(learners, "PPORun", None)
-    assert bench(folder) == straight  # all is done: nothing is trained or played
+    assert bench(folder) == straight  # finished: nothing is trained or played
     shutil.copytree(folder / "seed-1", folder / "seed-2")
     assert [run.seed for run in bench(folder, (1, 2)).runs] == [1, 2]
     other = make_entry("ppo", "a small one", 4, 3 * TINY)
@@ -266,10 +245,9 @@ def test_a_stopped_benchmark_goes_on_as_it_would_have(
 
 
 @pytest.mark.usefixtures("quick")
-def test_who_learns_by_search_is_measured_likewise(
+def test_an_interrupted_benchmark_of_expert_iteration_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stopped by Ctrl-C on the way, too."""
     shipped = LEARNERS["expert-iteration"].config(make_entry("expert-iteration", "x", 5, 100), 7, 3)
     assert isinstance(shipped, ExpertConfig)
     assert (shipped.players, shipped.seed, shipped.threads) == ((5,), 7, 3)
@@ -294,7 +272,7 @@ def test_who_learns_by_search_is_measured_likewise(
     straight = bench(tmp_path / "straight")
     assert straight.runs[0].curve[-1].decisions == straight.runs[0].decisions >= 700
     assert len(straight.runs[0].curve) >= 2
-    # The second in the middle of a point, after an iteration that is saved already.
+    # The second interrupt comes during a point, after an iteration that is already saved.
     stop_at(monkeypatch, ExpertRun, step=2, play=2)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
@@ -302,43 +280,43 @@ def test_who_learns_by_search_is_measured_likewise(
     assert bench(tmp_path / "stopped") == straight
 
 
-def test_the_usual_setup_goes_on_from_its_checkpoint(
+def test_one_seat_resumes_from_its_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    usual = BenchmarkLearner("", {**SMALL, "games": 8, "bots": ("greedy",)}, OneSeat)
+    usual = BenchmarkLearner("", {**SMALL, "games": 8, "bots": ("greedy",)}, OneSeatRun)
     config = usual.config(make_entry("one-seat", "x", 4, 2000), 3, 1)
-    straight = OneSeat(config, tmp_path)
+    straight = OneSeatRun(config, tmp_path)
     fresh = {name: value.clone() for name, value in straight.network.state_dict().items()}
     straight.step()
     straight.save()
-    resumed = OneSeat(config, tmp_path)
-    assert resumed.decisions == straight.decisions == 8 * learners.STEPS
+    resumed = OneSeatRun(config, tmp_path)
+    assert resumed.decisions == straight.decisions == 8 * learners.ROLLOUT_STEPS
     one, other = straight.network.state_dict(), resumed.network.state_dict()
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert any(not torch.equal(one[name], fresh[name]) for name in one)
     assert resumed.network.optimizer.state_dict()["state"][0]["step"] > 0
     while not resumed.is_done:
         resumed.step()
-    assert resumed.decisions == 4 * 8 * learners.STEPS
+    assert resumed.decisions == 4 * 8 * learners.ROLLOUT_STEPS
     assert resumed.iteration == 4
-    assert not [*(tmp_path / "temporary").glob("SB3*")]  # as the library's logger makes them
+    assert not [*(tmp_path / "temporary").glob("SB3*")]  # created by the default logger
 
-    # The agent that is measured weighs actions as the library's policy does.
+    # The measured agent has the probabilities of the library's policy.
     games, board = Game(4, seed=1).arrays()[0], load_board("city")
     rows, masks = observe_games(games, board)
     with torch.no_grad():
-        found = resumed.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
-        probabilities = found.distribution.logits.softmax(1).numpy()
+        policy = resumed.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
+        probabilities = policy.distribution.logits.softmax(1).numpy()
     agent = PolicyAgent(resumed.agent.network, board)
     assert np.allclose(agent.action_probabilities(games, board), probabilities, atol=1e-6)
     assert probabilities.max() < 0.5
 
 
 @pytest.mark.usefixtures("quick")
-def test_agents_of_ones_own(tmp_path: Path, write: Callable[..., str]) -> None:
-    """By name in a batch, a program game by game."""
+def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str]) -> None:
+    """Built-in agents in a batch, a program game by game."""
     del protocol.PANEL["greedy"]
     program = write("while go := asked(): say('bestmove ' + go.split()[-1])")
     folder, card = tmp_path / "own", tmp_path / "own/card.json"
@@ -354,41 +332,41 @@ def test_agents_of_ones_own(tmp_path: Path, write: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["ppo", "greedy"], "ppo is one learner"),
         (["ppo", "--name", "mine"], "ppo is one learner"),
         (["planer"], "unknown agent 'planer'; did you mean 'planner'?"),
         (["greedy", "--name", "Mine!"], "name is 'Mine!'"),
-        (["greedy", "--hours", "2"], "is given in decisions, not hours"),
+        (["greedy", "--hours", "2"], "the budget of agents is in hours; allowed: decisions"),
         (["greedy", "--decisions", "-1"], "decisions is -1"),
         (["--add", "no.json"], "no.json"),
         (["ppo", "--seeds", "4-0"], "4-0 is not N or N-M"),
     ],
 )
-def test_what_cannot_be_measured_is_told(
-    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture
+def test_invalid_arguments_are_refused(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
         cli.main(["bench", "agents", *words, "--out", str(tmp_path / "run")])
     assert stopped.value.code == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
 def test_the_help_names_the_learners(capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
         cli.main(["bench", "agents", "--help"])
-    told = "".join(capsys.readouterr().out.split())  # lines are broken at hyphens too
-    assert ",".join(LEARNERS) in told
+    text = "".join(capsys.readouterr().out.split())  # lines break at hyphens too
+    assert ",".join(LEARNERS) in text
 
 
-def test_the_pages_show_the_cards() -> None:
-    """Five runs of three learners at least; the pages have the tables that the cards make."""
+def test_the_pages_show_the_shipped_cards() -> None:
+    """At least three learners have five runs; the pages have the tables of the cards."""
     cards = all_results()
     assert sorted(path.name for path in SHIPPED.iterdir()) == sorted(
         f"{card.name}-4-{card.decisions}.json" for card in cards
     )
-    assert sum(len(card.runs) >= protocol.SEEDS for card in cards) >= 3
+    assert sum(len(card.runs) >= protocol.MIN_RUNS for card in cards) >= 3
     for page in ("README.md", "docs/baselines.md"):
         assert markdown(cards) in (ROOT / page).read_text(encoding="utf-8")

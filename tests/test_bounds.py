@@ -38,7 +38,7 @@ def check(game: Game) -> float:
 
 def counts(game: Game) -> Counter[tuple[Phase, bool]]:
     """How often each phase was decided in; True for passing."""
-    played = game.record().replay()
+    played = Game.replay(game.record())
     return Counter((at.phase, at.phase == Phase.SELECT_ACTIONS and id == 7) for at, id in played)
 
 

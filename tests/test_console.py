@@ -43,7 +43,9 @@ def test_tables_keep_names_and_figures_whole(width: int) -> None:
 
 def test_short_names_stay_whole_where_columns_can_move_together() -> None:
     figures = ["70.4%\n[60.8, 75.7]"] * 3 + ["5.7%\n[4.7, 8.3]"] * 2
-    lines = shown(TextTable("Won", ["learner", "runs", *"abcde"], [["every-seat", "5", *figures]]), 80)
+    lines = shown(
+        TextTable("Won", ["learner", "runs", *"abcde"], [["every-seat", "5", *figures]]), 80
+    )
     assert max(map(len, lines)) <= 80
     assert any(line.startswith("every-seat ") for line in lines)
     assert any("[60.8, 75.7] [60.8, 75.7]" in line for line in lines)

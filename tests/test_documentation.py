@@ -1,10 +1,11 @@
-"""What README, CONTRIBUTING and the pages of docs/ promise is there: their examples run, and the
-commands, options, modules and names that they mention exist."""
+"""The examples of README, CONTRIBUTING and docs/ run; their commands, options, modules, names and
+files exist; generated tables are current."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -16,9 +17,15 @@ import gymnasium
 import pytest
 
 from busenv.agents import SPECS
+from busenv.envs.gymnasium import BusEnv
+from busenv.envs.parallel import parallel_env
+from busenv.envs.pettingzoo import raw_env
+from busenv.envs.sb3 import BusVecEnv
+from busenv.envs.vector import BusVectorEnv
 from busenv.experiments.ratings.ladder import AGENTS, BEGIN, END
 from busenv.rewards import REWARDS
 from tests.support.pages import ROOT, blocks
+from tests.support.tables import TABLE, TABLES, with_tables
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -31,7 +38,7 @@ NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
 EXAMPLES = {
     f"{path.name} {number}": code
     for path in PAGES
-    if path.parent.name != "recipes"  # they want other libraries: tests/test_recipes.py
+    if path.parent.name != "recipes"  # tests/test_recipes.py runs these
     for number, code in enumerate(blocks(path, "python"), 1)
 }
 
@@ -39,8 +46,9 @@ EXAMPLES = {
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run(example: str, tmp_path: Path) -> None:
     code = EXAMPLES[example]
+    # One rollout is enough for a test.
     for long, short in ((r"learn\([\d_]+", "learn(1"), (r"range\(5\)", "range(1)")):
-        code = re.sub(long, short, code)  # one rollout is enough here
+        code = re.sub(long, short, code)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", code]
@@ -50,15 +58,15 @@ def test_examples_run(example: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_first_page_has_the_loops_that_it_promises() -> None:
-    first = "\n".join(blocks(ROOT / "README.md", "python"))
+def test_the_readme_has_loops_for_every_interface() -> None:
+    examples = "\n".join(blocks(ROOT / "README.md", "python"))
     for words in ("busenv.Game(", "MaskablePPO(", "model.learn(", "gymnasium.make(", "bus_v0.env("):
-        assert words in first
+        assert words in examples
 
 
 @cache
 def help_of(*words: str) -> str:
-    """What a module prints when it is asked for help."""
+    """The help text that a module prints."""
     command = [sys.executable, "-m", *words, "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -66,8 +74,8 @@ def help_of(*words: str) -> str:
 
 
 def commands() -> list[str]:
-    """Every `busenv COMMAND ...` of the pages, in fences and in running text."""
-    found = []
+    """Every `busenv COMMAND ...` of the pages, in code blocks and in text."""
+    examples = set()
     for path in PAGES:
         text = path.read_text(encoding="utf-8")
         lines = [line for block in blocks(path, "sh") for line in re.split(r"\n|&&|; do", block)]
@@ -75,18 +83,18 @@ def commands() -> list[str]:
         for line in lines:
             words = line.partition("#")[0].strip().removeprefix(".venv/bin/")
             if re.match(r"busenv [a-z]", words):
-                found.append(words)
-    return sorted(set(found))
+                examples.add(words)
+    return sorted(examples)
 
 
 @pytest.mark.parametrize("line", commands())
 def test_commands_and_their_options_exist(line: str) -> None:
     _, command, *words = line.split()
     part = words[:1] if (command, *words[:1]) == ("bench", "agents") else []
-    told = help_of("busenv.experiments.cli", command, *part)
+    help_text = help_of("busenv.experiments.cli", command, *part)
     for word in words:
         if word.startswith("-"):
-            assert word in told, line
+            assert word in help_text, line
 
 
 @pytest.mark.parametrize("path", PAGES, ids=NAMES)
@@ -112,7 +120,7 @@ def test_extras_exist(path: Path) -> None:
         assert {*extras.split(",")} <= {*project["optional-dependencies"]}
 
 
-def test_the_ladder_has_a_place_for_its_table() -> None:
+def test_the_ladder_page_has_a_table_of_all_agents() -> None:
     text = (ROOT / "docs/ladder.md").read_text(encoding="utf-8")
     table = text.partition(BEGIN)[2].partition(END)[0]
     for agent in AGENTS:
@@ -120,7 +128,7 @@ def test_the_ladder_has_a_place_for_its_table() -> None:
 
 
 def test_tables_leave_nothing_out() -> None:
-    """Extras, rewards and kinds of agents each have a row where they are told of."""
+    """Every extra, reward, kind of agent, and edition has a row in its table."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     kinds = {re.split(r"[:@]", spec)[0] for spec in SPECS}
     for page, names in (
@@ -133,22 +141,46 @@ def test_tables_leave_nothing_out() -> None:
         assert names <= {*rows}, page
 
 
+def test_the_environment_page_lists_every_setting() -> None:
+    text = (ROOT / "docs/environments.md").read_text(encoding="utf-8")
+    rows = {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)}
+    for environment in (BusEnv, BusVectorEnv, BusVecEnv, parallel_env, raw_env):
+        settings = {*inspect.signature(environment.__init__).parameters} - {"self"}
+        assert settings <= rows, environment
+
+
 @pytest.mark.parametrize("path", PAGES, ids=NAMES)
 def test_files_in_commands_exist(path: Path) -> None:
-    """Files that the pages name, in commands and elsewhere, and ids of environments."""
+    """Files and environment ids that the pages name exist."""
     text = path.read_text(encoding="utf-8")
     for name in re.findall(r"(?:busenv|agents|train|experiments|tests|docs)/[\w./*-]+\w", text):
         assert name in gymnasium.registry or list(ROOT.glob(f"{name}*")), name
 
 
-def test_the_three_commands_set_everything_up() -> None:
-    """One line each, which .ci/run and a stranger take from the README as they stand."""
-    lines = [block.strip() for block in blocks(ROOT / "README.md", "sh")]
+def test_the_readme_has_a_block_for_the_demo_and_one_for_the_tests() -> None:
+    """A stranger copies both blocks, and .ci/run executes the second one."""
     setup = (
-        r"python3 -m venv \.venv && \.venv/bin/pip install -q -c constraints\.txt -e '\.\[.+\]' && "
+        r"python3 -m venv \.venv\n"
+        r"\.venv/bin/pip install -q -c constraints\.txt -e '\.\[[\w,]+\]'\n"
+        r"\.venv/bin/(busenv demo|python -m pytest)\n"
     )
-    demo, play, tests = (line for line in lines if re.match(setup, line))
-    assert demo.endswith(".venv/bin/busenv demo")
-    assert play.endswith(".venv/bin/busenv play")
-    assert tests.endswith(".venv/bin/python -m pytest")
-    assert "grep -m 1 -- '-m pytest$' README.md" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+    readme = blocks(ROOT / "README.md", "sh")
+    matches = [match for block in readme if (match := re.search(setup + r"\Z", block))]
+    assert [match[1] for match in matches] == ["busenv demo", "python -m pytest"]
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    extract = re.search(r"^block=\$\((awk .*?)\)\n\[", script, re.MULTILINE | re.DOTALL)
+    assert extract
+    done = subprocess.run(
+        ["bash", "-c", extract[1]], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == matches[1][0]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_generated_tables_are_current(name: str) -> None:
+    if name == "commands" and sys.version_info >= (3, 13):
+        pytest.skip("argparse formats options differently from Python 3.13 on")
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")]
+    tables = [match[0] for page in pages for match in TABLE.finditer(page) if match[2] == name]
+    assert tables == [with_tables(table) for table in tables], "python -m tests.support.tables"
+    assert len(tables) == 1

@@ -193,8 +193,8 @@ def seeds_of_opponents(seed: int) -> list[int]:
             told.append(seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("busenv.opponents.make_agent", lambda spec, seed=0: Told())
-        env = BusEnv(num_players=(3, 4, 5), opponents="told")
+        patch.setattr("busenv.batch.opponents.make_agent", lambda spec, seed=0: Told())
+        env = BusEnv(num_players=(3, 4, 5), opponents=["told"] * 4)
     env.reset(seed=seed)
     return told + [0] * (4 - len(told))
 
@@ -202,7 +202,7 @@ def seeds_of_opponents(seed: int) -> list[int]:
 def test_a_reset_reseeds_agents_and_builds_none() -> None:
     env = BusEnv(opponents=["greedy", "planner", "uct:4"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("busenv.opponents.make_agent", None)
+        patch.setattr("busenv.batch.opponents.make_agent", None)
         stories = []
         for _ in range(2):
             _, info = env.reset(seed=7)
@@ -319,5 +319,5 @@ def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
 def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         BusEnv(**wrong)
-    with pytest.raises(TypeError, match="is no agent"):
+    with pytest.raises(TypeError, match="is not an agent"):
         BusEnv(opponents=[3, 4, 5])  # type: ignore[list-item]

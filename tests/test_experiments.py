@@ -21,7 +21,7 @@ from busenv.experiments import cli
 from busenv.experiments.cli.extras import missing_extras
 from busenv.experiments.cli.replay_commands import list_games
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.profiling.timing import speeds
+from busenv.experiments.profiling.speed_worker import measure_speeds
 from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.schedule import Schedule
@@ -89,7 +89,7 @@ def test_an_agent_that_chooses_wrongly_is_named() -> None:
 
 def test_speeds_are_of_every_run_but_the_first_in_turns() -> None:
     calls = []
-    found = speeds([lambda: calls.append(0) or 1000, lambda: calls.append(1) or 10], repeats=4)
+    found = measure_speeds([lambda: calls.append(0) or 1000, lambda: calls.append(1) or 10], repeats=4)
     assert calls == 5 * [0, 1]
     assert [len(runs) for runs in found] == [4, 4]
     assert all(speed > 0 for runs in found for speed in runs)
@@ -179,7 +179,7 @@ def test_the_bare_command_helps(capsys: pytest.CaptureFixture) -> None:
 
 def test_a_mistyped_command_is_guessed(capsys: pytest.CaptureFixture) -> None:
     assert "no command 'rat'; did you mean 'rate'?" in refusal(capsys, "rat", "--players", "3")
-    assert "there are play, show, replay, demo, train" in refusal(capsys, "xyz")
+    assert "allowed: play, show, replay, demo, train" in refusal(capsys, "xyz")
 
 
 def help_of(capsys: pytest.CaptureFixture, *arguments: str) -> str:
@@ -308,7 +308,7 @@ def mains() -> list[str]:
 
 
 def test_there_are_modules_to_run() -> None:
-    assert {"cli", "profiling.environment_speed", "replays.readme_pictures"} <= {*mains()}
+    assert {"cli", "profiling.server_latency", "replays.readme_pictures"} <= {*mains()}
 
 
 @pytest.mark.parametrize("module", mains())
@@ -345,8 +345,8 @@ def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture)
         == second.index(game["agents"][0])
     )
     assert empty == ""
-    assert hint == f"busenv show {games_file}:7 tells game 7 in words"
-    assert "busenv show 'a run/b.jsonl:12' tells" in list_games(
+    assert hint == f"Show one in words: busenv show {games_file}:7"
+    assert "busenv show 'a run/b.jsonl:12'" in list_games(
         [{**game, "number": 12}], "a run/b.jsonl"
     )
     assert list_games([], "a.jsonl") == "a.jsonl has no games\n"

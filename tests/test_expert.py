@@ -1,4 +1,4 @@
-"""Runs of expert iteration: that they learn, are settled, and go on as they would have."""
+"""Runs of expert iteration: learning, settings, resuming."""
 
 from __future__ import annotations
 
@@ -22,122 +22,125 @@ from busenv.experiments.training.training_run import run_training
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.learner import Learner
-from tests.support.expert import CITY, SMALL, teachers_rows
+from tests.support.expert import CITY, SMALL, teacher_samples
+
+LONG = SMALL.changed({"decisions": 10**6})
 
 
-@pytest.fixture(scope="module")
-def rows() -> np.ndarray:
-    return teachers_rows()
+def assert_same_network(run: ExpertRun, other: ExpertRun) -> None:
+    one, two = run.network.state_dict(), other.network.state_dict()
+    assert all(torch.equal(one[name], two[name]) for name in one)
 
 
-def test_a_run_that_is_killed_ends_as_it_would_have(tmp_path: Path) -> None:
-    config = SMALL.changed({"teacher": "greedy", "teacher_games": 1, "decisions": 10**6})
+def file_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def updates(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, float]]:
+    """Samples and learning rate of each update."""
+    calls: list[tuple[np.ndarray, float]] = []
+    step = Learner.step
+
+    def recorded(self: Learner, samples: np.ndarray, rate: float) -> dict[str, float]:
+        calls.append((samples, rate))
+        return step(self, samples, rate)
+
+    monkeypatch.setattr(Learner, "step", recorded)
+    return calls
+
+
+def assert_falling(updates: list[tuple[np.ndarray, float]]) -> None:
+    rates = [rate for _, rate in updates]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == SMALL.learning_rate
+    assert rates[-1] < 0.5 * rates[0]
+
+
+def test_a_killed_run_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+    config = LONG.changed({"teacher": "greedy", "teacher_games": 1})
     straight = ExpertRun(config, tmp_path / "straight")
     for k in range(5):
         straight.step()
         if k == 2:
             shutil.copytree(tmp_path / "straight", tmp_path / "killed")
-    # What a kill in the middle of the next iteration leaves: its rows, which are made anew.
+    # A kill during the next iteration leaves its samples, which the resumed run plays again.
     shutil.copy(tmp_path / "straight/replay/000003.npy", tmp_path / "killed/replay/000003.npy")
     resumed = ExpertRun(config, tmp_path / "killed")
     assert resumed.iteration == 3
-    found = [resumed.step() for _ in range(2)]
-    one, other = straight.network.state_dict(), resumed.network.state_dict()
-    assert all(torch.equal(one[name], other[name]) for name in one)
-    assert found[-1].decisions == straight.decisions
-    assert straight.imitated > 0
-    assert straight.decisions > straight.imitated
-    fresh = build_network("seats", CITY, 8, config.seed)
-    assert not torch.equal(one["shared.weight"], fresh.state_dict()["shared.weight"])
+    for _ in range(2):
+        resumed.step()
+    assert_same_network(straight, resumed)
+    assert resumed.decisions == straight.decisions
+    assert straight.decisions > straight.imitated > 0
+    fresh = build_network(config.network, CITY, 8, config.seed)
+    assert not torch.equal(straight.network.shared.weight, fresh.state_dict()["shared.weight"])
 
 
-def test_a_teachers_games_are_learned_from_when_all_are_there_and_then_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_teacher_samples_are_learned_from_once_all_games_are_played_and_then_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: list[tuple[np.ndarray, float]]
 ) -> None:
-    rates: list[float] = []
-    learn = Learner.step
-
-    def note(self: Learner, rows: np.ndarray, rate: float) -> dict[str, float]:
-        rates.append(rate)
-        return learn(self, rows, rate)
-
-    monkeypatch.setattr(Learner, "step", note)
     monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
     config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "replay_size": 10**6})
     run = ExpertRun(config, tmp_path / "straight")
     for _ in range(3):
         run.step()
-    assert not rates
+    assert not updates
     assert not run.decisions
     shutil.copytree(tmp_path / "straight", tmp_path / "killed")
     run.step()
-    assert len(rates) == round(config.teacher_reuse * run.imitated / config.batch_size)
-    assert rates == sorted(rates, reverse=True)
-    assert rates[0] == config.learning_rate
-    assert rates[-1] < 0.5 * rates[0]
+    assert len(updates) == round(config.teacher_reuse * run.imitated / config.batch_size)
+    assert_falling(updates)
     assert run.imitated == run.decisions
-    assert not [*(tmp_path / "straight/teacher").iterdir()]
-    # What a kill leaves between the checkpoint and the lessons' end.
+    assert not file_names(tmp_path / "straight/teacher")
+    # A kill between the checkpoint and the deletion leaves the teacher's samples.
     shutil.copytree(tmp_path / "straight", tmp_path / "late")
     shutil.copytree(tmp_path / "killed/teacher", tmp_path / "late/teacher", dirs_exist_ok=True)
     run.step()
-    assert [path.name for path in (tmp_path / "straight/replay").iterdir()] == ["000004.npy"]
+    assert file_names(tmp_path / "straight/replay") == ["000004.npy"]
     assert run.imitated < run.decisions
     for folder, steps in (("killed", 2), ("late", 1)):
         again = ExpertRun(config, tmp_path / folder)
         for _ in range(steps):
             again.step()
-        one, other = run.network.state_dict(), again.network.state_dict()
-        assert all(torch.equal(one[name], other[name]) for name in one)
+        assert_same_network(run, again)
 
 
-def test_each_row_of_earlier_runs_is_learned_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_each_offline_sample_is_learned_from_in_every_epoch(
+    tmp_path: Path, updates: list[tuple[np.ndarray, float]]
 ) -> None:
-    learned: list[np.ndarray] = []
-    rates: list[float] = []
-    learn = Learner.step
-
-    def note(self: Learner, rows: np.ndarray, rate: float) -> dict[str, float]:
-        learned.append(rows)
-        rates.append(rate)
-        return learn(self, rows, rate)
-
-    earlier = ExpertRun(SMALL.changed({"decisions": 10**6}), tmp_path / "earlier")
+    earlier = ExpertRun(LONG, tmp_path / "earlier")
     for _ in range(2):
         earlier.step()
-    window = tmp_path / "earlier/replay"
-    kept = np.concatenate([np.load(path) for path in sorted(window.iterdir())])
-    monkeypatch.setattr(Learner, "step", note)
-    lessons = {"offline_data": (str(window), str(window)), "offline_epochs": 2}
-    config = SMALL.changed({"decisions": 10**6, **lessons})
+    replay = tmp_path / "earlier/replay"
+    stored = np.concatenate([np.load(path) for path in sorted(replay.iterdir())])
+    config = LONG.changed({"offline_data": (str(replay), str(replay)), "offline_epochs": 2})
     run = ExpertRun(config, tmp_path / "run")
+    updates.clear()
     run.step()
-    assert run.imitated == run.decisions == 2 * len(kept)
-    found = np.concatenate(learned)
-    size = config.batch_size
-    assert len(found) == 2 * (2 * len(kept) // size * size)
-    times = Counter(row.tobytes() for row in kept)
-    seen = Counter(row.tobytes() for row in found)
-    assert all(seen[row] <= 4 * times[row] for row in seen)
-    assert rates == sorted(rates, reverse=True)
-    assert rates[0] == config.learning_rate
-    assert not [*(tmp_path / "run/replay").iterdir()]
+    assert run.imitated == run.decisions == 2 * len(stored)
+    learned, size = np.concatenate([samples for samples, _ in updates]), config.batch_size
+    assert len(learned) == 2 * (2 * len(stored) // size * size)
+    limits = Counter(sample.tobytes() for sample in stored)
+    times = Counter(sample.tobytes() for sample in learned)
+    assert all(times[sample] <= 4 * limits[sample] for sample in times)
+    assert_falling(updates)
+    assert not file_names(tmp_path / "run/replay")
     again = ExpertRun(config, tmp_path / "run")
     assert again.iteration == 1
     again.step()
-    assert [path.name for path in (tmp_path / "run/replay").iterdir()] == ["000001.npy"]
+    assert file_names(tmp_path / "run/replay") == ["000001.npy"]
 
 
-def test_folders_without_rows_are_refused(tmp_path: Path) -> None:
+def test_offline_data_without_samples_are_refused(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(ValueError, match=rf"no rows in {folder}; allowed: a run's folder"):
+        with pytest.raises(ValueError, match=rf"no samples in {folder}; allowed: the folder"):
             ExpertRun(SMALL.changed({"offline_data": (str(folder),)}), tmp_path / "run")
 
 
-def test_a_teacher_plays_no_more_games_than_there_is_room_for(tmp_path: Path) -> None:
-    changes = {"teacher": "greedy", "teacher_games": 10**6, "replay_size": 50, "decisions": 10**6}
-    run = ExpertRun(SMALL.changed(changes), tmp_path)
+def test_a_teacher_stops_when_the_replay_buffer_is_full(tmp_path: Path) -> None:
+    changes = {"teacher": "greedy", "teacher_games": 10**6, "replay_size": 50}
+    run = ExpertRun(LONG.changed(changes), tmp_path)
     run.step()
     assert not run.imitated
     run.step()
@@ -145,7 +148,7 @@ def test_a_teacher_plays_no_more_games_than_there_is_room_for(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("limit", [{"decisions": 400, "seconds": None}, {"seconds": 1e-3}])
-def test_a_teacher_has_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path) -> None:
+def test_a_teacher_uses_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path) -> None:
     changes = {"teacher": "greedy", "teacher_games": 10**6, "decisions": None, **limit}
     run = ExpertRun(SMALL.changed(changes), tmp_path)
     while not run.is_done:
@@ -155,26 +158,26 @@ def test_a_teacher_has_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("past", "heir"), [("mlp", "seats"), ("mlp", "features"), ("seats", "features")]
+    ("source", "network"), [("mlp", "seats"), ("mlp", "features"), ("seats", "features")]
 )
-def test_a_run_begins_as_a_model_that_is_told_less(
-    past: str, heir: str, tmp_path: Path, rows: np.ndarray
+def test_a_run_starts_from_a_model_with_fewer_inputs(
+    source: str, network: str, tmp_path: Path
 ) -> None:
-    network = build_network(past, CITY, 8, seed=5)
-    network.get_parameter("policy.2.weight").data *= 300
-    save_model(network, CITY, tmp_path / "past.safetensors", {"network": past, "width": 8})
-    config = SMALL.changed({"network": heir, "init_from": str(tmp_path / "past.safetensors")})
-    run, games = ExpertRun(config, tmp_path / "run"), rows["game"][:50].copy()
-    expected = make_policy(network, CITY)(games, 1.0)
+    model = build_network(source, CITY, 8, seed=5)
+    model.get_parameter("policy.2.weight").data *= 300
+    save_model(model, CITY, tmp_path / "model.safetensors", {"network": source, "width": 8})
+    config = SMALL.changed({"network": network, "init_from": str(tmp_path / "model.safetensors")})
+    run, games = ExpertRun(config, tmp_path / "run"), teacher_samples()["game"][:50].copy()
+    expected = make_policy(model, CITY)(games, 1.0)
     np.testing.assert_allclose(make_policy(run.network, CITY)(games, 1.0), expected, atol=1e-6)
-    told = network.get_parameter("shared.weight").shape[1]
-    new = run.network.get_parameter("shared.weight")[:, told:]
-    assert not new.any()
+    inputs = model.get_parameter("shared.weight").shape[1]
+    new_weights = run.network.get_parameter("shared.weight")[:, inputs:]
+    assert not new_weights.any()
     run.step()
-    assert new.any() == (heir == "features")  # it learns from what is new
+    assert new_weights.any() == (network == "features")
 
 
-def test_a_run_begins_as_the_mean_of_models(tmp_path: Path) -> None:
+def test_a_run_starts_from_the_mean_of_models(tmp_path: Path) -> None:
     networks = [build_network("features", CITY, 8, seed) for seed in (5, 6, 7)]
     paths = [str(tmp_path / f"{k}.safetensors") for k in range(3)]
     for network, path in zip(networks, paths, strict=True):
@@ -191,9 +194,7 @@ def test_a_run_begins_as_the_mean_of_models(tmp_path: Path) -> None:
         SMALL.changed({"average_checkpoints": paths[1:]})
 
 
-def test_an_interrupted_update_is_taken_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_update_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, step, calls = ExpertRun(SMALL, tmp_path), Learner.step, []
     before = {name: value.clone() for name, value in run.network.state_dict().items()}
 
@@ -210,10 +211,10 @@ def test_an_interrupted_update_is_taken_back(
     run.save()
     assert all(torch.equal(value, before[name]) for name, value in run.network.state_dict().items())
     assert ExpertRun(SMALL, tmp_path).iteration == 0
-    assert not [*(tmp_path / "replay").iterdir()]
+    assert not file_names(tmp_path / "replay")
 
 
-def test_a_recipe_is_run_rated_and_can_be_played(tmp_path: Path) -> None:
+def test_a_recipe_is_trained_rated_and_playable(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps(SMALL.to_dict()))
     config = read_config(str(recipe))
@@ -232,7 +233,7 @@ def test_a_recipe_is_run_rated_and_can_be_played(tmp_path: Path) -> None:
     )
 
 
-def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.json"
     for content, words in (
         ({"method": "guess"}, "method is 'guess'; allowed: ppo, expert"),

@@ -31,9 +31,9 @@ from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games, recover_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
-from busenv.experiments.replays.narration import load_played
+from busenv.experiments.replays.narration import load_recorded_game
 from busenv.game.board import BOARDS
-from busenv.game.record_format import parse_bytes, to_bytes
+from busenv.game.record import decode_fields, encode_fields
 from busenv.game.rules import load_rules
 from busenv.io import LARGEST
 from tests.support.mutate import as_text, damaged, mutated
@@ -189,8 +189,8 @@ def test_games_without_a_plan_are_checked_by_the_rules(
     lie = {**lines[0], "ranking": [*reversed(lines[0]["ranking"])]}
     path.write_bytes(as_text(lie) + as_text(lines[1]))
     with pytest.raises(RunError, match="game 7, is damaged: ranking by seat"):
-        load_played(f"{path}:7")
-    assert load_played(f"{path}:8").ranking == tuple(lines[1]["ranking"])
+        load_recorded_game(f"{path}:7")
+    assert load_recorded_game(f"{path}:8").ranking == tuple(lines[1]["ranking"])
     with pytest.raises(SystemExit):
         cli.main(["show", str(path)])
     assert "line 1, is damaged: ranking by seat" in capsys.readouterr().err
@@ -219,7 +219,7 @@ READERS: tuple[tuple[str, Callable[[Any], Any], type[ValueError]], ...] = (
     ("record", Game.load, RecordError),
     ("board", load_board, BoardError),
     ("rules", load_rules, ValueError),
-    ("record to show", load_played, RecordError),
+    ("record to show", load_recorded_game, RecordError),
 )
 
 
@@ -361,12 +361,12 @@ def test_changed_bytes_of_games(tries: int) -> None:
     while packed < tries // 2:
         content = mutated(rng.choice(contents), rng)
         try:
-            data = to_bytes(content)
+            data = encode_fields(content)
         except (TypeError, ValueError, KeyError, OverflowError):  # it cannot even be written
             continue
         packed += 1
         game, refusal = outcome(Game.from_bytes, data)
-        assert refusal or same_record(game, {**content, "actions": parse_bytes(data)["actions"]})
+        assert refusal or same_record(game, {**content, "actions": decode_fields(data)["actions"]})
 
 
 @often

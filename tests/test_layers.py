@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SHARED = {"busenv.envs.observation_format", "busenv.envs.wrappers"}  # for all environments
+SHARED = {"busenv.envs.observation_format", "busenv.envs.illegal_actions"}  # for all environments
 # PettingZoo's two interfaces, and RLlib's environment over its AEC interface.
 BUILT_ON = {(f"busenv.envs.{name}", "busenv.envs.pettingzoo") for name in ("parallel", "rllib")}
 LAYERS = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")  # lowest first

@@ -176,7 +176,7 @@ def test_pictures_kept_over_steps_are_true_on_boards_of_any_width() -> None:
     rng = random.Random(5)
     for number in range(40):
         rules, board = random_rules(rng), make_board(random_board(rng))
-        games = Batch(2, rng.choice([3, 4, 5]), rules, board)
+        games = Batch(2, num_players=rng.choice([3, 4, 5]), rules=rules, board=board)
         games.reset(number)
         for _ in range(120):
             for i in range(2):

@@ -1,10 +1,9 @@
-"""The forms of observations that all environments share, and what `illegal` may be."""
+"""Observation formats of all environments, and the settings of `illegal`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -12,10 +11,11 @@ from gymnasium.utils.env_checker import data_equivalence
 
 from busenv import Game, ObservationLayout, bus_v0, load_board
 from busenv.envs.gymnasium import BusEnv
-from busenv.envs.observation_format import as_observation_format, check_illegal, legal_instead
+from busenv.envs.illegal_actions import replacement_action
+from busenv.envs.observation_format import as_observation_format
 from busenv.envs.vector import BusVectorEnv
-from busenv.envs.wrappers import with_form
 from busenv.observation import observe_games
+from busenv.validation import check_illegal
 from tests.support.play import picks, played
 
 CITY = load_board("city")
@@ -41,15 +41,15 @@ def games() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", np.float32, np.dtype("uint8")])
 @pytest.mark.parametrize("keys", [None, ("observations", "action_mask"), ["obs", "mask"]])
-def test_one_game_and_many_are_shown_alike_and_as_the_space_says(
+def test_one_game_and_many_are_converted_alike(
     games: tuple[np.ndarray, np.ndarray], keys: Any, dtype: Any
 ) -> None:
     rows, masks = games
     form, layout = as_observation_format(CITY, keys, dtype), ObservationLayout(CITY)
     scaled = np.dtype(dtype) == np.float32
     expected = np.minimum(rows * layout.scale, 1) if scaled else rows
-    seen = form.show(rows, masks)
-    one = form.show(rows[3], masks[3])
+    seen = form.convert(rows, masks)
+    one = form.convert(rows[3], masks[3])
     assert form.observation_space.contains(one)
     assert form.action_space == spaces.Discrete(CITY.num_actions)
     if keys is None:
@@ -72,27 +72,22 @@ def test_scaled_rows_are_within_0_and_1_and_tell_apart_what_bytes_do(
     games: tuple[np.ndarray, np.ndarray],
 ) -> None:
     rows, masks = games
-    seen = as_observation_format(CITY, None, "float32").show(rows, masks)
+    seen = as_observation_format(CITY, None, "float32").convert(rows, masks)
     assert isinstance(seen, np.ndarray)
     assert (seen.min(), seen.max()) == (0, 1)
     assert ((seen > 0) == (rows > 0)).all()
-    full = as_observation_format(CITY, None, "float32").show(np.full_like(rows, 255), masks)
+    full = as_observation_format(CITY, None, "float32").convert(np.full_like(rows, 255), masks)
     assert (full == 1).all()
 
 
-def test_nothing_is_copied_that_need_not_be(
-    games: tuple[np.ndarray, np.ndarray],
+@pytest.mark.parametrize("copy", [False, True])
+def test_bytes_and_masks_are_copied_only_on_request(
+    games: tuple[np.ndarray, np.ndarray], copy: bool
 ) -> None:
     rows, masks = games
-    form = as_observation_format(CITY, ("obs", "mask"))
-    seen = form.show(rows, masks)
-    assert isinstance(seen, dict)
-    assert seen["obs"] is rows
-    assert np.shares_memory(seen["mask"], masks)
-    out = np.empty(rows.shape, np.float32)
-    scaled = as_observation_format(CITY, None, "float32")
-    assert scaled.show(rows, masks, out) is out
-    assert (out == scaled.show(rows, masks)).all()
+    observations: Any = as_observation_format(CITY, ("obs", "mask")).convert(rows, masks, copy)
+    assert np.shares_memory(observations["obs"], rows) != copy
+    assert np.shares_memory(observations["mask"], masks) != copy
 
 
 @pytest.mark.parametrize("keys", ["ab", ("obs",), ("obs", "obs"), ("obs", 1), 3, ("a", "b", "c")])
@@ -118,76 +113,65 @@ def test_a_legal_action_stands_in_for_an_illegal_one_evenly_and_always_the_same(
     drawn = []
     for seed in range(3000):
         game = Game(first_player=0, seed=seed)
-        drawn.append(legal_instead(game))
-        assert drawn[-1] == legal_instead(game)
+        drawn.append(replacement_action(game))
+        assert drawn[-1] == replacement_action(game)
     legal = Game(first_player=0).legal_actions()
     actions, counts = np.unique(drawn, return_counts=True)
     assert actions.tolist() == legal
     assert (abs(counts - 3000 / len(legal)) < 5 * (3000 / len(legal)) ** 0.5).all()
     game.step(drawn[-1])
-    assert len({legal_instead(game) for _ in range(3)}) == 1
+    assert len({replacement_action(game) for _ in range(3)}) == 1
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_environments_that_exist_already_are_seen_in_another_form(dtype: str) -> None:
-    """The wrapper shows what the environment's own settings do."""
-    keys, rng = ("obs", "mask"), np.random.default_rng(0)
-    form: Any = {"observation_keys": keys, "observation_dtype": dtype}
+@pytest.mark.parametrize("keys", [None, ("obs", "mask")])
+def test_every_environment_has_the_format_of_its_settings(keys: Any, dtype: str) -> None:
+    """The observations are those of the default format, converted."""
+    settings: Any = {"observation_dtype": dtype} | ({"observation_keys": keys} if keys else {})
+    expected = as_observation_format(CITY, keys, dtype)
 
-    wrapped, own = with_form(gymnasium.make("busenv/Bus-v0"), **form), BusEnv(**form)
-    given, expected = wrapped.reset(seed=1), own.reset(seed=1)
-    over = False
-    while not over:
-        assert data_equivalence(given, expected, exact=True)
-        assert wrapped.observation_space.contains(given[0])
-        action = int(picks(expected[0]["mask"][None], rng)[0])
-        given, expected = wrapped.step(action), own.step(action)
-        over = bool(expected[2])
-    assert data_equivalence(given, expected, exact=True)
-    assert wrapped.observation_space == own.observation_space
+    def check(env: Any, twin: Any, end: int) -> None:
+        """Compare a vector environment with one in the default format until `end` games ended."""
+        rng, ended = np.random.default_rng(0), 0
+        (converted, info), (rows, _) = env.reset(seed=1), twin.reset(seed=1)
+        while ended < end:
+            masks = info["action_mask"]
+            assert data_equivalence(converted, expected.convert(rows, masks), exact=True)
+            actions = picks(np.atleast_2d(masks), rng)
+            actions = actions if masks.ndim == 2 else int(actions[0])
+            (converted, _, over, _, info), (rows, *_, plain) = env.step(actions), twin.step(actions)
+            ended += int(np.sum(over))
+            for i in np.flatnonzero(info.get("_final_obs", [])):
+                mask = plain["final_info"]["action_mask"][i]
+                final = expected.convert(plain["final_obs"][i], mask)
+                assert data_equivalence(info["final_obs"][i], final, exact=True)
 
+    check(BusEnv(**settings), BusEnv(), 1)
     many = {"num_envs": 3, "autoreset_mode": "SameStep"}
-    vector = with_form(BusVectorEnv(**many), **form)
-    vectors = BusVectorEnv(**many, **form)
-    given, expected = vector.reset(seed=1), vectors.reset(seed=1)
-    assert vector.observation_space == vectors.observation_space
-    ended = 0
-    while ended < 4:
-        assert data_equivalence(given, expected, exact=True)
-        actions = picks(expected[-1]["action_mask"], rng)
-        given, expected = vector.step(actions), vectors.step(actions)
-        ended += expected[2].sum()
+    check(BusVectorEnv(**many, **settings), BusVectorEnv(**many), 4)
 
-    for make in (bus_v0.env, bus_v0.parallel_env):
-        one, other = with_form(make(), **form), make(**form)
-        for env in (one, other):
-            env.reset(seed=1)
-        agent = one.agents[0]
-        assert one.observation_space(agent) is one.observation_space(agent)
-        assert one.observation_space(agent) == other.observation_space(agent)
-    turns, twin = with_form(bus_v0.env(), **form), bus_v0.env(**form)
-    turns.reset(seed=1)
-    twin.reset(seed=1)
-    while twin.agents:
-        assert data_equivalence(turns.last(), twin.last(), exact=True)
-        seen, _, over, _, _ = twin.last()
-        action = None if over else int(picks(seen["mask"][None], rng)[0])
-        turns.step(action)
-        twin.step(action)
-    parallel, pair = with_form(bus_v0.parallel_env(), **form), bus_v0.parallel_env(**form)
-    given, expected = parallel.reset(seed=1), pair.reset(seed=1)
-    for _ in range(20):
-        assert data_equivalence(given, expected, exact=True)
-        actions = {name: int(seen["mask"].argmax()) for name, seen in expected[0].items()}
-        given, expected = parallel.step(actions), pair.step(actions)
+    names = keys or ("observation", "action_mask")
+    turns, twin = bus_v0.raw_env(**settings), bus_v0.raw_env()
+    parallel = bus_v0.parallel_env(**settings)
+    pair = as_observation_format(CITY, names, dtype)
+    for env in (turns, twin):
+        env.reset(seed=1)
+    views, _ = parallel.reset(seed=1)
+    for _ in range(40):
+        for agent in turns.agents:
+            plain = twin.observe(agent)
+            view = pair.convert(plain["observation"], plain["action_mask"])
+            assert data_equivalence(turns.observe(agent), view, exact=True)
+            assert data_equivalence(views[agent][names[0]], view[names[0]], exact=True)
+            assert turns.observation_space(agent) is turns.observation_space(agent)
+            assert turns.observation_space(agent).contains(view)
+        mover = turns.agent_selection
+        action = int(twin.observe(mover)["action_mask"].argmax())
+        for env in (turns, twin):
+            env.step(action)
+        views, *_ = parallel.step({mover: action})
 
 
-def test_only_what_can_be_seen_in_another_form_is() -> None:
-    with pytest.raises(TypeError, match="is no environment of Gymnasium"):
-        with_form(CITY)  # type: ignore[type-var]
-    with pytest.raises(TypeError, match="is no environment of busenv"):
-        with_form(gymnasium.make("CartPole-v1"))
-    with pytest.raises(ValueError, match="has another form already"):
-        with_form(BusEnv(observation_dtype="float32"))
-    with pytest.raises(ValueError, match="PettingZoo wants two names"):
-        with_form(bus_v0.env(), None)
+def test_pettingzoo_requires_two_names() -> None:
+    with pytest.raises(ValueError, match="observation_keys is None; allowed: two names"):
+        bus_v0.env(observation_keys=None)

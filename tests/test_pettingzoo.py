@@ -154,7 +154,7 @@ def test_aec_options_and_errors() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             env.reset(options=options)
-    with pytest.raises(ValueError, match="made for 3"):
+    with pytest.raises(ValueError, match="num_players is 4; allowed: at most 3"):
         bus_v0.raw_env(num_players=3).reset(options={"num_players": 4})
     with pytest.raises(ValueError, match="render_mode is 'html'"):
         bus_v0.raw_env(render_mode="html")

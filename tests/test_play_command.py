@@ -1,4 +1,4 @@
-"""`busenv play` as a process: killed and started again, stopped, and what it refuses."""
+"""The command `busenv play`: killed and restarted, stopped by Ctrl-C, invalid options."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import pytest
 
 from busenv.experiments.cli import main
 from busenv.experiments.common.keyboard_interrupt import STATUS
-from busenv.experiments.play.launch import addresses, make_offers, new_game, own_address
-from tests.support.playing import PATIENCE, PageClient
+from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
+from tests.support.play_client import PATIENCE, PageClient
 
 
 @contextmanager
 def command(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command in a process, and the link that it shows."""
+    """The command in a process, and the link that it prints."""
     start = [sys.executable, "-m", "busenv.experiments.cli", "play", "--no-browser", "--port", "0"]
     process = subprocess.Popen(
         [*start, "--folder", str(folder), *words],
@@ -43,26 +43,26 @@ def command(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
 
 def open_page(link: str) -> PageClient:
     origin, _, _ = link.partition("/play/")
-    return PageClient(f"ws{link.removeprefix('http')}/socket", origin, {})
+    return PageClient(f"ws{link.removeprefix('http')}/socket", origin)
 
 
-def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_killed_server_resumes_its_games(tmp_path: Path) -> None:
     seats = [word for seat in ("me", "greedy", "greedy") for word in ("--seat", seat)]
     with command(tmp_path, *seats, "--seed", "7") as (process, link):
         page = open_page(link)
-        page.send("pace", seconds=0.05)
+        page.send("delay", seconds=0.05)
         for _ in range(4):
-            page.decide(page.my_turn()["spots"][0]["choices"][0]["action"])
-        process.send_signal(signal.SIGKILL)  # while the others are about to decide
-        seen, node = page.nodes, page.state["node"]
+            page.decide_first()
+        process.send_signal(signal.SIGKILL)  # while agents are deciding
+        nodes, node = page.nodes, page.state["node"]
         process.wait()
     with command(tmp_path) as (process, start):
         assert "/start/" in start
         again = open_page(start.partition("/start/")[0] + "/play/" + link.rpartition("/")[2])
-        assert again.newest["hello"]["game"]["seed"] == "7"
-        assert {k: again.nodes[k] for k in seen} == seen
+        assert again.latest["init"]["seed"] == "7"
+        assert {k: again.nodes[k] for k in nodes} == nodes
         assert again.my_turn()["node"] >= node
-        again.decide(again.state["spots"][0]["choices"][0]["action"])
+        again.decide_first()
         other = [sys.executable, "-m", "busenv.experiments.cli", "play", "--no-browser"]
         done = subprocess.run(
             [*other, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE
@@ -72,17 +72,17 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
         again.close()
 
 
-def test_ctrl_c_ends_the_server_in_one_line(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_server_with_one_line(tmp_path: Path) -> None:
     seats = [word for seat in ("me", "friend", "greedy") for word in ("--seat", seat)]
     with command(tmp_path, *seats) as (process, link):
         page = open_page(link)
         children = _children(process.pid)
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
-        assert told == "busenv: stopped\n"
+        _, printed = process.communicate(timeout=PATIENCE)
+        assert printed == "busenv: stopped\n"
         assert process.returncode == STATUS
-        assert time.monotonic() - started < 10  # two are promised on a machine with time
+        assert time.monotonic() - started < 10  # about 2 on an idle machine
         while any(_runs(child) for child in children):
             assert time.monotonic() - started < PATIENCE
             time.sleep(0.05)
@@ -103,7 +103,7 @@ def _runs(pid: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("options", "message"),
     [
         (["--seat", "me"], "1 seats; allowed: 3, 4 or 5"),
         (["--seat", "me", "--seat", "me", "--seat", "gready"], "gready.*did you mean.*greedy"),
@@ -112,16 +112,16 @@ def _runs(pid: int) -> bool:
         (["--rules", "mine"], "unknown rules 'mine'"),
     ],
 )
-def test_what_cannot_be_played_is_told_in_a_sentence(
-    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_invalid_options_are_one_line_errors(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main(["play", "--no-browser", "--folder", str(tmp_path / "games"), *words])
-    assert re.search(told, capsys.readouterr().err)
+        main(["play", "--no-browser", "--folder", str(tmp_path / "games"), *options])
+    assert re.search(message, capsys.readouterr().err)
     assert not (tmp_path / "games").exists()
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_port_in_use_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(SystemExit, match="2"):
@@ -129,16 +129,16 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"cannot listen at 127.0.0.1, port {port}" in capsys.readouterr().err
 
 
-def test_the_command_line_names_what_pages_may_not() -> None:
-    offers = make_offers(["me", "exec:cat", "greedy"], "splotter-1999", "city")
-    offers.check_agent("exec:cat")
-    assert offers.choices()["seats"] == ["me", "exec:cat", "greedy"]
-    assert offers.choices()["editions"][0]["name"] == "splotter-1999"
-    chairs = new_game(["me", "friend", "exec:cat"], 2, 5).seats
-    assert [(chair.kind, chair.spec) for chair in chairs] == [
+def test_agents_of_the_command_line_are_trusted() -> None:
+    catalogue = make_catalogue(["me", "exec:cat", "greedy"], "splotter-1999", "city")
+    catalogue.check_agent("exec:cat")
+    assert catalogue.to_dict()["seats"] == ["me", "exec:cat", "greedy"]
+    assert catalogue.to_dict()["editions"][0]["name"] == "splotter-1999"
+    seats = make_new_game(["me", "friend", "exec:cat"], 2, 5).seats
+    assert [(seat.kind, seat.spec) for seat in seats] == [
         ("me", None), ("friend", None), ("agent", "exec:cat"),
     ]  # fmt: skip
-    assert own_address("0.0.0.0", 80) == "http://127.0.0.1:80"
-    assert own_address("::1", 80) == "http://[::1]:80"
+    assert local_address("0.0.0.0", 80) == "http://127.0.0.1:80"
+    assert local_address("::1", 80) == "http://[::1]:80"
     assert addresses("127.0.0.1", 80) == []
     assert addresses("10.1.2.3", 80) == ["http://10.1.2.3:80"]

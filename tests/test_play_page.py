@@ -1,4 +1,4 @@
-"""Deciding on the playing page, in Chromium: by clicks, keys and taps."""
+"""Decisions on the game page in Chromium: by mouse, keyboard and touch."""
 
 from __future__ import annotations
 
@@ -7,26 +7,22 @@ import random
 from collections.abc import Callable
 
 from busenv import Game
-from busenv.experiments.play.catalogue import OPPONENT
-from tests.support.player import FIRST, Player
-from tests.support.playing import Served
+from busenv.experiments.play.catalogue import DEFAULT_OPPONENT
+from tests.support.browser_player import FIRST, Player
+from tests.support.play_client import Served
 
 
-def test_one_click_starts_a_game_against_strong_opponents(
-    served: Served, player: Callable[..., Player]
-) -> None:
+def test_default_game_has_strong_opponents(served: Served, player: Callable[..., Player]) -> None:
     page = player().page
-    page.goto(f"{served.origin}/start/{served.hall.key}")
-    page.click("#begin")
+    page.goto(served.origin + served.start_link)
+    page.click("#start")
     page.locator("#board[data-node]").wait_for()
     assert page.locator(".chip").all_text_contents()[1:] == [
-        f"{seat} {OPPONENT}" for seat in (1, 2, 3)
+        f"{seat} {DEFAULT_OPPONENT}" for seat in (1, 2, 3)
     ]
 
 
-def test_a_whole_game_by_clicks_on_the_picture(
-    served: Served, player: Callable[..., Player]
-) -> None:
+def test_whole_game_by_mouse(served: Served, player: Callable[..., Player]) -> None:
     chance = random.Random(4)
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", "greedy", **FIRST))
     kinds = set()
@@ -42,39 +38,39 @@ def test_a_whole_game_by_clicks_on_the_picture(
     assert game.is_over
     assert len(me.rows()) == len(game.history) + 1
     assert me.rows()[1:] == [game.describe(action) for action in game.history]
-    shown = [row.locator("td").all_inner_texts() for row in me.page.locator("#end tr").all()[1:]]
+    shown = [row.locator("td").all_inner_texts() for row in me.page.locator("#result tr").all()[1:]]
     seats = sorted(range(4), key=game.ranking().__getitem__)
     names = ["you", "greedy", "greedy", "greedy"]
     assert shown == [
         [
-            str(place + 1),
+            str(rank + 1),
             f"{seat} {names[seat]}",
-            *(str(of[seat]) for of in (game.points, game.deliveries, game.time_stones)),
+            *(str(values[seat]) for values in (game.points, game.deliveries, game.time_stones)),
         ]
-        for place, seat in enumerate(seats)
+        for rank, seat in enumerate(seats)
     ]
     ties = sum(game.points[a] == game.points[b] for a, b in itertools.pairwise(seats))
-    assert me.page.locator("#end .help").count() == ties
+    assert me.page.locator("#result .help").count() == ties
     with me.context.expect_page() as opened:
-        me.page.click("#end a")
+        me.page.click("#result a")
     assert opened.value.inner_text("#result tr >> nth=1").startswith(f"1\t{seats[0]}")
 
 
-def test_what_a_click_would_do_is_said_before(
+def test_card_describes_a_choice_before_the_click(
     served: Served, player: Callable[..., Player]
 ) -> None:
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     me.my_turn()
     me.page.mouse.move(*me.point("site-3"))
     assert me.card().startswith("Site 3 at intersection")
-    said = me.choose("site-3", lambda _: 2)
-    assert said == "Erect pub on site 3 at intersection 15, zone 1"
+    text = me.choose("site-3", lambda _: 2)
+    assert text == "Erect pub on site 3 at intersection 15, zone 1"
     me.choose("site-4")
     me.my_turn()
     me.page.mouse.move(*me.point("street-20"))
-    words = me.card()
+    text = me.card()
     me.choose("street-20")
-    assert words.lower() == me.rows()[7].lower()
+    assert text.lower() == me.rows()[7].lower()
     while me.my_turn() and "action-5" not in me.spots():
         me.choose(me.spots()[0])
     me.page.mouse.move(*me.point("action-5"))
@@ -83,7 +79,7 @@ def test_what_a_click_would_do_is_said_before(
     assert me.page.is_hidden("#card")
 
 
-def test_keys(served: Served, player: Callable[..., Player]) -> None:
+def test_keyboard(served: Served, player: Callable[..., Player]) -> None:
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     page, press = me.page, me.page.keyboard.press
     focus = "document.activeElement.dataset.spot ?? document.activeElement.id"
@@ -105,31 +101,29 @@ def test_keys(served: Served, player: Callable[..., Player]) -> None:
     press("ArrowRight")
     assert me.card().startswith("Erect office")
     press("3")
-    me.reach(1)
+    me.wait_for_node(1)
     assert me.rows()[1].startswith(f"erect pub on site {below.removeprefix('site-')} ")
     press("u")
-    me.reach(0)
+    me.wait_for_node(0)
     press("r")
-    me.reach(1)
+    me.wait_for_node(1)
     press("Home")
-    me.reach(0)
-    assert page.is_visible("#looking")
+    me.wait_for_node(0)
+    assert page.is_visible("#viewing")
     assert me.spots() == []
     press("PageDown")
-    me.reach(1)
-    assert page.is_hidden("#looking")
+    me.wait_for_node(1)
+    assert page.is_hidden("#viewing")
     assert len(me.spots()) == 11
     press("?")
-    assert page.is_visible("#helping")
+    assert page.is_visible("#help-dialog")
     press("Escape")
-    assert page.is_hidden("#helping")
+    assert page.is_hidden("#help-dialog")
     press("p")
-    page.locator("#pause", has_text="Go on").wait_for()
+    page.locator("#pause", has_text="Continue").wait_for()
 
 
-def test_on_a_phone_a_tap_tells_and_the_next_does(
-    served: Served, player: Callable[..., Player]
-) -> None:
+def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player]) -> None:
     me = player(390, 844, has_touch=True, is_mobile=True)
     me.join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     me.my_turn()
@@ -137,9 +131,9 @@ def test_on_a_phone_a_tap_tells_and_the_next_does(
     tap(*me.point("site-0"))
     assert me.card().startswith("Site 0 at")
     me.page.locator("#card .choices button").first.tap()
-    me.reach(1)
+    me.wait_for_node(1)
     x, y = me.point("site-1")
-    tap(x, y + 9)  # fingers are not exact
+    tap(x, y + 9)  # taps are imprecise
     me.page.locator("#card .choices button").first.tap()
     while me.page.locator("[data-spot^=street]").count() < 50:
         me.page.wait_for_timeout(20)
@@ -148,11 +142,11 @@ def test_on_a_phone_a_tap_tells_and_the_next_does(
     assert me.card().startswith("Grow line")
     assert me.node() == node
     tap(*me.point("street-20"))
-    me.page.locator(f"#board:not([data-node='{node}'])").wait_for()
+    me.wait_for_change(node)
     me.my_turn()
     assert me.page.evaluate("document.documentElement.scrollWidth") == 390
     while me.my_turn() and "action-1" not in me.spots():
         me.tap(me.spots()[0])
-    me.page.wait_for_timeout(600)  # it scrolls to the action board
+    me.page.wait_for_timeout(600)  # the page scrolls to the action board
     _, y = me.point("action-1")
     assert 0 < y < 844 - 100

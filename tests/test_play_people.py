@@ -1,4 +1,4 @@
-"""Several people, lost connections and frames: the playing page, in Chromium."""
+"""Several people, lost connections and frames on the game page in Chromium."""
 
 from __future__ import annotations
 
@@ -10,21 +10,28 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.support.player import FIRST, Player
-from tests.support.playing import Served, serving
+from tests.support.browser_player import FIRST, Player
+from tests.support.play_client import Served, serving
 
 
-def test_two_people_and_a_spectator(served: Served, player: Callable[..., Player]) -> None:
+def test_two_people_and_a_spectator_on_the_page(
+    served: Served, player: Callable[..., Player]
+) -> None:
     host = player(permissions=["clipboard-read", "clipboard-write"])
     host.join(served.origin + served.begin("me", "friend", "greedy", **FIRST))
     host.page.click("#invite")
-    links = [field.input_value() for field in host.page.locator("#linked input").all()]
-    host.page.click("#linked button >> nth=0")
-    host.page.locator("#linked button", has_text="Copied").wait_for()
+    links = [field.input_value() for field in host.page.locator("#links-list input").all()]
+    host.page.click("#links-list button >> nth=0")
+    host.page.locator("#links-list button", has_text="Copied").wait_for()
     assert host.page.evaluate("navigator.clipboard.readText()") == links[0]
     host.page.click("#links form button")
     friend, watcher = player().join(links[0]), player().join(links[1])
     name = "<img src=x onerror=alert(1)>"
+    watching = friend.page.locator(".chip", has_text="1 watching")
+    watching.wait_for()
+    friend.page.click(".rename")
+    friend.page.locator(".chip input").blur()
+    assert watching.count() == 1
     friend.page.click(".rename")
     friend.page.locator(".chip input").fill(name)
     friend.page.keyboard.press("Enter")
@@ -40,17 +47,17 @@ def test_two_people_and_a_spectator(served: Served, player: Callable[..., Player
     assert host.spots() == []
     friend.choose("site-2")
     for one in (host, watcher):
-        one.reach(3)
+        one.wait_for_node(3)
         assert one.spots() == []
         assert f"({name})" in one.page.inner_text(".headline")
     assert watcher.page.is_hidden("#undo")
     assert watcher.page.is_hidden("#invite")
     friend.page.click("#undo")
-    host.said("took back")
-    watcher.reach(2)
+    host.wait_for_notice("took back")
+    watcher.wait_for_node(2)
 
 
-def test_a_lost_connection_is_told_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+def test_lost_connection_is_restored(browser: Browser, tmp_path: Path) -> None:
     context = browser.new_context()
     with serving(tmp_path) as served:
         me = Player(context, []).join(served.origin + served.begin("me", "greedy", "greedy"))
@@ -69,7 +76,7 @@ def test_a_lost_connection_is_told_and_comes_back(browser: Browser, tmp_path: Pa
         context.close()
 
 
-def test_the_page_plays_in_a_frame_of_a_notebook_on_this_machine(
+def test_page_in_a_frame_of_a_local_notebook(
     served: Served, player: Callable[..., Player], tmp_path: Path
 ) -> None:
     link = served.origin + served.begin("me", "me", "me", **FIRST)

@@ -1,9 +1,10 @@
-"""What must not come from a page: each is refused by name, and changes nothing."""
+"""Security of the game server: invalid requests get an error code and change nothing."""
 
 from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,34 +13,25 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import busenv
-from busenv.experiments.play.catalogue import (
-    ANALYSTS,
-    Offers,
-    for_analysis,
-    helpers_of,
-    short_spec,
-)
-from busenv.experiments.play.messages import LARGEST_BODY, LONGEST_MESSAGE, Refusal
+from busenv.experiments.play.catalogue import Catalogue, short_spec, with_seconds
+from busenv.experiments.play.messages import MAX_BODY, MAX_REQUEST, RequestError
 from busenv.experiments.play.request_guard import is_own_host
-from tests.support.playing import PageClient, Served, serving
+from tests.support.play_client import PageClient, Served, serving
 
 MESSAGES = 5000
-AT_ONCE = 50
-VALID = (  # by the schema; most are refused for another reason
+BATCH = 50
+VALID = (  # according to the schema
     {"type": "decide", "node": 0, "action": 8},
     {"type": "undo", "node": 0},
-    {"type": "go", "node": 0, "to": 0},
-    {"type": "pause", "on": True},
-    {"type": "pace", "seconds": 1.5},
+    {"type": "jump", "node": 0, "target": 0},
+    {"type": "pause", "enabled": True},
+    {"type": "delay", "seconds": 1.5},
     {"type": "hint", "node": 0, "agent": "greedy"},
-    {"type": "analysis", "on": True, "agent": None},
-    {"type": "view", "nodes": [0]},
-    {"type": "name", "seat": 0, "name": "Ada"},
-    {"type": "again"},
+    {"type": "analysis", "enabled": True, "agent": None},
+    {"type": "view", "node": 0},
+    {"type": "rename", "seat": 0, "name": "Ada"},
+    {"type": "rematch"},
 )
-STRANGE: tuple[Any, ...] = (
-    None, True, "", "x", "0", -1, 1.5, 2**40, 1e300, [], [1], {}, {"node": 0}, "\x00", "a" * 300,
-)  # fmt: skip
 BAD_AGENTS = {
     "exec:cat": "agent_refused",
     "exec@5:python3 -c pass": "agent_refused",
@@ -59,17 +51,11 @@ BAD_AGENTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("games")) as server:
-        yield server
-
-
-Case = tuple[str, "str | bytes", str]  # who sends, what, the name of the refusal
+Case = tuple[str, "str | bytes", str]  # sender, message, expected error code
 
 
 def make_cases(rng: random.Random, illegal: list[int], nodes: int) -> Iterator[Case]:
-    """Messages without end, each with the name by which it is to be refused."""
+    """An endless stream of invalid messages and the expected error codes."""
     node = nodes - 1
 
     def text(**fields: Any) -> str:
@@ -83,8 +69,8 @@ def make_cases(rng: random.Random, illegal: list[int], nodes: int) -> Iterator[C
         lambda: ("host", rng.randbytes(rng.randint(0, 40)), "bad_json"),
         lambda: (rng.choice(["host", "friend", "watch"]), _mistyped(rng), "bad_message"),
         lambda: ("host", "[" * rng.randint(300, 9000), "bad_json"),
-        lambda: ("host", text(type="name", seat=0, name="x" * LONGEST_MESSAGE), "too_large"),
-        lambda: ("host", text(type="name", seat=0, name=rng.choice("\x1b\u202e\x00") + "x"),
+        lambda: ("host", text(type="rename", seat=0, name="x" * MAX_REQUEST), "too_large"),
+        lambda: ("host", text(type="rename", seat=0, name=rng.choice("\x1b\u202e\x00") + "x"),
                  "bad_message"),
         lambda: ("host", text(type="decide", node=node, action=rng.choice(illegal)),
                  "illegal_action"),
@@ -95,15 +81,16 @@ def make_cases(rng: random.Random, illegal: list[int], nodes: int) -> Iterator[C
                  "only_watching"),
         lambda: ("watch", text(type=rng.choice(["undo", "redo", "hint"]), node=node),
                  "only_watching"),
-        lambda: ("watch", text(type=rng.choice(["pause", "analysis"]), on=True), "only_watching"),
+        lambda: ("watch", text(type=rng.choice(["pause", "analysis"]), enabled=True),
+                 "only_watching"),
         lambda: ("host", text(type="decide", node=node, action=0, token="x", seat=1),
                  "bad_message"),
-        lambda: ("friend", text(type="name", seat=rng.choice([0, 2, 3, 4]), name="x"),
+        lambda: ("friend", text(type="rename", seat=rng.choice([0, 2, 3, 4]), name="x"),
                  "not_your_seat"),
-        lambda: ("friend", text(type="again"), "only_host"),
-        lambda: ("friend", text(type="go", node=node, to=nodes + rng.randrange(99)),
+        lambda: ("friend", text(type="rematch"), "only_host"),
+        lambda: ("friend", text(type="jump", node=node, target=nodes + rng.randrange(99)),
                  "no_such_node"),
-        lambda: ("host", text(type="view", nodes=[0, nodes + rng.randrange(99)]), "no_such_node"),
+        lambda: ("host", text(type="view", node=nodes + rng.randrange(99)), "no_such_node"),
         lambda: ("host", text(type=rng.choice(["undo", "redo"]), node=other_node()), "stale"),
         lambda: ("host", text(type="redo", node=node), "nothing_to_redo"),
         lambda: _bad_agent(rng, node),
@@ -118,7 +105,7 @@ def _cut_off(rng: random.Random) -> str:
 
 
 def _mistyped(rng: random.Random) -> str:
-    """A message by no schema: a field is missing, of another type, or one too many."""
+    """A message with a missing field, a field of the wrong type, or an extra field."""
     fields = dict(rng.choice(VALID[:8]))
     name = rng.choice([key for key in fields if key != "agent"])
     how = rng.randrange(3)
@@ -132,79 +119,72 @@ def _mistyped(rng: random.Random) -> str:
 
 
 def _bad_agent(rng: random.Random, node: int) -> Case:
-    spec, name = rng.choice([*BAD_AGENTS.items()])
-    asked: dict[str, Any] = rng.choice(
-        [
-            {"type": "hint", "node": node},
-            {"type": "analysis", "on": True},
-            {"type": "graph", "on": True},
-        ]
-    )
-    return "host", json.dumps({**asked, "agent": spec}), name
+    spec, code = rng.choice([*BAD_AGENTS.items()])
+    hint: dict[str, Any] = {"type": "hint", "node": node}
+    analyses = [{"type": kind, "enabled": True} for kind in ("analysis", "graph")]
+    return "host", json.dumps({**rng.choice([hint, *analyses]), "agent": spec}), code
 
 
-def test_5000_messages_are_refused_by_name_and_change_nothing(served: Served) -> None:
+def test_5000_invalid_messages_change_nothing(served: Served) -> None:
     host = served.open(served.begin("me", "friend", "greedy", first_player=0, seed=3))
-    links = host.newest["hello"]["links"]
+    links = host.latest["init"]["links"]
     pages = {"host": host, "friend": served.open(links["seats"][1])}
-    pages["watch"] = served.open(links["watch"])
-    host.send("pace", seconds=0)
+    pages["watch"] = served.open(links["spectator"])
+    host.send("delay", seconds=0)
     while host.my_turn()["node"] < 1:
-        host.decide(host.state["spots"][0]["choices"][0]["action"])
-    state, (file,) = host.my_turn(), served.hall.store.folder.glob("*.jsonl")
-    kept = file.read_bytes()
+        host.decide_first()
+    state, (file,) = host.my_turn(), served.server.store.folder.glob("*.jsonl")
+    content = file.read_bytes()
     legal = {choice["action"] for spot in state["spots"] for choice in spot["choices"]}
     illegal = [k for k in (*range(380), 2**31) if k not in legal]
     cases = make_cases(random.Random(1), illegal, state["node"] + 1)
-    names: dict[str, int] = {}
-    for _ in range(MESSAGES // AT_ONCE):
-        some = [next(cases) for _ in range(AT_ONCE)]
-        for sender, message, _ in some:
+    codes: Counter[str] = Counter()
+    for _ in range(MESSAGES // BATCH):
+        batch = [next(cases) for _ in range(BATCH)]
+        for sender, message, _ in batch:
             pages[sender].socket.send(message)
-        for sender, message, name in some:
-            found = pages[sender].until("error")
-            assert (found["name"], bool(found["words"])) == (name, True), message[:300]
-            names[name] = names.get(name, 0) + 1
-    assert sum(names.values()) == MESSAGES
-    assert len(names) >= 13
-    assert file.read_bytes() == kept
+        for sender, message, code in batch:
+            answer = pages[sender].until("error")
+            assert (answer["code"], bool(answer["message"])) == (code, True), message[:300]
+            codes[code] += 1
+    assert codes.total() == MESSAGES
+    assert len(codes) >= 13
+    assert file.read_bytes() == content
     for page in pages.values():
-        assert {**page.state, "pace": 0} == {**page.state, "pace": 0, "version": state["version"]}
+        assert {**page.state, "delay": 0} == {**page.state, "delay": 0, "version": state["version"]}
         assert page.state["node"] == state["node"]
-    again = served.open(
-        served.hall.for_host(served.hall.find(links["watch"][6:])[0])["links"]["watch"]
-    )
+    again = served.open(links["spectator"])
     assert (again.state["version"], again.state["node"]) == (state["version"], state["node"])
-    assert {**host.state, "news": None} == {**state, "news": None}
+    assert {**host.state, "last_change": None} == {**state, "last_change": None}
     assert host.decide(state["spots"][0]["choices"][0]["action"])["node"] == state["node"] + 1
     for page in (*pages.values(), again):
         page.close()
 
 
-def test_a_message_beyond_all_size_ends_its_connection_only(served: Served) -> None:
+def test_oversized_message_closes_only_its_connection(served: Served) -> None:
     link = served.begin("me", "greedy", "greedy")
     page, other = served.open(link), served.open(link)
     page.socket.send("x" * 2**17)
     with pytest.raises(ConnectionClosed):
         page.until("never")
-    assert other.refused("redo", node=other.my_turn()["node"]) == "nothing_to_redo"
+    assert other.error_code("redo", node=other.my_turn()["node"]) == "nothing_to_redo"
     other.close()
 
 
-def test_a_link_leads_to_its_own_chair_only(served: Served) -> None:
+def test_link_gives_access_to_its_own_seat_only(served: Served) -> None:
     link = served.begin("friend", "friend", "greedy", first_player=0)
     host = served.open(link)
-    one, two = (served.open(link) for link in host.newest["hello"]["links"]["seats"][:2])
-    node, action = one.my_turn()["node"], one.state["spots"][0]["choices"][0]["action"]
+    one, two = (served.open(link) for link in host.latest["init"]["links"]["seats"][:2])
+    node, action = one.my_turn()["node"], one.first_choice
     for page in (host, two):
-        assert page.refused("decide", node=node, action=action) == "not_your_turn"
+        assert page.error_code("decide", node=node, action=action) == "not_your_turn"
     one.decide(action)
-    for token in ("", "x", "../start", link[6:-1], link[6:] + "A", "%00", served.hall.key):
-        with pytest.raises((ConnectionClosed, InvalidStatus)) as found:
+    for token in ("", "x", "../start", link[6:-1], link[6:] + "A", "%00", served.server.key):
+        with pytest.raises((ConnectionClosed, InvalidStatus)) as caught:
             served.open(f"/play/{token}")
-        if isinstance(found.value, ConnectionClosed):
-            assert found.value.rcvd is not None
-            assert found.value.rcvd.code == 4404
+        if isinstance(caught.value, ConnectionClosed):
+            assert caught.value.rcvd is not None
+            assert caught.value.rcvd.code == 4404
         assert served.get(f"/play/{token}/record.json")[0] == 404
     for page in (host, one, two):
         page.close()
@@ -214,33 +194,23 @@ def test_a_link_leads_to_its_own_chair_only(served: Served) -> None:
     "origin",
     ["", "null", "http://evil.example", "http://127.0.0.1:1", "http://localhost", "file://"],
 )
-def test_another_origins_page_is_refused(served: Served, origin: str) -> None:
+def test_other_origins_are_refused(served: Served, origin: str) -> None:
     link = served.begin("me", "greedy", "greedy")
     with pytest.raises(InvalidStatus, match="403"):
-        served.open(link, Origin=origin)
+        served.open(link, origin)
     body = {"seats": [{"kind": "me"}] * 3}
-    for path in (f"/start/{served.hall.key}/games", f"/start/{served.hall.key}/preview"):
+    for path in (f"{served.start_link}/games", f"{served.start_link}/preview"):
         status, answer = served.post(path, body, Origin=origin)
-        assert (status, answer["error"]) == (403, "other_origin")
+        assert (status, answer["code"]) == (403, "other_origin")
 
 
-def test_another_hosts_name_is_refused(served: Served) -> None:
+def test_other_host_names_are_refused(served: Served) -> None:
     link = served.begin("me", "greedy", "greedy")
-    for host in (
-        "evil.example",
-        f"evil.example:{served.port}",
-        "127.0.0.1.evil.example",
-        "",
-        "[::1",
-    ):
-        for path in (
-            link,
-            f"{link}/record.json",
-            f"/start/{served.hall.key}",
-            "/static/pieces.css",
-        ):
+    port = served.port
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "", "[::1"):
+        for path in (link, f"{link}/record.json", served.start_link, "/static/pieces.css"):
             status, text, _ = served.get(path, Host=host)
-            assert (status, json.loads(text)["error"]) == (403, "other_host")
+            assert (status, json.loads(text)["code"]) == (403, "other_host")
     own = ("127.0.0.1:80", "localhost:1", "[::1]:5", "127.9.9.9")
     assert all(is_own_host(host, "127.0.0.1") for host in own)
     assert not is_own_host("192.168.1.5:80", "127.0.0.1")
@@ -248,8 +218,8 @@ def test_another_hosts_name_is_refused(served: Served) -> None:
     assert not is_own_host("evil.example", "0.0.0.0")
 
 
-def test_what_is_posted_is_refused_by_name(served: Served) -> None:
-    path = f"/start/{served.hall.key}/games"
+def test_invalid_post_bodies(served: Served) -> None:
+    path = f"{served.start_link}/games"
     three: list[dict[str, Any]] = [{"kind": "me"}] * 3
     agent = {"kind": "agent", "spec": "greedy"}
     wrong: list[tuple[Any, int, str]] = [
@@ -262,34 +232,32 @@ def test_what_is_posted_is_refused_by_name(served: Served) -> None:
         ({"seats": three, "rules": "/etc/passwd"}, 400, "bad_game"),
         ({"seats": three, "board": "../city.json"}, 400, "bad_game"),
         ({"seats": three, "first_player": 3}, 400, "bad_game"),
-        ({"seats": three, "seed": -1}, 400, "bad_game"),
-        ({"seats": three, "seed": 1.5}, 400, "bad_game"),
         ({"seats": three, "record": 5}, 400, "bad_game"),
         ({"seats": three, "record": "[]"}, 400, "bad_record"),
         ({"seats": three, "extra": 1}, 400, "bad_game"),
         ({"seats": [*three[:2], {"kind": "agent"}]}, 400, "bad_game"),
         ({"seats": [*three[:2], {"kind": "me", "spec": "greedy"}]}, 400, "bad_game"),
         ({"seats": [*three[:2], agent | {"name": "\x1b[31m"}]}, 400, "bad_game"),
-        (b" " * (LARGEST_BODY + 1), 413, "too_large"),
+        (b" " * (MAX_BODY + 1), 413, "too_large"),
     ]
     wrong += [
-        ({"seats": [*three[:2], agent | {"spec": spec}]}, 400, name)
-        for spec, name in BAD_AGENTS.items()
+        ({"seats": [*three[:2], agent | {"spec": spec}]}, 400, code)
+        for spec, code in BAD_AGENTS.items()
     ]
-    games = len(served.hall.choices()["games"])
-    for body, status, name in wrong:
-        found, answer = served.post(path, body)
-        assert (found, answer["error"]) == (status, name), body
-        assert answer["words"]
-    form = {"Content-Type": "text/plain"}  # which a form of another site could send
-    assert served.post(path, {"seats": three}, **form)[1]["error"] == "not_json"
+    games = len(served.server.start_page()["games"])
+    for body, status, code in wrong:
+        actual, answer = served.post(path, body)
+        assert (actual, answer["code"]) == (status, code), body
+        assert answer["message"]
+    form = {"Content-Type": "text/plain"}  # a form of another site can send this type
+    assert served.post(path, {"seats": three}, **form)[1]["code"] == "not_json"
     assert served.post("/start/wrong/games", {"seats": three})[0] == 404
-    assert len(served.hall.choices()["games"]) == games
+    assert len(served.server.start_page()["games"]) == games
 
 
-def test_pages_run_nothing_but_their_own_script(served: Served) -> None:
+def test_response_headers_and_unknown_paths(served: Served) -> None:
     link = served.begin("me", "greedy", "greedy")
-    for path in (link, f"/start/{served.hall.key}", "/static/pieces.css", "/nowhere"):
+    for path in (link, served.start_link, "/static/pieces.css", "/nowhere"):
         _, _, headers = served.get(path)
         policy = headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
@@ -300,14 +268,14 @@ def test_pages_run_nothing_but_their_own_script(served: Served) -> None:
         assert "server" not in headers
     for path in ("/static/..%2fserver.py", "/static/server.py", "/static/replay.html", "/static/x"):
         assert served.get(path)[0] == 404
-    for path in ("/", "/start/", f"/start/{served.hall.key[:-1]}", "/play/x", "/docs"):
+    for path in ("/", "/start/", f"/start/{served.server.key[:-1]}", "/play/x", "/docs"):
         assert served.get(path)[0] == 404
 
 
-def test_names_and_records_reach_replay_pages_escaped(served: Served) -> None:
+def test_replay_page_escapes_names_and_records(served: Served) -> None:
     evil = "<script>alert(1)</script>"[:40]
-    chairs = [{"kind": "me", "name": evil}, *[{"kind": "agent", "spec": "greedy"}] * 2]
-    link = served.post(f"/start/{served.hall.key}/games", {"seats": chairs})[1]["link"]
+    seats = [{"kind": "me", "name": evil}, *[{"kind": "agent", "spec": "greedy"}] * 2]
+    link = served.post(f"{served.start_link}/games", {"seats": seats})[1]["link"]
     text = served.get(f"{link}/replay.html")[1]
     assert evil not in text
     assert "&lt;script&gt;alert(1)" in text
@@ -318,51 +286,44 @@ def test_names_and_records_reach_replay_pages_escaped(served: Served) -> None:
     assert evil not in served.get(f"{link}/replay.html")[1]
 
 
-def test_who_may_not_be_run_by_a_page_is_not_run_from_a_file_either(tmp_path: Path) -> None:
-    """A game with a program at a seat goes on only when the command line names it again."""
+def test_program_of_a_saved_game_needs_the_command_line(tmp_path: Path) -> None:
+    """A saved game with a program continues only if the command line names the program."""
     spec = f"exec:touch {tmp_path / 'ran'}"
-    offers = Offers(trusted={spec})
+    catalogue = Catalogue(trusted={spec})
     folder = tmp_path / "games"
-    with serving(folder, offers) as served:
+    with serving(folder, catalogue) as served:
         link = served.begin("me", spec, "greedy", first_player=0)
         page = served.open(link)
-        assert page.newest["who"]["seats"][1]["name"] == "exec:touch"
-        assert str(tmp_path) not in json.dumps([*page.newest.values()])
+        assert page.latest["participants"]["seats"][1]["name"] == "exec:touch"
+        assert str(tmp_path) not in json.dumps([*page.latest.values()])
         page.close()
     with serving(folder) as served:
         page = served.open(link)
-        page.send("pace", seconds=0)
+        page.send("delay", seconds=0)
         for _ in range(2):
-            page.decide(page.my_turn()["spots"][0]["choices"][0]["action"])
-        assert "command line" in page.until("state", lambda state: state["trouble"])["trouble"]
+            page.decide_first()
+        assert "command line" in page.until("state", lambda state: state["failure"])["failure"]
         page.close()
     assert not (tmp_path / "ran").exists()
 
 
-def test_specs_as_pages_know_them() -> None:
+def test_specs_shown_to_pages() -> None:
     assert short_spec("net:/home/me/runs/x/model.safetensors") == "net:model"
     assert short_spec("az:runs/m.safetensors:300") == "az:m:300"
     assert short_spec("exec@2:python3 /home/me/player.py") == "exec@2:python3"
     assert short_spec("uct@2:0.5s") == "uct@2:0.5s"
-    assert helpers_of(["exec:cat", "net:/x/y", "uct:77", None]) == [
-        *ANALYSTS,
-        "uct:77",
-        "planner",
-        "greedy",
-    ]
-    assert for_analysis("uct:1000", 0.4) == "uct:0.4s"
-    assert for_analysis("uct@2:5s", 0.4) == "uct@2:0.4s"
-    assert for_analysis("az@2:city-3:300", 0.4) == "az@2:city-3:0.4s"
-    assert for_analysis("net:city-2", 0.4) == "net:city-2"
-    with pytest.raises(Refusal):
-        Offers().check_agent("exec:cat")
-    Offers(trusted={"exec:cat"}).check_agent("exec:cat")
+    assert with_seconds("uct:1000", 0.4) == "uct:0.4s"
+    assert with_seconds("uct@2:5s", 0.4) == "uct@2:0.4s"
+    assert with_seconds("az@2:city-3:300", 0.4) == "az@2:city-3:0.4s"
+    assert with_seconds("net:city-2", 0.4) == "net:city-2"
+    with pytest.raises(RequestError):
+        Catalogue().check_agent("exec:cat")
+    Catalogue(trusted={"exec:cat"}).check_agent("exec:cat")
 
 
-def test_the_client_of_these_tests_would_notice_a_change(served: Served) -> None:
-    """A message that is in order is done: the 5,000 are refused for what is wrong in them."""
+def test_valid_message_changes_the_state(served: Served) -> None:
+    """The test client notices changes, so that 5000 unchanged states mean something."""
     page: PageClient = served.open(served.begin("me", "me", "me", first_player=0))
-    for message in VALID[:1]:
-        page.socket.send(json.dumps(message))
-        assert page.until("state")["node"] == 1
+    page.socket.send(json.dumps(VALID[0]))
+    assert page.until("state")["node"] == 1
     page.close()

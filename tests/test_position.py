@@ -23,7 +23,7 @@ from busenv import (
     Rules,
 )
 from busenv.game.board import make_board
-from busenv.game.turn_validation import waiting_and_vacant
+from busenv.game.position import waiting_and_vacant
 from tests.support.play import STYLES, choose
 from tests.support.worlds import random_board, random_rules
 
@@ -136,7 +136,7 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
     (SELECTION, {"time_stones_left": 4}, "time_stones_left is 4; and 0 are taken; 5 in all"),
     (SELECTION, {"choosing": [0, 0, 1, 2]}, "choosing is .*each entry once, ascending"),
     (SELECTION, {"choosing": []}, r"choosing is \[\]; but current_player is"),
-    (SELECTION, {"spaces": [[], [0, 1], [], [], [], [], []]}, r"spaces\[1\] is .*0 or 1 entries"),
+    (SELECTION, {"spaces": [[], [0, 1], [], [], [], [], []]}, r"spaces\[1\] is .*0 to 1 entries"),
     (SELECTION, {"spaces": [[]] * 6}, "spaces is .*a list of 7 entries"),
     (SELECTION, {"power": 1}, "power is 1; but phase is SELECT_ACTIONS"),
     (SELECTION, {"ending": "sites"}, "ending is 'sites'.*'running'"),
@@ -149,7 +149,7 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
     (SELECTION, {"round": 21}, "round is 21; allowed: a whole number 0 to 20"),
     (SELECTION, {"line_markers": [None, 23, 23, 23]}, r"line_markers\[0\] is None"),
     (SELECTION, {"line_markers": [23.0, 23, 23, 23]}, r"line_markers\[0\] is 23.0"),
-    (Phase.PASSENGERS, {"supply": 0, "passengers": [15] + [0] * 35}, "supply is 0; nobody is left"),
+    (Phase.PASSENGERS, {"supply": 0, "passengers": [15] + [0] * 35}, "supply is 0; no passenger is left"),
     (SELECTION, {"starting_player": 0, "first_player": 1}, "starting_player is 0; but first_play"),
     (Phase.PASSENGERS, {"power": 0}, "power is 0; in phase PASSENGERS"),
     (Phase.PASSENGERS, {"resolving": 5}, r"resolving is 5; but spaces\[2\] is"),
@@ -274,7 +274,7 @@ def test_every_line_has_two_streets_from_the_set_up() -> None:
             ("streets", []), ("line_ends", []), ("arrivals", []), ("line_markers", 25),
         )
     }  # fmt: skip
-    with pytest.raises(PositionError, match=r"streets\[0\] is \[\]; but the set-up gave two"):
+    with pytest.raises(PositionError, match=r"streets\[0\] is \[\]; but the setup gave two"):
         Game.from_position(dataclasses.replace(position, **unbegun))
 
 
@@ -392,7 +392,7 @@ def test_it_is_recorded_copied_and_taken_back_like_any_game(tmp_path) -> None:  
         while twin.history:
             twin.undo()
         assert twin.position() == start
-    replayed = [(now.position(), action) for now, action in game.record().replay()]
+    replayed = [(now.position(), action) for now, action in Game.replay(game.record())]
     assert replayed[0] == (start, game.history[0])
     assert len(replayed) == 30
 
@@ -411,7 +411,7 @@ def test_a_record_of_another_game_has_no_position() -> None:
         (lambda p: p.update(phase=[]), r"phase is \[\]; allowed"),
         (lambda p: p.update(supply=3), "record: position: supply is 3"),
         (lambda p: p.update(supply="3"), "record: position: supply is '3'"),
-        (lambda p: p.update(first_player=2), "players or first_player is not as in its position"),
+        (lambda p: p.update(first_player=2), "players or first_player differ from its position"),
     ],
 )
 def test_a_record_whose_position_cannot_be_is_refused(change, message: str) -> None:  # type: ignore[no-untyped-def]

@@ -12,23 +12,16 @@ from rich.console import Console
 
 import busenv
 from busenv.experiments import cli
-from busenv.experiments.profiling import (
-    compare_versions,
-    environment_speed,
-    source_trees,
-    speed_worker,
-)
-from busenv.experiments.profiling.compare_versions import Measured, run_against, running_worker
+from busenv.experiments.profiling import compare_versions, source_trees, speed_worker
+from busenv.experiments.profiling.compare_versions import compare_with, running_worker
 from busenv.experiments.profiling.paired_ratio import (
-    ALIKE,
     FASTER,
+    SAME,
     SLOWER,
     UNCLEAR,
-    compare,
     median_interval,
+    speed_ratio,
 )
-
-ROOT = Path(__file__).parents[1]
 
 
 def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -44,27 +37,27 @@ def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.nd
     [
         (0.9, 0.01, SLOWER),
         (1.1, 0.01, FASTER),
-        (1.0, 0.005, ALIKE),
-        (0.98, 0.002, ALIKE),
+        (1.0, 0.005, SAME),
+        (0.98, 0.002, SAME),
         (0.98, 0.08, UNCLEAR),
     ],
 )
 def test_verdicts(times: float, noise: float, verdict: str) -> None:
-    found = compare(*paired(times, noise, 31), tolerance=0.03)
+    found = speed_ratio(*paired(times, noise, 31), tolerance=0.03)
     assert found.verdict == verdict
     assert found.low <= found.ratio <= found.high
     assert found.low < times < found.high
 
 
 def test_equal_versions_are_not_called_slower() -> None:
-    verdicts = [compare(*paired(1.0, 0.1, 15, seed), 0.03).verdict for seed in range(400)]
+    verdicts = [speed_ratio(*paired(1.0, 0.1, 15, seed), 0.03).verdict for seed in range(400)]
     wrong = sum(verdict in (SLOWER, FASTER) for verdict in verdicts)
     assert wrong / 400 < 0.07
 
 
 def test_a_few_pairs_allow_no_verdict() -> None:
-    assert compare([100.0] * 5, [50.0] * 5, 0.03).verdict == UNCLEAR
-    assert compare([100.0] * 6, [50.0] * 6, 0.03).verdict == SLOWER
+    assert speed_ratio([100.0] * 5, [50.0] * 5, 0.03).verdict == UNCLEAR
+    assert speed_ratio([100.0] * 6, [50.0] * 6, 0.03).verdict == SLOWER
 
 
 def test_interval_of_the_median_holds_it_as_often_as_it_says() -> None:
@@ -79,17 +72,17 @@ def test_interval_of_the_median_holds_it_as_often_as_it_says() -> None:
     assert 0.94 < held / 1000 < 0.99
 
 
-def test_both_take_turns_and_the_first_pair_is_not_counted(
+def test_workers_take_turns_and_the_first_pair_is_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = []
+    requests = []
     monkeypatch.setattr(
-        compare_versions, "_ask", lambda side, name: asked.append(side) or len(asked)
+        compare_versions, "_request", lambda worker, name: requests.append(worker) or len(requests)
     )
-    found = Measured("playouts")
-    compare_versions.measure("AB", found, 4)  # type: ignore[arg-type]
-    assert "".join(asked) == "AB" + "BA" + "AB" + "BA" + "AB"
-    assert (found.before, found.now) == ([4, 5, 8, 9], [3, 6, 7, 10])
+    speeds: compare_versions.Speeds = ([], [])
+    compare_versions.run_pairs("AB", "playouts", 4, speeds)  # type: ignore[arg-type]
+    assert "".join(requests) == "AB" + "BA" + "AB" + "BA" + "AB"
+    assert speeds == ([4, 5, 8, 9], [3, 6, 7, 10])
 
 
 @pytest.mark.parametrize("name", [*speed_worker.MEASUREMENTS])
@@ -100,14 +93,7 @@ def test_measurements_do_the_same_every_time(name: str) -> None:
     assert play() == count
 
 
-def test_parts_of_a_step_are_measured() -> None:
-    rows = environment_speed.parts_of_a_step(steps=2).rows
-    assert [part for part, _ in rows][1] == "the whole step"
-    assert all(int(spent.replace(",", "")) > 0 for _, spent in rows)
-
-
-def test_the_command_line_knows_every_measurement(capsys: pytest.CaptureFixture) -> None:
-    assert tuple(speed_worker.MEASUREMENTS) == cli.rating_commands.MEASUREMENTS
+def test_unknown_measurements_and_versions_are_refused(capsys: pytest.CaptureFixture) -> None:
     for words, message in (
         (["--only", "dreams"], "no measurement 'dreams'; allowed: playouts, vector"),
         (["--against", "nowhere"], "'nowhere' is neither a folder nor a commit of "),
@@ -119,8 +105,8 @@ def test_the_command_line_knows_every_measurement(capsys: pytest.CaptureFixture)
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where trees are kept."""
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of trees."""
     monkeypatch.setattr(compare_versions, "trees_folder", lambda: tmp_path / "trees")
     return tmp_path / "trees"
 
@@ -144,16 +130,16 @@ def checkout(folder: Path, seconds: float = 1.0) -> Path:
 
 def compared(revision: Path | str, names: list[str], repeats: int) -> tuple[bool, str]:
     console = Console(record=True, width=80, file=io.StringIO())
-    good = run_against(str(revision), names, repeats, 0.03, console, scale=0.01)
+    good = compare_with(str(revision), names, repeats, 0.03, console, scale=0.01)
     return good, console.export_text()
 
 
 def test_a_slower_version_is_called_slower(
-    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, now = checkout(tmp_path / "a", 0.01), checkout(tmp_path / "b", 0.04)
     monkeypatch.setattr(
-        compare_versions, "running_tree", lambda kept: source_trees.tree_of(str(now), kept)
+        compare_versions, "running_tree", lambda cache: source_trees.tree_of(str(now), cache)
     )
     good, text = compared(before, ["playouts", "aec"], 6)
     assert not good
@@ -161,21 +147,21 @@ def test_a_slower_version_is_called_slower(
     (row,) = (line for line in text.splitlines() if line.startswith("playouts"))
     assert row.endswith(" slower")
     monkeypatch.setattr(
-        compare_versions, "running_tree", lambda kept: source_trees.tree_of(str(before), kept)
+        compare_versions, "running_tree", lambda cache: source_trees.tree_of(str(before), cache)
     )
     good, text = compared(now, ["playouts"], 6)
     assert good
     assert " faster" in text
-    with pytest.raises(ValueError, match="nothing could be measured"):
+    with pytest.raises(ValueError, match="no measurement runs in both"):
         compared(now, ["aec"], 1)
 
 
-def test_a_worker_measures_its_own_tree(kept: Path, tmp_path: Path) -> None:
-    tree = source_trees.tree_of(str(checkout(tmp_path / "a")), kept)
+def test_a_worker_measures_its_own_tree(cache: Path, tmp_path: Path) -> None:
+    tree = source_trees.tree_of(str(checkout(tmp_path / "a")), cache)
     with running_worker(tree, 1.0) as process:
-        assert compare_versions._ask(process, "playouts") > 0
+        assert compare_versions._request(process, "playouts") > 0
         with pytest.raises(compare_versions.MeasurementError, match="No module named"):
-            compare_versions._ask(process, "aec")
+            compare_versions._request(process, "aec")
     assert process.poll() is not None
 
 
@@ -191,31 +177,30 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_trees_are_kept_by_their_content(
-    kept: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+def test_trees_are_cached_by_their_content(
+    cache: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(repository / "agents")
-    tree = source_trees.tree_of("HEAD", kept)
-    assert tree.parent == kept
-    assert (tree / "busenv/agents/__init__.py").is_file()  # one import name, or two
-    assert (tree / "agents/__init__.py").is_file()
+    tree = source_trees.tree_of("HEAD", cache)
+    assert tree.parent == cache
+    assert (tree / "busenv/agents/__init__.py").is_file()
     assert not (tree / "busenv/later.py").exists()
-    assert source_trees.tree_of("HEAD", kept) == tree
-    other = source_trees.tree_of(str(repository), kept)
+    assert source_trees.tree_of("HEAD", cache) == tree
+    other = source_trees.tree_of(str(repository), cache)
     assert other != tree
     assert (other / "busenv/later.py").exists()
     (repository / "busenv/later.py").unlink()
-    assert source_trees.tree_of(str(repository), kept) == tree
-    for number in range(source_trees.KEPT + 2):
+    assert source_trees.tree_of(str(repository), cache) == tree
+    for number in range(source_trees.MAX_TREES + 2):
         (repository / "busenv/later.py").write_text(str(number))
-        source_trees.tree_of(str(repository), kept)
-    assert len([*kept.iterdir()]) == source_trees.KEPT
-    with pytest.raises(ValueError, match="holds no folder busenv"):
-        source_trees.tree_of(str(repository / "agents"), kept)
+        source_trees.tree_of(str(repository), cache)
+    assert len([*cache.iterdir()]) == source_trees.MAX_TREES
+    with pytest.raises(ValueError, match="contains no package busenv"):
+        source_trees.tree_of(str(repository / "agents"), cache)
 
 
-def test_the_running_package_is_a_tree_too(kept: Path) -> None:
-    tree = source_trees.running_tree(kept)
+def test_the_running_package_is_a_tree_too(cache: Path) -> None:
+    tree = source_trees.running_tree(cache)
     source = Path(busenv.__file__).read_bytes()
     assert (tree / "busenv/__init__.py").read_bytes() == source
     assert (tree / "busenv/agents/registry.py").is_file()
@@ -223,7 +208,7 @@ def test_the_running_package_is_a_tree_too(kept: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_version_against_itself(kept: Path) -> None:
+def test_a_version_against_itself(cache: Path) -> None:
     good, text = compared("HEAD", [*speed_worker.MEASUREMENTS], 2)
     assert good
     for name in speed_worker.MEASUREMENTS:

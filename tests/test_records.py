@@ -144,7 +144,7 @@ def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
 def test_replaying_goes_through_every_decision_and_to_the_end() -> None:
     played_game = played(num_players=5, rules="condensed")
     history, positions = [], []
-    for game, action in played_game.record().replay():
+    for game, action in Game.replay(played_game.record()):
         assert game.history == history
         assert action in game.legal_actions()
         history.append(action)
@@ -159,12 +159,12 @@ def test_replaying_goes_through_every_decision_and_to_the_end() -> None:
 
 def test_replaying_part_of_a_game() -> None:
     part = played(plies=20).record()
-    *_, (game, last) = part.replay()
+    *_, (game, last) = Game.replay(part)
     assert game.history == [*part.actions]
     assert last == part.actions[-1]
     nothing = dataclasses.replace(part, actions=())
-    assert [*nothing.replay()] == []
-    assert nothing.begin().history == []
+    assert [*Game.replay(nothing)] == []
+    assert Game.begin_record(nothing).history == []
 
 
 def test_a_replay_stops_where_the_record_is_wrong(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -172,13 +172,13 @@ def test_a_replay_stops_where_the_record_is_wrong(tmp_path) -> None:  # type: ig
     wrong = dataclasses.replace(record, actions=(*record.actions[:21], 374))
     seen = []
     with pytest.raises(RecordError, match=r"record: ply 21: action 374.*is illegal for seat"):
-        seen.extend(action for _, action in wrong.replay())
+        seen.extend(action for _, action in Game.replay(wrong))
     assert seen == [*wrong.actions]
     lied = dataclasses.replace(record, result={**(record.result or {}), "points": [9] * 4})
     with pytest.raises(RecordError, match="the result is"):
-        [*lied.replay()]
+        [*Game.replay(lied)]
     with pytest.raises(RecordError, match="not on 'smaller city'"):
-        next(record.replay(other_board(tmp_path)))
+        next(Game.replay(record, other_board(tmp_path)))
 
 
 def test_files_keep_their_mode_and_their_link(tmp_path: Path) -> None:

@@ -336,7 +336,7 @@ def test_a_records_position_as_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "game.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="ply is -1; allowed: 0 to"):
         draw_record(record, -1, out)
-    with pytest.raises(ValueError, match=r"game\.jpg; allowed: a name that ends in \.svg or \.png"):
+    with pytest.raises(ValueError, match=r"game\.jpg; allowed: FILE.svg or FILE.png"):
         draw_record(record, None, tmp_path / "game.jpg")
 
 

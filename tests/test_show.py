@@ -15,7 +15,7 @@ from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
-from busenv.experiments.replays.narration import load_played
+from busenv.experiments.replays.narration import load_recorded_game
 from busenv.render.phrases import count
 from tests.support.golden import FOLDER, GAMES
 from tests.support.play import cut_off
@@ -73,13 +73,13 @@ def test_a_games_file_stands_for_its_only_game(tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
     path.write_text("".join(f"{json.dumps(game)}\n" for game in games))
     with pytest.raises(RunError, match=r"holds 2 games, numbered 7 to 8; name one, such as .*:7$"):
-        load_played(path)
+        load_recorded_game(path)
     path.write_text(f"{json.dumps(games[1])}\n")
-    assert load_played(path) == load_played(f"{path}:8")
-    assert load_played(path).agents == tuple(games[1]["agents"])
+    assert load_recorded_game(path) == load_recorded_game(f"{path}:8")
+    assert load_recorded_game(path).agents == tuple(games[1]["agents"])
     path.write_text("")
     with pytest.raises(RunError, match="is not one game; it holds no games"):
-        load_played(path)
+        load_recorded_game(path)
 
 
 def test_games_that_run_are_told_so_far(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -104,7 +104,7 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     Game(seed=1).save(tmp_path / "new.json")
     with pytest.raises(SystemExit):
         cli.main(["show", str(tmp_path / "new.json"), "--ply", "5"])
-    assert "--ply goes with --draw" in capsys.readouterr().err
+    assert "--ply needs --draw" in capsys.readouterr().err
 
 
 def test_games_are_read_and_drawn_without_extras(tmp_path: Path) -> None:
@@ -116,9 +116,9 @@ import sys
 for name in ("filelock", "rich", "matplotlib", "pandas", "torch", "pygame", "resvg_py"):
     sys.modules[name] = None
 from busenv.experiments.replays.replay_files import draw_record, write_replay
-from busenv.experiments.replays.narration import load_played, tell
+from busenv.experiments.replays.narration import load_recorded_game, narrate
 games, out = sys.argv[1:]
-print(tell(load_played(games)))
+print(narrate(load_recorded_game(games)))
 draw_record(games, 5, f"{out}.svg")
 write_replay(games, f"{out}.html")
 try:

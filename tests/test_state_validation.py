@@ -52,7 +52,7 @@ def played(board: Board = CITY, steps: int = 250) -> Iterator[np.ndarray]:
     """Games of every edition and number of players, after each of their decisions."""
     for rules in EDITIONS:
         for players in (3, 4, 5):
-            batch = Batch(8, players, rules, board)
+            batch = Batch(8, num_players=players, rules=rules, board=board)
             batch.reset(players)
             rng = np.random.default_rng(players)
             for _ in range(steps):
@@ -144,7 +144,7 @@ def test_4_000_changed_games(tmp_path_factory: pytest.TempPathFactory) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(field: str, value: int) -> None:
-    batch = Batch(3, 4)
+    batch = Batch(3, num_players=4)
     batch.reset(1)
     while not (batch.games["phase"] == 3).all():
         batch.step(picks(batch.masks, np.random.default_rng(0)))

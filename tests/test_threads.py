@@ -57,23 +57,31 @@ def test_threads_may_leave_and_come_back() -> None:
         actions = picks(batches[0].masks, rng)
         for batch in batches:
             batch.step(actions)
-            for name in ("games", "finals", "observations", "masks", "rewards", "over", "seats"):
+            for name in (
+                "games",
+                "final_games",
+                "observations",
+                "masks",
+                "rewards",
+                "terminations",
+                "seats",
+            ):
                 same = getattr(batch, name).tobytes() == getattr(batches[0], name).tobytes()
                 assert same, (step, name)
         if step % 10 == 0:
             time.sleep(0.01)  # longer than threads wait for the next step
 
 
-@pytest.mark.parametrize("helper_waits", [True, False])
-def test_an_interrupted_step_does_not_reach_into_the_next(helper_waits: bool) -> None:
+@pytest.mark.parametrize("worker_waits", [True, False])
+def test_an_interrupted_step_does_not_reach_into_the_next(worker_waits: bool) -> None:
     env, fresh = self_play(70, 2), self_play(70)
     expected = story(fresh, 20)
     story(env, 3)
-    if not helper_waits:
+    if not worker_waits:
         time.sleep(0.1)  # it has left, so nobody claims what is open
-    helpers = env.batch._helpers
+    threads = env.batch._threads
     core.open_step(
-        helpers._claimed, helpers._finished, env.batch._arrays.stages, ALL
+        threads._claimed, threads._finished, env.batch._arrays.stages, ALL
     )  # then Ctrl-C came
     assert story(env, 20) == expected
 
@@ -110,7 +118,7 @@ def test_an_illegal_action_changes_nothing_on_several_threads() -> None:
         wrong[[130, 199]] = env.batch.masks[[130, 199]].argmin(axis=1)
         with pytest.raises(IllegalActionError, match="of game 130"):
             env.step(wrong)
-        for name in ("games", "observations", "masks", "rewards", "wrong"):
+        for name in ("games", "observations", "masks", "rewards", "illegal_actions"):
             assert (getattr(env.batch, name) == getattr(twin.batch, name)).all()
         for one in (env, twin):
             one.step(actions)
@@ -145,7 +153,7 @@ def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
             env.reset(seed=8)  # which may be interrupted too
         monkeypatch.undo()
         assert story(env, 20) == expected
-        assert len(env.batch._helpers._wakes) == 1
+        assert len(env.batch._threads._wake_locks) == 1
 
 
 def all_at_once(*works: Any) -> None:
@@ -236,7 +244,7 @@ def test_a_signal_at_any_time_leaves_no_batch_in_use_2_000_tries() -> None:
                 interrupted += 1
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            assert not batch._helpers._busy.locked()
+            assert not batch._threads._in_use.locked()
             batch.reset(0)
             actions = batch.masks.argmax(axis=1)
     finally:
@@ -300,7 +308,7 @@ def test_threads_end_with_their_batch() -> None:
 def wait_for_threads(number: int) -> None:
     """Wait until so many threads help batches."""
     deadline = time.monotonic() + 60
-    while number != [f.f_code.co_name for f in sys._current_frames().values()].count("_help"):
+    while number != [f.f_code.co_name for f in sys._current_frames().values()].count("_work"):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -332,7 +332,9 @@ def test_how_an_agent_is_trained_is_told(changes: dict[str, Any], words: str) ->
 
 
 def test_both_setups_learn_by_the_same_settings() -> None:
-    config = PPOConfig(width=8, gamma=0.5, gae_lambda=0.25, entropy_coef=0.125, epochs=3, batch_size=64)
+    config = PPOConfig(
+        width=8, gamma=0.5, gae_lambda=0.25, entropy_coef=0.125, epochs=3, batch_size=64
+    )
     ours = SeatPPO(build_network("mlp", load_board("city"), 8), load_board("city"),
                    device="cpu", **ppo_settings(config))  # fmt: skip
     usual, _ = usual_setup(config)

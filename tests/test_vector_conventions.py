@@ -84,7 +84,7 @@ def test_all_that_is_shown_is_as_gymnasium_shows_copies_of_make(
 
 def first_players(seed: int, games: int, episodes: int) -> list[list[int]]:
     """First players of each game's episodes, as a batch draws them."""
-    batch = Batch(games, 3)
+    batch = Batch(games, num_players=3)
     found = []
     for episode in range(episodes):
         batch.reset(None if episode else seed)

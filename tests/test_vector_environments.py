@@ -35,7 +35,7 @@ def test_make_vec() -> None:
         assert info["action_mask"].any(axis=1).all()
         seen, rewards, over, truncated, info = env.step(picks(info["action_mask"], rng))
         assert rewards.shape == (5,)
-        np.testing.assert_allclose(rewards, info["rewards"][np.arange(5), info["acted"]])
+        np.testing.assert_allclose(rewards, info["rewards"][np.arange(5), info["acting_seat"]])
         assert not truncated.any()
         ended += over.sum()
     assert ended > 5
@@ -80,10 +80,10 @@ def test_an_illegal_action_changes_nothing() -> None:
     _, info = env.reset(seed=0)
     for _ in range(30):
         _, _, _, _, info = env.step(picks(info["action_mask"], rng))
-    before = [info[name].copy() for name in ("acted", "seat", "rewards", "action_mask")]
+    before = [info[name].copy() for name in ("acting_seat", "seat", "rewards", "action_mask")]
     with pytest.raises(busenv.IllegalActionError):
         env.step(env.batch.masks.argmin(axis=1))
-    for name, value in zip(("acted", "seat", "rewards", "action_mask"), before, strict=True):
+    for name, value in zip(("acting_seat", "seat", "rewards", "action_mask"), before, strict=True):
         assert (info[name] == value).all(), name
 
 
@@ -112,13 +112,13 @@ def test_opponents_play_inside_of_the_step(opponents: str, seat: int | None) -> 
         assert seat is None or (learners == seat).all()
         waiting = env.batch.games["phase"] != busenv.Phase.OVER
         seen, rewards, over, _, info = env.step(picks(info["action_mask"], rng))
-        assert ((info["acted"] == learners) & ((info["seat"] == learners) | ~waiting)).all()
+        assert ((info["acting_seat"] == learners) & ((info["seat"] == learners) | ~waiting)).all()
         totals += rewards
         for i in np.flatnonzero(over):
-            final = env.batch.finals[i]
+            final = env.batch.final_games[i]
             view = np.zeros((1, seen.shape[1]), np.uint8)  # of the end, as the learner sees it
             kernels.observe_seats(
-                env.batch.finals[i : i + 1], env.batch.board.array, learners[i : i + 1], view
+                env.batch.final_games[i : i + 1], env.batch.board.array, learners[i : i + 1], view
             )
             assert (seen[i] == view[0]).all()
             points = final["deliveries"][:4].astype(int) - final["stones"][:4]
@@ -144,7 +144,7 @@ def test_a_function_may_pay() -> None:
         _, _, over, _, info = env.step(picks(info["action_mask"], rng))
         totals += info["rewards"]
         for i in np.flatnonzero(over):
-            assert totals[i, :4].tolist() == env.batch.finals[i]["buses"][:4].tolist()
+            assert totals[i, :4].tolist() == env.batch.final_games[i]["buses"][:4].tolist()
             totals[i] = 1
             ended += 1
     assert ended > 10
@@ -221,7 +221,7 @@ def test_sb3_masks_and_interface() -> None:
         assert [bool(info) for info in infos] == over.tolist()
         episodes += [info["episode"] for info in infos if info]
         assert (rewards[~over] == 0).all()
-        paid = env.batch.rewards[np.arange(6), env.acted]
+        paid = env.batch.rewards[np.arange(6), env.acting_seats]
         assert (rewards == paid).all()
     assert len(episodes) > 5
     assert {round(e["r"], 2) for e in episodes} <= {1.0, -0.25}

@@ -1,1 +1,1 @@
-"""Many games stepped side by side."""
+"""Batches of games stepped in one call, their threads and their opponents."""

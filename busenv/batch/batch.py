@@ -1,4 +1,4 @@
-"""Many games side by side, one decision of each in a call, in arrays that are made once."""
+"""N games stepped in one call, over arrays that are allocated once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from busenv.batch.batch_opponents import Opponents, Seating
-from busenv.batch.threads import Helpers
+from busenv.batch.opponents import OpponentPool, Opponents
+from busenv.batch.threads import WorkerThreads
 from busenv.core import batch_kernels, kernels
 from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board import Board, as_board
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.rewards import Reward, reward_kind
-from busenv.validation import check_illegal, check_seed, check_whole, illegal_action
+from busenv.validation import Illegal, check_illegal, check_seed, check_whole, illegal_action
 
 ILLEGAL = {
     "raise": batch_kernels.RAISE,
@@ -32,48 +32,52 @@ AUTORESET = {
 
 
 class Batch:
-    """N games at their decisions. The arrays below are overwritten by each step.
+    """N games. The arrays below are overwritten by every step.
 
-    games: GAME, (N,), the states. board: the busenv.Board.
-    seats: int64, (N,), who decides. masks: bool, (N, num_actions), what is legal; all true where a
-        game is over.
-    observations: uint8, (N, size), as the deciding seats see it; not to be written to.
-    acted: int64, (N,), who took the last decision. rewards: float32, (N, 5), of it, by seat.
-    paid: float64, (N,), that of who took it.
-    over: bool, (N,), whether it ended the game. finals: GAME, (N,), the final state of the last
-        game that ended in each place.
-    wrong: bool, (N,), whether the last action was illegal.
+    games: GAME (`busenv.core.state`), (N,), the states. board: the `busenv.Board`.
+    seats: int64, (N,), the seat to decide.
+    masks: bool, (N, num_actions), the legal actions; all true where a game is over.
+    observations: uint8, (N, size), from the view of the seat to decide; read-only by convention.
+    acting_seats: int64, (N,), the seat that took the last decision.
+    rewards: float32, (N, 5), of the last step, by seat.
+    acting_rewards: float64, (N,), the rewards of `acting_seats`.
+    terminations: bool, (N,), whether the last step ended the game.
+    final_games: GAME, (N,), final state of the last game that ended in each row.
+    illegal_actions: bool, (N,), whether the last action was illegal.
 
-    num_players: 3, 4 or 5, or several of them to draw from for each game.
-    reward: a name in `busenv.rewards.REWARDS`, or a function (see there).
-    opponents: None: every seat's decisions come up. Else one seat of each game is a learner's, and
-        these play the others inside of a step: a spec such as "greedy", or an object with a method
-        `act(game)` or, faster, `choose(games, board)` (see `busenv.agents.Agent`). One plays all
-        seats, or a sequence has one for each, clockwise from the learner. "random" and "greedy"
-        are compiled.
-    learner_seat: with opponents, the learner's seat; None: drawn for each game.
-    illegal: "raise": an illegal action raises. "lose": it ends the game, which pays -1. "replace":
-        a legal one, drawn from the game's own stream, is played in its place.
-    autoreset_mode: a gymnasium.vector.AutoresetMode or its value. NEXT_STEP: where a game is over,
-        the next step ignores the action, begins a new one and pays 0. SAME_STEP: a new one begins
-        in the step that ends one. DISABLED: `reset` begins it.
-    threads: how many share the work of a step. Results do not depend on it.
-    first_game: game i of the batch is drawn as game `first_game + i` of the seed, whatever N.
+    num_games: N. The other arguments are keyword-only.
+    num_players: 3, 4 or 5, or a sequence of them to draw from in each game. Default 4.
+    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city".
+    reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
+    opponents: None (default): every seat's decisions are returned to the caller. Otherwise the
+        caller decides for one seat of each game, and opponents play the other seats within the
+        step: an agent spec such as "greedy", or an object with `act(game)` or, faster,
+        `choose(games, board)` (see `busenv.agents.Agent`), for all seats; or a sequence of them,
+        clockwise from the learner. "random" and "greedy" are compiled.
+    learner_seat: with opponents, the learner's seat, or None (default) to draw it in each game.
+    illegal: "raise" (default): an illegal action raises. "lose": it ends the game with a reward of
+        -1. "replace": a legal action drawn from the game's random stream replaces it.
+    autoreset_mode: a `gymnasium.vector.AutoresetMode` or its value. NEXT_STEP (default): where a
+        game is over, the next step ignores the action, starts a new game and returns a reward of 0.
+        SAME_STEP: the step that ends a game starts a new one. DISABLED: only `reset` does.
+    threads: number of threads that share a step, at most N; results do not depend on it. Default 1.
+    first_game: row i draws its games as row `first_game + i` of the seed, for any N. Default 0.
 
-    ValueError says what is allowed instead. A batch is for one Python thread at a time: `step` and
-    `reset` raise RuntimeError, nothing changed, while another thread is in one of them.
+    Raises ValueError for an invalid setting. A batch serves one Python thread at a time: `step` and
+    `reset` raise RuntimeError, without any change, while another thread is inside one of them.
     """
 
     def __init__(
         self,
         num_games: int,
+        *,
         num_players: int | Sequence[int] = 4,
         rules: str | Path | Rules = "capstone-2024",
         board: str | Path | Board = "city",
         reward: str | Reward = "win",
         opponents: Opponents = None,
         learner_seat: int | None = None,
-        illegal: str = "raise",
+        illegal: Illegal = "raise",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         threads: int = 1,
         first_game: int = 0,
@@ -82,30 +86,29 @@ class Batch:
         threads = check_whole("threads", threads, 1, num_games)
         self._first_game = check_whole("first_game", first_game, 0)
         counts = player_counts(num_players)
-        self.board, rules = as_board(board), as_rules(rules)
+        self.board, self._rules = as_board(board), as_rules(rules)
         self.autoreset_mode = _check_autoreset(autoreset_mode)
-        kind = reward_kind(reward)
-        self._reward = reward if callable(reward) else None
-        seat = _check_learner(learner_seat, opponents, min(counts))
-        does = ILLEGAL[check_illegal(illegal)]
-        self._seating = Seating(opponents, max(counts), rules, self.board)
+        self._custom_reward = reward if callable(reward) else None
+        reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
+        learner = _check_learner(learner_seat, opponents, min(counts))
+        self._opponents = OpponentPool(opponents, max(counts) - 1)
         cache_size = batch_kernels.observation_cache_size(self.board.array)
         size, actions = kernels.observation_length(self.board.array), self.board.num_actions
         self._arrays = batch_kernels.Arrays(
             games=np.zeros(num_games, GAME),
             board=self.board.array,
-            rules=np.concatenate([rules.record(n) for n in counts]),
+            rules=np.concatenate([self._rules.record(n) for n in counts]),
             streams=np.zeros(num_games, np.uint64),
             episodes=np.zeros(num_games, np.int64),
             plies=np.zeros(num_games, np.int64),
             ended=np.zeros(num_games, np.bool_),
-            kinds=self._seating.kinds,
+            kinds=self._opponents.kinds,
             learners=np.zeros(num_games, np.int64),
-            learner_seat=seat,
+            learner_seat=learner,
             caches=np.zeros((num_games, cache_size), np.uint8),
             cached=np.zeros(num_games, GAME),
-            reward=kind,
-            illegal=does,
+            reward=reward_number,
+            illegal=illegal_number,
             autoreset=AUTORESET[self.autoreset_mode],
             stages=np.zeros(1, np.int64),
             actions=np.zeros(num_games, np.int64),
@@ -120,68 +123,61 @@ class Batch:
             masks=np.zeros((num_games, actions), np.bool_),
             finals=np.zeros(num_games, GAME),
         )
-        self.observations = self._arrays.rows
-        self.games, self.finals = self._arrays.games, self._arrays.finals
-        self.seats, self.acted = self._arrays.seats, self._arrays.acted
-        self.masks = self._arrays.masks
-        self.rewards, self.paid = self._arrays.rewards, self._arrays.paid
-        self.over, self.wrong = self._arrays.over, self._arrays.wrong
-        self._helpers = Helpers(self._arrays, threads)
+        arrays = self._arrays
+        self.games, self.final_games = arrays.games, arrays.finals
+        self.observations, self.masks, self.seats = arrays.rows, arrays.masks, arrays.seats
+        self.acting_seats, self.illegal_actions = arrays.acted, arrays.wrong
+        self.rewards, self.acting_rewards = arrays.rewards, arrays.paid
+        self.terminations = arrays.over
+        self._threads = WorkerThreads(arrays, threads)
 
-    def last_views(self) -> tuple[np.ndarray, np.ndarray]:
-        """What those who decided last see of the games that the last step ended, and what they
-        may do there: uint8, (K, size), and bool, (K, num_actions), all true in games that are over;
-        fresh arrays, K being the number of games that ended."""
-        finals, board = self.finals[self.over], self.board.array
-        rows = np.empty((len(finals), self.observations.shape[1]), np.uint8)
-        masks = np.empty((len(finals), self.board.num_actions), np.bool_)
-        kernels.observe_seats(finals, board, self.acted[self.over], rows)
-        kernels.legal_bytes(finals, board, self._helpers.workspace.bits, masks)
-        masks[finals["phase"] == OVER] = True
-        return rows, masks
+    def reset(self, seed: int | None = None, mask: np.ndarray | None = None) -> None:
+        """Start new games.
 
-    def reset(self, seed: int | None = None, chosen: np.ndarray | None = None) -> None:
-        """Begin games anew.
+        seed: 0 to 2**64 - 1; None continues the random stream of each game.
+        mask: bool, (N,), the games to reset; None resets all of them. A seed for all games also
+            reseeds the opponents built from specs.
 
-        seed: 0 to 2**64 - 1. None: each game goes on in its own random stream.
-        chosen: bool, (N,), which games. None: all of them; with a seed, agents are given new ones.
-
-        Raises ValueError for another seed or none the first time, or when no game is chosen;
-        AgentError when an opponent chooses what is illegal. Nothing has changed then.
+        Raises ValueError for an invalid seed, for the first reset without a seed or with a mask,
+        and for a mask without a game; AgentError if an opponent chooses an illegal action. Nothing
+        changes then.
         """
         stream = None if seed is None else np.uint64(check_seed(seed))
-        games = _check_chosen(chosen, self.seats.shape)
-        if (stream is None or not games.all()) and not self._begun:
+        rows = _check_mask(mask, self.seats.shape)
+        if (stream is None or not rows.all()) and not self._was_reset:
             raise ValueError("call reset(seed) for all games first")
-        with self._helpers.alone(), self._undone_on_failure():
-            self._reset(stream, games)
+        with self._threads.exclusive(), self._restored_on_failure():
+            self._threads.close_step()
+            self._reset_streams(stream, rows)
+            batch_kernels.start_games(self._arrays, self._threads.workspace, rows)
+            self._play_opponents()
+            self._threads.step(OBSERVE)
+            self.acting_seats[rows] = self.seats[rows]
 
-    def _reset(self, stream: np.uint64 | None, games: np.ndarray) -> None:
-        arrays, work = self._arrays, self._helpers.workspace
-        self._helpers.close()
+    def _reset_streams(self, stream: np.uint64 | None, rows: np.ndarray) -> None:
+        arrays = self._arrays
         if stream is None:
-            arrays.episodes[games] += 1
-        else:
-            streams = np.empty_like(arrays.streams)
-            batch_kernels.game_streams(stream, self._first_game, streams)
-            arrays.streams[games] = streams[games]
-            arrays.episodes[games] = 0
-            arrays.plies[games] = 0
-            if games.all():
-                self._seating.reset(int(stream))
-        batch_kernels.start_games(arrays, work, games)
-        self._seating.play(arrays, work)
-        self._helpers.step(OBSERVE)
-        arrays.acted[games] = arrays.seats[games]
+            arrays.episodes[rows] += 1
+            return
+        streams = np.empty_like(arrays.streams)
+        batch_kernels.game_streams(stream, self._first_game, streams)
+        arrays.streams[rows] = streams[rows]
+        arrays.episodes[rows] = 0
+        arrays.plies[rows] = 0
+        if rows.all():
+            random = np.random.default_rng(int(stream))
+            self._opponents.reset(random.integers(2**32, size=MAX_PLAYERS))
 
     def step(self, actions: np.ndarray) -> None:
-        """Take one decision in every game: whole numbers, (N,).
+        """Take one action in every game.
 
-        Raises IllegalActionError, naming the first game whose action is illegal (if `illegal` says
-        so); ValueError when there is not one whole number for each game, or a game has ended that
-        only `reset` begins anew; AgentError when an opponent chooses what is illegal. Nothing has
-        changed then, but for what the agents themselves remember. A step that is interrupted may
-        have been taken in some games only; begin anew with `reset` then.
+        actions: whole numbers, (N,).
+
+        Raises IllegalActionError, naming the first game with an illegal action, with
+        illegal="raise"; ValueError for another shape or dtype, or if a game has ended that only
+        `reset` starts again; AgentError if an opponent chooses an illegal action. Nothing changes
+        then, except the memory of the opponents. An interrupted step may have changed some games
+        only: call `reset` after it.
         """
         actions = np.asarray(actions)
         if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":
@@ -189,85 +185,100 @@ class Batch:
                 f"actions have shape {actions.shape} and dtype {actions.dtype}; "
                 f"allowed: whole numbers of shape {self.seats.shape}"
             )
-        with self._helpers.alone():
+        with self._threads.exclusive():
             self._step(actions)
 
     def _step(self, actions: np.ndarray) -> None:
         arrays = self._arrays
-        if not self._begun:
+        if not self._was_reset:
             raise ValueError("call reset(seed) before step(actions)")
-        self._helpers.close()
+        self._threads.close_step()
         if arrays.autoreset == batch_kernels.DISABLED and arrays.ended.any():
             raise ValueError(
                 f"games {np.flatnonzero(arrays.ended).tolist()} have ended; reset them first"
             )
-        before = (self.games.copy(), arrays.ended.copy()) if self._reward else None
+        before = (self.games.copy(), arrays.ended.copy()) if self._custom_reward else None
         arrays.actions[:] = actions
-        self._helpers.call()
-        if self._seating.agents:
-            self._step_in_stages(actions)
+        self._threads.wake()
+        if self._opponents.agents:
+            with self._restored_on_failure():
+                self._advance(actions, MOVE)
+                self._play_opponents()
+                self._threads.step(REWARD)
+                self._play_opponents()  # in the games that REWARD has started
+            self._threads.step(OBSERVE)
         else:
-            self._decide(actions, ALL)
-        if self._reward and before is not None:
-            self._pay(self._reward, *before)
+            self._advance(actions, ALL)
+        if self._custom_reward and before is not None:
+            self._apply_custom_reward(self._custom_reward, *before)
 
-    def _decide(self, actions: np.ndarray, stages: int) -> None:
-        """Take the first stages of a step, unless an action is illegal that is to raise."""
+    def _advance(self, actions: np.ndarray, stages: int) -> None:
+        """Run the first stages of a step; raises for an illegal action with illegal="raise"."""
         if self._arrays.illegal != batch_kernels.RAISE:
-            self._helpers.step(stages)
-        elif (wrong := self._helpers.step_checked(stages)) >= 0:
-            self.wrong[:] = False
-            raise illegal_action(self.games, wrong, self.board, int(actions[wrong]))
+            self._threads.step(stages)
+        elif (row := self._threads.step_checked(stages)) >= 0:
+            self.illegal_actions[:] = False
+            raise illegal_action(self.games, row, self.board, int(actions[row]))
 
-    def _step_in_stages(self, actions: np.ndarray) -> None:
-        """A step in which agents that are not compiled decide."""
-        arrays, work = self._arrays, self._helpers.workspace
-        with self._undone_on_failure():
-            self._decide(actions, MOVE)
-            self._seating.play(arrays, work)
-            self._helpers.step(REWARD)
-            self._seating.play(arrays, work)  # in games that have begun anew
-        self._helpers.step(OBSERVE)
+    def _play_opponents(self) -> None:
+        workspace = self._threads.workspace
+        self._opponents.play_batch(self._arrays, workspace, self._rules, self.board)
 
-    def _pay(self, reward: Reward, before: np.ndarray, fresh: np.ndarray) -> None:
-        """Have the caller's function pay; games that began anew pay nothing, lost ones stay."""
-        after, paid = self.games.copy(), np.zeros_like(self.rewards)
-        after[self.over] = self.finals[self.over]
-        reward(before, after, paid)
-        paid[fresh] = 0
-        kept = self.wrong & self.over & (self._arrays.illegal == batch_kernels.LOSE)
-        self.rewards[~kept] = paid[~kept]
-        self.paid[:] = self.rewards[np.arange(len(paid)), self.acted]
+    def _apply_custom_reward(
+        self, reward: Reward, before: np.ndarray, was_reset: np.ndarray
+    ) -> None:
+        """Overwrite the rewards, except 0 after a reset and -1 after a lost game."""
+        after, rewards = self.games.copy(), np.zeros_like(self.rewards)
+        after[self.terminations] = self.final_games[self.terminations]
+        reward(before, after, rewards)
+        rewards[was_reset] = 0
+        forfeited = self.illegal_actions & (self._arrays.illegal == batch_kernels.LOSE)
+        self.rewards[~forfeited] = rewards[~forfeited]
+        self.acting_rewards[:] = self.rewards[np.arange(len(rewards)), self.acting_seats]
+
+    def final_observations(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and masks of the K games that the last step ended, as fresh arrays.
+
+        uint8, (K, size), from the view of the seat that decided last, and bool, (K, num_actions),
+        all true where the game is over.
+        """
+        finals, board = self.final_games[self.terminations], self.board.array
+        rows = np.empty((len(finals), self.observations.shape[1]), np.uint8)
+        masks = np.empty((len(finals), self.board.num_actions), np.bool_)
+        kernels.observe_seats(finals, board, self.acting_seats[self.terminations], rows)
+        kernels.legal_bytes(finals, board, self._threads.workspace.bits, masks)
+        masks[finals["phase"] == OVER] = True
+        return rows, masks
 
     @property
-    def _begun(self) -> bool:
+    def _was_reset(self) -> bool:
         return bool(self.games["players"][0])
 
     @contextlib.contextmanager
-    def _undone_on_failure(self) -> Iterator[None]:
-        """Take back what has been done to the games when an agent fails; nothing is shown yet."""
+    def _restored_on_failure(self) -> Iterator[None]:
+        """Restore the games if an agent fails; observations and masks are written after this."""
         arrays = self._arrays
         changed = (
             arrays.games, arrays.streams, arrays.episodes, arrays.plies, arrays.ended,
             arrays.learners, arrays.acted, arrays.rewards, arrays.paid, arrays.over, arrays.wrong,
             arrays.finals,
-        ) if self._seating.agents else ()  # fmt: skip
+        ) if self._opponents.agents else ()  # fmt: skip
         before = [_bytes(array).copy() for array in changed]
         try:
             yield
         except BaseException:
-            self._helpers.close()
+            self._threads.close_step()
             for array, content in zip(changed, before, strict=True):
                 _bytes(array)[:] = content
             raise
 
     def close(self) -> None:
-        """Give back what opponents hold, such as running programs."""
-        self._seating.close()
+        """Close the opponents built from specs, which may hold programs or threads."""
+        self._opponents.close()
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:
-    """An array by its bytes, since numpy copies records field by field, slowly."""
+    """View an array as bytes: NumPy copies records field by field, which is slow."""
     return array.reshape(-1).view(np.uint8)
 
 
@@ -282,20 +293,19 @@ def _check_autoreset(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 def _check_learner(seat: int | None, opponents: Opponents, players: int) -> int:
-    """The learner's seat for kernels."""
+    """Return the learner's seat as kernels encode it."""
     if seat is None:
         return batch_kernels.DRAWN
     if opponents is None:
-        raise ValueError("learner_seat goes with opponents")
+        raise ValueError("learner_seat requires opponents")
     return check_whole("learner_seat", seat, 0, players - 1)
 
 
-def _check_chosen(chosen: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
-    """Which games are to begin anew: bool, (N,)."""
-    if chosen is None:
+def _check_mask(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    if mask is None:
         return np.ones(shape, np.bool_)
-    if not isinstance(chosen, np.ndarray) or chosen.dtype != np.bool_ or chosen.shape != shape:
-        raise ValueError(f"games to reset are {chosen!r}; allowed: a bool array of shape {shape}")
-    if not chosen.any():
-        raise ValueError("games to reset: none is chosen; allowed: one or more")
-    return chosen
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != shape:
+        raise ValueError(f"games to reset are {mask!r}; allowed: a bool array of shape {shape}")
+    if not mask.any():
+        raise ValueError("games to reset: the mask is all False; allowed: one game or more")
+    return mask

@@ -1,1 +1,2 @@
-"""Faces for the libraries: PettingZoo, Gymnasium (single and vector), Stable-Baselines3."""
+"""Environments: Gymnasium (single and vector), PettingZoo (AEC and parallel), Stable-Baselines3,
+RLlib and OpenSpiel."""

@@ -1,30 +1,30 @@
-"""PettingZoo's multi-agent interface: agents in turns (AEC).
+"""PettingZoo's AEC environment: agents act in turns.
 
 | | |
 |---|---|
 | Import | `from busenv import bus_v0` |
 | Make | `bus_v0.env()`, or `bus_v0.raw_env()` without PettingZoo's checks |
-| Agents | `player_0` ... `player_4`: the seats, 3 to 5 of them, clockwise |
-| Actions | Discrete, ids as in `busenv.game.actions` (375 on the city) |
+| Agents | `player_0` ... `player_4`: 3 to 5 seats, clockwise |
+| Action space | Discrete; ids as in `busenv.game.actions` (375 on the city) |
 | Observation | `{"observation": uint8 (size,), "action_mask": int8 (num_actions,)}` |
-| State | uint8 (size,): the table as `player_0` sees it, whoever is to move |
+| State | uint8 (size,): the view of `player_0`, in every turn |
 | Rewards | see `busenv.rewards`; by default +1 for the winner, -1/(n-1) for the others |
 
-**Observation.** What the observing seat sees (`busenv.observation`): itself first, the others
-clockwise. Any seat may look at any time; the mask is zeros for seats that are not to move. Who does
-not take part (a game of 3 in an environment made for 4) sees zeros.
+**Observation.** The view of the observing seat (`busenv.observation`): itself first, the others
+clockwise. Every agent can observe in every turn; the mask is all zeros unless it is the agent's
+turn. An agent that does not take part (in a game of 3 in an environment for 4) observes zeros.
 
-**Turns.** A seat that has several decisions in a row is simply selected again. The game has about
-80 to 340 decisions.
+**Turns.** A seat with several decisions in a row is selected again. A game has about 80 to 340
+decisions.
 
-**Rewards** reach every seat, the losers too, at the step that earns them.
+**Rewards** go to every seat in the step that earns them.
 
-**Illegal actions** do as `illegal` says (`busenv.envs.observation_format`). Who loses by one is paid -1, the
-others nothing, and the episode ends for all; `infos` tell of each agent whether its last decision
-was illegal.
+**Illegal actions** have the effect that `illegal` sets (`busenv.envs.illegal_actions`). With
+"lose", the agent's reward is -1, the others' 0, and the episode ends for all. `infos` report for
+each agent whether its last action was illegal.
 
-**Options** of `reset`: `num_players` (up to the environment's), `rules`, `board` (of the same
-sizes), `first_player`. Others are ignored, as PettingZoo's own check wants it.
+**Options** of `reset`: `num_players` (at most the environment's), `rules`, `board` (of the same
+sizes), `first_player`. Other options are ignored, as PettingZoo's API test requires.
 
     from busenv import bus_v0
 
@@ -35,13 +35,6 @@ sizes), `first_player`. Others are ignored, as PettingZoo's own check wants it.
         done = termination or truncation
         action = None if done else env.action_space(agent).sample(observation["action_mask"])
         env.step(action)
-
-**Settings.** num_players: 3, 4 or 5. rules, board: as for `busenv.Game`. reward: a name in
-`busenv.rewards.REWARDS`, or a function (see there). illegal: "raise", "lose" or "replace".
-observation_keys: the names of row and mask in an observation. observation_dtype: "uint8", or
-"float32" for values scaled to 0..1, in the state too. render_mode: None, "ansi", "rgb_array" or
-"human" (`busenv.render.render_modes`). ValueError says what is allowed instead; ModuleNotFoundError names
-what a render mode lacks.
 """
 
 from __future__ import annotations
@@ -58,64 +51,54 @@ from pettingzoo.utils import wrappers
 
 from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
-from busenv.envs.observation_format import (
-    Illegal,
-    as_observation_format,
-    check_illegal,
-    legal_instead,
-)
+from busenv.envs.illegal_actions import replacement_action
+from busenv.envs.observation_format import as_observation_format
 from busenv.errors import IllegalActionError
-from busenv.game.base_game import copy_state
 from busenv.game.board import Board, as_board
 from busenv.game.game import Game
+from busenv.game.initial_state import copy_state
 from busenv.game.rules import Rules, as_rules, check_players
 from busenv.observation import ObservationLayout
-from busenv.render.render_modes import FRAMES_A_SECOND, RENDER_MODES, Renderer
+from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
+from busenv.validation import Illegal, check_illegal
 
-KEYS = ("observation", "action_mask")  # where PettingZoo looks
+KEYS = ("observation", "action_mask")  # PettingZoo's names
 
-Observation = dict[str, np.ndarray]
-
-
-def env(
-    num_players: int = 4,
-    rules: str | Path | Rules = "capstone-2024",
-    board: str | Path | Board = "city",
-    reward: str | Reward = "win",
-    illegal: Illegal = "raise",
-    observation_keys: Sequence[str] = KEYS,
-    observation_dtype: DTypeLike = "uint8",
-    render_mode: str | None = None,
-) -> AECEnv:
-    """The environment with PettingZoo's checks; settings as at the top of this module."""
-    return wrappers.OrderEnforcingWrapper(
-        raw_env(
-            num_players,
-            rules,
-            board,
-            reward,
-            illegal,
-            observation_keys,
-            observation_dtype,
-            render_mode,
-        )
-    )
+DictObservation = dict[str, np.ndarray]
 
 
-class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own name
-    """The environment itself; settings as at the top of this module."""
+def env(num_players: int = 4, **settings: Any) -> AECEnv:
+    """Make the environment with PettingZoo's checks; arguments as for `raw_env`."""
+    return wrappers.OrderEnforcingWrapper(raw_env(num_players, **settings))
 
-    metadata: dict[str, Any] = {  # noqa: RUF012 - PettingZoo's own name and form
+
+class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's name
+    """The environment without PettingZoo's checks.
+
+    num_players: 3, 4 (default) or 5. The other arguments are keyword-only.
+    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city".
+    reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
+    illegal: "raise" (default), "lose" or "replace" (`busenv.envs.illegal_actions`).
+    observation_keys: names of row and mask in an observation. Default
+        ("observation", "action_mask").
+    observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1, in `state` too.
+    render_mode: None (default), "ansi", "rgb_array" or "human" (`busenv.render.render_modes`).
+
+    Raises ValueError for an invalid setting, ModuleNotFoundError if a render mode needs an extra.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 - PettingZoo's attribute
         "name": "bus_v0",
         "render_modes": RENDER_MODES,
-        "render_fps": FRAMES_A_SECOND,
-        "is_parallelizable": False,  # as PettingZoo does it: every agent deciding in every cycle
+        "render_fps": RENDER_FPS,
+        "is_parallelizable": False,  # PettingZoo's conversion lets every agent act in every cycle
     }
 
     def __init__(
         self,
         num_players: int = 4,
+        *,
         rules: str | Path | Rules = "capstone-2024",
         board: str | Path | Board = "city",
         reward: str | Reward = "win",
@@ -125,122 +108,124 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        self._players, self._illegal = check_players(num_players), check_illegal(illegal)
+        self._max_players, self._illegal = check_players(num_players), check_illegal(illegal)
         self._rules, self.board = as_rules(rules), as_board(board)
-        self._pay, self._pays_freely = as_reward(reward), callable(reward)
-        self._form = as_observation_format(self.board, observation_keys, observation_dtype)
-        if self._form.keys is None:
+        self._reward, self._reward_is_custom = as_reward(reward), callable(reward)
+        self.observation_format = as_observation_format(
+            self.board, observation_keys, observation_dtype
+        )
+        if self.observation_format.keys is None:
             raise ValueError(
                 "observation_keys is None; allowed: two names for the row and its mask"
             )
-        self._flat = as_observation_format(self.board, None, observation_dtype)
+        self._state_format = as_observation_format(self.board, None, observation_dtype)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
-        self.possible_agents = [f"player_{seat}" for seat in range(self._players)]
+        self.possible_agents = [f"player_{seat}" for seat in range(self._max_players)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
-        # A space of its own for each, since libraries seed them.
-        forms = [
-            as_observation_format(self.board, observation_keys, observation_dtype)
-            for _ in self._seats
-        ]
-        self.observation_spaces = {
-            agent: form.observation_space for agent, form in zip(self._seats, forms, strict=True)
+        # Every agent has spaces of its own, since libraries seed them.
+        formats = {
+            agent: as_observation_format(self.board, observation_keys, observation_dtype)
+            for agent in self.possible_agents
         }
-        self.action_spaces = {
-            agent: form.action_space for agent, form in zip(self._seats, forms, strict=True)
-        }
-        self.state_space = self._flat.observation_space
-        self._actions, self._size = self.board.num_actions, ObservationLayout(self.board).size
-        self._bits = np.zeros((self._actions + 63) // 64, np.uint64)
-        self._payment = np.zeros((1, MAX_PLAYERS), np.float32)
-        self._seeds = np.random.default_rng()
+        self.observation_spaces = {agent: one.observation_space for agent, one in formats.items()}
+        self.action_spaces = {agent: one.action_space for agent, one in formats.items()}
+        self.state_space = self._state_format.observation_space
+        self._num_actions = self.board.num_actions
+        self._observation_size = ObservationLayout(self.board).size
+        self._bits = np.zeros((self._num_actions + 63) // 64, np.uint64)
+        self._reward_row = np.zeros((1, MAX_PLAYERS), np.float32)
+        self._seed_generator = np.random.default_rng()
 
     def observation_space(self, agent: str) -> spaces.Space:
-        """What an agent sees: the same for all."""
+        """Return the observation space, equal for all agents."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Space:
-        """What an agent may do: the same for all."""
+        """Return the action space, equal for all agents."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a game. The seed draws the first player; without one it is drawn anew.
+        """Start a game.
 
-        options: see the top of this module. ValueError when they do not fit the environment.
+        seed: seeds the first player of this game and of later ones without a seed.
+        options: see the top of this module.
+
+        Raises ValueError for options that the environment does not support.
         """
-        chosen = options or {}
-        players = check_players(chosen.get("num_players", self._players))
-        if players > self._players:
+        options = options or {}
+        players = check_players(options.get("num_players", self._max_players))
+        if players > self._max_players:
             raise ValueError(
-                f"num_players is {players}, but the environment was made for {self._players}"
+                f"num_players is {players}; allowed: at most {self._max_players}, as in the "
+                "environment's constructor"
             )
-        board = as_board(chosen.get("board", self.board))
-        if board.num_actions != self.board.num_actions or (
-            ObservationLayout(board).size != ObservationLayout(self.board).size
+        board = as_board(options.get("board", self.board))
+        if (board.num_actions, ObservationLayout(board).size) != (
+            self._num_actions,
+            self._observation_size,
         ):
             raise ValueError(f"{board!r} has other sizes than {self.board!r}; make another env")
         if seed is not None:
-            self._seeds = np.random.default_rng(seed)
-        number = int(self._seeds.integers(2**63))
-        rules = chosen.get("rules", self._rules)
-        self.game = Game(players, rules, board, chosen.get("first_player"), number)
-        state = self.game.arrays()[0][0]
-        self._last_paid = copy_state(self.game.arrays()[0])
-        self._score = int(state["delivered"]), int(state["clock_stones"])
-        self._paid = False
+            self._seed_generator = np.random.default_rng(seed)
+        game_seed = int(self._seed_generator.integers(2**63))
+        rules = options.get("rules", self._rules)
+        self.game = Game(players, rules, board, options.get("first_player"), game_seed)
+        state = self.game.arrays()[0]
+        self._rewarded_state = copy_state(state)  # the state at the last payment of rewards
+        self._score = int(state[0]["delivered"]), int(state[0]["clock_stones"])
+        self._has_rewards = False
         self.agents = self.possible_agents[:players]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self._playing = players
-        self._wrong: frozenset[str] = frozenset()  # whose last decision was illegal
+        self._num_players = players
+        self._last_illegal: frozenset[str] = frozenset()  # agents whose last action was illegal
         self.agent_selection = self.agents[self.game.current_player]
         if self.render_mode == "human":
             self.render()
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
-        """For every agent, made anew: "illegal_action", unless illegal actions raise."""
+        """Fresh dicts by agent, with "illegal_action" unless illegal="raise"."""
         if self._illegal == "raise":
             return {agent: {} for agent in self.agents}
-        return {agent: {"illegal_action": np.bool_(agent in self._wrong)} for agent in self.agents}
+        return {
+            agent: {"illegal_action": np.bool_(agent in self._last_illegal)}
+            for agent in self.agents
+        }
 
-    def observe(self, agent: str) -> Observation:
-        """What an agent sees, and what it may do if it is to move.
+    def observe(self, agent: str) -> DictObservation:
+        """Return an agent's observation and mask, as fresh arrays.
 
-        "observation": uint8 (size,). "action_mask": int8 (num_actions,), zeros for an agent that
-        is not to move. Fresh arrays; all zeros for an agent that does not take part.
+        "observation": uint8, (size,). "action_mask": int8, (num_actions,), all zeros unless it is
+        the agent's turn. Both are zeros for an agent that does not take part.
         """
         seat = self._seats[agent]
-        if seat >= self._playing:
-            row, mask = np.zeros(self._size, np.uint8), np.zeros(self._actions, np.int8)
-        else:
-            row, mask = self._look(seat)
-        return self._form.show(row, mask)  # type: ignore[return-value]
+        row = np.zeros(self._observation_size, np.uint8)
+        mask = np.zeros(self._num_actions, np.int8)
+        if seat < self._num_players:
+            games, board = self.game.arrays()
+            kernels.observe_and_mask(games, board, seat, self._bits, row, mask)
+        return self.observation_format.convert(row, mask)  # type: ignore[return-value]
 
     def state(self) -> np.ndarray:
-        """The whole table as seat 0 sees it, with who is to move: uint8 (size,), a fresh array.
+        """Return the view of seat 0, with the seat to move: uint8, (size,), a fresh array.
 
-        Nothing in Bus is hidden, so each agent's observation is the same from where it sits.
+        Bus has no hidden information, so the agents' observations differ only in the seats' order.
         """
-        return self._flat.show(*self._look(0))  # type: ignore[return-value]
-
-    def _look(self, seat: int) -> tuple[np.ndarray, np.ndarray]:
-        row, mask = np.empty(self._size, np.uint8), np.empty(self._actions, np.int8)
-        games, board = self.game.arrays()
-        kernels.observe_and_mask(games, board, seat, self._bits, row, mask)
-        return row, mask
+        return self._state_format.convert(self.game.observe(0), np.empty(0))  # type: ignore[return-value]
 
     def step(self, action: int | None) -> None:
-        """Take the selected agent's decision; None for one whose game is over.
+        """Take the selected agent's action; None for an agent that has terminated.
 
-        Raises IllegalActionError as `illegal` says, nothing changed.
+        Raises IllegalActionError for an illegal action with illegal="raise", without any change.
         """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        wrong = False
+        illegal = False
         try:
             self.game.step(action)  # type: ignore[arg-type]
         except IllegalActionError:
@@ -249,59 +234,59 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's own n
             if self._illegal == "lose":
                 self.forfeit([agent])
                 return
-            wrong = True
-            self.game.step(legal_instead(self.game))
-        if wrong or self._wrong:
-            self._wrong = (self._wrong | {agent}) if wrong else (self._wrong - {agent})
+            illegal = True
+            self.game.step(replacement_action(self.game))
+        if illegal or self._last_illegal:
+            self._last_illegal = (self._last_illegal - {agent}) | ({agent} if illegal else set())
         self._cumulative_rewards[agent] = 0.0
-        self._go_on()
+        self._update()
         if self.render_mode == "human":
             self.render()
 
-    def _go_on(self) -> None:
-        """Whose turn it is after a decision, and what it has paid."""
+    def _update(self) -> None:
+        """Update terminations, the selected agent and rewards after a decision."""
         games, _ = self.game.arrays()
         state, over = games[0], self.game.is_over
         if over:
             self.terminations = dict.fromkeys(self.agents, True)
         else:
             self.agent_selection = self.possible_agents[int(state["seat"])]
-        # Points change seldom, and only then, or at the end, a named reward is paid.
+        # Named rewards are zero unless points change or the game ends, both of which are rare.
         score = int(state["delivered"]), int(state["clock_stones"])
-        if self._pays_freely or over or score != self._score:
+        if self._reward_is_custom or over or score != self._score:
             self._score = score
-            self._credit(copy_state(games))
-        elif self._paid:
+            self._compute_rewards(copy_state(games))
+        elif self._has_rewards:
             self.rewards = dict.fromkeys(self.agents, 0.0)
-            self._paid = False
+            self._has_rewards = False
 
-    def _credit(self, after: np.ndarray) -> None:
-        """Hand out what is paid for what happened since it was paid last."""
-        states = self._last_paid, after
-        if self._pays_freely:  # a caller's function gets arrays of its own
+    def _compute_rewards(self, after: np.ndarray) -> None:
+        """Compute the rewards since they were last computed."""
+        states = self._rewarded_state, after
+        if self._reward_is_custom:  # a custom function must not write to the stored state
             states = copy_state(states[0]), copy_state(states[1])
-        self._payment[:] = 0
-        self._pay(*states, self._payment)
-        self._last_paid = after
-        paid = self._payment[0].tolist()
-        self._hand_out({agent: paid[self._seats[agent]] for agent in self.agents})
+        self._reward_row[:] = 0
+        self._reward(*states, self._reward_row)
+        self._rewarded_state = after
+        rewards = self._reward_row[0].tolist()
+        self._set_rewards({agent: rewards[self._seats[agent]] for agent in self.agents})
 
-    def _hand_out(self, rewards: dict[str, float]) -> None:
+    def _set_rewards(self, rewards: dict[str, float]) -> None:
         self.rewards = rewards
         self._accumulate_rewards()
-        self._paid = True
+        self._has_rewards = True
 
     def forfeit(self, agents: Collection[str]) -> None:
-        """End the episode for all: these agents lose it, and are paid -1, the others nothing."""
-        self._wrong = frozenset(agents)
+        """End the episode for all agents, with a reward of -1 for these and 0 for the others."""
+        self._last_illegal = frozenset(agents)
         self._cumulative_rewards[self.agent_selection] = 0.0
         self.terminations = dict.fromkeys(self.agents, True)
-        self._hand_out({agent: -1.0 if agent in agents else 0.0 for agent in self.agents})
+        self._set_rewards({agent: -1.0 if agent in agents else 0.0 for agent in self.agents})
 
     def render(self) -> str | np.ndarray | None:
-        """The table as the render mode has it (`busenv.render.render_modes`)."""
+        """Render the game (`busenv.render.render_modes`)."""
         return self._renderer.render(self.game)
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window."""
         self._renderer.close()

@@ -12,39 +12,34 @@ from numpy.typing import DTypeLike
 from stable_baselines3.common.vec_env import VecEnv
 
 from busenv.batch.batch import Batch
-from busenv.batch.batch_opponents import Opponents
-from busenv.envs.observation_format import Illegal, as_observation_format
+from busenv.batch.opponents import Opponents
+from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.game.board import Board
 from busenv.game.rules import Rules
 from busenv.rewards import Reward
-
-Observations = np.ndarray | dict[str, np.ndarray]
+from busenv.validation import Illegal
 
 
 class BusVecEnv(VecEnv):
-    """N games, one decision of each a step; a game that ends begins anew at once.
+    """N games, one decision of each per step; a game that ends is reset in the same step.
 
-    Each row is one learner's seat among opponents, as Stable-Baselines3 takes it to be, and its
-    rewards are that seat's: MaskablePPO learns from it as it is.
+    Each row is the trajectory of one learner's seat among opponents, as Stable-Baselines3 requires:
 
         model = MaskablePPO("MlpPolicy", BusVecEnv(64, opponents="greedy"))
 
-    With `opponents=None` every decision of every game comes up, whoever's turn it is. A row is then
-    no one seat's trajectory, and Stable-Baselines3's own algorithms would credit one seat's
-    decisions with another's rewards: it is for learners of your own, which go by `acted` (int64
-    (N,), who took the last step's decisions), `batch.seats` (who is to decide) and `batch.rewards`
-    (float32 (N, 5), what every seat was paid).
+    With `opponents=None` the decisions of every seat are returned. A row then mixes the seats'
+    trajectories, and Stable-Baselines3's algorithms would assign rewards to the wrong seat. Custom
+    learners use `acting_seats`, `batch.seats` (the seats to decide) and `batch.rewards` (float32,
+    (N, 5), by seat).
 
-    Observations are in the form that `observation_keys` and `observation_dtype` ask for, rewards
-    float32 (N,), ends bool (N,). The observation of a game that has just ended is the first one of
-    the game begun in its place. `infos` have a dict a game: where one ended "terminal_observation"
-    and `"episode": {"r", "l", "t"}`, r being what the seat that acted last was paid over the game,
-    l its length in steps; with illegal="lose" or "replace" also "illegal_action", np.bool_.
+    `step` returns observations (of the new game, where one has ended), rewards, float32 (N,),
+    dones, bool (N,), and a list of N `infos`. The info of a game that ended holds
+    "terminal_observation" and `"episode": {"r", "l", "t"}`: the return of the seat that acted last,
+    the length in steps, and 0. With illegal="lose" or "replace" every info holds "illegal_action".
 
-    num_envs: N. copy: True: all that is returned is the caller's own. False, faster: observations,
-    ends and masks are views of buffers that the next step overwrites, to be read only; it is not
-    for the library's own algorithms, which keep observations. The other settings are those of
-    `busenv.envs.vector.BusVectorEnv`, with its errors.
+    num_envs: N. The other arguments are keyword-only and those of
+    `busenv.envs.vector.BusVectorEnv`, with the same defaults and errors. copy=False is not suitable
+    for the library's own algorithms, which store observations.
     """
 
     render_mode = None
@@ -52,6 +47,7 @@ class BusVecEnv(VecEnv):
     def __init__(
         self,
         num_envs: int,
+        *,
         num_players: int | Sequence[int] = 4,
         rules: str | Path | Rules = "capstone-2024",
         board: str | Path | Board = "city",
@@ -66,110 +62,105 @@ class BusVecEnv(VecEnv):
     ) -> None:
         self.batch = Batch(
             num_envs,
-            num_players,
-            rules,
-            board,
-            reward,
-            opponents,
-            learner_seat,
-            illegal,
-            AutoresetMode.SAME_STEP,
-            threads,
+            num_players=num_players,
+            rules=rules,
+            board=board,
+            reward=reward,
+            opponents=opponents,
+            learner_seat=learner_seat,
+            illegal=illegal,
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            threads=threads,
         )
         self._copy, self._illegal = copy, illegal
-        self._form = as_observation_format(self.batch.board, observation_keys, observation_dtype)
+        self._format = as_observation_format(self.batch.board, observation_keys, observation_dtype)
         self._returns = np.zeros_like(self.batch.rewards)
         self._lengths = np.zeros(num_envs, np.int64)
         self._seed = 0
-        super().__init__(num_envs, self._form.observation_space, self._form.action_space)
+        super().__init__(num_envs, self._format.observation_space, self._format.action_space)
 
     @property
-    def acted(self) -> np.ndarray:
-        """Who took the last step's decisions: int64, (N,)."""
-        return self._own(self.batch.acted)
+    def acting_seats(self) -> np.ndarray:
+        """The seats that decided in the last step: int64, (N,)."""
+        return self._output(self.batch.acting_seats)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed of the next reset, 0 to 2**64 - 1; None is 0. Those after it go on from there."""
+        """Set the seed of the next reset, 0 to 2**64 - 1 (None: 0); later resets derive theirs."""
         self._seed = 0 if seed is None else seed
         return [seed] * self.num_envs
 
-    def reset(self) -> Observations:
-        """Begin every game anew. Returns observations."""
+    def reset(self) -> Observation:
+        """Start a new game in every row; returns observations."""
         self.batch.reset(self._seed)
         self._seed = int(np.random.default_rng(self._seed).integers(2**63))
         self._returns[:] = 0
         self._lengths[:] = 0
-        return self._seen()
+        return self._observations()
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Take note of the actions of the next step: whole numbers, (N,)."""
+        """Store the actions of the next `step_wait`: whole numbers, (N,)."""
         self._actions = actions
 
-    def step_wait(
-        self,
-    ) -> tuple[Observations, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Take one decision in every game. Returns observations, rewards, ends and infos.
+    def step_wait(self) -> tuple[Observation, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Take one action in every game; returns observations, rewards, dones and infos.
 
-        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step`, nothing changed.
+        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does, without
+        any change.
         """
         batch = self.batch
         batch.step(self._actions)
         self._returns += batch.rewards
         self._lengths += 1
-        rewards = batch.paid.astype(np.float32)
-        return self._seen(), rewards, self._own(batch.over), self._infos()
+        rewards = batch.acting_rewards.astype(np.float32)
+        return self._observations(), rewards, self._output(batch.terminations), self._infos()
 
     def _infos(self) -> list[dict[str, Any]]:
-        """One dict a game."""
         batch = self.batch
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if self._illegal != "raise":
-            for info, wrong in zip(infos, batch.wrong, strict=True):
-                info["illegal_action"] = wrong
-        ended = np.flatnonzero(batch.over)
+            for info, illegal in zip(infos, batch.illegal_actions, strict=True):
+                info["illegal_action"] = illegal
+        ended = np.flatnonzero(batch.terminations)
         if not ended.size:
             return infos
-        for i, row, mask in zip(ended.tolist(), *batch.last_views(), strict=True):
-            total = float(self._returns[i, batch.acted[i]])
+        for i, row, mask in zip(ended.tolist(), *batch.final_observations(), strict=True):
+            total = float(self._returns[i, batch.acting_seats[i]])
             infos[i]["episode"] = {"r": total, "l": int(self._lengths[i]), "t": 0.0}
-            infos[i]["terminal_observation"] = self._form.show(row, mask)
+            infos[i]["terminal_observation"] = self._format.convert(row, mask)
         self._returns[ended] = 0
         self._lengths[ended] = 0
         return infos
 
     def action_masks(self) -> np.ndarray:
-        """What is legal: bool, (N, num_actions)."""
-        return self._own(self.batch.masks)
+        """Return the legal actions: bool, (N, num_actions)."""
+        return self._output(self.batch.masks)
 
-    def _own(self, array: np.ndarray) -> np.ndarray:
-        """What is handed out of an array that the next step overwrites."""
+    def _output(self, array: np.ndarray) -> np.ndarray:
         return array.copy() if self._copy else array
 
-    def _seen(self) -> Observations:
-        batch, form = self.batch, self._form
-        rows = batch.observations
-        return form.show(rows if form.scale is not None else self._own(rows), self.action_masks())
+    def _observations(self) -> Observation:
+        return self._format.convert(self.batch.observations, self.batch.masks, self._copy)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list:
-        """Call a method; the batch answers once for all of its games."""
+        """Call a method once for all games; returns a list of one result."""
         return [getattr(self, method_name)(*args, **kwargs)]
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether the batch has such an attribute."""
+        """Return whether the environment has an attribute."""
         return hasattr(self, attr_name)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute, once for each game."""
+        """Return an attribute, repeated for each game."""
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the batch."""
+        """Set an attribute of the environment."""
         setattr(self, attr_name, value)
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """No game is wrapped."""
+        """Return False for each game."""
         return [False] * len(list(self._get_indices(indices)))
 
     def close(self) -> None:
-        """Give back what opponents hold, such as running programs."""
+        """Close the opponents built from specs."""
         self.batch.close()

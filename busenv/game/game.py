@@ -1,86 +1,390 @@
-"""One game of Bus, and its record.
-
-A game knows how to record itself, and a record how to play its game again, so both stand here;
-`busenv.game.base_game` is the playing of it, `busenv.game.record_format` how a record is written down.
-"""
+"""One game of Bus: play, undo, observe, draw, record."""
 
 from __future__ import annotations
 
+import hashlib
+import operator
+import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from busenv.core import kernels
-from busenv.error_text import quote, truncate
+from busenv.core import bots, kernels
+from busenv.core.state import OVER
 from busenv.errors import IllegalActionError, PositionError, RecordError
-from busenv.game import record_format
-from busenv.game.base_game import BaseGame
+from busenv.game.actions import Phase, describe_action
 from busenv.game.board import Board, as_board
-from busenv.game.position import Position, read_position
-from busenv.game.rules import Rules, check_players
+from busenv.game.initial_state import copy_state, new_state, state_of
+from busenv.game.position import ENDINGS, Position, read_position
+from busenv.game.record import Record
+from busenv.game.rules import Rules, as_rules, check_players
 from busenv.io import read_bounded, write_whole
 from busenv.observation import observe
 from busenv.render.raster import svg_to_png
 from busenv.render.svg import draw_svg
 from busenv.render.text import draw_text
-from busenv.validation import illegal_action
+from busenv.validation import check_seed, check_whole, illegal_action
 
 
-class Game(BaseGame):
-    """One game of Bus: whose turn it is, what is legal, and what has happened.
-
-    Playing it is inherited from `busenv.game.base_game.BaseGame`; here it is looked at, drawn and recorded.
+class Game:
+    """One game of Bus.
 
     num_players: 3, 4 or 5 (R1).
     rules: the name of an edition in `busenv.EDITIONS`, the path of a file of rules, or a
         `busenv.Rules` value.
     board: "city", the path of a board file, or a `busenv.Board`.
     first_player: seat of the first starting player; by default drawn from the seed.
-    seed: 0 to 2**64 - 1, by default from the operating system. It decides the first player and
-        nothing else: the game itself has no chance in it.
+    seed: 0 to 2**64 - 1, by default from the operating system. It decides the first player only:
+        the game itself has no randomness.
 
-    ValueError says what is allowed instead (a BoardError for the board); FileNotFoundError when
-    there is no such board.
+    Raises ValueError, which names what is allowed, for a wrong argument (BoardError for a board),
+    and FileNotFoundError for a board that does not exist.
     """
 
-    __slots__ = ()
+    __slots__ = ("_array", "_bits", "_history", "_rules", "_seed", "_start", "_state", "board")
+
+    def __init__(
+        self,
+        num_players: int = 4,
+        rules: str | Path | Rules = "capstone-2024",
+        board: str | Path | Board = "city",
+        first_player: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        players, rules, board = check_players(num_players), as_rules(rules), as_board(board)
+        seed = secrets.randbits(63) if seed is None else check_seed(seed)
+        first = np.zeros(1, np.int64)
+        kernels.first_players(np.uint64(seed), players, first)
+        if first_player is not None:
+            first[0] = check_whole("first_player", first_player, 0, players - 1)
+        self._begin(new_state(board, rules, players, first), rules, board, seed)
+
+    @classmethod
+    def from_position(
+        cls,
+        position: Position,
+        rules: str | Path | Rules = "capstone-2024",
+        board: str | Path | Board = "city",
+    ) -> Game:
+        """Make a game that begins in a position; `dataclasses.replace` changes one.
+
+        >>> import busenv, dataclasses
+        >>> position = busenv.Game(3, first_player=1).position()
+        >>> nine_to_five = dataclasses.replace(position, clock=busenv.Building.OFFICE)
+        >>> busenv.Game.from_position(nine_to_five).position().clock
+        1
+        >>> busenv.Game.from_position(dataclasses.replace(position, time_stones_left=2))
+        Traceback (most recent call last):
+        busenv.errors.PositionError: position: time_stones_left is 2; and 0 are taken; 4 in all
+
+        Its history is empty. Raises PositionError, which names the field and what contradicts it,
+        for an invalid position; rules and board as for a new game.
+        """
+        rules, board = as_rules(rules), as_board(board)
+        return cls.from_state(state_of(position, board, rules), rules, board)
+
+    @classmethod
+    def from_state(cls, state: np.ndarray, rules: Rules, board: Board) -> Game:
+        """Make a game that begins in a copy of a valid state, such as a batch's: GAME, (1,).
+
+        rules, board: those of the state, which is not checked. The history is empty.
+        """
+        game = object.__new__(cls)
+        game._begin(copy_state(state), rules, board, seed=0, start=copy_state(state))
+        return game
+
+    @classmethod
+    def from_record(cls, record: Record, board: str | Path | Board = "city") -> Game:
+        """Replay a record by the rules.
+
+        Raises RecordError for a record of another board, an invalid initial position, an illegal
+        action (naming the ply), or a result that the actions do not lead to.
+        """
+        game = cls.begin_record(record, board)
+        ply = int(kernels.replay(game._array, game.board.array, np.array(record.actions, np.int64)))
+        if ply >= 0:
+            error = illegal_action(game._array, 0, game.board, record.actions[ply])
+            raise RecordError(f"record: ply {ply}: {error}")
+        game._history = list(record.actions)
+        record.check_result(game.record().result)
+        return game
+
+    @classmethod
+    def begin_record(cls, record: Record, board: str | Path | Board = "city") -> Game:
+        """Make the game of a record before its first action; RecordError for another board."""
+        board = as_board(board)
+        record.check_board(board)
+        if record.position is None:
+            return cls(record.players, record.rules, board, record.first_player, record.seed)
+        try:
+            return cls.from_position(record.position, record.rules, board)
+        except PositionError as error:
+            raise RecordError(f"record: {error}") from error
+
+    @classmethod
+    def replay(
+        cls, record: Record, board: str | Path | Board = "city"
+    ) -> Iterator[tuple[Game, int]]:
+        """Replay a record: yield the game before each decision, and the action that follows.
+
+        >>> import busenv
+        >>> played = busenv.Game(3, seed=1)
+        >>> played.step(8)
+        >>> played.step(14)
+        >>> for game, action in busenv.Game.replay(played.record()):
+        ...     print(f"seat {game.current_player}: {game.describe(action)}")
+        seat 2: erect house on site 0 at intersection 9, zone 1
+        seat 2: erect house on site 2 at intersection 14, zone 1
+        >>> game.current_player
+        0
+
+        Each pair has the same game object, which takes the action when the next pair is requested;
+        clone it to keep it, and do not change it. After the loop the game is at its last state. A
+        record without actions yields nothing; `begin_record` returns its game. Raises RecordError
+        as `from_record` does, for an illegal action when the loop reaches it.
+        """
+        game = cls.begin_record(record, board)
+        for ply, action in enumerate(record.actions):
+            yield game, action
+            try:
+                game.step(action)
+            except IllegalActionError as error:
+                raise RecordError(f"record: ply {ply}: {error}") from error
+        record.check_result(game.record().result)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, board: str | Path | Board = "city") -> Game:
+        """Make a game from `to_bytes`; RecordError names a wrong version, board or checksum."""
+        return cls.from_record(Record.from_bytes(bytes(data)), board)
+
+    @classmethod
+    def load(cls, path: str | Path, board: str | Path | Board = "city") -> Game:
+        """Read a JSON record and replay it by the rules.
+
+        Raises OSError for a file that cannot be read, RecordError for a file without a record and
+        as `from_record` does.
+        """
+        return cls.from_record(Record.from_json(read_bounded(path, RecordError)), board)
+
+    def _begin(
+        self,
+        state: np.ndarray,
+        rules: Rules,
+        board: Board,
+        seed: int,
+        start: np.ndarray | None = None,
+    ) -> None:
+        """start: the initial state, which is never written to; None for the usual setup."""
+        self._array, self._state, self._start = state, state[0], start
+        self._rules, self._seed, self.board = rules, seed, board
+        self._bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
+        self._history: list[int] = []
+
+    @property
+    def num_players(self) -> int:
+        """3, 4 or 5 (R1)."""
+        return int(self._state["players"])
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the game."""
+        return self._rules
+
+    @property
+    def seed(self) -> int:
+        """The seed, given or drawn; 0 for a game from a position."""
+        return self._seed
+
+    @property
+    def first_player(self) -> int:
+        """Seat of the starting player of the first round (R1)."""
+        return int(self._state["first"])
+
+    @property
+    def current_player(self) -> int:
+        """Seat that decides now; -1 when the game is over."""
+        return -1 if self.is_over else int(self._state["seat"])
+
+    @property
+    def phase(self) -> Phase:
+        """The kind of the current decision; `busenv.Phase` names the rule of each."""
+        return Phase(self._state["phase"])
+
+    @property
+    def round(self) -> int:
+        """Current round (R4): 0 during the setup, then from 1; the last round when over."""
+        return int(self._state["round"])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended (R15, R19)."""
+        return int(self._state["phase"]) == OVER
+
+    @property
+    def ending(self) -> str:
+        """How the game ended: "time_stones", "sites" or "markers"; "running" before (R15, R19)."""
+        return ENDINGS[self._state["ending"]]
+
+    @property
+    def deliveries(self) -> list[int]:
+        """Passengers delivered, by seat (R17)."""
+        return self._state["deliveries"][: self.num_players].tolist()
+
+    @property
+    def time_stones(self) -> list[int]:
+        """Time stones taken, by seat (R15)."""
+        return self._state["stones"][: self.num_players].tolist()
+
+    @property
+    def points(self) -> list[int]:
+        """Deliveries minus time stones, by seat (R20)."""
+        return [d - s for d, s in zip(self.deliveries, self.time_stones, strict=True)]
+
+    def ranking(self) -> list[int]:
+        """Rank so far by seat: 0 is the winner, no two are equal (R20)."""
+        ranks = np.empty((1, self.num_players), np.int64)
+        kernels.rankings(self._array, ranks)
+        return ranks[0].tolist()
+
+    @property
+    def begun_in_position(self) -> bool:
+        """Whether the game began in a position (`Game.from_position`) instead of the setup."""
+        return self._start is not None
+
+    @property
+    def history(self) -> list[int]:
+        """The action ids so far (a copy)."""
+        return self._history.copy()
+
+    @property
+    def last_decision(self) -> tuple[int, int] | None:
+        """Seat and action id of the last decision; None before the first."""
+        if not self._history:
+            return None
+        return int(self._state_before_last()["seat"][0]), self._history[-1]
+
+    def action_mask(self) -> np.ndarray:
+        """Return the legal actions: bool, (num_actions,), a new array; all False when over."""
+        mask = np.empty((1, self.board.num_actions), np.bool_)
+        kernels.legal_bytes(self._array, self.board.array, self._bits, mask)
+        return mask[0]
+
+    def legal_actions(self) -> list[int]:
+        """Return the ids of the legal actions, ascending; empty when the game is over."""
+        return np.flatnonzero(self.action_mask()).tolist()
+
+    def step(self, action: int) -> None:
+        """Take an action for the current player and apply the rules up to the next decision.
+
+        Raises IllegalActionError for an action that is not legal now (none is when the game is
+        over) and TypeError for one that is not a whole number; the game is unchanged then.
+        """
+        action = operator.index(action)
+        known = 0 <= action < self.board.num_actions
+        if not (known and kernels.try_step(self._array, self.board.array, action)):
+            raise illegal_action(self._array, 0, self.board, action)
+        self._history.append(action)
+
+    def run_bots(self, kinds: np.ndarray, noise: np.ndarray) -> None:
+        """Let compiled bots decide until a seat without one is to decide, or the game is over.
+
+        kinds, noise: as for `busenv.core.bots.run_bots`, which advances `noise`.
+        """
+        actions = np.empty(64, np.int64)
+        count = len(actions)
+        while count == len(actions):
+            count = bots.run_bots(self._array, self.board.array, kinds, noise, actions)
+            self._history += actions[:count].tolist()
+
+    def snapshot(self) -> tuple[np.ndarray, int]:
+        """Return a copy of the state and the number of decisions taken, for `restore`."""
+        return copy_state(self._array), len(self._history)
+
+    def restore(self, snapshot: tuple[np.ndarray, int]) -> None:
+        """Return to an earlier snapshot of this game."""
+        state, decisions = snapshot
+        self._array.view(np.uint8)[:] = state.view(np.uint8)
+        del self._history[decisions:]
+
+    def undo(self) -> int:
+        """Undo the last decision and what the rules applied after it; return its action id.
+
+        Raises ValueError at the initial state.
+        """
+        if not self._history:
+            raise ValueError("nothing to undo: no decision has been taken")
+        self._array.view(np.uint8)[:] = self._state_before_last().view(np.uint8)
+        return self._history.pop()
+
+    def _state_before_last(self) -> np.ndarray:
+        """The state before the last decision."""
+        if self._start is None:
+            first = np.array([self.first_player])
+            state = new_state(self.board, self._rules, self.num_players, first)
+        else:
+            state = copy_state(self._start)
+        kernels.replay(state, self.board.array, np.array(self._history[:-1], np.int64))
+        return state
+
+    def describe(self, action: int) -> str:
+        """Describe an action id in words, such as "grow line 14→20", legal now or not.
+
+        No two ids have the same description. Raises ValueError for an id that the board lacks.
+        """
+        return describe_action(self.board, operator.index(action))
 
     def observe(self, seat: int | None = None) -> np.ndarray:
-        """What a seat sees, by default the one to decide: uint8, shape (layout.size,).
+        """Return the observation of a seat, by default the one to decide: uint8, (layout.size,).
 
-        `busenv.ObservationLayout` names its parts. ValueError when there is no such seat.
+        `busenv.ObservationLayout` names its parts. Raises ValueError for a seat that does not
+        exist.
         """
         return observe(self, seat)
 
     def text(self) -> str:
-        """The position in words."""
+        """Describe the position in words."""
         return draw_text(self.board, self.position(), self._rules)
 
     def svg(self) -> str:
-        """The drawing of the position as SVG text, with the last decision lit up."""
+        """Draw the position as SVG text, with the last decision highlighted."""
         return draw_svg(self.board, self.position(), self._rules, self.last_decision)
 
-    _repr_svg_ = svg  # which notebooks show
+    _repr_svg_ = svg  # for notebooks
 
     def png(self, path: str | Path | None = None) -> bytes:
-        """The drawing as a PNG file of 1200 x 800 pixels, which is also written to a path.
+        """Draw the position as a PNG file of 1200 x 800 pixels, and write it to `path` if given.
 
-        Needs the extra `render`; ModuleNotFoundError says what to install. OSError when the file
-        cannot be written.
+        Raises ModuleNotFoundError without the extra `render`, OSError for a path that cannot be
+        written.
         """
         data = svg_to_png(self.svg())
         if path is not None:
             write_whole(path, data)
         return data
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return Game.from_record, (self.record(), self.board)
+    def position(self) -> Position:
+        """Return everything on the table as plain Python values."""
+        return read_position(self._array, self.board)
+
+    def position_hash(self) -> int:
+        """Return a 64-bit hash that equal positions share, for transposition tables.
+
+        It covers board, rules, and which end of a line moved last (R11), and it is the same on
+        every machine.
+        """
+        digest = hashlib.blake2b(self._array.tobytes(), digest_size=8).digest()
+        return int.from_bytes(digest, "little")
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the live state (GAME, (1,)) and the board (BOARD, (1,)), for kernels.
+
+        Kernels trust their input: writing anything but a legal step through them breaks the game.
+        """
+        return self._array, self.board.array
 
     def record(self) -> Record:
-        """The game as a record: its setup, its actions, and its result once it is over."""
+        """Return the record of the game: its setup, its actions, and its result once it is over."""
         result = None
         if self.is_over:
             result = {
@@ -91,215 +395,50 @@ class Game(BaseGame):
                 "points": self.points,
                 "ranking": self.ranking(),
             }
-        board = {"name": self.board.name, "fingerprint": self.board.fingerprint}
         return Record(
             self._rules,
-            board,
+            {"name": self.board.name, "fingerprint": self.board.fingerprint},
             self.num_players,
             self.first_player,
             self._seed,
             tuple(self._history),
             result,
-            None if self._placed is None else read_position(self._placed, self.board),
+            None if self._start is None else read_position(self._start, self.board),
         )
 
-    @classmethod
-    def from_record(cls, record: Record, board: str | Path | Board = "city") -> Game:
-        """Play a record through the rules again.
-
-        Raises RecordError when the board is another one, when the position that it begins in cannot
-        be, naming the ply at which an action is illegal, or when the result is not the one that the
-        actions lead to.
-        """
-        game = record.begin(board)
-        ply = int(kernels.replay(game._array, game.board.array, np.array(record.actions, np.int64)))
-        game._history = list(record.actions[: ply if ply >= 0 else None])
-        if ply >= 0:
-            wrong = illegal_action(game._array, 0, game.board, record.actions[ply])
-            raise RecordError(f"record: ply {ply}: {wrong}")
-        record.check_result(game)
-        return game
-
     def save(self, path: str | Path) -> None:
-        """Write the game as a JSON record (`busenv.game.record_format`), whole or not at all; else OSError."""
+        """Write the game as a JSON record, atomically. Raises OSError."""
         write_whole(path, self.record().to_json())
 
-    @classmethod
-    def load(cls, path: str | Path, board: str | Path | Board = "city") -> Game:
-        """Read a JSON record and play it through the rules.
-
-        OSError says which file is not there or cannot be read; RecordError when it holds no record
-        or as `from_record` does.
-        """
-        return cls.from_record(Record.from_json(read_bounded(path, RecordError)), board)
-
     def to_bytes(self) -> bytes:
-        """The game in compact form, with format version, rules, board fingerprint and checksum."""
+        """Return the game in compact form, with version, rules, board fingerprint and checksum."""
         return self.record().to_bytes()
 
-    @classmethod
-    def from_bytes(cls, data: bytes, board: str | Path | Board = "city") -> Game:
-        """A game from `to_bytes`; RecordError says what is off: version, rules, board, damage."""
-        return cls.from_record(Record.from_bytes(bytes(data)), board)
+    def __reduce__(self) -> tuple[object, ...]:
+        return Game.from_record, (self.record(), self.board)
 
+    def clone(self) -> Game:
+        """Return an independent copy."""
+        copy = object.__new__(type(self))
+        copy._rules, copy._seed, copy.board = self._rules, self._seed, self.board
+        copy._start = self._start
+        copy._array = copy_state(self._array)
+        copy._state = copy._array[0]
+        copy._bits = self._bits.copy()
+        copy._history = self._history.copy()
+        return copy
 
-@dataclass(frozen=True)
-class Record:
-    """A game's setup, its actions so far, and its result once it is over.
+    __copy__ = clone
 
-    board: {"name": ..., "fingerprint": ...}, as in `busenv.Board`.
-    result: None while the game runs, else {"ending", "rounds", "deliveries", "time_stones",
-        "points", "ranking"}, the last four by seat.
-    position: what the game began in, if not in the usual set-up (`Game.from_position`).
+    def __deepcopy__(self, memo: object) -> Game:
+        return self.clone()
 
-    A record holds no other position: loading one plays its actions through the rules, so it can
-    never describe what play cannot reach.
-    """
-
-    rules: Rules
-    board: dict[str, str]
-    players: int
-    first_player: int
-    seed: int
-    actions: tuple[int, ...]
-    result: dict[str, Any] | None
-    position: Position | None = None
-
-    def __post_init__(self) -> None:
-        check_players(self.players)
-        _whole("first_player", self.first_player, self.players - 1)
-        _whole("seed", self.seed, 2**64 - 1)
-        for ply, action in enumerate(self.actions):
-            _whole(f"actions[{ply}]", action, 0xFFFF)
-        begun = self.position
-        if begun and (begun.num_players, begun.first_player) != (self.players, self.first_player):
-            raise RecordError("record: players or first_player is not as in its position")
-        if begun and self.seed:
-            raise RecordError(f"record: seed is {self.seed}; allowed with a position: 0")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record as plain JSON values."""
-        fields = {
-            "format": record_format.FORMAT,
-            "version": record_format.VERSION,
-            "rules": self.rules.to_dict(),
-            "board": self.board,
-            "players": self.players,
-            "first_player": self.first_player,
-            "seed": self.seed,
-            "actions": list(self.actions),
-            "result": self.result,
-        }
-        return fields | ({"position": self.position.to_dict()} if self.position else {})
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Record:
-        """A record from `to_dict`'s value; RecordError names what is missing or wrong."""
-        record_format.check_format(data)
-        board, begun = data["board"], data.get("position")
-        if not isinstance(board, dict) or set(board) != {"name", "fingerprint"}:
-            raise RecordError(
-                f"record: board is {quote(board)}; it must have a name and a fingerprint"
-            )
-        if not all(isinstance(text, str) for text in board.values()):
-            raise RecordError(
-                f"record: board is {quote(board)}; its name and fingerprint must be texts"
-            )
-        if not isinstance(data["actions"], list):
-            raise RecordError("record: 'actions' must be a list of action ids")
-        try:
-            return cls(
-                Rules.from_dict(data["rules"]),
-                board,
-                check_players(data["players"]),
-                data["first_player"],
-                data["seed"],
-                tuple(data["actions"]),
-                data["result"],
-                None if begun is None else Position.from_dict(begun),
-            )
-        except RecordError:
-            raise
-        except ValueError as error:
-            raise RecordError(f"record: {error}") from error
-
-    def to_json(self) -> str:
-        """The record as JSON text, one key a line."""
-        return record_format.to_json(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Record:
-        """A record from JSON text; RecordError says what is wrong."""
-        return cls.from_dict(record_format.parse_json(text))
-
-    def to_bytes(self) -> bytes:
-        """The record in compact form."""
-        return record_format.to_bytes(self.to_dict())
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Record:
-        """A record from `to_bytes`'s value; RecordError says what is off."""
-        return cls.from_dict(record_format.parse_bytes(data))
-
-    def begin(self, board: str | Path | Board = "city") -> Game:
-        """The game before its first action; RecordError when it is of another board."""
-        board = as_board(board)
-        if self.board["fingerprint"] != board.fingerprint:
-            raise RecordError(
-                f"the game was played on board {quote(self.board['name'])} "
-                f"(fingerprint {truncate(self.board['fingerprint'])}), not on {board.name!r} "
-                f"({board.fingerprint}); give that board (board=..., --board NAME or FILE)"
-            )
-        if self.position is None:
-            return Game(self.players, self.rules, board, self.first_player, self.seed)
-        try:
-            return Game.from_position(self.position, self.rules, board)
-        except PositionError as error:
-            raise RecordError(f"record: {error}") from error
-
-    def replay(self, board: str | Path | Board = "city") -> Iterator[tuple[Game, int]]:
-        """Play the game again: before each decision the live game, and the action to be taken.
-
-        >>> import busenv
-        >>> played = busenv.Game(3, seed=1)
-        >>> played.step(8)
-        >>> played.step(14)
-        >>> for game, action in played.record().replay():
-        ...     print(f"seat {game.current_player}: {game.describe(action)}")
-        seat 2: erect house on site 0 at intersection 9, zone 1
-        seat 2: erect house on site 2 at intersection 14, zone 1
-        >>> game.current_player
-        0
-
-        It is one and the same game, which goes on by the action when the next pair is asked for
-        (clone it to keep it; do not change it). After the loop it stands at the end. A record
-        without actions yields nothing; `begin` makes its game. Raises RecordError as
-        `Game.from_record`, an illegal action's when it is reached.
-        """
-        game = self.begin(board)
-        for ply, action in enumerate(self.actions):
-            yield game, action
-            try:
-                game.step(action)
-            except IllegalActionError as error:
-                raise RecordError(f"record: ply {ply}: {error}") from error
-        self.check_result(game)
-
-    def check_result(self, game: Game) -> None:
-        """RecordError unless the record has the result of its game, played through."""
-        result = game.record().result
-        if self.result != result or not _same_types(self.result, result):
-            raise RecordError(
-                f"record: after ply {len(self.actions)} the result is {result}, "
-                f"but the record says {quote(self.result)}"
-            )
-
-
-def _same_types(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
-    """Whether equal results are equal as text too: True and 1.0 are not 1."""
-    return other is None or repr([(one or {})[key] for key in other]) == repr([*other.values()])
-
-
-def _whole(name: str, value: object, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= high:
-        raise RecordError(f"record: {name} is {quote(value)}; allowed: a whole number 0 to {high}")
+    def __repr__(self) -> str:
+        if self.is_over:
+            turn = f"over ({self.ending}), winner seat {self.ranking().index(0)}"
+        else:
+            turn = f"seat {self.current_player} to decide {self.phase.name}"
+        return (
+            f"<Bus, {self.num_players} players, {self.rules.name}, {self.board.name}: "
+            f"round {self.round}, ply {len(self._history)}, points {self.points}, {turn}>"
+        )

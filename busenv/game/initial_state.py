@@ -1,4 +1,4 @@
-"""The state that a game begins with: of the set-up (R1), or of any position."""
+"""Initial states of games: after the setup (R1), or of a position."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from busenv.core.state import GAME, NO_LIMIT
 from busenv.errors import PositionError
 from busenv.game.actions import RESOLVED_IN, BoardAction, Phase
 from busenv.game.board import Board
-from busenv.game.position import ENDINGS, Position
+from busenv.game.position import ENDINGS, Position, waiting_and_vacant
 from busenv.game.position_validation import check_position
 from busenv.game.rules import Rules
-from busenv.game.turn_validation import waiting_and_vacant
 
-# Where the first space is resolved first, the state counts the spaces done with.
+# Phases of actions that are resolved from A on; there the state counts the spaces resolved.
 ASCENDING = (Phase.PASSENGERS, Phase.PICK_UP, Phase.SET_DOWN)
 
 
 def new_state(board: Board, rules: Rules, num_players: int, first: np.ndarray) -> np.ndarray:
-    """The state before the first decision (R1): shape (1,), dtype GAME.
-
-    first: int64, shape (1,), the starting player.
-    """
+    """Make the state before the first decision (R1): GAME, (1,). first: int64, (1,), a seat."""
     state = np.zeros(1, GAME)
     kernels.new_games(state, board.array, rules.record(num_players), first)
     return state
 
 
-def state_of(position: Position, board: Board, rules: Rules) -> np.ndarray:
-    """The state in which a position lies on the table: shape (1,), dtype GAME.
+def copy_state(state: np.ndarray) -> np.ndarray:
+    """Copy a state (GAME, (1,)) by its bytes, because numpy copies records slowly."""
+    return np.ndarray((1,), GAME, bytearray(state.tobytes()))
 
-    Raises PositionError, naming the field and what contradicts it, when there is none.
+
+def state_of(position: Position, board: Board, rules: Rules) -> np.ndarray:
+    """Make the state of a position: GAME, (1,).
+
+    Raises PositionError, which names the field and what contradicts it, for an invalid position.
     """
     if not isinstance(position, Position):
         raise TypeError(f"position is {position!r}; allowed: a busenv.Position")
@@ -53,7 +54,7 @@ def state_of(position: Position, board: Board, rules: Rules) -> np.ndarray:
 
 
 def _write_players(state: np.void, position: Position, board: Board) -> None:
-    """What is each player's own."""
+    """Write markers, buses, deliveries and lines."""
     seats = position.num_players
     for field, values in (
         ("markers", position.action_markers),
@@ -78,7 +79,7 @@ def _write_players(state: np.void, position: Position, board: Board) -> None:
 
 
 def _write_city(state: np.void, position: Position, board: Board) -> None:
-    """Passengers, buildings, the clock."""
+    """Write passengers, buildings and the clock."""
     state["passengers"][: len(board.intersections)] = position.passengers
     state["peopled"] = _word(i for i, people in enumerate(position.passengers) if people)
     state["supply"] = position.supply
@@ -97,7 +98,7 @@ def _write_city(state: np.void, position: Position, board: Board) -> None:
 
 
 def _write_turn(state: np.void, position: Position, rules: Rules) -> None:
-    """The action board, and what is to be decided by whom."""
+    """Write the action board and the turn."""
     state["phase"] = position.phase
     state["round"] = position.round
     state["start"] = position.starting_player
@@ -117,11 +118,11 @@ def _write_turn(state: np.void, position: Position, rules: Rules) -> None:
 
 
 def _word(members: Iterable[int]) -> int:
-    """A set as a number: bit i is set for a member i."""
+    """Encode a set as a number: bit i is set for a member i."""
     return sum(1 << member for member in {*members})
 
 
 def _words(members: Iterable[int]) -> tuple[int, int]:
-    """Likewise as two words of 64 bits."""
+    """Encode a set as two words of 64 bits."""
     high, low = divmod(_word(members), 1 << 64)
     return low, high

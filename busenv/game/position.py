@@ -27,6 +27,7 @@ from busenv.game.actions import Phase
 from busenv.game.board import Board
 
 ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
+DRIVING = (Phase.PICK_UP, Phase.SET_DOWN)
 POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_DOWN)
 
 
@@ -155,7 +156,7 @@ def read_position(array: np.ndarray, board: Board) -> Position:
     for kind in range(3):
         for site in _members(state["type_sites"][kind]):
             buildings[site] = kind
-    driving = state["phase"] in (PICK_UP, SET_DOWN)
+    driving = state["phase"] in DRIVING
     return Position(
         num_players=len(seats),
         phase=Phase(state["phase"]),
@@ -185,6 +186,20 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         waiting=_members(state["waiting"]) if driving else [],
         vacant=_members(state["vacant"]) if driving else [],
     )
+
+
+def waiting_and_vacant(position: Position, board: Board) -> tuple[list[int], list[int]]:
+    """Intersections with a waiting passenger, and with a free building, in Vrrooomm! (R16).
+
+    Both are empty in other phases.
+    """
+    surplus = [0] * len(board.intersections)  # passengers minus matching buildings
+    if position.phase in DRIVING:
+        surplus = list(position.passengers)
+        for site, kind in zip(board.sites, position.buildings, strict=True):
+            surplus[site.intersection] -= kind == position.clock
+    waiting = [i for i, passengers in enumerate(surplus) if passengers > 0]
+    return waiting, [i for i, passengers in enumerate(surplus) if passengers < 0]
 
 
 def _resolving(state: np.void) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from busenv.render.raster import DisplayWindow, draw_pixels, load_pygame
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
-FRAMES_A_SECOND = 4  # how fast a recording of an environment plays
+RENDER_FPS = 4  # speed of a recorded environment, in frames per second
 
 
 class Drawable(Protocol):

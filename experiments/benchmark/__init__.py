@@ -1,1 +1,1 @@
-"""How much learners learn: one protocol, cards of what was measured by it, and their table."""
+"""Benchmark of learners: one protocol, result cards, and their tables."""

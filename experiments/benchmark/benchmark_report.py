@@ -1,4 +1,4 @@
-"""What the cards say: a table for each budget, and learning curves."""
+"""Tables and learning curves of result cards."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
-from busenv.experiments.benchmark.protocol import NAME, PANEL, POINTS
-from busenv.experiments.benchmark.results import BenchmarkResult, Entry, Measured
+from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANEL
+from busenv.experiments.benchmark.results import BenchmarkResult, Entry, RunResult
 from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.plot_style import default_style
 from busenv.experiments.ratings.ladder import replace_block
@@ -22,13 +22,12 @@ BEGIN, END = "<!-- baselines -->", "<!-- end of baselines -->"
 
 
 def tables(cards: Iterable[BenchmarkResult]) -> list[TextTable]:
-    """A table for each number of players and budget, the best learner first."""
+    """Make a table for each budget and number of players, the best learner first."""
     return [_table([*group]) for _, group in groupby(sorted(cards, key=contest), contest)]
 
 
 def contest(entry: Entry) -> tuple[bool, float, int]:
-    """What entries have in common that can be compared: budget and players; in decisions before in
-    hours, small ones before large."""
+    """Sort key of a table: budgets in decisions before hours, small before large, then players."""
     return entry.hours is not None, entry.decisions or entry.hours or 0, entry.players
 
 
@@ -50,24 +49,24 @@ def _table(cards: list[BenchmarkResult]) -> TextTable:
 
 
 def _scores(card: BenchmarkResult, bots: Sequence[str]) -> np.ndarray:
-    """Share of games won: float64, (runs, bots)."""
+    """Shares of games won: float64, (runs, bots)."""
     return np.array([[run.panel[bot].share for bot in bots] for run in card.runs])
 
 
 def _cell(scores: np.ndarray) -> str:
-    """Interquartile mean and interval, in percent."""
+    """Format the interquartile mean and its interval in percent."""
     low, high = bootstrap_interval(scores)
     return f"{interquartile_mean(scores.ravel()):.1%}\n[{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def markdown(cards: Iterable[BenchmarkResult]) -> str:
-    """The tables as a page has them."""
+    """Format the tables as Markdown."""
     return "\n".join(f"{sheet.title}:\n\n{sheet.markdown()}" for sheet in tables(cards))
 
 
 @default_style()
 def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
-    """Learning curves of learners with one budget and number of players, as a picture (PNG).
+    """Draw learning curves as a PNG picture; the cards have one budget and number of players.
 
     Lines are interquartile means over the runs, bands their intervals. ValueError when no card has
     a curve.
@@ -80,8 +79,8 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
         raise ValueError("no card of these players and this budget has a learning curve")
     players = cards[0].players
     figure = Figure(figsize=(8.6, 4.2), layout="constrained")
-    columns = figure.subplots(1, len(POINTS), sharey=True)
-    for axes, bot in zip(columns, POINTS, strict=True):
+    columns = figure.subplots(1, len(CURVE_PANEL), sharey=True)
+    for axes, bot in zip(columns, CURVE_PANEL, strict=True):
         for k, card in enumerate(cards):
             decisions, curves = _curves(card.runs, bot)
             low, high = zip(*(bootstrap_interval(c[:, None]) for c in curves.T), strict=True)
@@ -102,11 +101,10 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
     write_whole(path, buffer.getvalue())
 
 
-def _curves(runs: Sequence[Measured], bot: str) -> tuple[np.ndarray, np.ndarray]:
-    """The runs' curves at common numbers of decisions: (points,), and shares won, (runs, points).
+def _curves(runs: Sequence[RunResult], bot: str) -> tuple[np.ndarray, np.ndarray]:
+    """Interpolate the runs' curves: decisions, (points,), and shares won, (runs, points).
 
-    Runs play their points after whole rollouts, so not all at the same decisions; between two of
-    its points a curve is taken for straight.
+    Runs are measured after whole rollouts, so at slightly different numbers of decisions.
     """
     last = min(run.curve[-1].decisions for run in runs)
     first = max(run.curve[0].decisions for run in runs)
@@ -123,6 +121,6 @@ def _curves(runs: Sequence[Measured], bot: str) -> tuple[np.ndarray, np.ndarray]
 
 
 def put_tables(page: Path, cards: Iterable[BenchmarkResult]) -> None:
-    """Put the tables between the two marks of a page; RunError when it has none."""
+    """Write the tables between the two markers of a page; RunError when it has none."""
     text = page.read_text(encoding="utf-8")
     write_whole(page, replace_block(text, markdown(cards), BEGIN, END))

@@ -1,11 +1,11 @@
-"""What learns: the baselines, and one learner's seat in the usual setup of Stable-Baselines3."""
+"""Learners of the benchmark, among them MaskablePPO of Stable-Baselines3 on one seat."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from sb3_contrib import MaskablePPO
@@ -14,7 +14,6 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import nn
 
-from busenv.agents import Agent
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.envs.sb3 import BusVecEnv
 from busenv.experiments.benchmark.results import Entry
@@ -22,34 +21,14 @@ from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.ppo import ppo_settings
 from busenv.train.ppo_run import PPORun
 from busenv.train.run import TrainingRun
 
-STEPS = 64  # of each environment in a rollout of the usual setup
+ROLLOUT_STEPS = 64  # of each environment in a rollout of OneSeatRun
 
 
-class Learning(Protocol):
-    """A run of a learner, as `busenv.train.ppo_run.PPORun` is one."""
-
-    decisions: int
-
-    @property
-    def agent(self) -> Agent: ...
-
-    @property
-    def progress(self) -> float: ...
-
-    @property
-    def is_done(self) -> bool: ...
-
-    def step(self) -> object: ...
-
-    def save(self) -> None: ...
-
-
-class _Divided(VecEnvWrapper):
-    """Environments whose rewards are divided by a number: PPO learns from small ones."""
+class _ScaledRewards(VecEnvWrapper):
+    """Environments whose rewards are divided by a unit."""
 
     def __init__(self, venv: BusVecEnv, unit: float) -> None:
         super().__init__(venv)
@@ -63,23 +42,23 @@ class _Divided(VecEnvWrapper):
         return observations, rewards / self._unit, ends, infos
 
 
-class _Network(nn.Module):
-    """A policy of Stable-Baselines3, called as a network of `busenv.agents.networks.mlp`."""
+class _PolicyNetwork(nn.Module):
+    """A policy of Stable-Baselines3 with the outputs of `busenv.agents.networks.mlp` networks."""
 
     def __init__(self, policy: MaskableActorCriticPolicy) -> None:
         super().__init__()
         self.policy = policy
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        found: Any = self.policy.get_distribution(observations).distribution
-        return found.logits, self.policy.predict_values(observations)
+        distribution: Any = self.policy.get_distribution(observations).distribution
+        return distribution.logits, self.policy.predict_values(observations)
 
 
-class OneSeat(TrainingRun):
-    """MaskablePPO as its users set it up: one learner's seat of each of many games, copies of the
-    first of the settings' bots on the others; the library's loop and policy.
+class OneSeatRun(TrainingRun):
+    """MaskablePPO in the usual setup: the library's loop and policy on one seat of each game.
 
-    Goes on from the folder's checkpoint, with new games.
+    Copies of the first of the settings' bots hold the other seats. The run resumes from the
+    folder's checkpoint, with new games.
     """
 
     config: PPOConfig
@@ -97,17 +76,26 @@ class OneSeat(TrainingRun):
         games.seed(config.seed)
         self._ppo = MaskablePPO(
             "MlpPolicy",
-            _Divided(games, config.reward_unit),
-            n_steps=STEPS,
+            _ScaledRewards(games, config.reward_unit),
+            n_steps=ROLLOUT_STEPS,
             policy_kwargs={"net_arch": [config.width] * 2},
             device="cpu",
-            **{**ppo_settings(config), "learning_rate": config.learning_rate},
+            learning_rate=config.learning_rate,
+            batch_size=config.batch_size,
+            n_epochs=config.epochs,
+            gamma=config.gamma,
+            gae_lambda=config.gae_lambda,
+            clip_range=config.clip_range,
+            ent_coef=config.entropy_coef,
+            vf_coef=config.value_coef,
+            max_grad_norm=config.max_grad_norm,
+            seed=config.seed % 2**32,
         )
-        self._ppo.set_logger(Logger(None, []))  # its own leaves a folder behind in each rollout
+        self._ppo.set_logger(Logger(None, []))  # the default logger creates a folder per rollout
         policy = self._ppo.policy
         self.network, self._optimizer = policy, policy.optimizer
         self.agent = PolicyAgent(
-            _Network(policy), self.board, "one-seat", config.seed, config.temperature
+            _PolicyNetwork(policy), self.board, "one-seat", config.seed, config.temperature
         )
         checkpoint = self._checkpoint(dict(policy.state_dict()))
         if checkpoint is not None:
@@ -115,8 +103,8 @@ class OneSeat(TrainingRun):
         self._start_clock()
 
     def step(self) -> None:
-        """One rollout, and learning from it."""
-        rollout = self.config.games * STEPS
+        """Play one rollout and learn from it."""
+        rollout = self.config.games * ROLLOUT_STEPS
         self._ppo.learn(rollout, reset_num_timesteps=False)
         self.iteration += 1
         self.decisions += rollout
@@ -127,14 +115,16 @@ class OneSeat(TrainingRun):
         self._save_checkpoint()
 
 
+LearnerRun = PPORun | ExpertRun | OneSeatRun
+
+
 @dataclass(frozen=True)
 class BenchmarkLearner:
-    """about: what it is, in a line. changes: of the settings that are its base. begin: makes a run
-    of them."""
+    """A learner: a description in one line, settings that differ from `base`, the class of runs."""
 
     about: str
-    changes: dict[str, Any]
-    begin: Callable[[Any, Path], Learning] = PPORun
+    settings: dict[str, Any]
+    make_run: Callable[[Any, Path], LearnerRun] = PPORun
     base: AnyConfig = PRESETS["quick"]
 
     def config(self, entry: Entry, seed: int, threads: int) -> AnyConfig:
@@ -142,11 +132,11 @@ class BenchmarkLearner:
         limit: dict[str, Any] = {"decisions": entry.decisions}
         if entry.hours is not None:
             limit = {"seconds": 3600 * entry.hours}
-        own = {"players": (entry.players,), "seed": seed, "threads": threads, "device": "cpu"}
-        return self.base.changed({**self.changes, **own, **limit})
+        common = {"players": (entry.players,), "seed": seed, "threads": threads, "device": "cpu"}
+        return self.base.changed({**self.settings, **common, **limit})
 
 
-# Stable-Baselines3's own settings, but for minibatches of 1024 (64) and some entropy (none).
+# Stable-Baselines3's defaults, except minibatches of 1024 (64) and an entropy bonus (none).
 USUAL = {
     "warm_start": "",
     "bots": ("greedy",),
@@ -159,21 +149,17 @@ USUAL = {
 
 LEARNERS = {
     "ppo": BenchmarkLearner(
-        "PPO on every seat's decisions, against greedy, planner and past selves",
-        {"warm_start": ""},
+        "PPO on every seat's decisions, against greedy, planner and past selves", {"warm_start": ""}
     ),
     "one-seat": BenchmarkLearner(
-        "MaskablePPO of Stable-Baselines3 on one seat, against greedy",
-        USUAL,
-        OneSeat,
+        "MaskablePPO of Stable-Baselines3 on one seat, against greedy", USUAL, OneSeatRun
     ),
     "every-seat": BenchmarkLearner(
         "PPO on every seat's decisions with one-seat's settings, against greedy and past selves",
         USUAL,
     ),
     "imitation": BenchmarkLearner(
-        "imitation of the search uct:50",
-        {"warm_start": "uct:50", "imitation_share": 1.0},
+        "imitation of the search uct:50", {"warm_start": "uct:50", "imitation_share": 1.0}
     ),
     "expert-iteration": BenchmarkLearner(
         "expert iteration: self-play by a search of 64 simulations that the network guides; "

@@ -1,7 +1,7 @@
-"""Train a learner by the protocol in a folder, seed by seed, measure it, and write its card.
+"""Train a learner seed by seed, measure it by the protocol, and write its card.
 
-Whatever is killed goes on: training from its checkpoint, a curve from its last point, the panel
-from its last opponent. What is finished stays.
+A killed measurement resumes: training from its checkpoint, the curve from its last point, the panel
+from its last opponent.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from rich.console import Console
 import busenv
 from busenv.agents import Agent, make_agent
 from busenv.agents.schema import Schema, parse, read_limited
-from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, Learning
+from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, LearnerRun
 from busenv.experiments.benchmark.protocol import (
     BOARD,
+    CURVE_LENGTH,
+    CURVE_PANEL,
     NAME,
     PANEL,
-    POINTS,
     RULES,
     SEED,
-    TENTHS,
-    games,
+    count_games,
 )
 from busenv.experiments.benchmark.results import (
     BenchmarkResult,
     Entry,
-    Measured,
-    Point,
-    Result,
+    Evaluation,
+    RunResult,
+    WinCount,
     make_result,
     write_result,
 )
@@ -49,39 +49,45 @@ from busenv.train.config_files import AnyConfig
 
 CARD, PROGRESS = "card.json", "measured.json"
 
+PlayMatch = Callable[[str, int, int], WinCount]  # opponent, players, games
+
 
 class Progress(Schema):
-    """What is measured of a run so far.
+    """Measurements of an unfinished run.
 
-    decisions: learned from, once all is learned. tenths: of the budget, up to which the curve goes.
+    decisions: learned from in all, once training has ended. tenths: tenths of the budget that the
+    curve covers.
     """
 
     decisions: int = 0
     tenths: int = 0
-    curve: tuple[Point, ...] = ()
-    panel: dict[str, Result] = {}  # noqa: RUF012 - pydantic copies it
+    curve: tuple[Evaluation, ...] = ()
+    panel: dict[str, WinCount] = {}  # noqa: RUF012 - pydantic copies it
 
-    def changed(self, place: Path, **changes: Any) -> Progress:
-        """With some fields changed, and on disk so."""
-        found = self.model_copy(update=changes)
-        text = json.dumps(found.model_dump(mode="json"), indent=1) + "\n"
-        write_whole(place / PROGRESS, text, follow_links=False)
-        return found
+    def changed(self, folder: Path, **fields: Any) -> Progress:
+        """Copy with some fields changed, and write it to the folder."""
+        progress = self.model_copy(update=fields)
+        text = json.dumps(progress.model_dump(mode="json"), indent=1) + "\n"
+        write_whole(folder / PROGRESS, text, follow_links=False)
+        return progress
+
+    def result(self, seed: int) -> RunResult:
+        """The run as cards store it."""
+        return RunResult(seed=seed, decisions=self.decisions, curve=self.curve, panel=self.panel)
 
 
 def bench_learner(
     entry: Entry, seeds: Sequence[int], folder: Path, console: Console, threads: int = 2
 ) -> BenchmarkResult:
-    """Train and measure the learner of LEARNERS that an entry names; its card, which is in the
-    folder too.
+    """Train and measure the learner of LEARNERS that an entry names.
 
-    threads: of torch, and of games by search. RunError when the folder is in use or holds other
-    runs.
+    threads: of torch and of self-play by search. Returns the card, which is also in the folder.
+    RunError when the folder is in use or holds other runs.
     """
     learner = LEARNERS[entry.name]
 
-    def bench(seed: int, place: Path) -> Measured:
-        return _bench_seed(learner, learner.config(entry, seed, threads), place)
+    def bench(seed: int, run_folder: Path) -> RunResult:
+        return _bench_seed(learner, learner.config(entry, seed, threads), run_folder)
 
     return _bench_all(entry, seeds, bench, {"learner": entry.name}, folder, console)
 
@@ -89,22 +95,23 @@ def bench_learner(
 def bench_agents(
     entry: Entry, specs: Sequence[str], folder: Path, console: Console, workers: int = 1
 ) -> BenchmarkResult:
-    """Measure agents that have learned elsewhere, as runs of one learner; see `bench_learner`.
+    """Measure agents that were trained elsewhere, as runs of one learner; see `bench_learner`.
 
-    specs: as for `busenv.agents.make_agent`. The budget is what each has learned from, by the word
-    of who says so. workers: processes, for programs.
+    specs: as for `busenv.agents.make_agent`. The budget is the caller's claim. workers: processes,
+    for external programs.
     """
     if entry.decisions is None:
-        raise RunError("what agents have learned from elsewhere is given in decisions, not hours")
+        raise RunError("the budget of agents is in hours; allowed: decisions")
     for spec in specs:
         check_agent(spec, RULES, BOARD)
 
-    def bench(number: int, place: Path) -> Measured:
+    def bench(number: int, run_folder: Path) -> RunResult:
         spec = specs[number]
         with closing(make_agent(spec)) as agent:
-            play = _by_game(spec, place, workers) if spec.startswith("exec") else _in_batch(agent)
-            progress = _panel(_read(place), play, entry.players, place)
-        return _measured(progress.changed(place, decisions=entry.decisions), number)
+            is_program = spec.startswith("exec")
+            play = _play_by_game(spec, run_folder, workers) if is_program else _play_in_batch(agent)
+            progress = _play_panel(_read(run_folder), play, entry.players, run_folder)
+        return progress.changed(run_folder, decisions=entry.decisions).result(number)
 
     settings = {"agents": [*specs], "files": file_hashes((*specs,))}
     return _bench_all(entry, range(len(specs)), bench, settings, folder, console)
@@ -113,24 +120,24 @@ def bench_agents(
 def _bench_all(
     entry: Entry,
     seeds: Sequence[int],
-    bench: Callable[[int, Path], Measured],
+    bench: Callable[[int, Path], RunResult],
     settings: dict[str, Any],
     folder: Path,
     console: Console,
 ) -> BenchmarkResult:
-    """Every run of a learner, and the card of those that are done, written anew after each."""
-    kept = entry.model_dump(exclude={"about"}) | settings
-    kept |= {"protocol": NAME, "busenv": busenv.__version__}
-    runs: list[Measured] = []
+    """Measure every run of a learner; the card is written after each."""
+    settings = entry.model_dump(exclude={"about"}) | settings
+    settings |= {"protocol": NAME, "busenv": busenv.__version__}
+    runs: list[RunResult] = []
     with lock_folder(folder):
-        store_settings(folder, kept)
+        store_settings(folder, settings)
         for seed in seeds:
-            place = folder / f"seed-{seed}"
-            place.mkdir(exist_ok=True)
-            runs.append(bench(seed, place))
+            run_folder = folder / f"seed-{seed}"
+            run_folder.mkdir(exist_ok=True)
+            runs.append(bench(seed, run_folder))
             card = make_result(entry, runs)
             write_result(card, folder / CARD)
-            won = ", ".join(f"{bot} {found.share:.1%}" for bot, found in runs[-1].panel.items())
+            won = ", ".join(f"{bot} {result.share:.1%}" for bot, result in runs[-1].panel.items())
             console.print(
                 f"{entry.name}, {entry.budget}, seed {seed}: won {won}",
                 markup=False,
@@ -139,82 +146,73 @@ def _bench_all(
     return card
 
 
-def _bench_seed(learner: BenchmarkLearner, config: AnyConfig, place: Path) -> Measured:
-    """Train one seed, with points of its curve, and measure it at the end."""
-    progress = _read(place)
+def _bench_seed(learner: BenchmarkLearner, config: AnyConfig, folder: Path) -> RunResult:
+    """Train one seed with points of its curve, and measure it at the end."""
+    progress = _read(folder)
     if progress.panel.keys() != PANEL.keys():
-        changes(place, config)
-        learning = learner.begin(config, place)
-        keep_config(place, config)
-        progress = _learn(learning, progress, config, place)
-        progress = _panel(progress, _in_batch(learning.agent), config.players[0], place)
-    return _measured(progress, config.seed)
+        changes(folder, config)
+        run = learner.make_run(config, folder)
+        keep_config(folder, config)
+        progress = _train(run, progress, config.players[0], folder)
+        progress = _play_panel(progress, _play_in_batch(run.agent), config.players[0], folder)
+    return progress.result(config.seed)
 
 
-def _learn(learning: Learning, progress: Progress, config: AnyConfig, place: Path) -> Progress:
-    """Train to the end, and play POINTS at every tenth."""
-    play, saved = _in_batch(learning.agent), time.monotonic()
-    # What was learned after the last checkpoint is lost, and learned again.
-    curve = [point for point in progress.curve if point.decisions <= learning.decisions]
-    measured = min(progress.tenths, int(learning.progress * TENTHS))
+def _train(run: LearnerRun, progress: Progress, players: int, folder: Path) -> Progress:
+    """Train to the end of the budget, and play CURVE_PANEL at every tenth of it."""
+    play, saved = _play_in_batch(run.agent), time.monotonic()
+    # Training resumes from the checkpoint, so later points are measured again.
+    curve = [point for point in progress.curve if point.decisions <= run.decisions]
+    measured = min(progress.tenths, int(run.progress * CURVE_LENGTH))
     while True:
-        # First: a run that saves by itself may have been killed before its point was played.
-        if (tenth := int(learning.progress * TENTHS)) > measured:
-            counts = games(POINTS, config.players[0])
-            results = {bot: play(bot, config.players[0], n) for bot, n in counts.items()}
-            curve.append(Point(decisions=learning.decisions, results=results))
-            progress, measured = progress.changed(place, curve=tuple(curve), tenths=tenth), tenth
-        # After the curve is written: a checkpoint has all points before it.
-        if learning.is_done or time.monotonic() - saved >= SAVE_EVERY:
-            learning.save()
+        # Before the first step: a run that saves by itself may have been killed before this point.
+        if (tenth := int(run.progress * CURVE_LENGTH)) > measured:
+            games = count_games(CURVE_PANEL, players)
+            results = {bot: play(bot, players, count) for bot, count in games.items()}
+            curve.append(Evaluation(decisions=run.decisions, results=results))
+            progress, measured = progress.changed(folder, curve=tuple(curve), tenths=tenth), tenth
+        # After the curve is written, so that a checkpoint has all points before it.
+        if run.is_done or time.monotonic() - saved >= SAVE_EVERY:
+            run.save()
             saved = time.monotonic()
-        if learning.is_done:
-            return progress.changed(place, decisions=learning.decisions)
-        learning.step()
+        if run.is_done:
+            return progress.changed(folder, decisions=run.decisions)
+        run.step()
 
 
-Play = Callable[[str, int, int], Result]  # opponent, players, games
-
-
-def _panel(progress: Progress, play: Play, players: int, place: Path) -> Progress:
-    """Play what is left of PANEL."""
-    for bot, count in games(PANEL, players).items():
+def _play_panel(progress: Progress, play: PlayMatch, players: int, folder: Path) -> Progress:
+    """Play the remaining opponents of PANEL."""
+    for bot, count in count_games(PANEL, players).items():
         if bot not in progress.panel:
             panel = progress.panel | {bot: play(bot, players, count)}
-            progress = progress.changed(place, panel=panel)
+            progress = progress.changed(folder, panel=panel)
     return progress
 
 
-def _in_batch(agent: Agent) -> Play:
-    """Plays all games of a match side by side."""
+def _play_in_batch(agent: Agent) -> PlayMatch:
+    """Play all games of a match in one batch."""
 
-    def play(bot: str, players: int, count: int) -> Result:
+    def play(bot: str, players: int, count: int) -> WinCount:
         own = against(agent, bot, count, SEED, RULES, BOARD, players)[0]
-        return Result(games=own.games, wins=own.wins)
+        return WinCount(games=own.games, wins=own.wins)
 
     return play
 
 
-def _by_game(spec: str, place: Path, workers: int) -> Play:
-    """Plays game by game, as a program must: a rating in a folder of its own."""
+def _play_by_game(spec: str, folder: Path, workers: int) -> PlayMatch:
+    """Play game by game, for external programs: a rating in a subfolder."""
 
-    def play(bot: str, players: int, count: int) -> Result:
-        plan = Schedule((spec,), players, count, SEED, RULES, bot, BOARD)
-        own = run_rating(plan, place / bot.replace(":", "-"), workers).results.iloc[0]
-        return Result(games=int(own["games"]), wins=round(own["won"] * own["games"]))
+    def play(bot: str, players: int, count: int) -> WinCount:
+        schedule = Schedule((spec,), players, count, SEED, RULES, bot, BOARD)
+        own = run_rating(schedule, folder / bot.replace(":", "-"), workers).results.iloc[0]
+        return WinCount(games=int(own["games"]), wins=round(own["won"] * own["games"]))
 
     return play
 
 
-def _measured(progress: Progress, seed: int) -> Measured:
-    """A run as a card has it."""
-    found = {name: value for name, value in progress if name != "tenths"}
-    return Measured(seed=seed, **found)
-
-
-def _read(place: Path) -> Progress:
-    """What is measured so far of the run in a folder; ValueError when the file is damaged."""
-    path = place / PROGRESS
+def _read(folder: Path) -> Progress:
+    """Read the progress of the run in a folder; ValueError when the file is damaged."""
+    path = folder / PROGRESS
     if not path.exists():
         return Progress()
     try:

@@ -1,8 +1,8 @@
-"""Cards: what was measured of a learner by the protocol, as JSON that may come from anyone.
+"""Result cards: JSON files with the results of a learner's runs.
 
-A card is checked and never believed: it must be of this protocol, name every opponent with as many
-games as the protocol has, and be free of contradictions. That its numbers are true it cannot show;
-the run folder that it came from can.
+A card may come from anyone. It is validated: it must follow the protocol, name every opponent with
+the protocol's number of games, and be consistent. Whether its numbers are true, only the run folder
+can show.
 """
 
 from __future__ import annotations
@@ -16,64 +16,64 @@ from pydantic import Field, model_validator
 
 from busenv import __version__
 from busenv.agents.schema import Schema, parse, read_limited
-from busenv.experiments.benchmark.protocol import NAME, PANEL, POINTS, games
+from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANEL, count_games
 from busenv.io import write_whole
 
 SHIPPED = Path(__file__).parent / "cards"
-OVERSHOOT = 20_000  # decisions by which the last update may go beyond a budget
+OVERSHOOT = 20_000  # decisions by which the last update may exceed a budget
 
 Count = Annotated[int, Field(ge=0, le=10**12)]
 
 
-class Result(Schema):
-    """Games against copies of one opponent: how many, how many of them were won."""
+class WinCount(Schema):
+    """Games against copies of one opponent, and how many of them the agent won."""
 
     games: Annotated[int, Field(ge=1, le=10**6)]
     wins: Count
 
     @model_validator(mode="after")
-    def _check(self) -> Result:
+    def _check(self) -> WinCount:
         if self.wins > self.games:
             raise ValueError(f"{self.wins} wins of {self.games} games")
         return self
 
     @property
     def share(self) -> float:
-        """Of the games that were won."""
+        """Share of games won."""
         return self.wins / self.games
 
 
-class Point(Schema):
-    """What a learner was worth after so many decisions: results by opponent."""
+class Evaluation(Schema):
+    """Results by opponent after so many decisions."""
 
     decisions: Count
-    results: dict[str, Result]
+    results: dict[str, WinCount]
 
 
-class Measured(Schema):
-    """One run of a learner: its curve, and its results at the end, by opponent.
-
-    decisions: learned from in all.
-    """
+class RunResult(Schema):
+    """One run of a learner: decisions learned from, its curve, and final results by opponent."""
 
     seed: Annotated[int, Field(ge=0, lt=2**31)]
     decisions: Count
-    curve: tuple[Point, ...]
-    panel: dict[str, Result]
+    curve: tuple[Evaluation, ...]
+    panel: dict[str, WinCount]
 
     @model_validator(mode="after")
-    def _check(self) -> Measured:
+    def _check(self) -> RunResult:
         steps = [point.decisions for point in self.curve]
         if steps != sorted(set(steps)) or (steps and steps[-1] > self.decisions):
-            raise ValueError(f"the curve of seed {self.seed} does not go on to its end")
+            raise ValueError(
+                f"the curve of seed {self.seed} has decisions {steps}; allowed: ascending, at most "
+                f"{self.decisions:,}"
+            )
         return self
 
 
 class Entry(Schema):
     """What is measured.
 
-    name: of the learner. about: what it is and how it learns, in a line. players: of each game.
-    decisions, hours: the budget, in decisions to learn from or hours on two cores; one is None.
+    name: of the learner. about: its training procedure, in one line. players: of each game.
+    decisions, hours: the budget, in decisions to learn from or in hours on two cores; one is None.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")]
@@ -85,33 +85,33 @@ class Entry(Schema):
     @model_validator(mode="after")
     def _check_budget(self) -> Entry:
         if (self.decisions is None) == (self.hours is None):
-            raise ValueError("a budget is in decisions or in hours, and not in both")
+            raise ValueError("the budget has decisions and hours, or neither; allowed: one of them")
         return self
 
     @property
     def budget(self) -> str:
-        """In words."""
+        """The budget in words."""
         if self.hours is not None:
             return f"{self.hours:g} hours on two cores"
         return f"{self.decisions:,} decisions"
 
 
 class BenchmarkResult(Entry):
-    """All runs of a learner with one budget and number of players. busenv: the version."""
+    """A result card: all runs of a learner. busenv: version that measured them."""
 
     protocol: Literal["busenv-agents-v1"]
     busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
-    runs: Annotated[tuple[Measured, ...], Field(min_length=1, max_length=1000)]
+    runs: Annotated[tuple[RunResult, ...], Field(min_length=1, max_length=1000)]
 
     @model_validator(mode="after")
     def _check_runs(self) -> BenchmarkResult:
         seeds = [run.seed for run in self.runs]
         if len({*seeds}) != len(seeds):
-            raise ValueError("a seed is there twice")
+            raise ValueError(f"seeds are {seeds}; allowed: each once")
         for run in self.runs:
-            _check_games(run.panel, PANEL, self.players)
+            self._check_games(run.panel, PANEL)
             for point in run.curve:
-                _check_games(point.results, POINTS, self.players)
+                self._check_games(point.results, CURVE_PANEL)
             limit = self.decisions
             if limit is not None and not limit <= run.decisions <= limit + OVERSHOOT:
                 raise ValueError(
@@ -120,24 +120,25 @@ class BenchmarkResult(Entry):
                 )
         return self
 
-
-def _check_games(results: dict[str, Result], blocks: dict[str, int], players: int) -> None:
-    """ValueError unless every opponent of the protocol was played, as often as it says."""
-    wanted, found = games(blocks, players), {name: r.games for name, r in results.items()}
-    if found != wanted:
-        raise ValueError(f"games {found}; by {NAME} with {players} players they are {wanted}")
+    def _check_games(self, results: dict[str, WinCount], panel: dict[str, int]) -> None:
+        expected = count_games(panel, self.players)
+        games = {name: result.games for name, result in results.items()}
+        if games != expected:
+            raise ValueError(
+                f"games are {games}; {NAME} with {self.players} players has {expected}"
+            )
 
 
 def make_entry(
     name: str, about: str, players: int, decisions: int | None = None, hours: float | None = None
 ) -> Entry:
-    """An entry; ValueError, in a sentence, says what is wrong with it."""
+    """Make an entry; ValueError, in one line, names an invalid field."""
     fields = {"name": name, "about": about, "players": players}
     return parse(Entry, json.dumps({**fields, "decisions": decisions, "hours": hours}))
 
 
-def make_result(entry: Entry, runs: Iterable[Measured]) -> BenchmarkResult:
-    """The card of runs that were measured here; ValueError when they are not of the protocol."""
+def make_result(entry: Entry, runs: Iterable[RunResult]) -> BenchmarkResult:
+    """Make the card of runs measured with this version; ValueError if they break the protocol."""
     fields = {"protocol": NAME, "busenv": __version__, **entry.model_dump()}
     return parse(
         BenchmarkResult, json.dumps({**fields, "runs": [run.model_dump() for run in runs]})
@@ -145,33 +146,33 @@ def make_result(entry: Entry, runs: Iterable[Measured]) -> BenchmarkResult:
 
 
 def read_result(path: Path) -> BenchmarkResult:
-    """A card from a file; ValueError, in a sentence, says what is wrong with it."""
+    """Read and validate a card; ValueError, in one line, names what is wrong."""
     data = read_limited(path)
     try:
         return parse(BenchmarkResult, data)
     except ValueError as error:
-        raise ValueError(f"{path} is no card of {NAME}: {error}") from error
+        raise ValueError(f"{path} is not a card of {NAME}: {error}") from error
 
 
 def write_result(card: BenchmarkResult, path: Path) -> None:
-    """Write a card whole or not at all."""
+    """Write a card atomically."""
     write_whole(path, json.dumps(card.model_dump(mode="json"), indent=1) + "\n", follow_links=False)
 
 
 def result_name(card: BenchmarkResult) -> str:
-    """The name of a card's file: learner, players, budget."""
+    """File name of a card: learner, players, budget."""
     budget = f"{card.decisions}" if card.decisions is not None else f"{card.hours:g}h"
     return f"{card.name}-{card.players}-{budget}.json"
 
 
 def all_results(others: Iterable[Path] = (), shipped: Path = SHIPPED) -> list[BenchmarkResult]:
-    """The project's cards and others; of one learner, players and budget the last one counts."""
+    """Read the shipped cards and others; the last one replaces earlier ones of the same name."""
     paths = [*sorted(shipped.glob("*.json")), *others]
     return [*{result_name(card): card for card in map(read_result, paths)}.values()]
 
 
 def add_results(paths: Iterable[Path], folder: Path = SHIPPED) -> list[Path]:
-    """Put cards among the project's, once all of them are checked; where they are now."""
+    """Validate all cards, then copy them to the shipped ones; returns their new paths."""
     cards = [read_result(path) for path in paths]
     for card in cards:
         write_result(card, folder / result_name(card))

@@ -1,4 +1,4 @@
-"""The `busenv` command: a table of contents, and a module for each group of commands."""
+"""The `busenv` command: its overview, with a module for each group of commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from busenv.experiments.common.keyboard_interrupt import run_command
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Play": play_commands.COMMANDS,
-    "Watch": replay_commands.COMMANDS,
+    "Recorded games": replay_commands.COMMANDS,
     "Train": train_commands.COMMANDS,
     "Measure": rating_commands.COMMANDS,
 }
@@ -24,10 +24,10 @@ COMMANDS = {command.name: command for group in GROUPS.values() for command in gr
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; `busenv --help` lists them.
+    """Run a command.
 
-    Exits with 2 when it cannot be done as asked, and with what the command itself says. Without
-    arguments those of the process are taken, and Ctrl-C ends it (`run_command`).
+    arguments: by default those of the process, which Ctrl-C then ends (`run_command`). Exits with
+    status 2 when the arguments are invalid, else with the status that the command returns.
     """
     if arguments is None:
         run_command(lambda: _run(sys.argv[1:]))
@@ -35,69 +35,64 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _run([*arguments])
 
 
-def _run(words: list[str]) -> None:
-    # Threads of torch that wait should sleep, not spin: where another process wants a core, two
-    # that spin were found to learn a twelfth as fast. Read once, when torch is imported.
+def _run(arguments: list[str]) -> None:
+    # Idle torch threads sleep instead of spinning: next to another busy process, two spinning
+    # threads trained at a twelfth of the speed. Torch reads the variable once, when imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    reader = parser()
-    if not words:
-        words = ["--help"]
-    _check_command(reader, words)
-    chosen = reader.parse_args(words)
-    command = COMMANDS[chosen.command]
+    top = parser()
+    arguments = arguments or ["--help"]
+    _check_command(top, arguments)
+    args = top.parse_args(arguments)
+    command = COMMANDS[args.command]
     try:
-        status = command.run(chosen)
+        status = command.run(args)
     except ModuleNotFoundError as error:
         extras = missing_extras(error.name, command.extras)
         if not extras:
             raise
-        reader.exit(
-            2,
-            f"busenv {command.name}: {error.name} is not installed. {install(*extras)}\n",
-        )
+        top.exit(2, f"busenv {args.command}: {error.name} is not installed. {install(*extras)}\n")
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        reader.exit(2, f"busenv: {printable(what)}\n")
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        top.exit(2, f"busenv: {printable(message)}\n")
     except ValueError as error:
-        reader.exit(2, f"busenv: {printable(error)}\n")
+        top.exit(2, f"busenv: {printable(error)}\n")
     if status:
         sys.exit(status)
 
 
 def parser() -> argparse.ArgumentParser:
-    """What reads the command line."""
-    reader = argparse.ArgumentParser(
+    """Return the parser of the command line."""
+    top = argparse.ArgumentParser(
         prog="busenv",
-        usage="busenv COMMAND ...",
-        description=f"{(busenv.__doc__ or '').splitlines()[0]}\n\n{contents()}",
-        epilog="busenv COMMAND --help tells all about a command.",
+        usage="busenv COMMAND [OPTIONS]",
+        description=f"{(busenv.__doc__ or '').splitlines()[0]}\n\n{overview()}",
+        epilog="Run 'busenv COMMAND --help' for the options of a command.",
         formatter_class=Formatter,
     )
-    reader.add_argument("--version", action="version", version=f"busenv {busenv.__version__}")
-    commands = reader.add_subparsers(
+    top.add_argument("--version", action="version", version=f"busenv {busenv.__version__}")
+    commands = top.add_subparsers(
         dest="command", metavar="COMMAND", prog="busenv", required=True, help=argparse.SUPPRESS
     )
     for command in COMMANDS.values():
         command.add_to(commands)
-    return reader
+    return top
 
 
-def contents() -> str:
-    """The commands by group, a line each: name, what it does, an example."""
-    names = max(map(len, COMMANDS))
-    words = max(len(command.summary) for command in COMMANDS.values())
+def overview() -> str:
+    """List the commands by group, one per line: name, summary, example."""
+    name_width = max(map(len, COMMANDS))
+    width = max(len(command.summary) for command in COMMANDS.values())
     lines = []
     for title, group in GROUPS.items():
         lines.append(f"{title}:")
-        lines += [f"  {c.name:{names}}  {c.summary:{words}}  {c.examples[0]}" for c in group]
+        lines += [f"  {c.name:{name_width}}  {c.summary:{width}}  {c.examples[0]}" for c in group]
         lines.append("")
     return "\n".join(lines[:-1])
 
 
-def _check_command(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Name the command that was probably meant, where there is no such command."""
-    word = next((word for word in words if not word.startswith("-")), None)
-    if word is None or word in COMMANDS:
-        return
-    hint = did_you_mean(word, COMMANDS) or f"; there are {', '.join(COMMANDS)}"
-    parser.error(f"no command {word!r}{hint}")
+def _check_command(top: argparse.ArgumentParser, arguments: list[str]) -> None:
+    """Exit with a suggestion when the command does not exist."""
+    name = next((word for word in arguments if not word.startswith("-")), None)
+    if name is not None and name not in COMMANDS:
+        hint = did_you_mean(name, COMMANDS) or f"; allowed: {', '.join(COMMANDS)}"
+        top.error(f"no command {name!r}{hint}")

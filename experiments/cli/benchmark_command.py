@@ -1,25 +1,31 @@
-"""`busenv bench agents`: how much learners learn, by the protocol."""
+"""`busenv bench agents`: the benchmark of learners."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from busenv.experiments.cli.command import new_folder, positive, seed
+from busenv.experiments.cli.command import (
+    add_out,
+    add_players,
+    add_workers,
+    new_folder,
+    positive,
+    seed,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-ABOUT = (
-    "Train a learner by the protocol busenv-agents-v1 and measure it against greedy, planner and "
-    "the search, run by run with different seeds, or measure agents of your own; then print the "
-    "tables of all cards. What is stopped goes on in its folder."
+DESCRIPTION = (
+    "Train a learner by the protocol busenv-agents-v1, several runs with different seeds, and "
+    "measure it against greedy, planner and uct, or measure trained agents. Then print the tables "
+    "of all results. A stopped benchmark resumes in its folder."
 )
 EXAMPLES = (
-    "busenv bench agents                      (the tables so far)",
+    "busenv bench agents                      (print the tables)",
     "busenv bench agents ppo --seeds 0-4 --decisions 100000 --out runs/ppo",
     "busenv bench agents net:my.safetensors --name mine --decisions 1000000",
     "busenv bench agents --add runs/ppo/card.json --page docs/baselines.md",
@@ -31,96 +37,108 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         "learners",
         nargs="*",
         metavar="LEARNER|AGENT",
-        help="ppo, one-seat, every-seat, imitation, expert-iteration, imitation-ppo: one is trained and measured; or "
-        "agents that have learned, such as net:PATH or exec:COMMAND: measured as runs of a learner",
+        help="learner to train and measure: ppo, one-seat, every-seat, imitation, "
+        "expert-iteration or imitation-ppo; or trained agents to measure as runs of one learner, "
+        "such as net:PATH or exec:COMMAND",
     )
     parser.add_argument(
-        "--seeds", type=_seeds, metavar="N-M", default=range(5), help="runs of a learner (0-4)"
+        "--seeds",
+        type=_seeds,
+        metavar="N-M",
+        default=range(5),
+        help="random seeds, one run each (default: 0-4)",
     )
-    parser.add_argument(
-        "--players", type=int, choices=(3, 4, 5), default=4, help="of each game (4)"
-    )
+    add_players(parser)
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument(
-        "--decisions", type=int, metavar="N", default=100_000, help="to learn from (100000)"
-    )
-    budget.add_argument("--hours", type=positive(float), metavar="H", help="of training instead")
-    parser.add_argument("--name", metavar="NAME", help="of agents of your own, in the table")
-    parser.add_argument(
-        "--about", metavar="WORDS", help="what they are and how they learned, in a line"
-    )
-    parser.add_argument(
-        "--threads", type=positive(int), metavar="N", default=2, help="of torch (2)"
-    )
-    parser.add_argument(
-        "--workers",
-        type=positive(int),
+        "--decisions",
+        type=int,
         metavar="N",
-        default=os.cpu_count() or 1,
-        help="processes that measure a program (all cores)",
+        default=100_000,
+        help="training budget in decisions (default: 100000)",
+    )
+    budget.add_argument(
+        "--hours", type=positive(float), metavar="H", help="training budget in hours instead"
+    )
+    parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
+    parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
+    parser.add_argument(
+        "--threads", type=positive(int), metavar="N", default=2, help="torch threads (default: 2)"
+    )
+    add_workers(parser, "processes that measure a program (default: number of cores)")
+    add_out(parser, "runs/bench-DATE-TIME")
+    parser.add_argument(
+        "--add",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="result files to add to those of this package",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="run folder (runs/bench-...); goes on there"
+        "--page",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="Markdown pages to write the tables into",
     )
     parser.add_argument(
-        "--add", type=Path, nargs="+", default=[], metavar="CARD", help="to the project's cards"
-    )
-    parser.add_argument(
-        "--page", type=Path, nargs="+", default=[], metavar="FILE", help="to put the tables into"
-    )
-    parser.add_argument(
-        "--picture", type=Path, metavar="FILE.png", help="of the curves of this budget"
+        "--picture",
+        type=Path,
+        metavar="FILE.png",
+        help="picture of the learning curves of this budget to write",
     )
 
 
-def run_agents(chosen: argparse.Namespace) -> None:
+def run_agents(args: argparse.Namespace) -> None:
     from rich.console import Console
 
     from busenv.experiments.benchmark.benchmark_report import draw_curves, put_tables, tables
     from busenv.experiments.benchmark.results import add_results, all_results
 
     console = Console()
-    if chosen.hours:
-        chosen.decisions = None
-    own = [_measure(chosen, console)] if chosen.learners else []
-    for path in add_results(chosen.add):
+    if args.hours:
+        args.decisions = None
+    own = [_measure(args, console)] if args.learners else []
+    for path in add_results(args.add):
         console.print(f"Added: {path}", markup=False, soft_wrap=True)
     cards = all_results(own)
-    for sheet in tables(cards):
-        sheet.show(console)
-    for page in chosen.page:
+    for table in tables(cards):
+        table.show(console)
+    for page in args.page:
         put_tables(page, cards)
-    if chosen.picture:
-        wanted = chosen.players, chosen.decisions, chosen.hours
+    if args.picture:
+        wanted = args.players, args.decisions, args.hours
         alike = [card for card in cards if (card.players, card.decisions, card.hours) == wanted]
-        draw_curves(chosen.picture, alike)
+        draw_curves(args.picture, alike)
 
 
-def _measure(chosen: argparse.Namespace, console: Console) -> Path:
-    """Train and measure a learner, or measure agents; where the card is."""
+def _measure(args: argparse.Namespace, console: Console) -> Path:
+    """Train and measure a learner, or measure agents, and return the path of the result."""
     from busenv.experiments.benchmark.learners import LEARNERS
     from busenv.experiments.benchmark.measure import CARD, bench_agents, bench_learner
     from busenv.experiments.benchmark.results import make_entry
 
-    first, *others = chosen.learners
-    folder = chosen.out or new_folder("bench")
-    limits = chosen.players, chosen.decisions, chosen.hours
+    first, *others = args.learners
+    folder = args.out or new_folder("bench")
+    limits = args.players, args.decisions, args.hours
     if first in LEARNERS:
-        if others or chosen.name or chosen.about:
-            raise ValueError(f"{first} is one learner, and has its name: nothing goes with it")
+        if others or args.name or args.about:
+            raise ValueError(f"{first} is a learner: it takes no other agents, --name or --about")
         entry = make_entry(first, LEARNERS[first].about, *limits)
-        bench_learner(entry, chosen.seeds, folder, console, chosen.threads)
+        bench_learner(entry, args.seeds, folder, console, args.threads)
     else:
-        name = chosen.name or first
-        entry = make_entry(name, chosen.about or ", ".join(chosen.learners), *limits)
-        bench_agents(entry, chosen.learners, folder, console, chosen.workers)
+        name = args.name or first
+        entry = make_entry(name, args.about or ", ".join(args.learners), *limits)
+        bench_agents(entry, args.learners, folder, console, args.workers)
     console.print(f"Card: {folder / CARD}", markup=False, soft_wrap=True)
     return folder / CARD
 
 
 def _seeds(text: str) -> range:
-    """Seeds from the command line: 3, or 0-4."""
-    found = re.fullmatch("([0-9]+)(?:-([0-9]+))?", text)
-    if found is None or int(found[2] or found[1]) < int(found[1]):
-        raise argparse.ArgumentTypeError(f"{text} is not N or N-M")
-    return range(seed(found[1]), seed(found[2] or found[1]) + 1)
+    """Parse seeds: 3, or 0-4."""
+    match = re.fullmatch("([0-9]+)(?:-([0-9]+))?", text)
+    if match is None or int(match[2] or match[1]) < int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not N or N-M")
+    return range(seed(match[1]), seed(match[2] or match[1]) + 1)

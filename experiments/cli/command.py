@@ -1,4 +1,4 @@
-"""What a command is, and the arguments that several commands have."""
+"""A command of `busenv`, and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -14,84 +14,112 @@ from typing import Any
 import busenv
 
 Formatter = argparse.RawDescriptionHelpFormatter
-WIDTH = 78  # of paragraphs
+WIDTH = 78  # columns of a description
 
 
 @dataclass(frozen=True)
 class Command:
     """A command of `busenv`.
 
-    summary: for the table of contents, up to 32 letters. examples: lines to type, the one for the
-    table of contents first. about: what else its help says. extras: those of the project that
-    all of it needs. add: adds its arguments. run: does it; returns the exit status, None for 0.
+    summary: up to 32 characters, for `busenv --help`. examples: command lines, of which
+    `busenv --help` shows the first. add_arguments: adds the command's arguments to its parser.
+    run: executes the command and returns its exit status, None for 0. description: for
+    `busenv COMMAND --help`. extras: extras of the package that every use of the command needs.
     """
 
     name: str
     summary: str
     examples: tuple[str, ...]
-    add: Callable[[argparse.ArgumentParser], None]
+    add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int | None]
-    about: str = ""
+    description: str
     extras: tuple[str, ...] = ()
 
     def add_to(self, commands: Any) -> None:
-        """Add the command to a parser's commands (`ArgumentParser.add_subparsers`)."""
-        about = self.about or f"{self.summary[0].upper()}{self.summary[1:]}."
-        self.add(_add_parser(commands, self.name, about, self.examples))
+        """Add the command to the subparsers of a parser (`ArgumentParser.add_subparsers`)."""
+        self.add_arguments(_add_parser(commands, self.name, self.description, self.examples))
 
 
-def add_part(
+def add_subcommand(
     parser: argparse.ArgumentParser,
     name: str,
-    about: str,
+    description: str,
     examples: tuple[str, ...],
-    add: Callable[[argparse.ArgumentParser], None],
+    add_arguments: Callable[[argparse.ArgumentParser], None],
 ) -> None:
-    """Give a command a part with arguments of its own: `busenv COMMAND NAME ...`, which is told
-    by `part` of what is chosen. Without it the command does what it does."""
-    parts = parser.add_subparsers(dest="part", metavar=f"[{name} ...]", help=argparse.SUPPRESS)
-    add(_add_parser(parts, name, about, examples))
+    """Add an optional subcommand, `busenv COMMAND NAME ...`, stored as `subcommand`."""
+    subparsers = parser.add_subparsers(
+        dest="subcommand", metavar=f"[{name} ...]", help=argparse.SUPPRESS
+    )
+    add_arguments(_add_parser(subparsers, name, description, examples))
 
 
 def _add_parser(
-    commands: Any, name: str, about: str, examples: tuple[str, ...]
+    commands: Any, name: str, description: str, examples: tuple[str, ...]
 ) -> argparse.ArgumentParser:
     lines = "\n".join(f"  {example}" for example in examples)
-    found: argparse.ArgumentParser = commands.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         name,
-        description=textwrap.fill(about, WIDTH),
+        description=textwrap.fill(description, WIDTH),
         epilog=f"examples:\n{lines}",
         formatter_class=Formatter,
     )
-    return found
+    return parser
 
 
-def add_board(parser: argparse.ArgumentParser, what: str = "name or file of the board") -> None:
-    parser.add_argument("--board", metavar="NAME|FILE", default="city", help=f"{what} (city)")
-
-
-def add_rules(parser: argparse.ArgumentParser) -> None:
-    first, *others = busenv.EDITIONS
+def add_board(
+    parser: argparse.ArgumentParser, description: str = "name or file of a board"
+) -> None:
     parser.add_argument(
-        "--rules",
-        metavar="EDITION|FILE",
-        default=first,
-        help=f"{', '.join(others)}, or a JSON file of rules ({first})",
+        "--board", metavar="NAME|FILE", default="city", help=f"{description} (default: city)"
     )
 
 
-def add_games(parser: argparse.ArgumentParser, games: str) -> None:
-    """What every rating is told: how many games, by which seed, in how many processes."""
-    parser.add_argument("--games", type=positive(int), metavar="N", default=1000, help=games)
-    parser.add_argument("--seed", type=seed, metavar="N", default=0, help="of all games (0)")
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    default, *others = busenv.EDITIONS
+    parser.add_argument(
+        "--rules",
+        metavar="EDITION|FILE",
+        default=default,
+        help=f"{', '.join(others)}, or a JSON file of rules (default: {default})",
+    )
+
+
+def add_players(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--players", type=int, choices=(3, 4, 5), default=4, help="players per game (default: 4)"
+    )
+
+
+def add_out(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help=f"run folder; an existing run resumes (default: {default})",
+    )
+
+
+def add_rating_options(parser: argparse.ArgumentParser, games: str) -> None:
+    """Add the number of games, the seed and the processes of a rating."""
+    parser.add_argument(
+        "--games", type=positive(int), metavar="N", default=1000, help=f"{games} (default: 1000)"
+    )
+    parser.add_argument(
+        "--seed", type=seed, metavar="N", default=0, help="random seed of all games (default: 0)"
+    )
+    add_workers(parser, "worker processes; a cluster has its own (default: number of cores)")
+    add_ray(parser)
+
+
+def add_workers(parser: argparse.ArgumentParser, description: str) -> None:
     parser.add_argument(
         "--workers",
         type=positive(int),
         metavar="N",
         default=os.cpu_count() or 1,
-        help="processes (all cores); a cluster that runs has its own",
+        help=description,
     )
-    add_ray(parser)
 
 
 def add_ray(parser: argparse.ArgumentParser) -> None:
@@ -99,18 +127,18 @@ def add_ray(parser: argparse.ArgumentParser) -> None:
         "--ray",
         metavar="ADDRESS",
         default="",
-        help="play on Ray's cluster: auto for the one that this machine is in, local for the cores "
-        "of this one, or HOST:PORT",
+        help="play on a Ray cluster: auto (the one this machine belongs to), local (one on this "
+        "machine's cores), or HOST:PORT",
     )
 
 
 def new_folder(command: str) -> Path:
-    """A run folder named after the command and the time."""
+    """Return the path of a new run folder, named after the command and the time."""
     return Path("runs") / time.strftime(f"{command}-%Y%m%d-%H%M%S")
 
 
 def seed(text: str) -> int:
-    """A seed from the command line."""
+    """Parse a seed."""
     value = int(text)
     if not 0 <= value < 2**31:
         raise argparse.ArgumentTypeError(f"{text} is not from 0 to 2**31 - 1")
@@ -118,7 +146,7 @@ def seed(text: str) -> int:
 
 
 def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
-    """What reads a number greater than 0 from the command line."""
+    """Return a parser of numbers greater than 0."""
 
     def number(text: str) -> float:
         value = kind(text)

@@ -1,4 +1,4 @@
-"""Which of the project's extras a missing package comes with."""
+"""The extra of this package that installs a missing module."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import re
 from collections.abc import Iterable
 from importlib import metadata
 
-RENAMED = {"pygame": "pygame-ce"}  # modules that are not called as their package is
+RENAMED = {"pygame": "pygame-ce"}  # modules whose package has another name
 
 
 def missing_extras(module: str | None, needed: Iterable[str] = ()) -> list[str]:
-    """The extras to install where a module is missing: its own, and those `needed` anyway.
+    """Return the extras to install when a module is missing: its own, and those `needed` anyway.
 
-    Empty when no extra has the module: then it is not an extra that is missing.
+    Empty when no extra provides the module.
     """
     package = (module or "").partition(".")[0]
-    wanted = RENAMED.get(package, package).replace("_", "-")
-    own = [extra for name, extra in _packages() if name == wanted]
+    package = RENAMED.get(package, package).replace("_", "-")
+    own = [extra for name, extra in _packages() if name == package]
     if not own:
         return []
-    named = [*dict.fromkeys(needed)]
-    return named if {*named} & {*own} else [*named, own[0]]
+    extras = [*dict.fromkeys(needed)]
+    return extras if {*extras} & {*own} else [*extras, own[0]]
 
 
 def _packages() -> list[tuple[str, str]]:
-    """The packages of all extras, as (package, extra), in the order of pyproject.toml."""
+    """Return (package, extra) for every package of an extra, in the order of pyproject.toml."""
     form = re.compile(r"""([\w.-]+).*\bextra == ["']([\w-]+)["']""")
-    found = map(form.match, metadata.requires("busenv") or [])
-    packages = [(match[1].lower().replace("_", "-"), match[2]) for match in found if match]
+    matches = map(form.match, metadata.requires("busenv") or [])
+    packages = [(match[1].lower().replace("_", "-"), match[2]) for match in matches if match]
     return [(name, extra) for name, extra in packages if name != "busenv"]  # extras of extras

@@ -1,4 +1,4 @@
-"""Commands that play."""
+"""The command that plays in the browser."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
         action="append",
         dest="seats",
         metavar="me|friend|AGENT",
-        help="who sits there, 3 to 5 times: you, somebody who gets a link, an agent by its spec; "
-        "begins a game at once (without: a page to choose on)",
+        help="player of the next seat: you, a person who joins by a link, or an agent; give 3 to "
+        "5 to start a game at once (default: choose on the page)",
     )
     add_rules(parser)
     add_board(parser)
@@ -28,43 +28,49 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=range(5),
         metavar="SEAT",
-        help="who starts (by default drawn from the seed)",
+        help="seat of the starting player, from 0 (default: drawn from the seed)",
     )
-    parser.add_argument("--seed", type=seed, metavar="N", help="of the game (by default a new one)")
+    parser.add_argument(
+        "--seed", type=seed, metavar="N", help="random seed of the game (default: a new one)"
+    )
     parser.add_argument(
         "--folder",
         type=Path,
         metavar="FOLDER",
         default=FOLDER,
-        help=f"where games are kept and gone on with ({FOLDER})",
+        help=f"where games are stored and resumed (default: {FOLDER})",
     )
     parser.add_argument(
         "--host",
         metavar="ADDRESS",
         default="127.0.0.1",
-        help="to listen at; 0.0.0.0 lets others in your network join (127.0.0.1)",
+        help="address to listen on; 0.0.0.0 admits your network (default: 127.0.0.1)",
     )
     parser.add_argument(
-        "--port", type=int, metavar="N", default=PORT, help=f"to listen at; 0: any ({PORT})"
+        "--port",
+        type=int,
+        metavar="N",
+        default=PORT,
+        help=f"port to listen on, 0 for any free one (default: {PORT})",
     )
     parser.add_argument(
-        "--no-browser", action="store_true", help="only print the link, open no browser"
+        "--no-browser", action="store_true", help="print the link without opening a browser"
     )
 
 
-def _play(chosen: argparse.Namespace) -> None:
+def _play(args: argparse.Namespace) -> None:
     from busenv.experiments.play.launch import serve
 
     serve(
-        chosen.seats or [],
-        chosen.rules,
-        chosen.board,
-        chosen.first_player,
-        chosen.seed,
-        chosen.folder,
-        chosen.host,
-        chosen.port,
-        browser=not chosen.no_browser,
+        args.seats or [],
+        rules=args.rules,
+        board=args.board,
+        first_player=args.first_player,
+        seed=args.seed,
+        folder=args.folder,
+        host=args.host,
+        port=args.port,
+        browser=not args.no_browser,
     )
 
 
@@ -79,9 +85,8 @@ COMMANDS = (
         ),
         _add_play,
         _play,
-        "Play against agents and friends in the browser: choose who sits where, then click on the "
-        "picture. With takeback, hints and analysis. Games are kept in a folder, and go on when "
-        "the command is run again.",
+        "Play against agents and friends in the browser, with takeback, hints and analysis. Games "
+        "are stored in a folder and resume when the command runs again.",
         EXTRAS,
     ),
 )

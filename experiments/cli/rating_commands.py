@@ -1,4 +1,4 @@
-"""Commands that measure: agents, and this machine."""
+"""Commands that measure: agents, learners, and the speed of this machine."""
 
 from __future__ import annotations
 
@@ -9,54 +9,55 @@ from busenv.experiments.cli import benchmark_command
 from busenv.experiments.cli.command import (
     Command,
     add_board,
-    add_games,
-    add_part,
+    add_out,
+    add_players,
+    add_rating_options,
     add_rules,
+    add_subcommand,
     new_folder,
     positive,
 )
+from busenv.experiments.profiling.speed_worker import MEASUREMENTS
 
 EXTRAS = ("report",)
-MEASUREMENTS = (
-    "playouts", "vector", "vector-2", "vector-copy", "sb3", "aec", "learner", "learner-vec",
-    "greedy", "planner", "search",
-)  # fmt: skip
 
 
 def _add_rate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("agents", nargs="+", metavar="AGENT", help="such as random or greedy")
-    parser.add_argument("--against", metavar="AGENT", help="fills all seats but one, if given")
     parser.add_argument(
-        "--players", type=int, choices=(3, 4, 5), default=4, help="of each game (4)"
+        "agents", nargs="+", metavar="AGENT", help="spec, such as random or uct:300"
     )
+    parser.add_argument(
+        "--against",
+        metavar="AGENT",
+        help="agent in all seats but one (default: the agents play each other)",
+    )
+    add_players(parser)
     add_rules(parser)
     add_board(parser)
-    add_games(parser, "in all, rounded up to whole balanced blocks (1000)")
-    parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="run folder (runs/rate-DATE-TIME); goes on there"
-    )
+    add_rating_options(parser, "number of games, rounded up to balanced blocks")
+    add_out(parser, "runs/rate-DATE-TIME")
 
 
-def _rate(chosen: argparse.Namespace) -> None:
+def _rate(args: argparse.Namespace) -> None:
     from rich.console import Console
     from rich.markup import escape
 
     from busenv.experiments.ratings.rating import run_rating
     from busenv.experiments.ratings.schedule import Schedule
 
-    plan = Schedule(
-        tuple(chosen.agents),
-        chosen.players,
-        chosen.games,
-        chosen.seed,
-        chosen.rules,
-        chosen.against,
-        chosen.board,
+    schedule = Schedule(
+        tuple(args.agents),
+        args.players,
+        args.games,
+        args.seed,
+        args.rules,
+        args.against,
+        args.board,
     )
-    folder, console = chosen.out or new_folder("rate"), Console()
-    report = run_rating(plan, folder, chosen.workers, console, chosen.ray)
-    for sheet in report.sheets:
-        sheet.show(console)
+    folder, console = args.out or new_folder("rate"), Console()
+    report = run_rating(schedule, folder, args.workers, console, args.ray)
+    for table in report.tables:
+        table.show(console)
     if report.warning:
         console.print(f"[yellow]{report.warning}")
     console.print(f"Report: {escape(str(folder / 'report.md'))}")
@@ -65,32 +66,26 @@ def _rate(chosen: argparse.Namespace) -> None:
 def _add_ladder(parser: argparse.ArgumentParser) -> None:
     add_rules(parser)
     add_board(parser)
-    add_games(parser, "for each number of the table (1000)")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        default=Path("runs/ladder"),
-        help="run folder (runs/ladder); goes on there",
-    )
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="to put the table into")
+    add_rating_options(parser, "games per match and number of players")
+    add_out(parser, "runs/ladder")
+    parser.add_argument("--readme", type=Path, metavar="FILE", help="page to write the table into")
 
 
-def _ladder(chosen: argparse.Namespace) -> None:
+def _ladder(args: argparse.Namespace) -> None:
     from rich.console import Console
 
     from busenv.experiments.ratings.ladder import run_ladder
 
     run_ladder(
-        chosen.out,
-        chosen.games,
-        chosen.seed,
-        chosen.workers,
+        args.out or Path("runs/ladder"),
+        args.games,
+        args.seed,
+        args.workers,
         Console(),
-        chosen.readme,
-        chosen.rules,
-        chosen.board,
-        chosen.ray,
+        readme=args.readme,
+        rules=args.rules,
+        board=args.board,
+        ray=args.ray,
     )
 
 
@@ -99,53 +94,56 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         "--against", metavar="REV", help="commit, or folder with a checkout, to compare with"
     )
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", help=f"some of {', '.join(MEASUREMENTS)}"
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        help=f"measurements to run, of: {', '.join(MEASUREMENTS)} (default: all)",
     )
     parser.add_argument(
-        "--repeats", type=positive(int), metavar="N", default=15, help="of each measurement (15)"
+        "--repeats",
+        type=positive(int),
+        metavar="N",
+        default=15,
+        help="runs of each measurement (default: 15)",
     )
     parser.add_argument(
         "--tolerance",
         type=positive(float),
         metavar="PERCENT",
         default=3.0,
-        help="by which nothing may be slower (3)",
+        help="accepted slowdown in percent (default: 3)",
     )
-    add_part(
+    add_subcommand(
         parser,
         "agents",
-        benchmark_command.ABOUT,
+        benchmark_command.DESCRIPTION,
         benchmark_command.EXAMPLES,
         benchmark_command.add_agents,
     )
 
 
-def _bench(chosen: argparse.Namespace) -> int:
+def _bench(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    if chosen.part == "agents":
-        benchmark_command.run_agents(chosen)
+    if args.subcommand == "agents":
+        benchmark_command.run_agents(args)
         return 0
-    names = chosen.only or MEASUREMENTS
+    names = args.only or [*MEASUREMENTS]
     if unknown := [name for name in names if name not in MEASUREMENTS]:
         raise ValueError(f"no measurement {unknown[0]!r}; allowed: {', '.join(MEASUREMENTS)}")
-    if chosen.against is None:
-        from busenv.experiments.profiling.environment_speed import show_speeds
+    if args.against is None:
+        from busenv.experiments.profiling.speed_report import show_speeds
 
-        show_speeds(Console(), chosen.repeats, names)
+        show_speeds(Console(), args.repeats, names)
         return 0
-    from busenv.experiments.profiling.compare_versions import run_against
+    from busenv.experiments.profiling.compare_versions import compare_with
 
-    tolerance = chosen.tolerance / 100
-    good = run_against(chosen.against, names, chosen.repeats, tolerance, Console())
-    return 0 if good else 1
-
-
-def _add_info(parser: argparse.ArgumentParser) -> None:
-    """It has no arguments."""
+    tolerance = args.tolerance / 100
+    not_slower = compare_with(args.against, names, args.repeats, tolerance, Console())
+    return 0 if not_slower else 1
 
 
-def _info(chosen: argparse.Namespace) -> None:
+def _info(args: argparse.Namespace) -> None:
     from busenv.experiments.common.system_info import show_info
 
     show_info()
@@ -154,7 +152,7 @@ def _info(chosen: argparse.Namespace) -> None:
 COMMANDS = (
     Command(
         "rate",
-        "play agents against each other",
+        "rate agents by playing games",
         (
             "busenv rate greedy planner uct:300",
             "busenv rate net:city-2 --against planner --players 3 --games 2000",
@@ -163,40 +161,41 @@ COMMANDS = (
         ),
         _add_rate,
         _rate,
-        "Play agents against each other, all seats and turns alike, and rate them with intervals.",
+        "Play agents against each other with balanced seats and turn order, and report win rates "
+        "and ratings with 95% intervals.",
         EXTRAS,
     ),
     Command(
         "ladder",
-        "play the table of known agents",
+        "rate the reference agents",
         ("busenv ladder", "busenv ladder --games 200 --out runs/short"),
         _add_ladder,
         _ladder,
-        "Play the standing table of known agents, 3 to 5 players, and print it.",
+        "Rate the reference agents in games of 3, 4 and 5 players, and print the table.",
         ("train", *EXTRAS),
     ),
     Command(
         "bench",
-        "time the code, compare learners",
+        "measure speed, compare learners",
         (
             "busenv bench --against main",
             "busenv bench --against v0.1.0 --only vector search --repeats 41",
-            "busenv bench                         (speeds of this machine alone)",
-            "busenv bench agents                  (how much learners learn)",
+            "busenv bench                         (speeds of this version)",
+            "busenv bench agents                  (benchmark of learners)",
         ),
         _add_bench,
         _bench,
-        "Time core, environments and search on this machine. With --against the package that runs "
-        "and another version take turns, run by run; the exit status is 1 where it is slower than "
-        "that by more than the tolerance. `busenv bench agents` measures learners instead.",
+        "Measure the speed of core, environments and agents. With --against, this version and "
+        "another one run in turns, and the exit status is 1 when a measurement is slower by more "
+        "than the tolerance. `busenv bench agents` measures how well learners learn.",
         EXTRAS,
     ),
     Command(
         "info",
-        "versions, board, speed here",
+        "print versions, board and speed",
         ("busenv info",),
-        _add_info,
+        lambda parser: None,
         _info,
-        "Print what is installed, the board and the editions, and how fast random play is here.",
+        "Print installed versions, the board, the editions, and the speed of random play.",
     ),
 )

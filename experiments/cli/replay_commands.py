@@ -7,81 +7,82 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from busenv import Record
+from busenv import Game, Record
 from busenv.error_text import printable
 from busenv.experiments.cli.command import Command, add_board
 from busenv.game.board import as_board
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
+BOARD = "name or file of the board of the game"
 PICTURES = (".svg", ".png")
 
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", metavar="RECORD", help=f"{RECORD}; FILE alone lists its games")
     parser.add_argument(
-        "--draw", metavar="FILE", type=Path, help="draw a position there instead, .svg or .png"
+        "--draw", metavar="FILE", type=Path, help="draw a position to FILE.svg or FILE.png"
     )
     parser.add_argument(
-        "--ply", type=int, metavar="N", help="draw the position after N decisions (the last)"
+        "--ply", type=int, metavar="N", help="draw the position after N decisions (default: last)"
     )
-    add_board(parser, "name or file of the board it was played on")
+    add_board(parser, BOARD)
 
 
-def _show(chosen: argparse.Namespace) -> None:
-    from busenv.experiments.replays.narration import load_played, tell
+def _show(args: argparse.Namespace) -> None:
+    from busenv.experiments.replays.narration import load_recorded_game, narrate
     from busenv.experiments.replays.replay_files import draw_record
 
-    if chosen.draw is None and chosen.ply is not None:
-        raise ValueError("--ply goes with --draw: it says which position to draw")
-    if chosen.draw is not None and chosen.draw.suffix not in PICTURES:
-        raise ValueError(f"--draw is {str(chosen.draw)!r}; allowed: FILE.svg or FILE.png")
-    source = chosen.record
+    if args.draw is None and args.ply is not None:
+        raise ValueError("--ply needs --draw, whose position it selects")
+    if args.draw is not None and args.draw.suffix not in PICTURES:
+        raise ValueError(f"--draw is {str(args.draw)!r}; allowed: FILE.svg or FILE.png")
+    source = args.record
     if Path(source).suffix == ".jsonl" and Path(source).is_file():
-        games = _games(Path(source), chosen.board)
+        games = _games(Path(source), args.board)
         if len(games) != 1:
             print(list_games(games, source), end="")
             return
         source = f"{source}:{games[0]['number']}"
-    if chosen.draw is not None:
-        draw_record(source, chosen.ply, chosen.draw, chosen.board)
+    if args.draw is not None:
+        draw_record(source, args.ply, args.draw, args.board)
     else:
-        print(tell(load_played(source, chosen.board)), end="")
+        print(narrate(load_recorded_game(source, args.board)), end="")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", metavar="RECORD", help=RECORD)
     parser.add_argument(
-        "-o", "--out", type=Path, metavar="FILE.html", required=True, help="the page"
+        "-o", "--out", type=Path, metavar="FILE.html", required=True, help="page to write"
     )
-    parser.add_argument("--agent", metavar="SPEC", help="whose estimates to show at each ply")
-    add_board(parser, "name or file of the board it was played on")
+    parser.add_argument("--agent", metavar="AGENT", help="agent whose estimates the page shows")
+    add_board(parser, BOARD)
 
 
-def _replay(chosen: argparse.Namespace) -> None:
+def _replay(args: argparse.Namespace) -> None:
     from busenv.agents import AgentError
     from busenv.experiments.replays.replay_files import write_replay
 
     try:
-        write_replay(chosen.record, chosen.out, chosen.agent, chosen.board)
+        write_replay(args.record, args.out, args.agent, args.board)
     except AgentError as error:
-        raise ValueError(f"agent {chosen.agent!r}: {error}") from error
+        raise ValueError(f"agent {args.agent!r}: {error}") from error
 
 
-def _games(path: Path, name: str) -> list[dict[str, Any]]:
-    """The games of a games file, checked on the board of a name, in order of number."""
+def _games(path: Path, board_name: str) -> list[dict[str, Any]]:
+    """Read a games file, validate it on a board, and return its games by number."""
     from busenv.experiments.ratings.rating_store import parse_games
-    from busenv.experiments.replays.narration import check_here
+    from busenv.experiments.replays.narration import check_recorded_game
 
-    board = as_board(name)
+    board = as_board(board_name)
     with path.open("rb") as file:
-        games, _ = parse_games(file, path, lambda game: check_here(game, board))
+        games, _ = parse_games(file, path, lambda game: check_recorded_game(game, board))
     for game in games:
-        Record.from_dict(game["record"]).begin(board)  # RecordError for another board
+        Game.begin_record(Record.from_dict(game["record"]), board)  # RecordError for another board
     return sorted(games, key=lambda game: game["number"])
 
 
 def list_games(games: list[dict[str, Any]], source: str) -> str:
-    """A line a game: its number, who won it, how many rounds it had, the agents by seat."""
+    """Return a line per game: number, rounds, winner, agents by seat."""
     if not games:
         return f"{source} has no games\n"
     lines = ["game   rounds  winner  agents by seat"]
@@ -90,15 +91,14 @@ def list_games(games: list[dict[str, Any]], source: str) -> str:
         rounds = result["rounds"] if result else "cut off"
         agents = printable(", ".join(game["agents"]))
         lines.append(f"{game['number']:4}  {rounds:>7}  seat {winner}  {agents}")
-    number = games[0]["number"]
-    command = shlex.join(["busenv", "show", f"{source}:{number}"])
-    return "\n".join(lines) + f"\n\n{command} tells game {number} in words\n"
+    command = shlex.join(["busenv", "show", f"{source}:{games[0]['number']}"])
+    return "\n".join(lines) + f"\n\nShow one in words: {command}\n"
 
 
 COMMANDS = (
     Command(
         "show",
-        "tell a recorded game in words",
+        "describe a game in words",
         (
             "busenv show game.json",
             "busenv show runs/mine/games.jsonl       (lists its games)",
@@ -108,18 +108,18 @@ COMMANDS = (
         ),
         _add_show,
         _show,
-        "Tell a recorded game in words, or draw a position of it.",
+        "Describe a recorded game in words, or draw one of its positions.",
     ),
     Command(
         "replay",
-        "make a page of a recorded game",
+        "write a game as a web page",
         (
             "busenv replay game.json -o game.html",
             "busenv replay runs/mine/games.jsonl:17 -o 17.html --agent uct:300",
         ),
         _add_replay,
         _replay,
-        "Make one HTML page of a recorded game: slider, moves in words, points over time, and "
-        "what an agent makes of each position, if one is given.",
+        "Write one HTML page of a recorded game: a slider, moves in words, points over time, and "
+        "optionally an agent's estimates of each position.",
     ),
 )

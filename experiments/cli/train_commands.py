@@ -1,40 +1,56 @@
-"""Commands that train."""
+"""Commands that train agents."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from busenv.experiments.cli.command import Command, add_ray, new_folder, positive, seed
+from busenv.experiments.cli.command import Command, add_out, add_ray, new_folder, positive, seed
 
 EXTRAS = ("train", "report")
-PART = 32  # games that a core of a cluster plays side by side
+GAMES_PER_WORKER = 32  # that one core of a cluster plays side by side
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--seconds", type=positive(float), metavar="S", default=180.0, help="of training (180)"
+        "--seconds",
+        type=positive(float),
+        metavar="S",
+        default=180.0,
+        help="training time in seconds (default: 180)",
     )
+    _add_rating_games(parser)
     parser.add_argument(
-        "--games", type=positive(int), metavar="N", default=400, help="a line-up (400)"
+        "--seed",
+        type=seed,
+        metavar="N",
+        default=0,
+        help="random seed of training and rating (default: 0)",
     )
-    parser.add_argument(
-        "--seed", type=seed, metavar="N", default=0, help="of the training and the rating (0)"
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="run folder (runs/demo-DATE-TIME)"
-    )
+    add_out(parser, "runs/demo-DATE-TIME")
 
 
-def _demo(chosen: argparse.Namespace) -> None:
+def _demo(args: argparse.Namespace) -> None:
     from busenv.experiments.training.demo import run_demo
 
-    run_demo(chosen.out or new_folder("demo"), chosen.seconds, chosen.games, chosen.seed)
+    run_demo(args.out or new_folder("demo"), args.seconds, args.games, args.seed)
+
+
+def _add_rating_games(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--games",
+        type=positive(int),
+        metavar="N",
+        default=400,
+        help="games per line-up of the final rating (default: 400)",
+    )
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "config", metavar="CONFIG", help="preset (quick, standard, full), FILE.json, or run folder"
+        "config",
+        metavar="CONFIG",
+        help="preset (quick, standard, full), settings file FILE.json, or run folder to resume",
     )
     parser.add_argument(
         "--set",
@@ -42,35 +58,29 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=VALUE",
-        help="settings, such as seconds=600 or board=map.json",
+        help="override settings, such as seconds=600 or board=map.json",
     )
-    parser.add_argument(
-        "--games", type=positive(int), metavar="N", default=400, help="of the rating (400)"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        help="run folder (runs/train-DATE-TIME); goes on there",
-    )
+    _add_rating_games(parser)
+    add_out(parser, "runs/train-DATE-TIME")
     add_ray(parser)
 
 
-def _train(chosen: argparse.Namespace) -> None:
+def _train(args: argparse.Namespace) -> None:
     from busenv.experiments.training.demo import train_and_report
     from busenv.train.config import PPOConfig, parse_settings
     from busenv.train.config_files import peek, programs, read_config
 
-    source = Path(chosen.config)
-    folder = chosen.out or (source if source.is_dir() else new_folder("train"))
-    if source.is_dir():
+    source = Path(args.config)
+    resumes = source.is_dir()
+    folder = args.out or (source if resumes else new_folder("train"))
+    if resumes:
         source /= "run.json"
-    given = parse_settings(chosen.set, peek(str(source)))
+    given = parse_settings(args.set, peek(str(source)))
     config = read_config(str(source), programs(given)).changed(given)
-    if chosen.ray and isinstance(config, PPOConfig) and not Path(chosen.config).is_dir():
-        parts = max(config.games // PART, 1)  # of the rollout of a run that begins on a cluster
-        config = config.changed({"num_workers": parts, **given})
-    train_and_report(config, folder, chosen.games, chosen.ray)
+    if args.ray and isinstance(config, PPOConfig) and not resumes:
+        workers = max(config.games // GAMES_PER_WORKER, 1)
+        config = config.changed({"num_workers": workers, **given})
+    train_and_report(config, folder, args.games, args.ray)
 
 
 COMMANDS = (
@@ -80,21 +90,21 @@ COMMANDS = (
         ("busenv demo", "busenv demo --seconds 600 --out runs/mine"),
         _add_demo,
         _demo,
-        "Train a small agent for three minutes, rate it against the bots, and show the result.",
+        "Train a small agent for three minutes, rate it against the bots, and report the result.",
         EXTRAS,
     ),
     Command(
         "train",
-        "train an agent, or go on",
+        "train an agent or resume a run",
         (
             "busenv train quick --set seconds=600",
             "busenv train standard --set players=3,4 rules=splotter-1999 --out runs/three",
-            "busenv train runs/three    (goes on there)",
+            "busenv train runs/three    (resumes)",
             "busenv train full --ray auto --set games=4096 --out runs/cluster",
         ),
         _add_train,
         _train,
-        "Train an agent by a preset or by settings of your own, or go on training it.",
+        "Train an agent by a preset or a settings file, or resume a run.",
         EXTRAS,
     ),
 )

@@ -8,7 +8,7 @@ import statistics
 from importlib import metadata
 
 import busenv
-from busenv.experiments.profiling.timing import speeds
+from busenv.experiments.profiling.speed_worker import measure_speeds
 from busenv.observation import ObservationLayout
 
 PACKAGES = (
@@ -39,8 +39,8 @@ def show_info() -> None:
             "editions": "\n".join(busenv.EDITIONS),
         }
     )
-    found = speeds([lambda: busenv.random_playouts(GAMES).decisions], REPEATS)[0]
-    median = statistics.median(found) / 1e6
+    speeds = measure_speeds([lambda: busenv.random_playouts(GAMES).decisions], REPEATS)[0]
+    median = statistics.median(speeds) / 1e6
     _print_facts({"speed": f"{median:.1f} million decisions/s (random play, 4 players, one core)"})
 
 

@@ -1,1 +1,1 @@
-"""Games played in the browser."""
+"""Play games in the browser: the server and its pages."""

@@ -1,80 +1,90 @@
-"""Processes in which agents think, so that no page has to wait for them.
+"""Worker processes that run agents, so that the server's event loop never waits for a search.
 
-Each process keeps the agents that it has built. Who no longer wants an answer cancels the task that
-waits for it; a process that does not come to its end soon after is ended, and another begun.
+Each worker caches the agents that it has built. Cancelling the asyncio task that waits for an
+answer frees the worker; a worker that does not finish soon after is replaced.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from busenv import Game
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.agents.search.search_agent import SearchAgent
 from busenv.experiments.common.worker_pool import end_workers, worker_pool
 
-KEPT = 8  # agents in each process
-FAVOURITES = 5
-GRACE = 1.0  # seconds in which what nobody waits for may come to its end
-NICE = 5  # by how much a process lets others go first
+MAX_AGENTS = 8  # cached in each worker
+MAX_FAVOURITES = 5
+GRACE_SECONDS = 1.0  # for a cancelled call to finish before its worker is replaced
+NICENESS = 5
 
-Opinion = tuple[list[float], list[tuple[int, float]], "int | None"]
-"""Each seat's chance to win, favourite actions with their shares, and the simulations behind them;
-either list may be empty."""
-Kind = TypeVar("Kind")
+Result = TypeVar("Result")
+
+
+class Estimate(NamedTuple):
+    """An agent's view of a position.
+
+    chances: each seat's chance to win. favourites: (action, share), best first. Either is empty if
+    the agent has no such view. simulations: of a search, else None.
+    """
+
+    chances: list[float]
+    favourites: list[tuple[int, float]]
+    simulations: int | None = None
+
+
+# ---------------------------------------------------------------- in the worker processes
+
 _agents: OrderedDict[tuple[str, str], Agent] = OrderedDict()
 
 
-# ---------------------------------------------------------------- in the processes that think
+def act(spec: str, context: str, game: Game) -> int:
+    """The action that an agent chooses."""
+    return _get_agent(spec, context).act(game)
 
 
-def act(spec: str, whose: str, game: Game) -> int:
-    """What an agent decides."""
-    return _agent(spec, whose).act(game)
+def estimate(spec: str, context: str, game: Game) -> Estimate:
+    """An agent's view of a game that is not over; searches reuse the tree of the last call.
 
-
-def estimate(spec: str, whose: str, game: Game) -> Opinion:
-    """What an agent makes of a game that is not over; a search goes on with what it knows of it.
-    ValueError when the agent has no view."""
-    agent = _agent(spec, whose)
+    ValueError if the agent gives no estimates.
+    """
+    agent = _get_agent(spec, context)
     chances, favourites = agent.estimate(game)
     simulations = agent.simulated if isinstance(agent, SearchAgent) else None
-    return chances, favourites[:FAVOURITES], simulations
+    return Estimate(chances, favourites[:MAX_FAVOURITES], simulations)
 
 
-def estimate_all(spec: str, whose: str, games: list[Game]) -> list[Opinion]:
-    """What an agent makes of each of several games."""
-    return [estimate(spec, whose, game) for game in games]
+def estimate_all(spec: str, context: str, games: list[Game]) -> list[Estimate]:
+    """An agent's view of each of several games."""
+    return [estimate(spec, context, game) for game in games]
 
 
-def suggest(spec: str, whose: str, game: Game) -> Opinion:
-    """What an agent would do: its estimate, or where it has none its decision."""
+def suggest(spec: str, context: str, game: Game) -> Estimate:
+    """An agent's view of a game, or only its choice if it gives no estimates."""
     with suppress(ValueError):
-        return estimate(spec, whose, game)
-    return [], [(act(spec, whose, game), 1.0)], None
+        return estimate(spec, context, game)
+    return Estimate([], [(act(spec, context, game), 1.0)])
 
 
-def check(spec: str) -> None:
-    """Build an agent; ValueError, OSError or ModuleNotFoundError when that cannot be done."""
-    _agent(spec, "")
-
-
-def _agent(spec: str, whose: str) -> Agent:
-    """An agent that this process keeps, by whom it works for."""
-    agent = _agents.pop((spec, whose), None) or make_agent(
-        spec, int.from_bytes(os.urandom(7), "little")
-    )
-    _agents[spec, whose] = agent
-    while len(_agents) > KEPT:
+def _get_agent(spec: str, context: str) -> Agent:
+    """Return the cached agent of a spec and context, or build it."""
+    agent = _agents.pop((spec, context), None) or make_agent(spec, secrets.randbits(56))
+    _agents[spec, context] = agent
+    while len(_agents) > MAX_AGENTS:
         _agents.popitem(last=False)[1].close()
     return agent
+
+
+def _build_agent(spec: str) -> None:
+    _get_agent(spec, "")
 
 
 def _close_agents() -> None:
@@ -82,112 +92,103 @@ def _close_agents() -> None:
         _agents.popitem()[1].close()
 
 
-def _make_way() -> None:
+def _lower_priority() -> None:
     if hasattr(os, "nice"):
-        os.nice(NICE)
+        os.nice(NICENESS)
 
 
-# ---------------------------------------------------------------- in the process of the server
+# ---------------------------------------------------------------- in the server's process
 
 
-class ThinkError(Exception):
-    """An agent could not do what was asked; in words."""
+class AgentTaskError(Exception):
+    """An agent could not be built or could not answer."""
 
 
-class _Thinker:
-    """A process, and what it worked for last."""
+class _AgentWorker:
+    """A worker process. context: of the last call."""
 
     def __init__(self) -> None:
-        self.begin()
-
-    def begin(self) -> None:
-        self.whose, self._stack = "", ExitStack()
-        self.pool: ProcessPoolExecutor = self._stack.enter_context(worker_pool(1, _close_agents))
-        self.pool.submit(_make_way)
+        self.context, self._stack = "", ExitStack()
+        self.executor = self._stack.enter_context(worker_pool(1, _close_agents))
+        self.executor.submit(_lower_priority)
 
     def end(self) -> None:
-        end_workers(self.pool)
+        end_workers(self.executor)
         self._stack.close()
 
 
-class Thinkers:
-    """Some processes that think for whoever asks, first come first served."""
+class AgentPool:
+    """A fixed number of worker processes that serve calls in order of arrival."""
 
-    def __init__(self, count: int) -> None:
-        self._idle = [_Thinker() for _ in range(count)]
-        self._all = [*self._idle]
-        self._free = asyncio.Semaphore(count)
-        self._late: set[asyncio.Task[None]] = set()
+    def __init__(self, size: int) -> None:
+        self._workers = {_AgentWorker() for _ in range(size)}
+        self._idle = [*self._workers]
+        self._available = asyncio.Semaphore(size)
+        self._replacements: set[asyncio.Task[None]] = set()
 
-    async def ask(
-        self, work: Callable[..., Kind], spec: str, whose: str, game: Game | list[Game]
-    ) -> Kind:
-        """Have a function of this module called with these arguments; ThinkError when it fails.
+    async def call(
+        self,
+        function: Callable[..., Result],
+        spec: str,
+        context: str,
+        game: Game | list[Game],
+    ) -> Result:
+        """Call a function of this module in a worker. AgentTaskError if it fails.
 
-        The process that worked for `whose` last is preferred: it may know the game.
+        context: a key; calls with the same spec and context share an agent, if possible, and
+        thereby the agent's search tree.
         """
-        return await self._run(whose, work, spec, whose, game)
+        return await self._run(context, function, spec, context, game)
 
     async def check(self, spec: str) -> None:
-        """ThinkError unless an agent can be built."""
-        await self._run("", check, spec)
+        """AgentTaskError if the agent cannot be built."""
+        await self._run("", _build_agent, spec)
 
-    async def _run(self, whose: str, work: Callable[..., Kind], *arguments: Any) -> Kind:
-        for again in (True, False):
-            await self._free.acquire()
-            ready = self._idle[::-1]  # the one that was at work last knows most
-            thinker = next((t for t in ready if t.whose == whose), ready[0])
-            self._idle.remove(thinker)
-            thinker.whose = whose
-            try:
-                future = thinker.pool.submit(work, *arguments)
-                answer = await asyncio.wrap_future(future)
-            except asyncio.CancelledError:
-                self._keep(self._recover(thinker, future))
-                raise
-            except BrokenProcessPool:  # it was ended from outside
-                await asyncio.shield(self._keep(self._replace(thinker)))
-                if not again:
-                    raise ThinkError("the process in which it thinks has ended") from None
-                continue
-            except (AgentError, ValueError, OSError, ModuleNotFoundError) as error:
-                self._give_back(thinker)
-                raise ThinkError(str(error)) from error
-            except Exception as error:  # of an agent of somebody else's
-                self._give_back(thinker)
-                raise ThinkError(f"{type(error).__name__}: {error}") from error
-            self._give_back(thinker)
-            return answer
-        raise AssertionError("not reached")
+    async def _run(self, context: str, function: Callable[..., Result], *arguments: Any) -> Result:
+        await self._available.acquire()
+        idle = self._idle[::-1]
+        worker = next((worker for worker in idle if worker.context == context), idle[0])
+        self._idle.remove(worker)
+        worker.context = context
+        future: Future[Result] | None = None
+        try:
+            future = worker.executor.submit(function, *arguments)
+            return await asyncio.wrap_future(future)
+        except BrokenProcessPool:
+            future = None
+            raise AgentTaskError("the agent's process has ended") from None
+        except (AgentError, ValueError, OSError, ModuleNotFoundError) as error:
+            raise AgentTaskError(str(error)) from error
+        except Exception as error:  # raised by an agent from outside this package
+            raise AgentTaskError(f"{type(error).__name__}: {error}") from error
+        finally:
+            if future is not None and future.done():
+                self._release(worker)
+            else:
+                self._start_replacement(self._finish_or_replace(worker, future))
 
-    def _give_back(self, thinker: _Thinker) -> None:
-        self._idle.append(thinker)
-        self._free.release()
+    def _release(self, worker: _AgentWorker) -> None:
+        self._idle.append(worker)
+        self._available.release()
 
-    def _keep(self, work: Any) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._late.add(task)
-        task.add_done_callback(self._late.discard)
-        return task
+    def _start_replacement(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._replacements.add(task)
+        task.add_done_callback(self._replacements.discard)
 
-    async def _recover(self, thinker: _Thinker, future: Future[Any]) -> None:
-        """Wait a moment for what nobody wants any more; then end it."""
-        end = asyncio.get_running_loop().time() + GRACE
-        while not future.done() and asyncio.get_running_loop().time() < end:
-            await asyncio.sleep(0.02)
-        if future.done():
-            self._give_back(thinker)
-        else:
-            await self._replace(thinker)
-
-    async def _replace(self, thinker: _Thinker) -> None:
-        await asyncio.to_thread(thinker.end)
-        thinker.begin()
-        self._give_back(thinker)
+    async def _finish_or_replace(self, worker: _AgentWorker, future: Future[Any] | None) -> None:
+        """Replace a worker, unless its current call finishes within the grace period."""
+        if future is not None:
+            await asyncio.to_thread(wait, [future], GRACE_SECONDS)
+        if future is None or not future.done():
+            self._workers.remove(worker)
+            await asyncio.to_thread(worker.end)
+            worker = _AgentWorker()
+            self._workers.add(worker)
+        self._release(worker)
 
     async def close(self) -> None:
-        """End all processes."""
-        for task in self._late:
+        """End all worker processes."""
+        for task in self._replacements:
             task.cancel()
-        for thinker in self._all:
-            await asyncio.to_thread(thinker.end)
+        await asyncio.gather(*(asyncio.to_thread(worker.end) for worker in self._workers))

@@ -1,198 +1,196 @@
-"""What agents make of a game while people think: an analysis that grows, and a graph of chances."""
+"""Analyses that run while people think: of the current position, and of the whole game."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import time
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 from busenv.experiments.play import agent_pool, serializers
-from busenv.experiments.play.agent_pool import Opinion, ThinkError, Thinkers
-from busenv.experiments.play.catalogue import for_analysis, short_spec
-from busenv.experiments.play.game_session import Table
+from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
+from busenv.experiments.play.catalogue import short_spec, with_seconds
+from busenv.experiments.play.game_session import GameSession
 from busenv.render.chart import draw_chart
 
-CHUNK = 0.4  # seconds between two messages about a position
-LONGEST = 60.0  # seconds that an analysis of one position goes on
-AT_ONCE = 6  # positions of a graph that are looked at before it is shown anew
-LEAST_LOST, MOST_LOST = 0.03, 8  # chance that a decision lost to be named, and how many are
+UPDATE_SECONDS = 0.4  # between two messages about a position
+MAX_SECONDS = 60.0  # of the analysis of one position
+GRAPH_BATCH = 6  # positions of a graph between two messages
+MIN_LOSS, MAX_MISTAKES = 0.03, 8  # loss of the chance to win that is listed; length of the list
 
 
-class Reader(Protocol):
-    """A page that is told."""
+class Subscriber(Protocol):
+    """A page that receives messages."""
 
     def send(self, message: dict[str, Any]) -> None: ...
 
 
-class Thought:
-    """Something that an agent thinks about for readers, and begins anew when the game moves on."""
+class LiveAnalysis(ABC):
+    """An analysis that sends messages to subscribers and restarts when the game changes."""
 
-    def __init__(self, table: Table, analysts: Thinkers, spec: str) -> None:
-        self.table, self.analysts, self.spec = table, analysts, spec
-        self.readers: set[Any] = set()
-        self._about: Any = None
+    def __init__(self, game: GameSession, analysts: AgentPool, spec: str) -> None:
+        self.game, self.analysts, self.spec = game, analysts, spec
+        self.subscribers: set[Any] = set()
+        self._subject: Any = None
         self._task: asyncio.Task[None] | None = None
         self._latest: dict[str, Any] | None = None
 
-    def join(self, reader: Reader) -> None:
-        """Tell a reader from now on, and what is known at once."""
-        self.readers.add(reader)
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Send a page the latest message, and all later ones."""
+        self.subscribers.add(subscriber)
         if self._latest is not None:
-            reader.send(self._latest)
-        self.follow()
+            subscriber.send(self._latest)
+        self.update()
 
-    def leave(self, reader: Reader) -> None:
-        """Tell a reader no more; the last one ends it."""
-        self.readers.discard(reader)
-        if not self.readers:
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Remove a page; without pages the analysis stops."""
+        self.subscribers.discard(subscriber)
+        if not self.subscribers:
             self._cancel()
 
-    def follow(self) -> None:
-        """Begin anew if the game stands elsewhere than what is thought about."""
-        about = self.about()
-        if about != self._about:
+    def update(self) -> None:
+        """Restart the analysis if the game has changed."""
+        if (subject := self.subject()) != self._subject:
             self._cancel()
-            self._about = about
+            self._subject = subject
             self._task = asyncio.create_task(self._run())
 
-    def about(self) -> Any:
-        """What is to be thought about, as a value to be compared."""
-        raise NotImplementedError
+    @abstractmethod
+    def subject(self) -> Any:
+        """The node or nodes to analyse."""
 
-    async def work(self) -> None:
-        """Think, and `tell` now and then."""
-        raise NotImplementedError
+    @abstractmethod
+    async def analyse(self) -> None:
+        """Analyse the subject and `publish` messages."""
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def publish(self, message: dict[str, Any]) -> None:
         self._latest = message
-        for reader in self.readers:
-            reader.send(message)
+        for subscriber in self.subscribers:
+            subscriber.send(message)
 
     async def _run(self) -> None:
         try:
-            await self.work()
-        except ThinkError as error:
-            for reader in self.readers:
-                reader.send({"type": "error", "name": "no_estimate", "words": str(error)})
+            await self.analyse()
+        except AgentTaskError as error:
+            for subscriber in self.subscribers:
+                subscriber.send({"type": "error", "code": "no_estimate", "message": str(error)})
 
     def _cancel(self) -> None:
-        self._latest, self._about = None, None
+        self._latest, self._subject = None, None
         if self._task is not None:
             self._task.cancel()
             self._task = None
 
 
-class Analysis(Thought):
-    """What an agent makes of where the game stands, better and better."""
+class PositionAnalysis(LiveAnalysis):
+    """The chances to win and favourite moves at the current node, refined for a minute."""
 
-    def about(self) -> int:
-        return self.table.node
+    def subject(self) -> int:
+        return self.game.node
 
-    async def work(self) -> None:
-        tree, node = self.table.tree, self.table.node
+    async def analyse(self) -> None:
+        tree, node = self.game.tree, self.game.node
         if tree.nodes[node].turn < 0:
             return
-        game, spec = tree.game(node), for_analysis(self.spec, CHUNK)
-        end, running = time.monotonic() + LONGEST, True
+        game, spec = tree.game(node), with_seconds(self.spec, UPDATE_SECONDS)
+        end, running = time.monotonic() + MAX_SECONDS, True
         while running:
-            found: Opinion = await self.analysts.ask(
-                agent_pool.estimate, spec, self.table.header.id, game
+            estimate: Estimate = await self.analysts.call(
+                agent_pool.estimate, spec, self.game.header.id, game
             )
-            running = found[2] is not None and time.monotonic() < end
-            self.tell(
+            running = estimate.simulations is not None and time.monotonic() < end
+            self.publish(
                 {
                     "type": "analysis",
                     "agent": self.spec,
-                    **serializers.opinion(tree, node, found),
-                    "simulations": found[2],
+                    **serializers.estimate(tree, node, estimate),
+                    "simulations": estimate.simulations,
                     "running": running,
                 }
             )
 
 
-class Graph(Thought):
-    """Chances to win along the line that is shown, and which decisions lost most of them."""
+class GameGraph(LiveAnalysis):
+    """The chances to win along the variation, and the decisions that lost most of them."""
 
-    def __init__(self, table: Table, analysts: Thinkers, spec: str) -> None:
-        super().__init__(table, analysts, spec)
-        self._known: dict[int, Opinion] = {}
+    def __init__(self, game: GameSession, analysts: AgentPool, spec: str) -> None:
+        super().__init__(game, analysts, spec)
+        self._estimates: dict[int, Estimate] = {}
 
-    def about(self) -> list[int]:
-        return self.table.tree.line(self.table.node)
+    def subject(self) -> list[int]:
+        return self.game.tree.variation(self.game.node)
 
-    async def work(self) -> None:
-        line, tree = self.about(), self.table.tree
-        for node in line:
+    async def analyse(self) -> None:
+        variation, tree = self.subject(), self.game.tree
+        for node in variation:
             if tree.nodes[node].turn < 0:
                 ranking = tree.position_game(node).ranking()
-                self._known[node] = [float(place == 0) for place in ranking], [], None
-        unknown = [node for node in line if node not in self._known]
-        self._show(line, running=bool(unknown))
-        whose = f"{self.table.header.id} graph"
-        for start in range(0, len(unknown), AT_ONCE):
-            nodes = unknown[start : start + AT_ONCE]
-            games = [tree.game(node) for node in nodes]
-            found: list[Opinion] = await self.analysts.ask(
-                agent_pool.estimate_all, self.spec, whose, games
+                self._estimates[node] = Estimate([float(rank == 0) for rank in ranking], [])
+        missing = [node for node in variation if node not in self._estimates]
+        self._publish(variation, running=bool(missing))
+        for start in range(0, len(missing), GRAPH_BATCH):
+            nodes = missing[start : start + GRAPH_BATCH]
+            estimates: list[Estimate] = await self.analysts.call(
+                agent_pool.estimate_all,
+                self.spec,
+                f"{self.game.header.id} graph",
+                [tree.game(node) for node in nodes],
             )
-            self._known |= dict(zip(nodes, found, strict=True))
-            if not found[0][0]:
-                raise ThinkError(f"{short_spec(self.spec)} does not tell of chances to win")
-            self._show(line, running=start + AT_ONCE < len(unknown))
+            self._estimates |= dict(zip(nodes, estimates, strict=True))
+            if not estimates[0].chances:
+                raise AgentTaskError(f"{short_spec(self.spec)} does not estimate chances to win.")
+            self._publish(variation, running=start + GRAPH_BATCH < len(missing))
 
-    def _show(self, line: list[int], running: bool) -> None:
-        chances = [self._known[node][0] if node in self._known else None for node in line]
-        self.tell(
+    def _publish(self, variation: list[int], running: bool) -> None:
+        known = self._estimates
+        chances = [known[node].chances if node in known else None for node in variation]
+        self.publish(
             {
                 "type": "graph",
                 "agent": self.spec,
-                "line": line,
-                "chances": [
-                    None if known is None else [round(chance, 4) for chance in known]
-                    for known in chances
-                ],
-                "lost": self._lost(line),
-                "svg": self._chart(line, chances),
+                "variation": variation,
+                "chances": [values and [round(value, 4) for value in values] for values in chances],
+                "mistakes": self._mistakes(variation),
+                "svg": self._chart(variation, chances),
                 "running": running,
             }
         )
 
-    def _chart(self, line: list[int], chances: list[list[float] | None]) -> str | None:
-        """The chances as the replay page draws them; None as long as nothing is known."""
+    def _chart(self, variation: list[int], chances: list[list[float] | None]) -> str | None:
+        """The chances as a chart in SVG; None while nothing is known."""
         if not any(chances):
             return None
-        nodes = self.table.tree.nodes
+        nodes, players = self.game.tree.nodes, range(self.game.tree.start.players)
         rounds: dict[int, int] = {}
-        for ply, node in enumerate(line):
+        for ply, node in enumerate(variation):
             if nodes[node].round:
                 rounds.setdefault(nodes[node].round, ply)
-        players = self.table.tree.begin.players
-        curves = [[known[seat] if known else None for known in chances] for seat in range(players)]
-        last = next(known for known in chances[::-1] if known)
-        order = sorted(range(players), key=lambda seat: -last[seat])
-        ranking = [order.index(seat) for seat in range(players)]
+        curves = [[values[seat] if values else None for values in chances] for seat in players]
+        last = next(values for values in chances[::-1] if values)
+        order = sorted(players, key=lambda seat: -last[seat])
+        ranking = [order.index(seat) for seat in players]
         return draw_chart("Chance to win over time", curves, 0, 1, rounds, ranking, True)
 
-    def _lost(self, line: list[int]) -> list[dict[str, Any]]:
-        """The decisions that lost most, by how much the chance of who decided fell."""
-        found: list[dict[str, Any]] = []
-        tree = self.table.tree
-        for before, after in itertools.pairwise(line):
+    def _mistakes(self, variation: list[int]) -> list[dict[str, Any]]:
+        """The decisions that lowered the deciding seat's chance to win most."""
+        mistakes: list[dict[str, Any]] = []
+        tree, known = self.game.tree, self._estimates
+        for before, after in itertools.pairwise(variation):
             node = tree.nodes[after]
-            if node.forced or before not in self._known or after not in self._known:
+            if node.forced or before not in known or after not in known:
                 continue
-            lost = self._known[before][0][node.seat] - self._known[after][0][node.seat]
-            if lost >= LEAST_LOST:
-                best = next(iter(self._known[before][1]), (node.action, 0.0))[0]
+            loss = known[before].chances[node.seat] - known[after].chances[node.seat]
+            if loss >= MIN_LOSS:
+                best = next(iter(known[before].favourites), (node.action, 0.0))[0]
                 game = tree.position_game(before)
-                found.append(
+                mistakes.append(
                     {
                         "node": after,
                         "seat": node.seat,
-                        "lost": round(lost, 4),
-                        "words": game.describe(node.action),
+                        "loss": round(loss, 4),
+                        "text": game.describe(node.action),
                         "better": game.describe(best) if best != node.action else None,
                     }
                 )
-        return sorted(found, key=lambda entry: -entry["lost"])[:MOST_LOST]
+        return sorted(mistakes, key=lambda mistake: -mistake["loss"])[:MAX_MISTAKES]

@@ -1,14 +1,13 @@
-"""What can be chosen on the start page, and which agents a page may ask for.
+"""What the start page offers, and which agents a page may request.
 
-A page's words may be anybody's: from there no program is run and no file is opened. Agents, boards
-and rules named on the command line are offered besides.
+Pages can only request agents that run no program and read no file of the page's choice. Agents,
+boards and rules given on the command line are offered as well.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,42 +17,41 @@ import busenv.agents
 from busenv import EDITIONS, Board, Rules, load_board
 from busenv.agents.registry import AZ, NET, UCT
 from busenv.error_text import did_you_mean
-from busenv.experiments.play.messages import Refusal
+from busenv.experiments.play.messages import RequestError
 from busenv.game.board import board_names
 
-PLAYERS = 4  # of a game that nobody says anything about
-NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None  # can play here
-AGENTS = {  # offered by name, the strongest first
-    **({"az:city-3:1000": "strongest: a search that a network guides"} if NETWORKS else {}),
-    "uct:1000": "strong: looks 1000 games ahead",
-    **({"net:city-2": "good: a trained network, answers at once"} if NETWORKS else {}),
-    "uct:100": "fair: looks 100 games ahead",
-    "planner": "fair: one decision ahead, with a plan",
-    "greedy": "weak: takes what is best at once",
-    "random": "no plan at all",
+DEFAULT_PLAYERS = 4
+HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None
+AGENTS = {  # strongest first
+    **({"az:city-3:1000": "strongest: search guided by a network"} if HAS_NETWORKS else {}),
+    "uct:1000": "strong: searches 1000 playouts",
+    **({"net:city-2": "good: a trained network, answers at once"} if HAS_NETWORKS else {}),
+    "uct:100": "fair: searches 100 playouts",
+    "planner": "fair: plans one decision ahead",
+    "greedy": "weak: takes the best immediate gain",
+    "random": "chooses at random",
 }
-OPPONENT = next(iter(AGENTS))  # it answers within a second
-ANALYSTS = tuple(  # which tell what they make of a position
-    spec for spec in AGENTS if spec in ("az:city-3:1000", "uct:1000", "net:city-2")
-)
-GRAPHIST = "uct:200"  # whose chances the graph shows
-EDITION_WORDS = {
+DEFAULT_OPPONENT = next(iter(AGENTS))  # answers within a second
+ANALYSTS = tuple(spec for spec in AGENTS if spec in ("az:city-3:1000", "uct:1000", "net:city-2"))
+GRAPH_AGENT = "uct:200"
+EDITION_DESCRIPTIONS = {
     "capstone-2024": "the newest rules",
-    "capstone-2019": "sharing a street needs the end of a line only",
+    "capstone-2019": "to share a street, another line must end at the crossing",
     "splotter-1999": "the first edition: more line markers, up to 20 buses",
-    "condensed": "up to 20 buses, no limit of line markers",
+    "condensed": "up to 20 buses, unlimited line markers",
 }
 MODELS = Path(busenv.agents.__file__).parent / "networks" / "models"
-MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"  # no path has such a name
-SIMPLE = ("random", "greedy", "planner")
-MOST_SIMULATIONS, MOST_SECONDS = 20_000, 20.0
+MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"  # excludes paths
+SIMPLE_AGENTS = ("random", "greedy", "planner")
+MAX_SIMULATIONS, MAX_SECONDS = 20_000, 20.0
 
 
 @dataclass
-class Offers:
-    """Rules and boards by name, the default first, and agents that only the command line allows.
+class Catalogue:
+    """Rules and boards by name, the default first.
 
-    seats: how the start page seats people and agents at first, as specs, "me" and "friend".
+    trusted: agents that pages may request because the command line names them. seats: the start
+    page's first choice of players, as specs, "me" or "friend".
     """
 
     rules: dict[str, Rules] = field(default_factory=lambda: dict(EDITIONS))
@@ -61,67 +59,59 @@ class Offers:
         default_factory=lambda: {name: load_board(name) for name in board_names()}
     )
     trusted: set[str] = field(default_factory=set)
-    seats: tuple[str, ...] = ("me", *[OPPONENT] * (PLAYERS - 1))
+    seats: tuple[str, ...] = ("me", *[DEFAULT_OPPONENT] * (DEFAULT_PLAYERS - 1))
 
-    def add(self, more: Offers) -> None:
-        """Offer what others offer too, first and by their names, and seat people as they do."""
-        self.rules = {**more.rules, **self.rules, **more.rules}
-        self.boards = {**more.boards, **self.boards, **more.boards}
-        self.trusted |= more.trusted
-        self.seats = more.seats
+    def update(self, other: Catalogue) -> None:
+        """Add the entries of another catalogue, whose defaults take precedence."""
+        self.rules = {**other.rules, **self.rules, **other.rules}
+        self.boards = {**other.boards, **self.boards, **other.boards}
+        self.trusted |= other.trusted
+        self.seats = other.seats
 
     def check_agent(self, spec: str) -> None:
-        """Refusal no_such_agent or agent_refused, unless a page may ask for an agent."""
-        if spec in self.trusted or spec in SIMPLE:
+        """Check that a page may request an agent. RequestError: no_such_agent, agent_refused."""
+        if spec in self.trusted or spec in SIMPLE_AGENTS:
             return
-        if found := re.fullmatch(UCT, spec):
-            _check_search(spec, *found.groups())
-        elif found := re.fullmatch(AZ, spec):
-            threads, name, *budget = found.groups()
-            _check_model(spec, name)
+        if match := re.fullmatch(UCT, spec):
+            _check_search(spec, *match.groups())
+        elif match := re.fullmatch(AZ, spec):
+            threads, name, *budget = match.groups()
+            _check_model(name)
             _check_search(spec, threads, *budget)
-        elif found := re.fullmatch(NET, spec):
-            _check_model(spec, found[2])
+        elif match := re.fullmatch(NET, spec):
+            _check_model(match[2])
         elif spec.startswith("exec"):
-            raise Refusal(
-                "agent_refused", "Programs play only when they are named on the command line."
+            raise RequestError(
+                "agent_refused", "Programs can play only if the command line names them."
             )
         else:
             hint = did_you_mean(spec, [*AGENTS])
-            raise Refusal("no_such_agent", f"There is no agent {spec[:80]!r}{hint}.")
+            raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}.")
 
-    def board_of(self, fingerprint: str) -> Board | None:
-        """The board of a fingerprint, if it is offered."""
+    def find_board(self, fingerprint: str) -> Board | None:
+        """Return the board with a fingerprint, if the catalogue has it."""
         return next((b for b in self.boards.values() if b.fingerprint == fingerprint), None)
 
-    def choices(self) -> dict[str, Any]:
-        """What the start page offers, as plain data."""
-        agents = {spec: "named on the command line" for spec in sorted(self.trusted)}
+    def to_dict(self) -> dict[str, Any]:
+        """The choices of the start page as plain data."""
+        trusted = {spec: "named on the command line" for spec in sorted(self.trusted)}
         return {
             "players": [3, 4, 5],
             "editions": [
-                {"name": name, "words": EDITION_WORDS.get(name, "rules of your own")}
+                {"name": name, "description": EDITION_DESCRIPTIONS.get(name, "custom rules")}
                 for name in self.rules
             ],
             "boards": [*self.boards],
             "agents": [
-                {"spec": spec, "words": words} for spec, words in {**AGENTS, **agents}.items()
+                {"spec": spec, "description": text} for spec, text in {**AGENTS, **trusted}.items()
             ],
-            "opponent": OPPONENT,
+            "default_opponent": DEFAULT_OPPONENT,
             "seats": [*self.seats],
         }
 
 
-def helpers_of(specs: Iterable[str | None]) -> list[str]:
-    """Agents offered for a hint in a game of agents of these specs, the default first. Those named
-    by a path or a program are left out: pages may not ask for them."""
-    ours = [spec for spec in specs if spec and spec == short_spec(spec) and "exec" not in spec]
-    return [*dict.fromkeys((*ANALYSTS, *ours, "planner", "greedy"))]
-
-
 def short_spec(spec: str) -> str:
-    """A spec as everybody at the table may read it: of a path its last part, of a program its
-    name."""
+    """A spec without folders and without a program's arguments, which pages must not see."""
     kind, _, rest = spec.partition(":")
     if kind.startswith("exec"):
         return f"{kind}:{Path(rest.split()[0]).name}" if rest.split() else kind
@@ -129,28 +119,28 @@ def short_spec(spec: str) -> str:
     return ":".join((kind, *parts)) if rest else kind
 
 
-def for_analysis(spec: str, seconds: float) -> str:
-    """The spec of an agent that thinks for some seconds at a time, where it is a search."""
+def with_seconds(spec: str, seconds: float) -> str:
+    """The spec of a search with another budget in seconds; other specs are unchanged."""
     return re.sub(r"^((?:uct|az)(?:@\d+)?(?::.+)?):[0-9.]+s?$", rf"\g<1>:{seconds:g}s", spec)
 
 
 def _check_search(
     spec: str, threads: str | None, simulations: str | None, seconds: str | None
 ) -> None:
-    """Refuse a search that would keep this machine busy for long."""
-    long = int(simulations or 0) > MOST_SIMULATIONS or float(seconds or 0) > MOST_SECONDS
-    if long or int(threads or 1) > (os.cpu_count() or 1):
-        raise Refusal(
+    cores = os.cpu_count() or 1
+    too_long = int(simulations or 0) > MAX_SIMULATIONS or float(seconds or 0) > MAX_SECONDS
+    if too_long or int(threads or 1) > cores:
+        raise RequestError(
             "agent_refused",
-            f"{spec[:80]} thinks for too long; allowed: {MOST_SIMULATIONS:,} simulations, "
-            f"{MOST_SECONDS:g} seconds, {os.cpu_count() or 1} threads",
+            f"{spec[:80]} exceeds the limits of this server; allowed: {MAX_SIMULATIONS:,} "
+            f"simulations, {MAX_SECONDS:g} seconds, {cores} threads",
         )
 
 
-def _check_model(spec: str, name: str) -> None:
+def _check_model(name: str) -> None:
     if not re.fullmatch(MODEL_NAME, name):
-        raise Refusal(
-            "agent_refused", "Models by their path play only when named on the command line."
+        raise RequestError(
+            "agent_refused", "A model's path is allowed only if the command line names it."
         )
     if not (MODELS / f"{name}.safetensors").is_file():
-        raise Refusal("no_such_agent", f"There is no model {name[:80]!r}.")
+        raise RequestError("no_such_agent", f"There is no model {name[:80]!r}.")

@@ -1,7 +1,6 @@
-"""A game that people and agents play, and may take back: what may be done, and by whom.
+"""A game with people and agents: its current position, its history, and who may change it.
 
-Nothing here waits for anybody; `busenv.experiments.play.session` lets the agents decide, and tells
-the pages.
+`busenv.experiments.play.session` runs the agents and informs the pages.
 """
 
 from __future__ import annotations
@@ -12,235 +11,221 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from busenv import Board, IllegalActionError, Record
-from busenv.experiments.play.game_store import Header, Line
-from busenv.experiments.play.game_tree import GameTree, Node
-from busenv.experiments.play.messages import Refusal
+from busenv.experiments.play.game_store import GameEvent, GameHeader
+from busenv.experiments.play.game_tree import GameNode, GameTree
+from busenv.experiments.play.messages import RequestError
 
-PACE = 0.6  # seconds at least between moves that go by themselves, at first
-Waiting = Literal["over", "paused", "forced", "agent", "person"]
+DEFAULT_DELAY = 0.6  # seconds
+Status = Literal["over", "paused", "forced", "agent", "person"]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Who holds a link. role: "host" began the game, "seat" is a friend's, "watch" a spectator."""
+class Participant:
+    """The holder of a link. The host created the game; a spectator has no seats."""
 
-    role: Literal["host", "seat", "watch"]
+    role: Literal["host", "friend", "spectator"]
     seats: tuple[int, ...]
     token: str
 
 
-class Table:
-    """A game, where it stands in its tree of decisions, and who sits there.
+class GameSession:
+    """A game tree, the current node in it, and the players.
 
-    keep: called with what is to be kept of every change (`store.Line`), before anybody hears of it.
-    version: counts the changes. trouble: why an agent could not decide. news: who changed what by
-    hand last. moved: when the position changed last, in seconds of `time.monotonic`.
+    save: called with every change (`busenv.experiments.play.game_store.GameEvent` as a dict) before
+    the change takes effect. delay: minimum seconds between automatic moves. version: number of
+    changes so far. failure: why an agent could not decide. last_change: which participant made the
+    last change other than a decision. moved_at: time of the last move (`time.monotonic`).
     """
 
     def __init__(
-        self, header: Header, board: Board, keep: Callable[[dict[str, Any]], None]
+        self, header: GameHeader, board: Board, save: Callable[[dict[str, Any]], None]
     ) -> None:
-        self.header, self._keep = header, keep
+        self.header, self._save = header, save
         self.tree = GameTree(Record.from_dict(header.record), board)
-        if len(header.seats) != self.tree.begin.players:
-            raise ValueError(f"{len(header.seats)} seats for {self.tree.begin.players} players")
+        if len(header.seats) != self.tree.start.players:
+            raise ValueError(f"{len(header.seats)} seats for {self.tree.start.players} players")
         self.seats = list(header.seats)
-        self.node, self.version, self.pace = 0, 0, PACE
-        self.paused, self.trouble = False, ""
-        self.news: dict[str, Any] | None = None
-        self.moved = time.monotonic()
-        self.places = _places(header)
+        self.node, self.version, self.delay = 0, 0, DEFAULT_DELAY
+        self.paused, self.failure = False, ""
+        self.last_change: dict[str, Any] | None = None
+        self.moved_at = time.monotonic()
+        self.participants = _participants(header)
 
-    def replay(self, lines: Sequence[Line]) -> None:
-        """Let happen again what was kept; ValueError when it cannot have happened."""
-        for line in lines:
-            if line.seat is not None:
-                self._check_seat(line.seat)
-                name = line.name or ""
-                self.seats[line.seat] = self.seats[line.seat].model_copy(update={"name": name})
-            elif line.stand is not None:
-                self._find(line.stand)
-                self.tree.pass_through(line.stand)
-                self.node, self.paused = line.stand, line.paused
-            else:
-                if line.parent is None or line.action is None:
-                    raise ValueError("a line tells of nothing")
-                self._find(line.parent)
-                self.node, self.paused = self.tree.add(line.parent, line.action), False
+    def restore(self, events: Sequence[GameEvent]) -> None:
+        """Apply saved events. ValueError if they do not fit the game."""
+        try:
+            for event in events:
+                if event.seat is not None:
+                    self._set_name(event.seat, event.name or "")
+                elif event.node is not None:
+                    self.tree.select(event.node)
+                    self.node, self.paused = event.node, event.paused
+                elif event.parent is None or event.action is None:
+                    raise ValueError("an event has neither a decision, a node nor a name")
+                else:
+                    self.node, self.paused = self.tree.add(event.parent, event.action), False
+        except IndexError:
+            raise ValueError("an event names a seat or node that does not exist") from None
 
     @property
-    def now(self) -> Node:
-        """Where the game stands."""
+    def current(self) -> GameNode:
+        """The current node."""
         return self.tree.nodes[self.node]
 
     @property
-    def waiting(self) -> Waiting:
-        """What the game waits for."""
-        if self.now.turn < 0:
+    def status(self) -> Status:
+        """What the game waits for: nothing, "continue", a forced move, an agent or a person."""
+        if self.current.turn < 0:
             return "over"
-        if not self._moves_by_itself(self.now):
+        if not self._is_automatic(self.current):
             return "person"
         if self.paused:
             return "paused"
-        return "forced" if self.now.ways == 1 else "agent"
+        return "forced" if self.current.legal_count == 1 else "agent"
 
-    def decide(self, place: Place, node: int, action: int) -> None:
-        """A person's decision. Refusals: only_watching, game_over, stale, not_your_turn,
+    def decide(self, participant: Participant, node: int, action: int) -> None:
+        """Make a person's decision. RequestError: only_watching, stale, game_over, not_your_turn,
         illegal_action."""
-        _check_player(place)
-        self._check_node(node)
-        if self.now.turn < 0:
-            raise Refusal("game_over", "The game is over.")
-        if self.now.turn not in place.seats:
-            raise Refusal("not_your_turn", f"It is the turn of seat {self.now.turn}.")
-        self._play(action)
+        self._check_request(participant, node)
+        if self.current.turn < 0:
+            raise RequestError("game_over", "The game is over.")
+        if self.current.turn not in participant.seats:
+            raise RequestError("not_your_turn", f"It is the turn of seat {self.current.turn}.")
+        self.advance(action)
 
     def advance(self, action: int) -> None:
-        """A decision that needs nobody: an agent's, or the only one."""
-        self._play(action)
-
-    def _play(self, action: int) -> None:
-        known = len(self.tree.nodes)
+        """Make a decision at the current node. RequestError: illegal_action."""
         try:
-            child = self.tree.add(self.node, action)
+            self.tree.position_game(self.node).step(action)
         except IllegalActionError as error:
-            raise Refusal("illegal_action", str(error)) from None
-        try:
-            self._keep({"parent": self.node, "action": action})
-        except OSError:  # as if it had not been decided
-            self.tree.forget(known)
-            raise
-        self._stand(child, paused=False, news=None)
+            raise RequestError("illegal_action", str(error)) from None
+        self._save({"parent": self.node, "action": action})
+        self._set_current(self.tree.add(self.node, action), paused=False, change=None)
 
-    def undo(self, place: Place, node: int) -> None:
-        """Back to before the last decision of a person. Refusals: only_watching, stale,
+    def undo(self, participant: Participant, node: int) -> None:
+        """Return to the last decision of a person. RequestError: only_watching, stale,
         nothing_to_undo."""
-        _check_player(place)
-        self._check_node(node)
-        if (target := self._before()) is None:
-            raise Refusal("nothing_to_undo", "There is nothing to take back.")
-        self._move_to(target, place, "undo")
+        self._check_request(participant, node)
+        if (target := self._previous_stop()) is None:
+            raise RequestError("nothing_to_undo", "There is nothing to undo.")
+        self._move_to(target, participant, "undo")
 
-    def redo(self, place: Place, node: int) -> None:
-        """Forward to a person's next decision, or to the end of the line. Refusals: only_watching,
-        stale, nothing_to_redo."""
-        _check_player(place)
-        self._check_node(node)
-        if (target := self._after()) is None:
-            raise Refusal("nothing_to_redo", "There is nothing to play again.")
-        self._move_to(target, place, "redo")
+    def redo(self, participant: Participant, node: int) -> None:
+        """Advance to the next decision of a person in the variation, or to its end. RequestError:
+        only_watching, stale, nothing_to_redo."""
+        self._check_request(participant, node)
+        if (target := self._next_stop()) is None:
+            raise RequestError("nothing_to_redo", "There is nothing to redo.")
+        self._move_to(target, participant, "redo")
 
-    def go(self, place: Place, node: int, to: int) -> None:
-        """Stand at any node; agents wait there. Refusals: only_watching, stale, no_such_node."""
-        _check_player(place)
-        self._check_node(node)
-        self.find(to)
-        self._move_to(to, place, "go")
+    def jump(self, participant: Participant, node: int, target: int) -> None:
+        """Continue the game from any node; agents are paused there. RequestError: only_watching,
+        stale, no_such_node."""
+        self._check_request(participant, node)
+        self.get_node(target)
+        self._move_to(target, participant, "jump")
 
-    def find(self, node: int) -> Node:
-        """A node by its number; Refusal no_such_node."""
+    def get_node(self, node: int) -> GameNode:
+        """Return a node by its number. RequestError: no_such_node."""
         if not 0 <= node < len(self.tree.nodes):
-            raise Refusal("no_such_node", f"There is no node {node} in this game.")
+            raise RequestError("no_such_node", f"There is no node {node} in this game.")
         return self.tree.nodes[node]
 
-    def pause(self, place: Place, on: bool) -> None:
-        """Let agents wait, or go on, also after trouble. Refusal: only_watching."""
-        _check_player(place)
-        self._keep({"stand": self.node, "paused": on})
-        self._stand(self.node, paused=on, news=_news(place, "pause" if on else "on"))
+    def pause(self, participant: Participant, enabled: bool) -> None:
+        """Pause the agents, or let them continue. RequestError: only_watching."""
+        self._check_request(participant, self.node)
+        self._save({"node": self.node, "paused": enabled})
+        change = _change(participant, "pause" if enabled else "continue")
+        self._set_current(self.node, enabled, change)
 
-    def set_pace(self, place: Place, seconds: float) -> None:
-        """Seconds at least between moves that go by themselves. Refusal: only_watching."""
-        _check_player(place)
-        self.pace = seconds
-        self._stand(self.node, self.paused, _news(place, "pace"))
+    def set_delay(self, participant: Participant, seconds: float) -> None:
+        """Set the minimum time between automatic moves. RequestError: only_watching."""
+        self._check_request(participant, self.node)
+        self.delay = seconds
+        self._set_current(self.node, self.paused, _change(participant, "delay"))
 
-    def rename(self, place: Place, seat: int, name: str) -> None:
-        """Give a person's seat a name. Refusal: not_your_seat."""
-        if seat not in place.seats:
-            raise Refusal("not_your_seat", f"Seat {seat} is not yours to name.")
-        self._keep({"seat": seat, "name": name})
-        self.seats[seat] = self.seats[seat].model_copy(update={"name": name})
+    def rename(self, participant: Participant, seat: int, name: str) -> None:
+        """Set a person's name. RequestError: not_your_seat."""
+        if seat not in participant.seats:
+            raise RequestError("not_your_seat", f"Seat {seat} is not yours.")
+        self._save({"seat": seat, "name": name})
+        self._set_name(seat, name)
 
-    def fail(self, words: str) -> None:
-        """An agent could not decide: it waits until somebody lets it try again."""
-        self._stand(self.node, paused=True, news=None)
-        self.trouble = words
+    def fail(self, message: str) -> None:
+        """Record that an agent could not decide, and pause until a player continues."""
+        self._set_current(self.node, paused=True, change=None)
+        self.failure = message
 
     def can_undo(self) -> bool:
-        return self._before() is not None
+        return self._previous_stop() is not None
 
     def can_redo(self) -> bool:
-        return self._after() is not None
+        return self._next_stop() is not None
 
-    def _before(self) -> int | None:
-        """Where a person decided last before here; in a game of agents the node before."""
-        node, nodes = self.now.parent, self.tree.nodes
-        while node >= 0 and not self._stops(nodes[node]):
+    def _previous_stop(self) -> int | None:
+        nodes, node = self.tree.nodes, self.current.parent
+        while node >= 0 and not self._is_stop(nodes[node]):
             node = nodes[node].parent
         return node if node >= 0 else None
 
-    def _after(self) -> int | None:
-        """Where a person decides next on the line shown, or its end; None at the end."""
-        node, nodes = self.now.latest, self.tree.nodes
+    def _next_stop(self) -> int | None:
+        nodes, node = self.tree.nodes, self.current.latest
         if node < 0:
             return None
-        while nodes[node].latest >= 0 and not self._stops(nodes[node]):
+        while nodes[node].latest >= 0 and not self._is_stop(nodes[node]):
             node = nodes[node].latest
         return node
 
-    def _stops(self, node: Node) -> bool:
-        """Whether a person had a choice at a node; where no persons play, anybody."""
-        if all(seat.kind == "agent" for seat in self.seats):
-            return True
-        return node.turn >= 0 and not self._moves_by_itself(node)
+    def _is_stop(self, node: GameNode) -> bool:
+        """Whether undo and redo stop at a node: where people choose; without people, everywhere."""
+        return not self._has_people() or (node.turn >= 0 and not self._is_automatic(node))
 
-    def _move_to(self, node: int, place: Place, what: str) -> None:
-        persons = any(seat.kind != "agent" for seat in self.seats)
-        paused = (what == "go" or not persons) and self._moves_by_itself(self.tree.nodes[node])
-        self._keep({"stand": node, "paused": paused})
-        self.tree.pass_through(node)
-        self._stand(node, paused, _news(place, what))
+    def _is_automatic(self, node: GameNode) -> bool:
+        """Whether the next move at a node needs no person."""
+        return node.turn >= 0 and (node.legal_count == 1 or self.seats[node.turn].kind == "agent")
 
-    def _moves_by_itself(self, node: Node) -> bool:
-        """Whether the game goes on at a node without a person."""
-        return node.turn >= 0 and (node.ways == 1 or self.seats[node.turn].kind == "agent")
+    def _has_people(self) -> bool:
+        return any(seat.kind != "agent" for seat in self.seats)
 
-    def _stand(self, node: int, paused: bool, news: dict[str, Any] | None) -> None:
+    def _move_to(self, node: int, participant: Participant, change: str) -> None:
+        may_pause = change == "jump" or not self._has_people()
+        paused = may_pause and self._is_automatic(self.tree.nodes[node])
+        self._save({"node": node, "paused": paused})
+        self.tree.select(node)
+        self._set_current(node, paused, _change(participant, change))
+
+    def _set_current(self, node: int, paused: bool, change: dict[str, Any] | None) -> None:
         if node != self.node:
-            self.moved = time.monotonic()
-        self.node, self.paused, self.news, self.trouble = node, paused, news, ""
+            self.moved_at = time.monotonic()
+        self.node, self.paused, self.last_change, self.failure = node, paused, change, ""
         self.version += 1
 
-    def _check_node(self, node: int) -> None:
+    def _set_name(self, seat: int, name: str) -> None:
+        self.seats[seat] = self.seats[seat].model_copy(update={"name": name})
+
+    def _check_request(self, participant: Participant, node: int) -> None:
+        """RequestError: only_watching for spectators, stale if `node` is not the current node."""
+        if participant.role == "spectator":
+            raise RequestError("only_watching", "Spectators cannot change the game.")
         if node != self.node:
-            raise Refusal("stale", "The game has moved on.")
-
-    def _find(self, node: int) -> None:
-        if node >= len(self.tree.nodes):
-            raise ValueError(f"there is no node {node} yet")
-
-    def _check_seat(self, seat: int) -> None:
-        if seat >= len(self.seats):
-            raise ValueError(f"there is no seat {seat}")
+            raise RequestError("stale", "The game has moved on.")
 
 
-def _check_player(place: Place) -> None:
-    if place.role == "watch":
-        raise Refusal("only_watching", "Spectators see the game, but cannot change it.")
+def _change(participant: Participant, change: str) -> dict[str, Any]:
+    seat = participant.seats[0] if participant.seats else None
+    return {"seat": seat, "role": participant.role, "change": change}
 
 
-def _news(place: Place, what: str) -> dict[str, Any]:
-    return {"seat": place.seats[0] if place.seats else None, "role": place.role, "what": what}
-
-
-def _places(header: Header) -> dict[str, Place]:
-    """Who holds which link, by token."""
-    mine = tuple(seat for seat, chair in enumerate(header.seats) if chair.kind == "me")
-    found = [Place("host", mine, header.tokens.host), Place("watch", (), header.tokens.watch)]
-    for seat, (chair, token) in enumerate(zip(header.seats, header.tokens.seats, strict=True)):
-        if (chair.kind == "friend") != (token is not None):
-            raise ValueError(f"seat {seat} is a {chair.kind}'s; only friends have a link of theirs")
+def _participants(header: GameHeader) -> dict[str, Participant]:
+    """The holders of a game's links by token."""
+    host_seats = tuple(k for k, seat in enumerate(header.seats) if seat.kind == "me")
+    participants = [
+        Participant("host", host_seats, header.tokens.host),
+        Participant("spectator", (), header.tokens.spectator),
+    ]
+    for k, (seat, token) in enumerate(zip(header.seats, header.tokens.seats, strict=True)):
+        if (seat.kind == "friend") != (token is not None):
+            raise ValueError(f"seat {k} has kind {seat.kind!r}; only a friend's seat has a token")
         if token is not None:
-            found.append(Place("seat", (seat,), token))
-    return {place.token: place for place in found}
+            participants.append(Participant("friend", (k,), token))
+    return {participant.token: participant for participant in participants}

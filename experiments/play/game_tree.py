@@ -1,7 +1,7 @@
-"""The record of a game that may be taken back: a tree of decisions.
+"""The tree of decisions of a game in which players can undo.
 
-Nodes are numbered as they come about; node 0 is the start. The main line goes from it by the first
-child always, and is thereby kept whatever is tried later; other children are branches.
+Nodes are numbered in order of creation; node 0 is the start. The main line follows the first child
+of every node. The other children begin branches.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from busenv.core.state import GAME
 
 
 @dataclass
-class Node:
-    """A decision and what it led to.
+class GameNode:
+    """A decision and the position after it.
 
-    parent, action, seat: -1 at the start. forced: it was the only legal action. state: the position
-    after it, as bytes of a GAME record. turn: seat to decide then, -1 when the game is over.
-    ways: how many actions are legal then. latest: the child that was played last, -1 for none.
+    parent, action, seat: -1 at the start. forced: whether the action was the only legal one.
+    turn: the seat to decide next, -1 when the game is over. legal_count: the number of legal
+    actions of that seat. state: the position as bytes of a GAME record. children: nodes by action.
+    latest: the child that was visited last, -1 for none.
     """
 
     parent: int
@@ -31,98 +32,89 @@ class Node:
     ply: int
     round: int
     turn: int
-    ways: int
+    legal_count: int
     points: list[int]
     state: bytes
-    children: dict[int, int] = field(default_factory=dict)  # by action
+    children: dict[int, int] = field(default_factory=dict)
     latest: int = -1
 
 
 class GameTree:
-    """The decisions of a game from its beginning: a record without actions or result."""
+    """All decisions made in a game, branches included.
 
-    def __init__(self, begin: Record, board: Board) -> None:
-        self.begin, self.board = begin, board
-        game = begin.begin(board)
-        self.nodes = [_node(game, -1, -1, -1, False, 0)]
+    start: the record of the game before the first action.
+    """
+
+    def __init__(self, start: Record, board: Board) -> None:
+        self.start, self.board = start, board
+        self.nodes = [_make_node(Game.begin_record(start, board), -1, -1, -1, False, 0)]
 
     def add(self, parent: int, action: int) -> int:
-        """The node that a decision leads to, new or known already.
+        """Return the node after a decision, and add it if it is new.
 
-        IllegalActionError, and nothing is added, when it is not legal there.
+        IllegalActionError if the action is not legal at `parent`; nothing is added then.
         """
         before = self.nodes[parent]
-        if action in before.children:
-            before.latest = before.children[action]
-            return before.latest
-        game = self.position_game(parent)
-        game.step(action)
-        self.nodes.append(
-            _node(game, parent, action, before.turn, before.ways == 1, before.ply + 1)
-        )
-        before.latest = before.children[action] = len(self.nodes) - 1
+        if action not in before.children:
+            game = self.position_game(parent)
+            game.step(action)
+            forced = before.legal_count == 1
+            node = _make_node(game, parent, action, before.turn, forced, before.ply + 1)
+            before.children[action] = len(self.nodes)
+            self.nodes.append(node)
+        before.latest = before.children[action]
         return before.latest
 
-    def forget(self, known: int) -> None:
-        """Take back what was added since the tree had so many nodes: a last one, if any."""
-        for node in self.nodes[known:]:
-            parent = self.nodes[node.parent]
-            del parent.children[node.action]
-            parent.latest = max(parent.children.values(), default=-1)
-        del self.nodes[known:]
-
     def position_game(self, node: int) -> Game:
-        """The position at a node, as a game whose history begins there."""
-        return game_of(self.nodes[node].state, self.begin.rules, self.board)
+        """The position at a node as a game with an empty history."""
+        return game_from_state(self.nodes[node].state, self.start.rules, self.board)
 
     def path(self, node: int) -> list[int]:
         """The nodes from the start to a node."""
-        found = [node]
+        nodes = [node]
         while (node := self.nodes[node].parent) >= 0:
-            found.append(node)
-        return found[::-1]
+            nodes.append(node)
+        return nodes[::-1]
 
-    def line(self, node: int) -> list[int]:
-        """The path to a node, and on along what was played last from there."""
-        found = self.path(node)
+    def variation(self, node: int) -> list[int]:
+        """The path to a node, continued by the children that were visited last."""
+        nodes = self.path(node)
         while (node := self.nodes[node].latest) >= 0:
-            found.append(node)
-        return found
+            nodes.append(node)
+        return nodes
 
     def main_line(self) -> list[int]:
-        """The line that was played first."""
-        found = [0]
-        while children := self.nodes[found[-1]].children:
-            found.append(min(children.values()))
-        return found
+        """The nodes that were played first."""
+        nodes = [0]
+        while children := self.nodes[nodes[-1]].children:
+            nodes.append(min(children.values()))
+        return nodes
 
-    def pass_through(self, node: int) -> None:
-        """Let the lines shown from now on go through a node."""
-        for parent, child in zip(*(self.path(node)[k:] for k in (0, 1)), strict=False):
-            self.nodes[parent].latest = child
+    def select(self, node: int) -> None:
+        """Make the variations of all ancestors of a node contain the node."""
+        while (parent := self.nodes[node].parent) >= 0:
+            self.nodes[parent].latest = node
+            node = parent
 
     def record(self, node: int) -> Record:
-        """The line to a node as the record of a game."""
+        """The record of the game up to a node."""
         actions = tuple(self.nodes[k].action for k in self.path(node)[1:])
-        begun = dataclasses.replace(self.begin, actions=actions, result=None)
-        result = None
-        if self.nodes[node].turn < 0:
-            result = self.position_game(node).record().result
-        return dataclasses.replace(begun, result=result)
+        over = self.nodes[node].turn < 0
+        result = self.position_game(node).record().result if over else None
+        return dataclasses.replace(self.start, actions=actions, result=result)
 
     def game(self, node: int) -> Game:
-        """The game at a node, with the history that led to it."""
+        """The game at a node, with its history."""
         return Game.from_record(self.record(node), self.board)
 
 
-def game_of(state: bytes, rules: Rules, board: Board) -> Game:
-    """A game whose history begins in a position (`Node.state`)."""
+def game_from_state(state: bytes, rules: Rules, board: Board) -> Game:
+    """A game with an empty history from the bytes of a position (`GameNode.state`)."""
     return Game.from_state(np.ndarray((1,), GAME, bytearray(state)), rules, board)
 
 
-def _node(game: Game, parent: int, action: int, seat: int, forced: bool, ply: int) -> Node:
-    """A node of the game as it stands after the decision."""
-    return Node(
+def _make_node(game: Game, parent: int, action: int, seat: int, forced: bool, ply: int) -> GameNode:
+    return GameNode(
         parent,
         action,
         seat,

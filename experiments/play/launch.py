@@ -1,4 +1,4 @@
-"""Run the server on this machine, and open its page."""
+"""Start the server on this machine and open its page."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from busenv.agents import make_agent
 from busenv.error_text import printable
 from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.play.app import make_app
-from busenv.experiments.play.catalogue import SIMPLE, Offers
-from busenv.experiments.play.game_store import Store
-from busenv.experiments.play.messages import LONGEST_MESSAGE, Chair, NewGame, Refusal
+from busenv.experiments.play.catalogue import SIMPLE_AGENTS, Catalogue
+from busenv.experiments.play.game_store import GameStore
+from busenv.experiments.play.messages import MAX_REQUEST, NewGame, RequestError, Seat
 from busenv.experiments.play.request_guard import is_loopback
-from busenv.experiments.play.server import Hall
+from busenv.experiments.play.server import Server
 from busenv.game.board import as_board
 from busenv.game.rules import as_rules
 
-MOST_CONNECTIONS = 1000
+MAX_CONNECTIONS = 1000
 PEOPLE = ("me", "friend")
+ALL_INTERFACES = ("0.0.0.0", "::")
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves SIGINT to its caller (`keyboard_interrupt.run_command`)."""
+class _UvicornServer(uvicorn.Server):
+    """A uvicorn server that leaves SIGINT to its caller (`keyboard_interrupt.run_command`)."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -39,6 +40,7 @@ class _Server(uvicorn.Server):
 
 def serve(
     seats: Sequence[str] = (),
+    *,
     rules: str | Path | Rules = "capstone-2024",
     board: str | Path | Board = "city",
     first_player: int | None = None,
@@ -50,70 +52,77 @@ def serve(
 ) -> None:
     """Serve games until Ctrl-C.
 
-    seats: "me", "friend" or the spec of an agent each; a game of them is begun at once. Without,
-    the page that is opened lets choose. rules, board, first_player, seed: of that game, and what
-    the page offers first. folder: where games are kept, and gone on with. port: 0 for any.
-    ValueError when seats are too few, an agent cannot be built, or another server has the folder;
-    OSError when host and port cannot be listened at.
+    seats: "me", "friend" or an agent's spec, 3 to 5 times, to start a game at once; by default the
+        start page opens.
+    rules, board, first_player, seed: of that game; rules and board are also the start page's
+        defaults.
+    folder: of the saved games, which are restored.
+    port: 0 for any free port.
+    browser: whether to open a web browser.
+
+    ValueError for too few seats, an invalid agent, or a folder that another server uses; OSError if
+    the server cannot listen at host and port.
     """
-    offers = make_offers(seats, rules, board)
-    new = new_game(seats, first_player, seed) if seats else None
-    with locked_folder(folder):
-        listening = listen(host, port)
-        with listening:
-            asyncio.run(_serve(offers, new, Path(folder), host, listening, browser))
+    catalogue = make_catalogue(seats, rules, board)
+    new = make_new_game(seats, first_player, seed) if seats else None
+    with locked_folder(folder), listen(host, port) as listening:
+        asyncio.run(_serve(catalogue, new, Path(folder), host, listening, browser))
 
 
-def make_offers(
+def make_catalogue(
     seats: Sequence[str], rules: str | Path | Rules, board: str | Path | Board
-) -> Offers:
-    """What pages may choose: the rules and the board that are given first, and the agents that the
-    seats name."""
-    offers, chosen, map_ = Offers(), as_rules(rules), as_board(board)
-    name = chosen.name
+) -> Catalogue:
+    """A catalogue whose defaults are these rules and this board, and which allows the agents of
+    these seats. ValueError if an agent cannot be built."""
+    rules_value, board_value = as_rules(rules), as_board(board)
+    name = rules_value.name
     if name == "custom" and not isinstance(rules, Rules):
         name = Path(rules).stem
-    offers.rules = {name: chosen, **offers.rules}
-    offers.boards = {map_.name: map_, **offers.boards}
+    catalogue = Catalogue()
+    catalogue.rules = {name: rules_value, **catalogue.rules}
+    catalogue.boards = {board_value.name: board_value, **catalogue.boards}
     for spec in {*seats}.difference(PEOPLE):
-        if spec not in SIMPLE:
-            make_agent(spec).close()  # or say what is wrong with it, before anything begins
-        offers.trusted.add(spec)
+        if spec not in SIMPLE_AGENTS:
+            make_agent(spec).close()
+        catalogue.trusted.add(spec)
     if seats:
-        offers.seats = tuple(seats)
-    return offers
+        catalogue.seats = tuple(seats)
+    return catalogue
 
 
-def new_game(seats: Sequence[str], first_player: int | None, seed: int | None) -> NewGame:
-    """A game of seats as the command line names them; ValueError when it cannot be."""
+def make_new_game(seats: Sequence[str], first_player: int | None, seed: int | None) -> NewGame:
+    """The settings of a game with seats as on the command line. ValueError if they are invalid."""
     if not 3 <= len(seats) <= 5:
         raise ValueError(f"{len(seats)} seats; allowed: 3, 4 or 5, such as --seat me --seat greedy")
     if first_player is not None and first_player >= len(seats):
-        raise ValueError(
-            f"first player is {first_player}; allowed: 0 to {len(seats) - 1}, one of the seats"
-        )
-    chairs = [
-        Chair(kind="agent", spec=seat) if seat not in PEOPLE else Chair(kind=seat)  # type: ignore[arg-type]
-        for seat in seats
-    ]
-    return NewGame(seats=chairs, first_player=first_player, seed=seed)
+        raise ValueError(f"first player is {first_player}; allowed: 0 to {len(seats) - 1}")
+    return NewGame(
+        seats=[
+            Seat(kind=seat)  # type: ignore[arg-type]
+            if seat in PEOPLE
+            else Seat(kind="agent", spec=seat)
+            for seat in seats
+        ],
+        first_player=first_player,
+        seed=seed,
+    )
 
 
 @contextlib.contextmanager
 def locked_folder(folder: str | Path) -> Iterator[None]:
-    """Hold a folder of games, made if need be, for this process; ValueError when another does."""
-    Store(folder)
+    """Create and lock a folder of games. ValueError if another process has locked it."""
+    GameStore(folder)
     with lock_folder(Path(folder)):
         yield
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; OSError says that it cannot."""
+    """A listening socket. OSError if host and port cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends without waiting for more to send (TCP_NODELAY).
+    # asyncio sets TCP_NODELAY only if the protocol is given explicitly.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if sys.platform != "win32":  # where it would let two servers share a port
+        if sys.platform != "win32":  # on Windows two servers could then share a port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen()
@@ -121,13 +130,13 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise OSError(
             f"cannot listen at {host}, port {port}: {error.strerror}; "
-            "choose another by --port, 0 for any that is free"
+            "choose another port by --port, or 0 for any free one"
         ) from error
     return listening
 
 
 async def _serve(
-    offers: Offers,
+    catalogue: Catalogue,
     new: NewGame | None,
     folder: Path,
     host: str,
@@ -135,77 +144,76 @@ async def _serve(
     browser: bool,
 ) -> None:
     port = listening.getsockname()[1]
-    hall = Hall(Store(folder), offers, addresses(host, port))
-    async with running(hall, host, listening) as ended:
-        link = f"/start/{hall.key}"
-        if new is not None:
-            try:
-                link = await hall.begin(new)
-            except Refusal as refusal:
-                raise ValueError(refusal.words) from None
-        _welcome(hall, own_address(host, port) + link, folder)
+    server = Server(GameStore(folder), catalogue, addresses(host, port))
+    async with running(server, host, listening) as ended:
+        address = local_address(host, port) + await first_page(server, new)
+        for error in server.errors:
+            print(f"Not restored: {printable(error)}", file=sys.stderr)
+        print(f"Play at {address}", flush=True)
+        for other in server.addresses:
+            print(f"Other machines in your network reach this server at {other}. "
+                  "The game page shows each friend's link.")  # fmt: skip
+        print(f"Games are saved in {folder}. Press Ctrl-C to stop the server.", flush=True)
         if browser:
-            await asyncio.to_thread(webbrowser.open, own_address(host, port) + link)
+            await asyncio.to_thread(webbrowser.open, address)
         await ended
+
+
+async def first_page(server: Server, new: NewGame | None) -> str:
+    """The link of a new game, or of the start page. ValueError if the game is invalid."""
+    if new is None:
+        return f"/start/{server.key}"
+    try:
+        return await server.create_game(new)
+    except RequestError as error:
+        raise ValueError(error.message) from None
 
 
 @contextlib.asynccontextmanager
 async def running(
-    hall: Hall, host: str, listening: socket.socket
+    server: Server, host: str, listening: socket.socket
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """A server of a hall, within the block; gives a task that ends when it does."""
-    server = make_server(hall, host)
-    ended = asyncio.create_task(server.serve(sockets=[listening]))
-    while not (server.started or ended.done()):
+    """Run a server within the block. Yields a task that ends with the server."""
+    uvicorn_server = make_uvicorn_server(server, host)
+    ended = asyncio.create_task(uvicorn_server.serve(sockets=[listening]))
+    while not (uvicorn_server.started or ended.done()):
         await asyncio.sleep(0.01)
     try:
         yield ended
     finally:
-        server.should_exit = True
+        uvicorn_server.should_exit = True
         await ended
 
 
-def make_server(hall: Hall, host: str) -> uvicorn.Server:
-    """The server of a hall, which is not yet running."""
+def make_uvicorn_server(server: Server, host: str) -> uvicorn.Server:
     config = uvicorn.Config(
-        make_app(hall, host),
+        make_app(server, host),
         log_level="warning",
-        access_log=False,  # addresses hold secrets
+        access_log=False,  # paths contain secrets
         server_header=False,
-        ws_max_size=4 * LONGEST_MESSAGE,  # bytes of as many letters
-        ws_per_message_deflate=False,  # messages are small: packing takes longer than it saves
-        limit_concurrency=MOST_CONNECTIONS,
+        ws_max_size=4 * MAX_REQUEST,  # bytes; a character has up to 4
+        ws_per_message_deflate=False,  # compression costs more time than it saves
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=1,
     )
-    return _Server(config)
+    return _UvicornServer(config)
 
 
-def own_address(host: str, port: int) -> str:
-    """Where this machine reaches the server."""
-    name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+def local_address(host: str, port: int) -> str:
+    """The server's address on this machine."""
+    name = "127.0.0.1" if host in ALL_INTERFACES else host
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def addresses(host: str, port: int) -> list[str]:
-    """Where others in the network reach the server; none where only this machine does."""
+    """The server's addresses for other machines; none for a loopback address."""
     if is_loopback(host):
         return []
-    if host not in ("0.0.0.0", "::"):
-        return [own_address(host, port)]
+    if host not in ALL_INTERFACES:
+        return [local_address(host, port)]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing, but tells by which way it would go
+            probe.connect(("192.0.2.1", 9))  # selects the network interface, sends nothing
         except OSError:
             return []
-        return [own_address(probe.getsockname()[0], port)]
-
-
-def _welcome(hall: Hall, address: str, folder: Path) -> None:
-    for fault in hall.faults:
-        print(f"Left out: {printable(fault)}", file=sys.stderr)
-    print(f"Play at {address}", flush=True)
-    for other in hall.addresses:
-        print(
-            f"In your network this machine is {other}; a friend's link is on the page of the game"
-        )
-    print(f"Games are kept in {folder}. Ctrl-C ends the server; run it again to go on.", flush=True)
+        return [local_address(probe.getsockname()[0], port)]

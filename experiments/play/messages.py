@@ -1,167 +1,175 @@
-"""All that may come from a page: requests and new games, as typed values.
-
-A request that is not by the schema is refused by name before anybody looks into it.
-"""
+"""Typed messages that the server receives: websocket requests, new games, uploaded records."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
 
 from busenv.agents.schema import Schema, first_error
 
-LONGEST_NAME = 40
-LONGEST_MESSAGE = 16_384  # bytes of a request
-LARGEST_BODY = 512 * 1024  # bytes of what is posted; the record of a long game takes 4 kB
-MOST_NODES = 64  # of a tree, to be looked at in one request
-SLOWEST = 5.0  # seconds between moves that go by themselves
+MAX_NAME = 40  # characters of a player's name
+MAX_REQUEST = 16_384  # characters of a websocket request
+MAX_BODY = 512 * 1024  # bytes of a POST body; the record of a long game takes 4 kB
+MAX_DELAY = 5.0  # seconds between automatic moves
+SEEDS = "a whole number 0 to 2**64 - 1"
 
 
-class Refusal(Exception):  # noqa: N818 - it is no error of ours
-    """What is not done, by the name of why, and in words for people. status: in HTTP."""
+class RequestError(Exception):
+    """A request that the server refuses.
 
-    def __init__(self, name: str, words: str, status: int = 400) -> None:
-        super().__init__(words)
-        self.name, self.words, self.status = name, words, status
+    code: the machine-readable reason. message: the reason in a sentence for people. status: the
+    HTTP status.
+    """
+
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.code, self.message, self.status = code, message, status
 
 
-def _printable(text: str) -> str:
+def _check_printable(text: str) -> str:
     text = text.strip()
     if not text.isprintable():
-        raise ValueError("allowed: letters, digits, signs and spaces")
+        raise PydanticCustomError("name", "allowed: letters, digits, signs and spaces")
     return text
 
 
+def _parse_seed(value: object) -> object:
+    """A seed as an int. Pages send text, since their numbers are exact up to 2**53 only."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+        value = int(value)
+    if value is None or (type(value) is int and 0 <= value < 2**64):
+        return value
+    raise PydanticCustomError("seed", f"allowed: {SEEDS}")  # type: ignore[arg-type]
+
+
 Number = Annotated[int, Field(ge=0, le=2**31)]
-Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_printable)]
-Spec = Annotated[str, Field(min_length=1, max_length=200)]
+SeatIndex = Annotated[int, Field(ge=0, le=4)]
+Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_printable)]
+AgentSpec = Annotated[str, Field(min_length=1, max_length=200)]
+Seed = Annotated[int | None, BeforeValidator(_parse_seed)]
+RecordText = Annotated[str, Field(max_length=MAX_BODY)]
+Ply = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class Request(Schema):
-    """What every request may have: a number of the page's own, which an answer repeats."""
+    """A websocket request. request: a number that the answer to an invalid request repeats."""
 
     request: Number | None = None
 
 
-class Decide(Request):
+class DecideRequest(Request):
     type: Literal["decide"]
     node: Number
     action: Number
 
 
-class Undo(Request):
-    type: Literal["undo"]
+class HistoryRequest(Request):
+    type: Literal["undo", "redo"]
     node: Number
 
 
-class Redo(Request):
-    type: Literal["redo"]
+class JumpRequest(Request):
+    type: Literal["jump"]
     node: Number
+    target: Number
 
 
-class Go(Request):
-    type: Literal["go"]
-    node: Number
-    to: Number
-
-
-class Pause(Request):
+class PauseRequest(Request):
     type: Literal["pause"]
-    on: bool
+    enabled: bool
 
 
-class Pace(Request):
-    type: Literal["pace"]
-    seconds: Annotated[float, Field(ge=0, le=SLOWEST)]
+class DelayRequest(Request):
+    type: Literal["delay"]
+    seconds: Annotated[float, Field(ge=0, le=MAX_DELAY)]
 
 
-class Hint(Request):
+class HintRequest(Request):
     type: Literal["hint"]
     node: Number
-    agent: Spec | None = None
+    agent: AgentSpec | None = None
 
 
-class Analysis(Request):
-    type: Literal["analysis"]
-    on: bool
-    agent: Spec | None = None
+class AnalysisRequest(Request):
+    type: Literal["analysis", "graph"]
+    enabled: bool
+    agent: AgentSpec | None = None
 
 
-class Graph(Request):
-    type: Literal["graph"]
-    on: bool
-    agent: Spec | None = None
-
-
-class View(Request):
+class ViewRequest(Request):
     type: Literal["view"]
-    nodes: Annotated[list[Number], Field(min_length=1, max_length=MOST_NODES)]
+    node: Number
 
 
-class Rename(Request):
-    type: Literal["name"]
-    seat: Annotated[int, Field(ge=0, le=4)]
+class RenameRequest(Request):
+    type: Literal["rename"]
+    seat: SeatIndex
     name: Name
 
 
-class Again(Request):
-    type: Literal["again"]
+class RematchRequest(Request):
+    type: Literal["rematch"]
 
 
 AnyRequest = (
-    Decide | Undo | Redo | Go | Pause | Pace | Hint | Analysis | Graph | View | Rename | Again
+    DecideRequest
+    | HistoryRequest
+    | JumpRequest
+    | PauseRequest
+    | DelayRequest
+    | HintRequest
+    | AnalysisRequest
+    | ViewRequest
+    | RenameRequest
+    | RematchRequest
 )
 REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
 
 
-class Chair(Schema):
-    """Who is to sit at a seat. spec: of an agent, and of nobody else."""
+class Seat(Schema):
+    """The player at a seat. spec: the agent, for seats of kind "agent" only."""
 
     kind: Literal["me", "friend", "agent"]
     name: Name = ""
-    spec: Spec | None = None
+    spec: AgentSpec | None = None
 
 
 class NewGame(Schema):
-    """A game to be begun; seed as a text where it is too large for a page's numbers."""
+    """The settings of a new game; `record` and `ply` continue a recorded game."""
 
-    seats: Annotated[list[Chair], Field(min_length=3, max_length=5)]
+    seats: Annotated[list[Seat], Field(min_length=3, max_length=5)]
     rules: Annotated[str, Field(max_length=100)] | None = None
     board: Annotated[str, Field(max_length=100)] | None = None
-    first_player: Annotated[int, Field(ge=0, le=4)] | None = None
-    seed: (
-        Annotated[int, Field(ge=0, le=2**63 - 1)]
-        | Annotated[str, Field(pattern="^[0-9]{1,18}$")]
-        | None
-    ) = None
-    record: Annotated[str, Field(max_length=LARGEST_BODY)] | None = None
-    ply: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    first_player: SeatIndex | None = None
+    seed: Seed = None
+    record: RecordText | None = None
+    ply: Ply | None = None
 
 
 class Preview(Schema):
-    """A record to be looked at before a game is begun from it."""
+    """A record whose position the start page shows. ply: by default the last one."""
 
-    record: Annotated[str, Field(max_length=LARGEST_BODY)]
-    ply: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    record: RecordText
+    ply: Ply | None = None
 
 
 NEW_GAME: TypeAdapter[NewGame] = TypeAdapter(NewGame)
 PREVIEW: TypeAdapter[Preview] = TypeAdapter(Preview)
 
 
-def read_request(text: str) -> AnyRequest:
-    """A request from what a page has sent. Refusals: too_large, bad_json, bad_message."""
-    if len(text) > LONGEST_MESSAGE:
-        raise Refusal("too_large", f"a message has {LONGEST_MESSAGE:,} letters at most")
-    return read(REQUESTS, text, "bad_message")
+def parse_request(text: str) -> AnyRequest:
+    """Parse a websocket request. RequestError: too_large, bad_json, bad_message."""
+    if len(text) > MAX_REQUEST:
+        raise RequestError("too_large", f"A request has at most {MAX_REQUEST:,} characters.")
+    return parse_json(REQUESTS, text, "bad_message")
 
 
-def read(kind: TypeAdapter[Any], text: str | bytes, name: str) -> Any:
-    """A typed value from JSON text; Refusal "bad_json", or by a name where it is another."""
+def parse_json(kind: TypeAdapter[Any], text: str | bytes, code: str) -> Any:
+    """Parse JSON into a typed value. RequestError: bad_json, or `code` for an invalid value."""
     try:
         return kind.validate_json(text)
     except ValidationError as error:
-        words = first_error(error)
-        is_json = error.errors(include_url=False)[0]["type"] != "json_invalid"
-    raise Refusal(name if is_json else "bad_json", words)
+        invalid_json = error.errors(include_url=False)[0]["type"] == "json_invalid"
+        raise RequestError("bad_json" if invalid_json else code, first_error(error)) from None

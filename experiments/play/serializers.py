@@ -1,146 +1,141 @@
-"""What a page is told of a game, as plain JSON values."""
+"""The messages that pages receive, as plain JSON values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from busenv import Phase
-from busenv.experiments.play.agent_pool import Opinion
-from busenv.experiments.play.catalogue import ANALYSTS, helpers_of, short_spec
-from busenv.experiments.play.game_session import Place, Table
-from busenv.experiments.play.game_tree import GameTree, Node, game_of
+from busenv.experiments.play.agent_pool import Estimate
+from busenv.experiments.play.catalogue import ANALYSTS, short_spec
+from busenv.experiments.play.game_session import GameSession, Participant
+from busenv.experiments.play.game_tree import GameNode, GameTree, game_from_state
 from busenv.game.actions import describe_action
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.click_targets import mark, spots
 from busenv.render.phrases import ENDING_WORDS, POWER_WORDS, count, headline
-from busenv.render.pieces import BUILDINGS, BUS, PAWN
+from busenv.render.pieces import BUILDINGS
 from busenv.render.svg import CITY, PANELS, Decision, draw_city, draw_panels, last_words
 
-DRAWING = {  # how positions are drawn, and by which version of the protocol they are told
-    "protocol": 1,
-    "views": {"city": CITY, "panels": PANELS},
-    "pieces": {"buildings": [*BUILDINGS], "pawn": PAWN, "bus": BUS},
-}
-LEAST_SHARE = 0.005  # of a favourite that is shown: a per cent, rounded
-ASK_WORDS = {
+DRAWING = {"views": {"city": CITY, "panels": PANELS}, "buildings": [*BUILDINGS]}
+MIN_SHARE = 0.005  # of a favourite move: the least that rounds to 1%
+PROMPTS = {
     Phase.SETUP_BUILDINGS: "Choose a site for one of your first buildings",
-    Phase.SETUP_FIRST_LINE: "Choose the street where your line begins",
+    Phase.SETUP_FIRST_LINE: "Choose the first street of your line",
     Phase.SETUP_SECOND_LINE: "Choose the second street of your line",
     Phase.SELECT_ACTIONS: "Place a marker on an action",
-    Phase.LINE_EXPANSION: "Choose the street by which your line grows",
-    Phase.PASSENGERS: "Share the arriving passengers out to the two stations",
+    Phase.LINE_EXPANSION: "Choose a street to extend your line",
+    Phase.PASSENGERS: "Divide the arriving passengers between the two stations",
     Phase.BUILDINGS: "Choose a site to build on",
-    Phase.CLOCK: "Let time advance, or stop it for a time stone",
+    Phase.CLOCK: "Let time advance, or stop it and take a time stone",
     Phase.PICK_UP: "Choose where a bus picks up a passenger",
     Phase.SET_DOWN: "Choose where the bus sets the passenger down",
 }
 
 
-def entry(tree: GameTree, node: int) -> dict[str, Any]:
-    """A node for the page's list of moves."""
-    found = tree.nodes[node]
-    begun = node == 0
+def node_entry(tree: GameTree, node: int) -> dict[str, Any]:
+    """A node for the list of moves."""
+    entry, is_start = tree.nodes[node], node == 0
     return {
         "id": node,
-        "parent": None if begun else found.parent,
-        "seat": found.seat,
-        "action": None if begun else found.action,
-        "words": "start" if begun else describe_action(tree.board, found.action),
-        "ply": found.ply,
-        "round": found.round,
-        "turn": found.turn,
-        "points": found.points,
-        "forced": found.forced,
-        "over": found.turn < 0,
+        "parent": None if is_start else entry.parent,
+        "seat": entry.seat,
+        "action": None if is_start else entry.action,
+        "text": "start" if is_start else describe_action(tree.board, entry.action),
+        "ply": entry.ply,
+        "round": entry.round,
+        "turn": entry.turn,
+        "points": entry.points,
+        "forced": entry.forced,
     }
 
 
 @lru_cache(maxsize=256)
-def _drawn(
+def _draw_position(
     board: Board, rules: Rules, state: bytes, last: Decision | None
 ) -> tuple[dict[str, str], Position]:
-    """The parts of the drawing of a position, and the position; remembered, since pages ask for
-    the same ones, and changes are told against the position before."""
-    position = game_of(state, rules, board).position()
+    """The position, and the parts of its drawing. Cached, since every page requests them."""
+    position = game_from_state(state, rules, board).position()
     parts = draw_city(board, position, last) | draw_panels(board, position, rules, last)
     return parts, position
 
 
 def _draw(tree: GameTree, node: int) -> tuple[dict[str, str], Position]:
-    found = tree.nodes[node]
-    last = (found.seat, found.action) if found.parent >= 0 else None
-    return _drawn(tree.board, tree.begin.rules, found.state, last)
+    return _draw_position(
+        tree.board, tree.start.rules, tree.nodes[node].state, _decision(tree, node)
+    )
+
+
+def _decision(tree: GameTree, node: int) -> Decision | None:
+    entry = tree.nodes[node]
+    return (entry.seat, entry.action) if entry.parent >= 0 else None
 
 
 def view(tree: GameTree, node: int, base: int | None) -> dict[str, Any]:
-    """The picture at a node: all of its parts, or those in which it differs from another node's."""
+    """The drawing at a node: all parts, or those that differ from the drawing at node `base`."""
     parts, position = _draw(tree, node)
-    found = tree.nodes[node]
-    last = (found.seat, found.action) if found.parent >= 0 else None
     over = position.phase == Phase.OVER
-    shown = {
+    message = {
         "type": "view",
         "node": node,
         "base": base,
         "seat": position.ranking.index(0) if over else position.current_player,
         "headline": headline(position),
-        "last": last_words(tree.board, position, last),
+        "last": last_words(tree.board, position, _decision(tree, node)),
     }
     if base is None:
-        return {**shown, "panels_from": "frames", "parts": parts}
+        return {**message, "panels_from": "frames", "parts": parts}
     before, _ = _draw(tree, base)
     changed = {name: part for name, part in parts.items() if part != before[name]}
-    return {**shown, "parts": changed}
+    return {**message, "parts": changed}
 
 
-def state(table: Table, place: Place) -> dict[str, Any]:
-    """Where a game stands, for who holds a link."""
-    tree, now, waiting = table.tree, table.now, table.waiting
-    _, position = _draw(tree, table.node)
-    yours = now.turn in place.seats
-    turn = None
-    if now.turn >= 0:
-        turn = {
-            "seat": now.turn,
-            "kind": table.seats[now.turn].kind,
-            "yours": yours,
-            "phase": position.phase.name,
-            "ask": _ask(position, now),
-        }
-    offered: list[dict[str, Any]] = []
-    if yours and waiting == "person":
-        actions = tree.position_game(table.node).legal_actions()
-        offered = spots(tree.board, tree.begin.rules, position, actions)
+def state(game: GameSession, participant: Participant) -> dict[str, Any]:
+    """The state of a game, with the choices of a participant."""
+    tree, current, status = game.tree, game.current, game.status
+    _, position = _draw(tree, game.node)
+    yours = current.turn in participant.seats
+    choices: list[dict[str, Any]] = []
+    if yours and status == "person":
+        actions = tree.position_game(game.node).legal_actions()
+        choices = spots(tree.board, tree.start.rules, position, actions)
+    turn = {
+        "seat": current.turn,
+        "kind": game.seats[current.turn].kind,
+        "yours": yours,
+        "phase": position.phase.name,
+        "prompt": _prompt(position, current) if current.turn >= 0 else "",
+    }
     return {
         "type": "state",
-        "version": table.version,
-        "node": table.node,
-        "line": tree.line(table.node),
-        "turn": turn,
-        "spots": offered,
-        "thinking": waiting == "agent",
-        "forced": waiting == "forced",
-        "paused": table.paused,
-        "pace": table.pace,
-        "undo": place.role != "watch" and table.can_undo(),
-        "redo": place.role != "watch" and table.can_redo(),
-        "trouble": table.trouble or None,
-        "news": table.news,
-        "over": waiting == "over",
-        "result": _result(position) if waiting == "over" else None,
+        "version": game.version,
+        "node": game.node,
+        "variation": tree.variation(game.node),
+        "turn": turn if current.turn >= 0 else None,
+        "spots": choices,
+        "thinking": status == "agent",
+        "forced": status == "forced",
+        "paused": game.paused,
+        "delay": game.delay,
+        "can_undo": participant.role != "spectator" and game.can_undo(),
+        "can_redo": participant.role != "spectator" and game.can_redo(),
+        "failure": game.failure or None,
+        "last_change": game.last_change,
+        "over": status == "over",
+        "result": _result(position) if status == "over" else None,
     }
 
 
-def _ask(position: Position, node: Node) -> str:
-    """What the seat to decide is asked for."""
-    words = ASK_WORDS[position.phase]
+def _prompt(position: Position, node: GameNode) -> str:
+    """What the seat to decide has to do."""
+    text = PROMPTS[position.phase]
     if position.phase in POWER_WORDS and position.power > 1:
-        words += f", {count(position.power, POWER_WORDS[position.phase])} to go"
-    passing = position.phase == Phase.SELECT_ACTIONS and position.placed[node.turn] >= 2
-    return words + (", or pass" if passing else "")
+        text += f", {count(position.power, POWER_WORDS[position.phase])} to go"
+    may_pass = position.phase == Phase.SELECT_ACTIONS and position.placed[node.turn] >= 2
+    return text + (", or pass" if may_pass else "")
 
 
 def _result(position: Position) -> dict[str, Any]:
@@ -153,68 +148,53 @@ def _result(position: Position) -> dict[str, Any]:
     }
 
 
-def hello(table: Table, place: Place, for_host: dict[str, Any]) -> dict[str, Any]:
-    """The first that a page is told. for_host: links and addresses, which only the host is told."""
-    begin = table.tree.begin
-    helpers = helpers_of(chair.spec for chair in table.seats)
+def init(game: GameSession, participant: Participant, host_info: dict[str, Any]) -> dict[str, Any]:
+    """The first message to a page. host_info: the links, which only the host receives."""
     return {
-        "type": "hello",
+        "type": "init",
         **DRAWING,
-        "you": {"role": place.role, "seats": [*place.seats]},
-        "game": {
-            "id": table.header.id,
-            "players": begin.players,
-            "rules": begin.rules.name,
-            "board": begin.board["name"],
-            "first_player": begin.first_player,
-            "seed": str(begin.seed),
-            "begun": table.header.begun,
-        },
-        **(for_host if place.role == "host" else {"links": None, "addresses": []}),
-        "helpers": helpers,
+        "you": {"role": participant.role, "seats": [*participant.seats]},
+        "seed": str(game.tree.start.seed),
         "analysts": [*ANALYSTS],
+        **(host_info if participant.role == "host" else {"links": None, "addresses": []}),
     }
 
 
-def who(table: Table, place: Place, here: dict[str, int]) -> dict[str, Any]:
-    """Who sits where, and how many connections each has. here: by token."""
+def participants(
+    game: GameSession, participant: Participant, connections: Mapping[str, int]
+) -> dict[str, Any]:
+    """The players' names, and how many pages are open. connections: pages by token."""
+    pages = [(game.participants[token], number) for token, number in connections.items()]
     seats = []
-    for seat, chair in enumerate(table.seats):
-        holders = [
-            token
-            for token, one in table.places.items()
-            if seat in one.seats and one.role != "watch"
-        ]
-        spec = short_spec(chair.spec) if chair.spec else None
-        person = "you" if seat in place.seats else f"player {seat}"
+    for k, seat in enumerate(game.seats):
+        spec = short_spec(seat.spec) if seat.spec else None
+        default_name = spec or ("you" if k in participant.seats else f"player {k}")
         seats.append(
             {
-                "seat": seat,
-                "kind": chair.kind,
-                "name": chair.name or spec or person,
-                "spec": spec,
-                "here": sum(here.get(token, 0) for token in holders),
+                "seat": k,
+                "kind": seat.kind,
+                "name": seat.name or default_name,
+                "connections": sum(number for holder, number in pages if k in holder.seats),
             }
         )
-    watching = sum(count for token, count in here.items() if table.places[token].role == "watch")
-    return {"type": "who", "seats": seats, "watching": watching}
+    spectators = sum(number for holder, number in pages if holder.role == "spectator")
+    return {"type": "participants", "seats": seats, "spectators": spectators}
 
 
-def opinion(tree: GameTree, node: int, found: Opinion) -> dict[str, Any]:
-    """What an agent makes of a position: chances, and favourite moves with their marks."""
-    chances, favourites, _ = found
+def estimate(tree: GameTree, node: int, value: Estimate) -> dict[str, Any]:
+    """An agent's view of the position at a node; its favourite moves with their shapes."""
     _, position = _draw(tree, node)
     return {
         "node": node,
-        "chances": [round(chance, 4) for chance in chances],
+        "chances": [round(chance, 4) for chance in value.chances],
         "favourites": [
             {
                 "action": action,
-                "words": describe_action(tree.board, action),
+                "text": describe_action(tree.board, action),
                 "share": round(share, 4),
-                **mark(tree.board, tree.begin.rules, position, action),
+                **mark(tree.board, tree.start.rules, position, action),
             }
-            for action, share in favourites
-            if share >= LEAST_SHARE
+            for action, share in value.favourites
+            if share >= MIN_SHARE
         ],
     }

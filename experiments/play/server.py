@@ -1,4 +1,4 @@
-"""All games of a server: begun, kept, found by the secrets of their links."""
+"""All games of a server: created, restored, and looked up by the tokens of their links."""
 
 from __future__ import annotations
 
@@ -12,257 +12,250 @@ from typing import Any
 
 from busenv import Board, Game, Record
 from busenv.error_text import quote
-from busenv.errors import RecordError
 from busenv.experiments.play import serializers
-from busenv.experiments.play.agent_pool import ThinkError, Thinkers
-from busenv.experiments.play.catalogue import SIMPLE, Offers, short_spec
-from busenv.experiments.play.game_session import Place
-from busenv.experiments.play.game_store import Header, Store, new_tokens
+from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
+from busenv.experiments.play.catalogue import SIMPLE_AGENTS, Catalogue, short_spec
+from busenv.experiments.play.game_session import Participant
+from busenv.experiments.play.game_store import GameHeader, GameStore, new_tokens
 from busenv.experiments.play.game_tree import GameTree
-from busenv.experiments.play.messages import Chair, NewGame, Refusal
-from busenv.experiments.play.session import Room
+from busenv.experiments.play.messages import NewGame, RequestError, Seat
+from busenv.experiments.play.session import Session
 from busenv.render.phrases import headline
 
-MOST_GAMES = 1000
-MOST_LISTED = 100
-MOST_THINKERS = 4
+MAX_GAMES = 1000
+MAX_LISTED = 100  # games on the start page
+MAX_WORKERS = 4
 
 
-class Hall:
-    """Rooms by the tokens of their links. To be opened in the event loop that it is used in.
+class Server:
+    """The sessions of a server. `open` and `close` run in the event loop that serves them.
 
-    faults: in words, games of the folder that could not be read.
+    addresses: under which other machines reach the server. key: the secret of the start page.
+    errors: messages about saved games that could not be restored.
     """
 
-    def __init__(self, store: Store, offers: Offers, addresses: list[str]) -> None:
-        self.store, self.offers, self.addresses = store, offers, addresses
+    def __init__(self, store: GameStore, catalogue: Catalogue, addresses: list[str]) -> None:
+        self.store, self.catalogue, self.addresses = store, catalogue, addresses
         self.key = store.key()
-        self.faults: list[str] = []
-        self._rooms: dict[str, Room] = {}
-        self._doors: dict[str, tuple[Room, Place]] = {}
+        self.errors: list[str] = []
+        self._sessions: list[Session] = []
+        self._by_token: dict[str, tuple[Session, Participant]] = {}
 
     async def open(self) -> None:
-        """Begin the processes that think, and go on with every game that is kept."""
-        cores = os.cpu_count() or 1
-        self._movers = Thinkers(min(cores, MOST_THINKERS))
-        self._analysts = Thinkers(max(1, min(cores, MOST_THINKERS) // 2))
-        for kept in self.store.games():
-            if kept.header is None:
-                self.faults.append(kept.fault)
+        """Start the worker processes and restore all saved games."""
+        workers = min(os.cpu_count() or 1, MAX_WORKERS)
+        self._movers, self._analysts = AgentPool(workers), AgentPool(max(1, workers // 2))
+        for stored in self.store.games():
+            if stored.header is None:
+                self.errors.append(stored.error)
                 continue
             try:
-                room = self._room(kept.header, self._board_of(kept.header))
-                room.table.replay(kept.lines)
+                board = self._board_of(Record.from_dict(stored.header.record))
+                session = self._make_session(stored.header, board)
+                session.game.restore(stored.events)
             except ValueError as error:
-                self.faults.append(f"{kept.path}: {error}")
+                self.errors.append(f"{stored.path}: {error}")
                 continue
-            self._enter(room)
+            self._add(session)
             await asyncio.sleep(0)
 
-    def _board_of(self, header: Header) -> Board:
-        """The board of a game that was kept; ValueError when it is not here."""
-        wanted = Record.from_dict(header.record).board
-        board = self.offers.board_of(wanted["fingerprint"])
-        if board is None:
-            name = quote(wanted["name"])
-            raise ValueError(f"it is played on board {name}; name that board's file by --board")
-        return board
-
     async def close(self) -> None:
-        """End everything; what was decided is kept."""
-        for room in self._rooms.values():
-            room.close()
+        """Stop all games and worker processes."""
+        for session in self._sessions:
+            session.close()
         await asyncio.gather(self._movers.close(), self._analysts.close())
 
-    def find(self, token: str) -> tuple[Room, Place]:
-        """The room that a token leads into, and as whom; Refusal no_such_page."""
-        if token not in self._doors:
-            raise Refusal("no_such_page", "There is no game behind this link.", 404)
-        return self._doors[token]
+    def find(self, token: str) -> tuple[Session, Participant]:
+        """Return the session and participant of a link. RequestError: no_such_page."""
+        if token not in self._by_token:
+            raise RequestError("no_such_page", "There is no game at this link.", 404)
+        return self._by_token[token]
 
     def check_key(self, key: str) -> None:
-        """Refusal no_such_page unless it is the secret of the start page."""
+        """Check the secret of the start page. RequestError: no_such_page."""
         if not secrets.compare_digest(key.encode(), self.key.encode()):
-            raise Refusal("no_such_page", "Open the link that the terminal shows.", 404)
+            raise RequestError("no_such_page", "Open the link that the terminal shows.", 404)
 
-    async def begin(self, new: NewGame) -> str:
-        """Begin a game; the link of who began it. Refusals: bad_game, bad_record, too_many_games,
-        and as `Offers.check_agent`."""
-        if len(self._rooms) >= MOST_GAMES:
-            raise Refusal("too_many_games", f"This server keeps {MOST_GAMES} games at most.", 429)
-        if any((chair.kind == "agent") != (chair.spec is not None) for chair in new.seats):
-            raise Refusal("bad_game", "An agent's seat needs a spec, and no other has one.")
-        for spec in {chair.spec for chair in new.seats if chair.spec is not None}:
-            await self._check_agent(spec)
-        record, board, ply = self._record(new)
-        return self._begin(record, board, ply, new.seats)
-
-    def again(self, room: Room) -> None:
-        """Begin a game with the chairs and the set-up of another, and tell everybody there."""
-        table = room.table
-        record = dataclasses.replace(
-            table.tree.begin, seed=0 if table.tree.begin.position else secrets.randbits(63)
-        )
-        if record.position is None:
-            board = table.tree.board
-            record = Game(record.players, record.rules, board, seed=record.seed).record()
-        link = self._begin(record, table.tree.board, 0, table.seats)
-        begun, _ = self.find(link.rpartition("/")[2])
-        for connection in room.connections:
-            mine = next(
-                token
-                for token, place in begun.table.places.items()
-                if (place.role, place.seats) == (connection.place.role, connection.place.seats)
+    async def create_game(self, new: NewGame) -> str:
+        """Create a game and return the host's link. RequestError: bad_game, bad_record,
+        too_many_games, and those of `Catalogue.check_agent`."""
+        if len(self._sessions) >= MAX_GAMES:
+            raise RequestError(
+                "too_many_games", f"This server has {MAX_GAMES} games, the most.", 429
             )
-            connection.send({"type": "moved", "link": f"/play/{mine}"})
+        if any((seat.kind == "agent") != (seat.spec is not None) for seat in new.seats):
+            raise RequestError("bad_game", "Seats of kind 'agent', and no others, need a spec.")
+        for spec in {seat.spec for seat in new.seats if seat.spec is not None}:
+            await self._check_agent(spec)
+        record, board, ply = self._initial_record(new)
+        return self._create(record, board, ply, new.seats)
 
-    def for_host(self, room: Room) -> dict[str, Any]:
-        """What the host alone is told: where everybody's pages are."""
-        tokens = room.table.header.tokens
-        seats = [None if token is None else f"/play/{token}" for token in tokens.seats]
-        links = {"start": f"/start/{self.key}", "watch": f"/play/{tokens.watch}", "seats": seats}
-        return {"links": links, "addresses": self.addresses}
+    def rematch(self, session: Session) -> None:
+        """Create a game with the same seats and rules, and send its links to all pages."""
+        game = session.game
+        start, board = game.tree.start, game.tree.board
+        if start.position is None:
+            seed = secrets.randbits(63)
+            start = Game(start.players, start.rules, board, seed=seed).record()
+        link = self._create(start, board, 0, game.seats)
+        new, _ = self.find(link.rpartition("/")[2])
+        tokens = {(one.role, one.seats): one.token for one in new.game.participants.values()}
+        for connection in session.connections:
+            participant = connection.participant
+            token = tokens[participant.role, participant.seats]
+            connection.send({"type": "rematch", "link": f"/play/{token}"})
 
-    def choices(self) -> dict[str, Any]:
-        """All that the start page shows: what can be chosen, and the games that are kept."""
-        rooms = sorted(self._rooms.values(), key=lambda room: room.table.header.begun)[::-1]
-        games = [_summary(room) for room in rooms[:MOST_LISTED]]
-        return {**serializers.DRAWING, **self.offers.choices(), "games": games}
+    def host_info(self, session: Session) -> dict[str, Any]:
+        """The links and addresses that only the host receives."""
+        tokens = session.game.header.tokens
+        seats = [token and f"/play/{token}" for token in tokens.seats]
+        links = {"start": f"/start/{self.key}", "spectator": f"/play/{tokens.spectator}"}
+        return {"links": {**links, "seats": seats}, "addresses": self.addresses}
+
+    def start_page(self) -> dict[str, Any]:
+        """The choices and the saved games that the start page shows."""
+        newest = sorted(self._sessions, key=lambda session: session.game.header.created)[::-1]
+        games = [_summary(session) for session in newest[:MAX_LISTED]]
+        return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": games}
 
     def preview(self, text: str, ply: int | None) -> dict[str, Any]:
-        """A record's position after some plies, by default all, as the start page shows it."""
-        tree, nodes = self._tree(_read_record(text))
+        """The position of a record after some plies, by default all. RequestError: bad_record,
+        bad_game."""
+        tree = self._parse_record(text)
+        nodes = tree.main_line()
         _check_ply(ply, len(nodes) - 1)
         node = nodes[-1 if ply is None else ply]
         return {
-            "players": tree.begin.players,
+            "players": tree.start.players,
             "plies": len(nodes) - 1,
-            "ply": tree.nodes[node].ply,
+            "ply": node,
             "over": tree.nodes[node].turn < 0,
-            "rules": tree.begin.rules.name,
             "view": serializers.view(tree, node, None),
         }
 
     async def _check_agent(self, spec: str) -> None:
-        self.offers.check_agent(spec)
-        if spec in SIMPLE or spec.startswith("uct"):  # of which nothing has to be read
+        self.catalogue.check_agent(spec)
+        if spec in SIMPLE_AGENTS or spec.startswith("uct"):  # these read no files
             return
         try:
             await self._movers.check(spec)
-        except ThinkError as error:
-            raise Refusal("no_such_agent", str(error)) from None
+        except AgentTaskError as error:
+            raise RequestError("no_such_agent", str(error)) from None
 
-    def _record(self, new: NewGame) -> tuple[Record, Board, int]:
-        """The record that a game begins with, its board, and the ply at which it is to stand."""
+    def _initial_record(self, new: NewGame) -> tuple[Record, Board, int]:
+        """The record that a new game begins with, its board, and the current ply."""
         players = len(new.seats)
         if new.record is not None:
-            record = _read_record(new.record)
-            tree, _ = self._tree(record)
+            tree = self._parse_record(new.record)
+            record = tree.record(tree.main_line()[-1])
             if record.players != players:
-                raise Refusal("bad_game", f"{players} seats; the record is of {record.players}.")
+                raise RequestError(
+                    "bad_game", f"{players} seats; the record has {record.players} players."
+                )
             _check_ply(new.ply, len(record.actions))
             return record, tree.board, len(record.actions) if new.ply is None else new.ply
         if new.first_player is not None and new.first_player >= players:
-            raise Refusal("bad_game", f"There is no seat {new.first_player} to start.")
-        rules = self._named("rules", new.rules, self.offers.rules)
-        board = self._named("board", new.board, self.offers.boards)
-        seed = None if new.seed is None else int(new.seed)
-        return Game(players, rules, board, new.first_player, seed).record(), board, 0
+            raise RequestError(
+                "bad_game", f"first player is {new.first_player}; allowed: 0 to {players - 1}"
+            )
+        rules = _lookup("rules", new.rules, self.catalogue.rules)
+        board = _lookup("board", new.board, self.catalogue.boards)
+        return Game(players, rules, board, new.first_player, new.seed).record(), board, 0
 
-    def _named(self, what: str, name: str | None, offered: dict[str, Any]) -> Any:
-        if name is None:
-            return next(iter(offered.values()))
-        if name not in offered:
-            raise Refusal("bad_game", f"There is no {what} {name!r}; offered: {', '.join(offered)}")
-        return offered[name]
-
-    def _tree(self, record: Record) -> tuple[GameTree, list[int]]:
-        """A record as a tree, and the nodes of its line; Refusal bad_record when it is no game."""
-        board = self.offers.board_of(record.board["fingerprint"])
+    def _board_of(self, record: Record) -> Board:
+        """The board of a record. ValueError if the catalogue does not have it."""
+        board = self.catalogue.find_board(record.board["fingerprint"])
         if board is None:
-            name = record.board["name"][:80]
-            raise Refusal("bad_record", f"It was played on board {name!r}, which is not here.")
-        try:
-            game = Game.from_record(record, board)
-            tree = GameTree(_begin_of(record), board)
-        except ValueError as error:
-            raise Refusal("bad_record", str(error)) from None
-        nodes = [0]
-        for action in game.history:
-            nodes.append(tree.add(nodes[-1], action))
-        return tree, nodes
+            name = quote(record.board["name"][:80])
+            raise ValueError(f"there is no board {name} here; name its file by --board")
+        return board
 
-    def _begin(self, record: Record, board: Board, ply: int, chairs: list[Chair]) -> str:
-        """Keep and open a new game; the host's link."""
-        header = Header(
+    def _parse_record(self, text: str) -> GameTree:
+        """Parse and check a record. RequestError: bad_record."""
+        try:
+            record = Record.from_json(text)
+            board = self._board_of(record)
+            game = Game.from_record(record, board)
+            tree = GameTree(_without_actions(record), board)
+        except ValueError as error:
+            raise RequestError("bad_record", str(error)) from None
+        node = 0
+        for action in game.history:
+            node = tree.add(node, action)
+        return tree
+
+    def _create(self, record: Record, board: Board, ply: int, seats: list[Seat]) -> str:
+        """Save and start a new game; return the host's link."""
+        header = GameHeader(
             id=secrets.token_hex(8),
-            begun=time.strftime("%Y-%m-%d %H:%M:%S"),
-            record=_begin_of(record).to_dict(),
-            seats=chairs,
-            tokens=new_tokens(chairs),
+            created=time.strftime("%Y-%m-%d %H:%M:%S"),
+            record=_without_actions(record).to_dict(),
+            seats=seats,
+            tokens=new_tokens(seats),
         )
-        room = self._room(header, board)
-        self.store.begin(header)
-        host = room.table.places[header.tokens.host]
+        session = self._make_session(header, board)
+        self.store.create(header)
+        game = session.game
         for action in record.actions:
-            room.table.advance(action)
+            game.advance(action)
         if ply < len(record.actions):
-            room.table.go(host, room.table.node, room.table.tree.main_line()[ply])
-            room.table.pause(host, on=False)
-        self._enter(room)
+            host = game.participants[header.tokens.host]
+            game.jump(host, game.node, game.tree.main_line()[ply])
+            game.pause(host, enabled=False)
+        self._add(session)
         return f"/play/{header.tokens.host}"
 
-    def _room(self, header: Header, board: Board) -> Room:
-        keep = partial(self.store.append, header.id)
-        return Room(header, board, keep, self.offers, self._movers, self._analysts)
+    def _make_session(self, header: GameHeader, board: Board) -> Session:
+        save = partial(self.store.append, header.id)
+        return Session(header, board, save, self.catalogue, self._movers, self._analysts)
 
-    def _enter(self, room: Room) -> None:
-        """Let a room be found, and its agents begin."""
-        self._rooms[room.table.header.id] = room
-        for token, place in room.table.places.items():
-            self._doors[token] = room, place
-        room.drive()
+    def _add(self, session: Session) -> None:
+        """Make a session reachable, and start its agents."""
+        self._sessions.append(session)
+        for token, participant in session.game.participants.items():
+            self._by_token[token] = session, participant
+        session.restart_agents()
 
 
-def replay_of(room: Room) -> tuple[Any, ...]:
-    """What `busenv.render.replay.replay_page` needs for the line on which a game stands."""
-    table, tree = room.table, room.table.tree
-    path = tree.path(table.node)
+def replay_arguments(session: Session) -> tuple[Any, ...]:
+    """The arguments of `busenv.render.replay.replay_page` for a session's game so far."""
+    game, tree = session.game, session.game.tree
+    path = tree.path(game.node)
     positions = [tree.position_game(node).position() for node in path]
     actions = [tree.nodes[node].action for node in path[1:]]
     names = [
-        chair.name or (short_spec(chair.spec) if chair.spec else f"player {seat}")
-        for seat, chair in enumerate(table.seats)
+        seat.name or (short_spec(seat.spec) if seat.spec else f"player {k}")
+        for k, seat in enumerate(game.seats)
     ]
-    return tree.board, tree.begin.rules, positions, actions, (), "", names
+    return tree.board, tree.start.rules, positions, actions, (), "", names
 
 
-def _begin_of(record: Record) -> Record:
-    """A record before its first action."""
+def _without_actions(record: Record) -> Record:
     return dataclasses.replace(record, actions=(), result=None)
 
 
-def _read_record(text: str) -> Record:
-    try:
-        return Record.from_json(text)
-    except RecordError as error:
-        raise Refusal("bad_record", str(error)) from None
+def _lookup(kind: str, name: str | None, entries: dict[str, Any]) -> Any:
+    """The entry of a name, by default the first. RequestError: bad_game."""
+    if name is None:
+        return next(iter(entries.values()))
+    if name not in entries:
+        allowed = ", ".join(entries)
+        raise RequestError("bad_game", f"{kind} is {quote(name)}; allowed: {allowed}")
+    return entries[name]
 
 
 def _check_ply(ply: int | None, plies: int) -> None:
     if ply is not None and ply > plies:
-        raise Refusal("bad_game", f"ply is {ply}; allowed: 0 to {plies}")
+        raise RequestError("bad_game", f"ply is {ply}; allowed: 0 to {plies}")
 
 
-def _summary(room: Room) -> dict[str, Any]:
+def _summary(session: Session) -> dict[str, Any]:
     """A game in the list of the start page."""
-    table = room.table
-    position = table.tree.position_game(table.node).position()
+    game = session.game
     return {
-        "link": f"/play/{table.header.tokens.host}",
-        "begun": table.header.begun,
-        "seats": [short_spec(seat.spec) if seat.spec else seat.kind for seat in table.seats],
-        "headline": headline(position),
-        "over": table.now.turn < 0,
-        "ply": table.now.ply,
+        "link": f"/play/{game.header.tokens.host}",
+        "created": game.header.created,
+        "seats": [short_spec(seat.spec) if seat.spec else seat.kind for seat in game.seats],
+        "headline": headline(game.tree.position_game(game.node).position()),
+        "ply": game.current.ply,
     }

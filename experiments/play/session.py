@@ -1,7 +1,7 @@
-"""A table with its agents at work, and everybody who looks on.
+"""A game in progress: its agents, the pages connected to it, and the analyses they request.
 
-All of it runs in one event loop. Agents think elsewhere (`thinkers`); nothing here waits for a page
-either: each connection has a queue, and one that does not keep up is closed.
+Everything here runs in one event loop. Agents run in worker processes, and every page has a queue
+of messages, so that neither a search nor a slow connection delays the others.
 """
 
 from __future__ import annotations
@@ -14,246 +14,227 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.experiments.play import agent_pool, serializers
-from busenv.experiments.play.agent_pool import ThinkError, Thinkers
-from busenv.experiments.play.analysis import Analysis, Graph
-from busenv.experiments.play.catalogue import ANALYSTS, Offers, short_spec
-from busenv.experiments.play.game_session import Place, Table
-from busenv.experiments.play.game_store import Header
+from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
+from busenv.experiments.play.analysis import GameGraph, LiveAnalysis, PositionAnalysis
+from busenv.experiments.play.catalogue import ANALYSTS, Catalogue, short_spec
+from busenv.experiments.play.game_session import GameSession, Participant
+from busenv.experiments.play.game_store import GameHeader
 from busenv.experiments.play.game_tree import GameTree
-from busenv.experiments.play.messages import Refusal
+from busenv.experiments.play.messages import RequestError
 from busenv.game.board import Board
 
-LONGEST_QUEUE = 500  # messages that a page may be behind
-QUICK = {  # agents that take microseconds, for which no process is asked
+MAX_QUEUE = 500  # unsent messages at which a page is disconnected
+LOCAL_AGENTS = {  # take microseconds: no worker process is needed
     agent.name: agent for agent in (RandomAgent(secrets.randbits(63)), GreedyAgent())
 }
+ANALYSES: dict[str, type[LiveAnalysis]] = {"analysis": PositionAnalysis, "graph": GameGraph}
 
 
 @dataclass(eq=False)
 class Connection:
-    """A page that looks on. queue: texts to be sent; None: close it.
+    """A page that shows a game.
 
-    sent: nodes whose pictures it has. nodes: how many of the tree it knows.
+    queue: texts to send; None closes the connection. views: nodes whose drawing the page has.
+    num_nodes: how many nodes of the tree the page knows. latest_view: node of the last drawing.
     """
 
-    place: Place
-    queue: asyncio.Queue[str | None] = field(
-        default_factory=lambda: asyncio.Queue(LONGEST_QUEUE + 1)
-    )
-    sent: set[int] = field(default_factory=set)
-    nodes: int = 0
-    last: int | None = None  # node of the view that was sent last
+    participant: Participant
+    queue: asyncio.Queue[str | None] = field(default_factory=lambda: asyncio.Queue(MAX_QUEUE + 1))
+    views: set[int] = field(default_factory=set)
+    num_nodes: int = 0
+    latest_view: int | None = None
     hint: asyncio.Task[None] | None = None
 
     def send(self, message: dict[str, Any] | str) -> None:
-        """Have a message sent; a page that is too far behind is given up."""
-        if self.queue.qsize() >= LONGEST_QUEUE:
-            if not self.queue.full():
-                self.queue.put_nowait(None)
-            return
-        text = message if isinstance(message, str) else encode(message)
-        self.queue.put_nowait(text)
+        """Queue a message; a page with too many unsent messages is disconnected."""
+        if self.queue.qsize() < MAX_QUEUE:
+            self.queue.put_nowait(message if isinstance(message, str) else to_json(message))
+        elif not self.queue.full():
+            self.queue.put_nowait(None)
 
 
-class Room:
-    """A table, its driver, its connections, and what agents make of its positions."""
+class Session:
+    """A game with its connections and running analyses.
+
+    movers, analysts: the worker processes for decisions, and for hints and analyses.
+    """
 
     def __init__(
         self,
-        header: Header,
+        header: GameHeader,
         board: Board,
-        keep: Callable[[dict[str, Any]], None],
-        offers: Offers,
-        movers: Thinkers,
-        analysts: Thinkers,
+        save: Callable[[dict[str, Any]], None],
+        catalogue: Catalogue,
+        movers: AgentPool,
+        analysts: AgentPool,
     ) -> None:
-        self.table = Table(header, board, keep)
-        self.offers, self.movers, self.analysts = offers, movers, analysts
+        self.game = GameSession(header, board, save)
+        self.catalogue, self.movers, self.analysts = catalogue, movers, analysts
         self.connections: set[Connection] = set()
-        self.analyses: dict[str, Analysis] = {}
-        self.graphs: dict[str, Graph] = {}
+        self._analyses: dict[tuple[str, str], LiveAnalysis] = {}
         self._driver: asyncio.Task[None] | None = None
 
-    # ------------------------------------------------------------ moves that go by themselves
+    # ------------------------------------------------------------ automatic moves
 
-    def drive(self) -> None:
-        """Let the agents begin, or begin again where the game stands now."""
-        self.stop()
-        if self.table.waiting in ("agent", "forced"):
-            self._driver = asyncio.create_task(self._move_on())
+    def restart_agents(self) -> None:
+        """Let the agents decide from the current node on."""
+        self.stop_agents()
+        if self.game.status in ("agent", "forced"):
+            self._driver = asyncio.create_task(self._make_automatic_moves())
 
-    def stop(self) -> None:
-        """Let no agent decide any more."""
+    def stop_agents(self) -> None:
         if self._driver is not None:
             self._driver.cancel()
             self._driver = None
 
-    async def _move_on(self) -> None:
-        """Take decisions for as long as no person is asked."""
-        table = self.table
-        while table.waiting in ("agent", "forced"):
+    async def _make_automatic_moves(self) -> None:
+        """Make forced moves and agents' decisions until a person has a choice."""
+        game = self.game
+        while game.status in ("agent", "forced"):
             try:
-                if table.waiting == "forced":
-                    game = table.tree.position_game(table.node)
-                    action = game.legal_actions()[0]
+                if game.status == "forced":
+                    action = game.tree.position_game(game.node).legal_actions()[0]
                 else:
-                    action = await self._ask_agent()
-                await asyncio.sleep(max(table.moved + table.pace - time.monotonic(), 0))
-                table.advance(action)
-            except (ThinkError, Refusal) as error:
-                name = short_spec(table.seats[table.now.turn].spec or "")
-                table.fail(f"Seat {table.now.turn} ({name}) cannot decide: {error}")
+                    action = await self._agent_action()
+                await asyncio.sleep(max(game.moved_at + game.delay - time.monotonic(), 0))
+                game.advance(action)
+            except (AgentTaskError, RequestError) as error:
+                name = short_spec(game.seats[game.current.turn].spec or "")
+                game.fail(f"Seat {game.current.turn} ({name}) cannot decide: {error}")
             except OSError as error:
-                table.fail(f"The decision could not be written down: {error}")
+                game.fail(f"The decision could not be saved: {error}")
             self.publish()
 
-    async def _ask_agent(self) -> int:
-        """What the agent whose turn it is decides."""
-        table = self.table
-        spec = table.seats[table.now.turn].spec or ""
-        self.offers.check_agent(spec)
-        if spec in QUICK:
-            return QUICK[spec].act(table.tree.position_game(table.node))
-        game, whose = table.tree.game(table.node), table.tree.board.fingerprint
-        return await self.movers.ask(agent_pool.act, spec, whose, game)
+    async def _agent_action(self) -> int:
+        game = self.game
+        spec = game.seats[game.current.turn].spec or ""
+        self.catalogue.check_agent(spec)
+        if spec in LOCAL_AGENTS:
+            return LOCAL_AGENTS[spec].act(game.tree.position_game(game.node))
+        context = game.tree.board.fingerprint
+        return await self.movers.call(agent_pool.act, spec, context, game.tree.game(game.node))
 
-    def changed(self) -> None:
-        """Somebody has changed the game by hand: tell everybody and drive on."""
-        self.publish()
-        self.drive()
-
-    # ------------------------------------------------------------ telling the pages
+    # ------------------------------------------------------------ messages to the pages
 
     def publish(self) -> None:
-        """Tell every page where the game stands, and have thoughts follow it."""
+        """Send the state to every page, and update the analyses."""
         states: dict[str, str] = {}
         for connection in self.connections:
             self._send_tree(connection)
-            self.send_view(connection, self.table.node)
-            token = connection.place.token
-            if token not in states:
-                states[token] = encode(serializers.state(self.table, connection.place))
-            connection.send(states[token])
-        for thought in (*self.analyses.values(), *self.graphs.values()):
-            thought.follow()
+            self.send_view(connection, self.game.node)
+            participant = connection.participant
+            if participant.token not in states:
+                states[participant.token] = to_json(serializers.state(self.game, participant))
+            connection.send(states[participant.token])
+        for analysis in self._analyses.values():
+            analysis.update()
 
-    def join(self, connection: Connection, for_host: dict[str, Any]) -> None:
-        """Tell a page all that it needs, and from now on every change."""
-        connection.send(serializers.hello(self.table, connection.place, for_host))
+    def connect(self, connection: Connection, host_info: dict[str, Any]) -> None:
+        """Add a page and send it the whole game."""
+        connection.send(serializers.init(self.game, connection.participant, host_info))
         self._send_tree(connection)
-        self.send_view(connection, self.table.node)
-        connection.send(serializers.state(self.table, connection.place))
+        self.send_view(connection, self.game.node)
+        connection.send(serializers.state(self.game, connection.participant))
         self.connections.add(connection)
-        self.tell_who()
+        self.publish_participants()
 
-    def leave(self, connection: Connection) -> None:
-        """A page is gone."""
+    def disconnect(self, connection: Connection) -> None:
+        """Remove a page, and end what only this page requested."""
         self.connections.discard(connection)
         if connection.hint is not None:
             connection.hint.cancel()
-        self.follow_analysis(connection, None)
-        self.follow_graph(connection, None)
-        self.tell_who()
+        self.subscribe(connection, "analysis", None)
+        self.subscribe(connection, "graph", None)
+        self.publish_participants()
 
-    def tell_who(self) -> None:
-        here = Counter(connection.place.token for connection in self.connections)
+    def publish_participants(self) -> None:
+        """Send every page the players' names and the numbers of open pages."""
+        counts = Counter(connection.participant.token for connection in self.connections)
         for connection in self.connections:
-            connection.send(serializers.who(self.table, connection.place, here))
+            connection.send(serializers.participants(self.game, connection.participant, counts))
 
     def _send_tree(self, connection: Connection) -> None:
-        tree = self.table.tree
-        if connection.nodes < len(tree.nodes):
-            new = range(connection.nodes, len(tree.nodes))
-            connection.send(
-                {"type": "tree", "nodes": [serializers.entry(tree, node) for node in new]}
-            )
-            connection.nodes = len(tree.nodes)
+        tree = self.game.tree
+        if connection.num_nodes < len(tree.nodes):
+            new = range(connection.num_nodes, len(tree.nodes))
+            nodes = [serializers.node_entry(tree, node) for node in new]
+            connection.send({"type": "tree", "nodes": nodes})
+            connection.num_nodes = len(tree.nodes)
 
     def send_view(self, connection: Connection, node: int) -> None:
-        """Send the picture at a node, if the page does not have it."""
-        if node in connection.sent:
+        """Send the drawing at a node, unless the page has it."""
+        if node in connection.views:
             return
-        parent = self.table.tree.nodes[node].parent
-        base = parent if parent in connection.sent else connection.last
-        tree = self.table.tree
-        connection.send(_view(tree, node, base, tree.nodes[node].state))
-        connection.sent.add(node)
-        connection.last = node
+        parent = self.game.tree.nodes[node].parent
+        base = parent if parent in connection.views else connection.latest_view
+        connection.send(_view_json(self.game.tree, node, base))
+        connection.views.add(node)
+        connection.latest_view = node
 
-    # ------------------------------------------------------------ what agents make of it
+    # ------------------------------------------------------------ hints and analyses
 
-    def ask_hint(self, connection: Connection, node: int, spec: str | None) -> None:
-        """Have an agent asked, and its answer sent. Refusals as `Offers.check_agent`, no_such_node,
-        game_over, only_watching."""
-        check_helped(connection.place)
+    def start_hint(self, connection: Connection, node: int, spec: str | None) -> None:
+        """Request a hint from an agent. RequestError: only_watching, no_such_node, game_over, and
+        those of `Catalogue.check_agent`."""
+        check_may_ask(connection.participant)
         spec = spec or ANALYSTS[0]
-        self.offers.check_agent(spec)
-        if self.table.find(node).turn < 0:
-            raise Refusal("game_over", "The game is over there.")
+        self.catalogue.check_agent(spec)
+        if self.game.get_node(node).turn < 0:
+            raise RequestError("game_over", "The game is over at this move.")
         if connection.hint is not None:
             connection.hint.cancel()
-        connection.hint = asyncio.create_task(self._hint(connection, node, spec))
+        connection.hint = asyncio.create_task(self._send_hint(connection, node, spec))
 
-    async def _hint(self, connection: Connection, node: int, spec: str) -> None:
-        tree = self.table.tree
-        game, whose = tree.game(node), f"{self.table.header.id} hint"
+    async def _send_hint(self, connection: Connection, node: int, spec: str) -> None:
+        tree, context = self.game.tree, f"{self.game.header.id} hint"
         try:
-            found = await self.analysts.ask(agent_pool.suggest, spec, whose, game)
-        except ThinkError as error:
-            connection.send({"type": "error", "name": "agent_failed", "words": str(error)})
+            value = await self.analysts.call(agent_pool.suggest, spec, context, tree.game(node))
+        except AgentTaskError as error:
+            connection.send({"type": "error", "code": "agent_failed", "message": str(error)})
             return
-        connection.send({"type": "hint", "agent": spec, **serializers.opinion(tree, node, found)})
+        connection.send({"type": "hint", "agent": spec, **serializers.estimate(tree, node, value)})
 
-    def follow_analysis(self, connection: Connection, spec: str | None) -> None:
-        """Have a page told what an agent makes of the game, wherever it stands; None: no more."""
-        if spec is not None:
-            check_helped(connection.place)
-            self.offers.check_agent(spec)
-        self._follow(self.analyses, Analysis, connection, spec)
-
-    def follow_graph(self, connection: Connection, spec: str | None) -> None:
-        """Have a page told the chances along the line; None: no more."""
-        if spec is not None:
-            self.offers.check_agent(spec)
-        self._follow(self.graphs, Graph, connection, spec)
-
-    def _follow(
-        self, thoughts: dict[str, Any], kind: Any, connection: Connection, spec: str | None
+    def subscribe(
+        self, connection: Connection, kind: Literal["analysis", "graph"], spec: str | None
     ) -> None:
-        for name, thought in [*thoughts.items()]:
-            if connection in thought.readers and name != spec:
-                thought.leave(connection)
-                if not thought.readers:
-                    del thoughts[name]
+        """Send a page the analyses of an agent from now on; None ends them. RequestError:
+        only_watching, and those of `Catalogue.check_agent`."""
         if spec is not None:
-            if spec not in thoughts:
-                thoughts[spec] = kind(self.table, self.analysts, spec)
-            thoughts[spec].join(connection)
+            if kind == "analysis":
+                check_may_ask(connection.participant)
+            self.catalogue.check_agent(spec)
+        for key, analysis in [*self._analyses.items()]:
+            if connection in analysis.subscribers and key[0] == kind and key[1] != spec:
+                analysis.unsubscribe(connection)
+                if not analysis.subscribers:
+                    del self._analyses[key]
+        if spec is not None:
+            if (kind, spec) not in self._analyses:
+                self._analyses[kind, spec] = ANALYSES[kind](self.game, self.analysts, spec)
+            self._analyses[kind, spec].subscribe(connection)
 
     def close(self) -> None:
-        """End everything that goes on here."""
-        self.stop()
+        """Stop the agents and disconnect all pages."""
+        self.stop_agents()
         for connection in [*self.connections]:
-            self.leave(connection)
+            self.disconnect(connection)
 
 
-def check_helped(place: Place) -> None:
-    """Refusal only_watching for spectators, who are not helped."""
-    if place.role == "watch":
-        raise Refusal("only_watching", "Hints and analyses are for those who play.")
+def check_may_ask(participant: Participant) -> None:
+    """RequestError only_watching for spectators."""
+    if participant.role == "spectator":
+        raise RequestError("only_watching", "Hints and analyses are for players only.")
 
 
 @lru_cache(maxsize=64)
-def _view(tree: GameTree, node: int, base: int | None, _: bytes) -> str:
-    """A picture as text; remembered for all who look on. The state tells apart nodes that have the
-    same number one after the other, where a decision could not be kept."""
-    return encode(serializers.view(tree, node, base))
+def _view_json(tree: GameTree, node: int, base: int | None) -> str:
+    """A drawing as JSON, cached for all pages of a game."""
+    return to_json(serializers.view(tree, node, base))
 
 
-def encode(message: dict[str, Any]) -> str:
-    """A message as text."""
+def to_json(message: dict[str, Any]) -> str:
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False)

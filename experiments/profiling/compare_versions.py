@@ -1,4 +1,4 @@
-"""Two versions of busenv timed beside each other, run by run."""
+"""Compare the speeds of two versions of busenv, run by run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +19,19 @@ from rich.console import Console
 from busenv.experiments.common.console import TextTable, progress_bar
 from busenv.experiments.common.keyboard_interrupt import sigint_blocked
 from busenv.experiments.profiling import speed_worker
-from busenv.experiments.profiling.paired_ratio import SLOWER, UNCLEAR, Comparison, compare
+from busenv.experiments.profiling.paired_ratio import SLOWER, UNCLEAR, SpeedRatio, speed_ratio
 from busenv.experiments.profiling.source_trees import running_tree, tree_of, trees_folder
 
-NAMES = tuple(speed_worker.MEASUREMENTS)
-ROUNDS = 3  # in each both versions run in new processes: where code lies in memory makes a few %
-Worker = subprocess.Popen  # of text
+ROUNDS = 3  # each starts new processes: the placement of code in memory changes speeds by a few %
+Worker = subprocess.Popen[str]
+Speeds = tuple[list[float], list[float]]  # of the baseline and of the current version, in pairs
 
 
 class MeasurementError(RuntimeError):
-    """What a version cannot do; the message says why."""
+    """A measurement that a version cannot run; the message names the reason."""
 
 
-@dataclass
-class Measured:
-    """The speeds of two versions at one measurement, pair by pair."""
-
-    name: str
-    before: list[float] = field(default_factory=list)
-    now: list[float] = field(default_factory=list)
-
-
-def run_against(
+def compare_with(
     revision: str,
     names: Sequence[str],
     repeats: int,
@@ -49,70 +39,68 @@ def run_against(
     console: Console,
     scale: float = 1.0,
 ) -> bool:
-    """Compare a commit, or a folder with a checkout, with the package that runs; print the table.
+    """Compare the running package with another version, and print the table.
 
-    names: of NAMES. tolerance: a share, such as 0.03. scale: of the sizes of all measurements.
-    Returns whether nothing is slower by more than the tolerance. ValueError when there is no such
-    commit, or nothing could be measured.
+    revision: a commit, or a folder with a checkout. names: of `speed_worker.MEASUREMENTS`.
+    tolerance: a share, such as 0.03. scale: factor of all sizes.
+    Returns whether no measurement is slower by more than the tolerance. ValueError when there is
+    no such version, or no measurement runs in both.
     """
-    kept = trees_folder()
-    trees = tree_of(revision, kept), running_tree(kept)
+    cache = trees_folder()
+    trees = tree_of(revision, cache), running_tree(cache)
     if trees[0] == trees[1]:
-        console.print(f"{revision} is the same as what runs here.", markup=False)
-    console.print("Compiling what is not compiled yet (up to a few minutes) ...")
-    found = {name: Measured(name) for name in names}
+        console.print(f"{revision} is identical with the running version.", markup=False)
+    console.print("Compiling (up to a few minutes the first time) ...")
+    measured: dict[str, Speeds] = {name: ([], []) for name in names}
     rounds = [len(part) for part in np.array_split(range(repeats), min(ROUNDS, repeats))]
     with progress_bar(console, "pairs") as bar:
         task = bar.add_task("", total=len(names) * repeats, note="")
         for pairs in rounds:
             with ExitStack() as stack:
-                sides = [stack.enter_context(running_worker(tree, scale)) for tree in trees]
-                for name in list(found):
+                workers = [stack.enter_context(running_worker(tree, scale)) for tree in trees]
+                for name in list(measured):
                     bar.update(task, note=name)
                     try:
-                        measure(sides, found[name], pairs)
+                        run_pairs(workers, name, pairs, measured[name])
                     except MeasurementError as error:
                         console.print(f"{name} is left out: {error}", markup=False)
-                        del found[name]
+                        del measured[name]
                     bar.advance(task, pairs)
-    if not found:
-        raise ValueError("nothing could be measured in both versions")
-    measured = [*found.values()]
-    compared = [compare(row.before, row.now, tolerance) for row in measured]
-    table(measured, compared, revision, tolerance).show(console)
-    if any(row.verdict == UNCLEAR for row in compared):
-        console.print("Unclear: the interval is too wide for a verdict; more --repeats narrow it.")
-    return all(row.verdict != SLOWER for row in compared)
+    if not measured:
+        raise ValueError("no measurement runs in both versions")
+    ratios = {name: speed_ratio(*speeds, tolerance) for name, speeds in measured.items()}
+    title = f"This version compared with {revision}: {repeats} pairs, tolerance {tolerance:.1%}"
+    rows = [_row(name, speeds, ratios[name]) for name, speeds in measured.items()]
+    header = ["measurement", "baseline", "current", "ratio\n[95%]", "verdict"]
+    TextTable(title, header, rows).show(console)
+    if any(ratio.verdict == UNCLEAR for ratio in ratios.values()):
+        console.print("Unclear: the interval is too wide for a verdict; increase --repeats.")
+    return all(ratio.verdict != SLOWER for ratio in ratios.values())
 
 
-def measure(sides: Sequence[Worker], found: Measured, pairs: int) -> None:
-    """Run a measurement in two workers in turns, each first in every other pair, and add what is
-    found. Only one works at a time.
+def run_pairs(workers: Sequence[Worker], name: str, pairs: int, speeds: Speeds) -> None:
+    """Run a measurement in two workers in turns, and append their speeds.
 
-    A pair before the first is not counted: it compiles and warms up.
+    Each worker is first in every other pair. An additional first pair compiles and warms up and is
+    not counted.
     """
     for pair in range(-1, pairs):
-        for side in (0, 1) if pair % 2 else (1, 0):
-            speed = _ask(sides[side], found.name)
+        for version in (0, 1) if pair % 2 else (1, 0):
+            speed = _request(workers[version], name)
             if pair >= 0:
-                (found.before, found.now)[side].append(speed)
+                speeds[version].append(speed)
 
 
 @contextmanager
 def running_worker(tree: Path, scale: float) -> Iterator[Worker]:
-    """A process that measures the package of a tree (`bench.worker`)."""
-    # Without the site module (-S) nothing of this Python's own installation of busenv is found, as
-    # an editable one would be: other packages are, by the same paths as here.
+    """Run `speed_worker` with the package of a tree in a process of its own."""
+    # -S skips the site module, and with it an editable installation of busenv. Other packages are
+    # found by the same paths as here.
     paths = [str(tree), *(str(Path(path).resolve()) for path in sys.path)]
+    script = str(Path(speed_worker.__file__).resolve())
     with sigint_blocked():
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-S",
-                str(Path(speed_worker.__file__).resolve()),
-                "--scale",
-                str(scale),
-            ],
+            [sys.executable, "-S", script, "--scale", str(scale)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -125,39 +113,26 @@ def running_worker(tree: Path, scale: float) -> Iterator[Worker]:
             process.terminate()
 
 
-def _ask(process: Worker, name: str) -> float:
-    """Run a measurement once; how much it did a second."""
-    assert process.stdin is not None
-    assert process.stdout is not None
+def _request(worker: Worker, name: str) -> float:
+    """Run a measurement once in a worker, and return its speed per second."""
+    assert worker.stdin is not None
+    assert worker.stdout is not None
     try:
-        process.stdin.write(f"{name}\n")
-        process.stdin.flush()
+        worker.stdin.write(f"{name}\n")
+        worker.stdin.flush()
+        line = worker.stdout.readline()
     except BrokenPipeError:
-        raise MeasurementError("its process has died") from None
-    line = process.stdout.readline()
+        line = ""
     if not line:
-        raise MeasurementError("its process has died")
+        raise MeasurementError("its process died")
     answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         raise MeasurementError(answer["error"])
-    return answer["count"] / answer["seconds"]
+    return float(answer["count"] / answer["seconds"])
 
 
-def table(
-    found: Sequence[Measured], compared: Sequence[Comparison], revision: str, tolerance: float
-) -> TextTable:
-    """Every measurement with its ratio, interval and verdict."""
-    rows = []
-    for row, result in zip(found, compared, strict=True):
-        ratio = f"{result.ratio:.3f}\n{interval(result)}"
-        speeds = (f"{statistics.median(speeds):,.0f}" for speeds in (row.before, row.now))
-        rows.append([row.name, *speeds, ratio, result.verdict])
-    pairs = len(found[0].before)
-    title = f"This version against {revision}: {pairs} pairs, tolerance {tolerance:.1%}"
-    return TextTable(title, ["what", "before", "now", "times as fast\n[95%]", "verdict"], rows)
-
-
-def interval(result: Comparison) -> str:
-    if math.isinf(result.high):
-        return "[too few]"
-    return f"[{result.low:.3f}, {result.high:.3f}]"
+def _row(name: str, speeds: Speeds, ratio: SpeedRatio) -> list[str]:
+    medians = (f"{statistics.median(version):,.0f}" for version in speeds)
+    few = math.isinf(ratio.high)
+    interval = "[too few]" if few else f"[{ratio.low:.3f}, {ratio.high:.3f}]"
+    return [name, *medians, f"{ratio.ratio:.3f}\n{interval}", ratio.verdict]

@@ -1,4 +1,4 @@
-"""Whether one of two versions is faster, from speeds that were measured in pairs."""
+"""The ratio of two versions' speeds, from runs in pairs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-FASTER, SLOWER, ALIKE, UNCLEAR = "faster", "slower", "no difference", "unclear"
+FASTER, SLOWER, SAME, UNCLEAR = "faster", "slower", "no difference", "unclear"
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How many times as fast the second version is: the median of the pairs, its 95% interval
-    (`median_interval`), and the verdict, one of FASTER, SLOWER, ALIKE and UNCLEAR."""
+class SpeedRatio:
+    """The second version's speed divided by the first's.
+
+    ratio: median over the pairs. low, high: its 95% interval (`median_interval`). verdict: FASTER,
+    SLOWER, SAME or UNCLEAR.
+    """
 
     ratio: float
     low: float
@@ -21,14 +24,16 @@ class Comparison:
     verdict: str
 
 
-def compare(before: Sequence[float], now: Sequence[float], tolerance: float) -> Comparison:
-    """Compare speeds of two versions, run beside each other pair by pair.
+def speed_ratio(
+    baseline: Sequence[float], current: Sequence[float], tolerance: float
+) -> SpeedRatio:
+    """Compare the speeds of two versions, measured pair by pair.
 
-    tolerance: a share, such as 0.03. FASTER and SLOWER: the median of the ratios differs from 1 by
-    more, and the interval has 1 outside. ALIKE: the whole interval is within the tolerance. Where
-    neither holds, more pairs are wanted.
+    tolerance: a share, such as 0.03. FASTER or SLOWER: the median ratio differs from 1 by more than
+    the tolerance, and the interval excludes 1. SAME: the whole interval is within the tolerance.
+    Otherwise UNCLEAR: more pairs are needed.
     """
-    ratios = [new / old for old, new in zip(before, now, strict=True)]
+    ratios = [new / old for old, new in zip(baseline, current, strict=True)]
     ratio = statistics.median(ratios)
     low, high = median_interval(ratios)
     if ratio < 1 - tolerance and high < 1:
@@ -36,20 +41,20 @@ def compare(before: Sequence[float], now: Sequence[float], tolerance: float) -> 
     elif ratio > 1 + tolerance and low > 1:
         verdict = FASTER
     elif 1 - tolerance <= low and high <= 1 + tolerance:
-        verdict = ALIKE
+        verdict = SAME
     else:
         verdict = UNCLEAR
-    return Comparison(ratio, low, high, verdict)
+    return SpeedRatio(ratio, low, high, verdict)
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Confidence interval of the median by the sign test, whatever the distribution.
+    """Return a confidence interval of the median by the sign test, for any distribution.
 
-    Its limits are the k-th smallest and the k-th largest value, with the largest k that the number
-    of values allows. Fewer than 6 values allow none for 95%: then they are 0 and infinity.
+    Its limits are the k-th smallest and the k-th largest value, for the largest k that reaches the
+    confidence. With fewer than 6 values there is none for 95%: the limits are 0 and infinity.
     """
     ordered, n = sorted(values), len(values)
-    k, tail = 0, 0.5**n  # the chance that at most k of n values lie below the median
+    k, tail = 0, 0.5**n  # tail: probability that at most k of n values are below the median
     while 2 * tail <= 1 - confidence:
         k += 1
         tail += math.comb(n, k) * 0.5**n

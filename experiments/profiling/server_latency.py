@@ -68,7 +68,7 @@ async def _play(origin: str, link: str, times: Times, end: float, pause: float, 
     """One person's game."""
     rng = random.Random(seed)
     async with _open(origin, link) as socket:
-        await socket.send(json.dumps({"type": "pace", "seconds": 0}))
+        await socket.send(json.dumps({"type": "delay", "seconds": 0}))
         state = await _next_state(socket)
         while time.monotonic() < end and not state["over"]:
             if not state["spots"]:

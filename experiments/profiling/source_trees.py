@@ -1,8 +1,7 @@
-"""Versions of busenv as folders from which they can be imported: of a commit, of a checkout, and
-the one that runs.
+"""Versions of busenv as importable folders: a commit, a checkout, or the running package.
 
-A tree holds the package `busenv` with its agents, and nothing else of a checkout. It stays in the
-user's cache under the digest of its content, and the machine code of its kernels stays in it.
+A tree holds the package `busenv` with its agents, and no other part of a checkout. It is stored in
+the user's cache under the digest of its content, together with the machine code of its kernels.
 """
 
 from __future__ import annotations
@@ -21,42 +20,42 @@ from numba.misc.appdirs import AppDirs
 import busenv
 from busenv import agents
 
-KEPT = 6  # trees, those used last
-PACKAGES = ("busenv", "agents")  # top-level folders with what is measured
+MAX_TREES = 6  # trees in the cache; the least recently used ones are deleted
+PACKAGES = ("busenv", "agents")  # top-level folders that measurements need
 
 
 def trees_folder() -> Path:
-    """Where trees are kept."""
+    """Return the folder of the cache."""
     return Path(AppDirs("busenv", appauthor=False).user_cache_dir) / "bench"
 
 
-def running_tree(kept: Path) -> Path:
-    """The tree of the package that runs, as its files are now."""
-    with tempfile.TemporaryDirectory() as made:
-        _copy(Path(busenv.__file__).parent, Path(made) / "busenv")
-        _copy(Path(agents.__file__).parent, Path(made) / "agents")
-        return _keep(Path(made), kept)
+def running_tree(cache: Path) -> Path:
+    """Store the files of the running package and return the path of their tree."""
+    with tempfile.TemporaryDirectory() as checkout:
+        _copy(Path(busenv.__file__).parent, Path(checkout) / "busenv")
+        _copy(Path(agents.__file__).parent, Path(checkout) / "agents")
+        return _store(Path(checkout), cache)
 
 
-def tree_of(revision: str, kept: Path) -> Path:
-    """The tree of a commit of the repository here, or of a folder with a checkout.
+def tree_of(revision: str, cache: Path) -> Path:
+    """Store a commit of the repository here, or a checkout's folder, and return its tree.
 
-    ValueError when it is neither, or holds no busenv.
+    ValueError when `revision` is neither, or contains no busenv.
     """
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as checkout:
         if Path(revision).is_dir():
             for name in PACKAGES:
                 if (Path(revision) / name).is_dir():
-                    _copy(Path(revision) / name, Path(made) / name)
+                    _copy(Path(revision) / name, Path(checkout) / name)
         else:
-            _extract(revision, Path(made))
-        if not (Path(made) / "busenv/__init__.py").is_file():
-            raise ValueError(f"{revision!r} holds no folder busenv with a package")
-        return _keep(Path(made), kept)
+            _extract(revision, Path(checkout))
+        if not (Path(checkout) / "busenv/__init__.py").is_file():
+            raise ValueError(f"{revision!r} contains no package busenv")
+        return _store(Path(checkout), cache)
 
 
 def _extract(revision: str, folder: Path) -> None:
-    """Put a commit's packages into a folder."""
+    """Write a commit's packages into a folder."""
     root = _git("rev-parse", "--show-toplevel").decode().strip()
     try:
         commit = _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
@@ -64,15 +63,15 @@ def _extract(revision: str, folder: Path) -> None:
         raise ValueError(f"{revision!r} is neither a folder nor a commit of {root}") from error
     archive = _git("-C", root, "archive", "--format=zip", commit.decode().strip())
     with zipfile.ZipFile(io.BytesIO(archive)) as files:
-        wanted = [name for name in files.namelist() if name.partition("/")[0] in PACKAGES]
-        files.extractall(folder, wanted)
+        members = [name for name in files.namelist() if name.partition("/")[0] in PACKAGES]
+        files.extractall(folder, members)
 
 
 def _git(*words: str) -> bytes:
     try:
         return subprocess.run(["git", *words], check=True, capture_output=True).stdout
     except FileNotFoundError:
-        raise ValueError("git is not installed; --against takes a folder as well") from None
+        raise ValueError("git is not installed; --against also takes a folder") from None
     except subprocess.CalledProcessError as error:
         raise ValueError(f"git: {error.stderr.decode(errors='replace').strip()}") from error
 
@@ -81,20 +80,18 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def _keep(checkout: Path, kept: Path) -> Path:
-    """Keep the packages of a checkout as a tree, and return where. The checkout is used up."""
-    layer = checkout / "busenv/agents"
-    if not layer.is_dir() and (checkout / "agents").is_dir():
-        # Before there was one import name `agents` stood beside `busenv`: it is in both places.
-        shutil.copytree(checkout / "agents", layer)
-    tree = kept / _digest(checkout)
+def _store(checkout: Path, cache: Path) -> Path:
+    """Copy the packages of a checkout into the cache, unless it has them, and return their tree."""
+    if (checkout / "agents").is_dir():
+        shutil.move(checkout / "agents", checkout / "busenv/agents")  # where a wheel has them
+    tree = cache / _digest(checkout)
     if not tree.is_dir():
-        kept.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=kept))
-        shutil.copytree(checkout, fresh, dirs_exist_ok=True)
-        os.replace(fresh, tree)
+        cache.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=cache))
+        shutil.copytree(checkout, draft, dirs_exist_ok=True)
+        os.replace(draft, tree)
     os.utime(tree)
-    for old in sorted(kept.iterdir(), key=lambda path: -path.stat().st_mtime)[KEPT:]:
+    for old in sorted(cache.iterdir(), key=lambda path: -path.stat().st_mtime)[MAX_TREES:]:
         shutil.rmtree(old, ignore_errors=True)
     return tree
 

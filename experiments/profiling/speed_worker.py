@@ -1,19 +1,18 @@
-"""What is measured, and a process that measures it in one version of busenv.
+"""The measurements of `busenv bench`, and a process that runs them in one version of busenv.
 
-`busenv bench --against` runs this file as a script with another commit's package, so it keeps to
-what is public in all of them, and imports nothing from beside it.
+`busenv bench --against` runs this file as a script with another version's package. It therefore
+uses public names only and imports nothing from busenv.experiments.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,51 +22,43 @@ import numpy as np
 
 import busenv
 
-Play = Callable[[], int]  # plays, and returns how much of it there was
+Workload = Callable[[], int]  # does some work, and returns its size: decisions or simulations
 
 NUM_ENVS = 1024
 
 
-def choose(masks: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """A random legal action for every row; int64, (N,)."""
-    return (random.random(masks.shape, np.float32) * masks).argmax(axis=1)
-
-
-def playouts(scale: float = 1.0) -> Play:
-    """Random play of whole games in one compiled call; decisions."""
-    games = _size(20_000, scale)
+def playouts(scale: float = 1.0) -> Workload:
+    """Uniformly random play of whole games in one compiled call; decisions."""
+    games = _scaled(20_000, scale)
     return lambda: busenv.random_playouts(games).decisions
 
 
-def vector(scale: float = 1.0, threads: int = 1, copy: bool = False) -> Play:
-    """Every decision of many games side by side, Gymnasium's way; decisions.
+def vector(scale: float = 1.0, threads: int = 1, copy: bool = False) -> Workload:
+    """Steps of the vector environment of all seats; decisions.
 
-    copy: whether what a step returns is the caller's own; earlier commits know views only.
+    copy: whether each step returns copies of observations and masks, or views.
     """
-    known = "busenv/BusSelfPlay-v0" in gymnasium.registry
-    name = "busenv/BusSelfPlay-v0" if known else "busenv/Bus-v0"
-    make = partial(gymnasium.make_vec, name, num_envs=NUM_ENVS, threads=threads)
-    envs = _made(partial(make, copy=copy), make)
+    envs = gymnasium.make_vec(
+        "busenv/BusSelfPlay-v0", num_envs=NUM_ENVS, threads=threads, copy=copy
+    )
 
-    def begin() -> np.ndarray:
+    def reset() -> np.ndarray:
         return envs.reset(seed=0)[1]["action_mask"]
 
     def step(actions: np.ndarray) -> np.ndarray:
         return envs.step(actions)[4]["action_mask"]
 
-    return _steps(begin, step, _size(300, scale))
+    return _batch_steps(reset, step, _scaled(300, scale))
 
 
-def sb3(scale: float = 1.0) -> Play:
-    """The same for Stable-Baselines3, masks fetched as MaskablePPO does; decisions."""
-    module = "busenv.envs.sb3" if importlib.util.find_spec("busenv.envs") else "busenv.sb3"
-    make = partial(importlib.import_module(module).BusVecEnv, NUM_ENVS)
-    envs = _made(partial(make, opponents=None), make)
+def sb3(scale: float = 1.0) -> Workload:
+    """Steps of the Stable-Baselines3 environment, with masks fetched as MaskablePPO does."""
+    envs = importlib.import_module("busenv.envs.sb3").BusVecEnv(NUM_ENVS, opponents=None)
 
     def masks() -> np.ndarray:
         return np.stack(envs.env_method("action_masks")).reshape(NUM_ENVS, -1)
 
-    def begin() -> np.ndarray:
+    def reset() -> np.ndarray:
         envs.seed(0)
         envs.reset()
         return masks()
@@ -76,44 +67,36 @@ def sb3(scale: float = 1.0) -> Play:
         envs.step(actions)
         return masks()
 
-    return _steps(begin, step, _size(300, scale))
+    return _batch_steps(reset, step, _scaled(300, scale))
 
 
-def _made(make: Callable[[], Any], before: Callable[[], Any]) -> Any:
-    """What is made by this commit's settings, or by those of commits before it."""
-    try:
-        return make()
-    except TypeError:
-        return before()
+def _batch_steps(
+    reset: Callable[[], np.ndarray], step: Callable[[np.ndarray], np.ndarray], steps: int
+) -> Workload:
+    """The same steps of a batch of games in every call.
 
-
-def _steps(
-    begin: Callable[[], np.ndarray], step: Callable[[np.ndarray], np.ndarray], steps: int
-) -> Play:
-    """Steps of a batch of games that begins alike every time.
-
-    begin, step: both return masks. The actions are chosen once, so that only steps are timed.
+    reset, step: return action masks. Actions are sampled once, so that only steps are timed.
     """
-    random, masks, chosen = np.random.default_rng(0), begin(), []
+    rng, masks, actions = np.random.default_rng(0), reset(), []
     for _ in range(steps):
-        chosen.append(choose(masks, random))
-        masks = step(chosen[-1])
+        actions.append((rng.random(masks.shape, np.float32) * masks).argmax(axis=1))
+        masks = step(actions[-1])
 
-    def play() -> int:
-        begin()
-        for actions in chosen:
-            step(actions)
+    def run() -> int:
+        reset()
+        for row in actions:
+            step(row)
         return steps * NUM_ENVS
 
-    return play
+    return run
 
 
-def aec(scale: float = 1.0) -> Play:
-    """Games of PettingZoo's raw environment, each agent looking before it acts; decisions."""
+def aec(scale: float = 1.0) -> Workload:
+    """Games of PettingZoo's raw environment, with an observation before each action; decisions."""
     env = importlib.import_module("busenv.bus_v0").raw_env()
-    games = _size(40, scale)
+    games = _scaled(40, scale)
 
-    def play() -> int:
+    def run() -> int:
         count = 0
         for seed in range(games):
             env.reset(seed=seed)
@@ -122,35 +105,34 @@ def aec(scale: float = 1.0) -> Play:
                 count += 1
         return count
 
-    return play
+    return run
 
 
-def learner(scale: float = 1.0, batch: bool = False) -> Play:
-    """One learner's seat among greedy opponents, by Gymnasium's `make` or a `make_vec` of one game;
-    its steps."""
-    make = partial(gymnasium.make_vec, num_envs=1) if batch else gymnasium.make
+def learner(scale: float = 1.0, vectorized: bool = False) -> Workload:
+    """Steps of one learner among greedy opponents, by `make` or by `make_vec` of one game."""
+    make: Any = partial(gymnasium.make_vec, num_envs=1) if vectorized else gymnasium.make
     env = make("busenv/Bus-v0", opponents="greedy")
-    steps = _size(2_000, scale)
+    steps = _scaled(2_000, scale)
 
-    def play() -> int:
+    def run() -> int:
         _, info = env.reset(seed=0)
         for _ in range(steps):
             _, _, over, _, info = env.step(info["action_mask"].argmax(axis=-1))
-            if over and not batch:  # a batch begins anew by itself
+            if over and not vectorized:
                 _, info = env.reset()
         return steps
 
-    return play
+    return run
 
 
-def agent(spec: str, games: int, scale: float = 1.0) -> Play:
-    """Whole games of 4 in which an agent plays all seats; its decisions, forced ones left out."""
+def agent(spec: str, games: int, scale: float = 1.0) -> Workload:
+    """Games of four players in which an agent plays every seat; decisions that were not forced."""
     player = importlib.import_module("busenv.agents").make_agent(spec)
-    number = _size(games, scale)
+    games = _scaled(games, scale)
 
-    def play() -> int:
+    def run() -> int:
         count = 0
-        for seed in range(number):
+        for seed in range(games):
             player.reset(seed)
             game = busenv.Game(4, seed=seed)
             while not game.is_over:
@@ -158,17 +140,18 @@ def agent(spec: str, games: int, scale: float = 1.0) -> Play:
                 game.step(player.act(game))
         return count
 
-    return play
+    return run
 
 
-def search(simulations: int, threads: int = 1, games: int = 1, scale: float = 1.0) -> Play:
-    """The same for a tree search; its simulations."""
-    play = agent(f"uct@{threads}:{_size(simulations, scale)}", games)
-    return lambda: _size(simulations, scale) * play()
+def search(spec: str, simulations: int, scale: float = 1.0) -> Workload:
+    """The same for a tree search; simulations. spec: the agent's, without the simulations."""
+    simulations = _scaled(simulations, scale)
+    play = agent(f"{spec}:{simulations}", 1)
+    return lambda: simulations * play()
 
 
-# Name: what it is in words, and what makes it; all play 4 players by the 2024 edition.
-MEASUREMENTS: dict[str, tuple[str, Callable[[float], Play]]] = {
+# By name: a description, and a factory that takes the scale. All play 4 players, capstone-2024.
+MEASUREMENTS: dict[str, tuple[str, Callable[[float], Workload]]] = {
     "playouts": ("random play, bare core", playouts),
     "vector": (f"vector environment, N = {NUM_ENVS}, views", vector),
     "vector-2": ("the same, 2 threads", partial(vector, threads=2)),
@@ -176,58 +159,69 @@ MEASUREMENTS: dict[str, tuple[str, Callable[[float], Play]]] = {
     "sb3": (f"Stable-Baselines3 VecEnv, N = {NUM_ENVS}", sb3),
     "aec": ("PettingZoo raw AEC, one game", aec),
     "learner": ("one learner among greedy, make", learner),
-    "learner-vec": ("the same, make_vec of one game", partial(learner, batch=True)),
+    "learner-vec": ("the same, make_vec of one game", partial(learner, vectorized=True)),
     "greedy": ("decisions of greedy", partial(agent, "greedy", 40)),
     "planner": ("decisions of planner", partial(agent, "planner", 10)),
-    "search": ("simulations of uct:300", partial(search, 300, 1, 1)),
+    "network": ("decisions of net:city-2", partial(agent, "net:city-2", 10)),
+    "search": ("simulations of uct:300", partial(search, "uct", 300)),
+    "search-2": ("the same, 2 threads", partial(search, "uct@2", 300)),
+    "guided": ("simulations of az:city-3:100", partial(search, "az:city-3", 100)),
 }
 
 
-def _size(number: int, scale: float) -> int:
+def _scaled(number: int, scale: float) -> int:
     return max(1, round(number * scale))
 
 
-def serve(scale: float) -> None:
-    """Run a measurement for every line of standard input, which holds its name.
+def measure_speeds(workloads: Sequence[Workload], repeats: int) -> list[list[float]]:
+    """Return the speeds of each workload in each of its runs, in units of work per second.
 
-    Answers with a line of JSON: what it did (count) in which time (seconds), or the error.
+    Workloads run in turns, so that a slow minute of the machine affects all of them. One run of
+    each comes before the others and is not counted: it compiles code and warms caches.
+    """
+    measured: list[list[float]] = [[] for _ in workloads]
+    for repeat in range(-1, repeats):
+        for workload, speeds in zip(workloads, measured, strict=True):
+            start = time.perf_counter()
+            count = workload()
+            if repeat >= 0:
+                speeds.append(count / (time.perf_counter() - start))
+    return measured
+
+
+def serve(scale: float) -> None:
+    """Run the measurement named by each line of standard input.
+
+    Writes one line of JSON per request: the size of the work (count) and its duration in seconds,
+    or the error.
     """
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
-    plays: dict[str, Play] = {}
+    os.dup2(2, 1)  # output of libraries must not mix with the answers
+    workloads: dict[str, Workload] = {}
     for line in sys.stdin:
         name = line.strip()
         answer: dict[str, str | float]
         try:
-            if name not in plays:
-                plays[name] = MEASUREMENTS[name][1](scale)
+            if name not in workloads:
+                workloads[name] = MEASUREMENTS[name][1](scale)
                 _check_origin()
-            began = time.perf_counter()
-            answer = {"count": plays[name](), "seconds": time.perf_counter() - began}
-        except Exception as error:  # another commit may fail in any way; the others go on
+            start = time.perf_counter()
+            answer = {"count": workloads[name](), "seconds": time.perf_counter() - start}
+        except Exception as error:  # another version may fail in any way
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 
 
 def _check_origin() -> None:
-    """Nothing of busenv may come from elsewhere than the tree that is measured."""
+    """ImportError when a module of busenv comes from elsewhere than the measured tree."""
     tree = Path(str(busenv.__file__)).parents[1]
     for name, module in sys.modules.items():
-        place = getattr(module, "__file__", None)
-        if place is None or name.partition(".")[0] not in ("busenv", "agents"):
-            continue
-        if tree not in Path(place).parents:
-            raise ImportError(f"{name} comes from {place}, not from {tree}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m busenv.experiments.profiling.speed_worker",
-        description="Measure what standard input names, a name a line: " + ", ".join(MEASUREMENTS),
-    )
-    parser.add_argument("--scale", type=float, default=1.0, help="of all sizes (1)")
-    serve(parser.parse_args().scale)
+        path = getattr(module, "__file__", None)
+        if path and name.partition(".")[0] == "busenv" and tree not in Path(path).parents:
+            raise ImportError(f"{name} is imported from {path}, not from {tree}")
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="factor of all sizes")
+    serve(parser.parse_args().scale)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from busenv import Board, Record
+from busenv import Board, Game, Record
 from busenv.error_text import quote
 from busenv.experiments.ratings.schedule import Schedule
 
@@ -64,8 +64,8 @@ def parse_line(line: bytes) -> dict[str, Any]:
 def check_game(game: dict[str, Any], board: Board) -> None:
     """Play the record of a line through the rules; what else the line says must follow from it."""
     record, forfeit = Record.from_dict(game["record"]), game["forfeit"]
-    live, decided = record.begin(board), [0] * record.players
-    for live, _ in record.replay(board):
+    live, decided = Game.begin_record(record, board), [0] * record.players
+    for live, _ in Game.replay(record, board):
         decided[live.current_player] += 1
     if live.is_over != (forfeit is None):
         raise ValueError("the game is over or somebody forfeits it; both, or neither, cannot be")

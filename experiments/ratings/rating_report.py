@@ -32,7 +32,7 @@ class Report:
     """
 
     results: pd.DataFrame
-    sheets: list[TextTable]
+    tables: list[TextTable]
     warning: str
 
 

@@ -1,4 +1,4 @@
-"""Recorded games as pictures: one position, or the replay page."""
+"""Write recorded games to files: a picture of one position, or the replay page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from busenv import Board
 from busenv.agents import make_agent
-from busenv.experiments.replays.narration import Played, load_played
+from busenv.experiments.replays.narration import RecordedGame, load_recorded_game
 from busenv.io import write_whole
 from busenv.render.raster import svg_to_png
 from busenv.render.replay import Estimate, replay_page
@@ -18,25 +18,24 @@ from busenv.render.replay import Estimate, replay_page
 def draw_record(
     source: str | Path, ply: int | None, out: str | Path, board: str | Path | Board = "city"
 ) -> None:
-    """Draw a record's position after some plies, by default after the last one, as a picture.
+    """Draw the position of a recorded game after `ply` decisions, by default after the last.
 
-    source, board: as `load_played` takes them. out: FILE.svg, or FILE.png, which needs the extra
-    `render` (ModuleNotFoundError names what is missing). ValueError says which endings or plies are
-    allowed.
+    source, board: see `load_recorded_game`. out: FILE.svg, or FILE.png, which needs the extra
+    `render`. ValueError for another file name or ply.
     """
     out = Path(out)
     if out.suffix not in (".svg", ".png"):
-        raise ValueError(f"cannot draw {out}; allowed: a name that ends in .svg or .png")
-    played = load_played(source, board)
-    plies = len(played.record.actions)
+        raise ValueError(f"cannot draw {out}; allowed: FILE.svg or FILE.png")
+    recorded = load_recorded_game(source, board)
+    plies = len(recorded.record.actions)
     if ply is not None and not 0 <= ply <= plies:
         raise ValueError(f"ply is {ply}; allowed: 0 to {plies}, the length of the game")
     if ply is not None and ply < plies:
         record = dataclasses.replace(
-            played.record, actions=played.record.actions[:ply], result=None
+            recorded.record, actions=recorded.record.actions[:ply], result=None
         )
-        played = dataclasses.replace(played, record=record)
-    drawing = played.end().svg()
+        recorded = dataclasses.replace(recorded, record=record)
+    drawing = recorded.end().svg()
     write_whole(out, drawing if out.suffix == ".svg" else svg_to_png(drawing))
 
 
@@ -47,37 +46,37 @@ def write_replay(
     board: str | Path | Board = "city",
     names: Sequence[str] | None = None,
 ) -> None:
-    """Write a record's replay page.
+    """Write the replay page of a recorded game.
 
-    source, board: as `load_played` takes them. spec: an agent, whose estimate of each position is
-    shown. names: the players', by seat; by default the agents' where the record is of a rating.
+    source, board: see `load_recorded_game`. spec: agent whose estimates of the positions the page
+    shows. names: players' names by seat; by default the agents of a game of a rating.
     """
-    played = load_played(source, board)
-    end = played.end()
-    positions = [game.position() for game, _ in played.replay()] + [end.position()]
+    recorded = load_recorded_game(source, board)
+    end = recorded.end()
+    positions = [game.position() for game, _ in recorded.replay()] + [end.position()]
     page = replay_page(
-        played.board,
-        played.record.rules,
+        recorded.board,
+        recorded.record.rules,
         positions,
-        played.record.actions,
-        [] if spec is None else _estimates(played, spec),
+        recorded.record.actions,
+        [] if spec is None else _estimates(recorded, spec),
         _short(spec or ""),
-        played.agents if names is None else names,
-        played.forfeit,
+        recorded.agents if names is None else names,
+        recorded.forfeit,
     )
     write_whole(out, page)
 
 
 def _short(spec: str) -> str:
-    """A spec as a heading has it: of a path only the model's name."""
-    found = re.fullmatch(r"([^:]+):(.+)\.safetensors(:[^:]+)?", spec)
-    return f"{found[1]}:{Path(found[2]).name}{found[3] or ''}" if found else spec
+    """Return a spec without the folders of its model's path."""
+    match = re.fullmatch(r"([^:]+):(.+)\.safetensors(:[^:]+)?", spec)
+    return f"{match[1]}:{Path(match[2]).name}{match[3] or ''}" if match else spec
 
 
-def _estimates(played: Played, spec: str) -> list[Estimate]:
-    """What an agent makes of every position of a game that was decided."""
+def _estimates(recorded: RecordedGame, spec: str) -> list[Estimate]:
+    """Return an agent's estimate of every position before a decision."""
     agent = make_agent(spec)
     try:
-        return [agent.estimate(game) for game, _ in played.replay()]
+        return [agent.estimate(game) for game, _ in recorded.replay()]
     finally:
         agent.close()

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from busenv.cluster import LOCAL
+from busenv.cluster import LOCAL_ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
 NODE = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
 ENVIRONMENT = {
-    **LOCAL,  # else other tests, which run beside, leave the nodes' processes nothing of a core
+    **LOCAL_ENVIRONMENT,  # gives the nodes a share of a core next to other tests
     "RAY_TMPDIR": "/tmp",  # sockets want short names
     "RAY_health_check_period_ms": "500",  # a lost node is missed soon, a slow one is not lost
     "RAY_health_check_failure_threshold": "8",

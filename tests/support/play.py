@@ -99,7 +99,7 @@ def cut_off(line: dict[str, Any], plies: int, number: int) -> dict[str, Any]:
     """A rated game (ratings.tournament.play_game), but that whoever is to decide then forfeits."""
     record = {**line["record"], "actions": line["record"]["actions"][:plies], "result": None}
     decided = [0] * record["players"]
-    for game, _ in Record.from_dict(record).replay():
+    for game, _ in Game.replay(Record.from_dict(record)):
         decided[game.current_player] += 1
     loser = game.current_player
     return {

@@ -1,48 +1,43 @@
-"""Games of the guided search on Ray's cluster, a few in a call; nothing there needs torch."""
+"""Self-play on a Ray cluster, a few games per call. Its nodes do not import torch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from busenv import Board, cluster
+from busenv import cluster
 from busenv.agents.networks.compiled_mlp import Weights
-from busenv.agents.search.az_search import AzSettings
-from busenv.train.expert_iteration.search_selfplay import Drawn, play_drawn
-from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
+from busenv.train.expert_iteration.expert_selfplay import GameSpecs, WorkerPayload, play_games
 
-GAMES = 4  # of a call; some seconds
+GAMES_PER_CALL = 4  # some seconds of work
 
 
-class Hands(NamedTuple):
-    """Who plays, how, and where."""
+def start_on_cluster(games: GameSpecs, payload: WorkerPayload) -> Callable[[], list[np.ndarray]]:
+    """Start games on the cluster.
 
-    weights: Weights
-    past: Weights
-    plan: SelfPlayConfig
-    settings: AzSettings
-    board: Board
-
-
-def begin_on_cluster(hands: Hands, drawn: Drawn) -> Callable[[], list[np.ndarray]]:
-    """Have games played; a function that waits for their rows, game by game."""
-    shared = cluster.Shared(hands)
-    starts = range(0, len(drawn.seeds), GAMES)
-    calls = [cluster.call(play_part, shared, drawn.part(slice(k, k + GAMES))) for k in starts]
-    return lambda: [rows for call in calls for rows in _split(*cluster.result(call))]
+    Returns a function that waits for them and returns the samples of each game.
+    """
+    shared = cluster.Shared(payload)
+    starts = range(0, len(games.seeds), GAMES_PER_CALL)
+    calls = [
+        cluster.call(play_on_node, shared, games.part(slice(k, k + GAMES_PER_CALL))) for k in starts
+    ]
+    return lambda: [samples for call in calls for samples in _split(*cluster.result(call))]
 
 
-def play_part(hands: cluster.Shared[Hands], drawn: Drawn) -> tuple[np.ndarray, np.ndarray]:
-    """What a node does: the rows of some games, and how many each of them has."""
-    found = hands.get()
-    weights, past = (Weights(*map(np.array, w)) for w in (found.weights, found.past))
-    rows = play_drawn(
-        drawn.part(slice(None)), found.plan, found.settings, weights, past, found.board
+def play_on_node(
+    shared: cluster.Shared[WorkerPayload], games: GameSpecs
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play games on a node: their samples, concatenated, and the number of samples of each game."""
+    payload = shared.get()
+    weights, past_weights = (  # Ray's arrays are read-only, kernels take writable ones
+        Weights(*map(np.array, w)) for w in (payload.weights, payload.past_weights)
     )
-    return np.concatenate(rows), np.array([len(some) for some in rows])
+    payload = payload._replace(weights=weights, past_weights=past_weights)
+    samples = play_games(games.part(slice(None)), payload)
+    return np.concatenate(samples), np.array([len(part) for part in samples])
 
 
-def _split(rows: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
-    return np.split(rows, np.cumsum(counts)[:-1])
+def _split(samples: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+    return np.split(samples, np.cumsum(counts)[:-1])

@@ -41,11 +41,11 @@ class ExpertConfig(RunConfig):
             searches (playout cap randomisation, Wu 2019).
         temperature_moves: number of decisions at the start of a game that are sampled from the
             improved policy. Later decisions take its most likely action.
-        policy_only: the network plays without a search, and its policy learns by PPO (see
-            `busenv.train.expert_iteration.policy_selfplay`). num_simulations and temperature_moves
-            have no effect, fast_simulations applies to past selves only, and the replay buffer
-            keeps the last iteration only, since PPO needs the policy that played. The value heads
-            learn from games without opponents. Excludes `teacher` and `offline_data`.
+        policy_only: the network plays without a search, and its policy learns by PPO.
+            num_simulations and temperature_moves have no effect, fast_simulations applies to past
+            selves only, and the replay buffer keeps the last iteration only, since PPO needs the
+            policy that played. The value heads learn from games without opponents. Excludes
+            `teacher` and `offline_data`.
         past_share, bot_share: shares of the games with opponents: a past self, saved every
             `snapshot_every` iterations, or one of `bots`, sampled for each game. bot_simulations:
             simulations of the bot `uct`. all_opponents_share: share of these games in which

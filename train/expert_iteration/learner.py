@@ -1,5 +1,7 @@
-"""Learn from rows: the policy that a search improved, or what a policy without one found better
-than it expected; who won; how many points each seat made.
+"""Updates of the network from training samples: losses of policy, winner and final points.
+
+The policy learns by cross-entropy from the policy that a search improved, or, without a search, by
+PPO (Schulman et al. 2017) from advantages.
 """
 
 from __future__ import annotations
@@ -11,111 +13,127 @@ from torch import nn
 from busenv import Board
 from busenv.agents.networks.mlp import SeatsMlp, expected_log_probs, mask_logits
 from busenv.core.state import MAX_PLAYERS
-from busenv.train.expert_iteration.policy_selfplay import TEMPERATURE
-from busenv.train.expert_iteration.training_rows import unpack
+from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
+from busenv.train.expert_iteration.samples import make_batch
+from busenv.train.ppo import clipped_policy_loss, compute_gae
 
-CLIP = 0.2  # of the ratio of policies (Schulman et al. 2017)
-ENTROPY = 0.005  # weight of the policy's entropy beside its gain, when it plays alone
+CLIP_RANGE = 0.2  # of PPO's probability ratio
+ENTROPY_WEIGHT = 0.005  # in PPO's loss
+GAE_LAMBDA = 0.95
 MAX_GRAD_NORM = 1.0
 WEIGHT_DECAY = 1e-4
 
 
-class Learner:
-    """Steps of AdamW on a network that tells of every seat.
+def add_advantages(games: list[np.ndarray]) -> np.ndarray:
+    """Concatenate the samples (SAMPLE, (n,)) of games, with the advantages of their actions.
 
-    search_share: of what the search thought in the targets of winning. win_weight,
-    points_weight: of winning and of the points in the loss, beside the policy, which weighs 1 and
-    whose loss is the mean over rows that have one. precision: "float32", or "bfloat16", in which
-    layers are multiplied then (weights, losses and the optimiser keep float32). alone: whether rows
-    are those of `busenv.train.expert_iteration.policy_selfplay`, from whose advantages the policy learns by PPO
-    (Schulman et al. 2017), and not from the policy of a search.
+    A seat's decisions are a trajectory whose values are its win probabilities. The reward is 1 for
+    the winner, at the end. Advantages are those of `busenv.train.ppo.compute_gae`.
+    """
+    samples = np.concatenate(games)
+    seats = samples["game"]["seat"].astype(np.int64)
+    agents = seats + MAX_PLAYERS * np.repeat(np.arange(len(games)), [len(part) for part in games])
+    rewards = np.zeros(len(samples), np.float32)
+    last = len(samples) - 1 - np.unique(agents[::-1], return_index=True)[1]
+    rewards[last] = samples["winner"][last] == seats[last]
+    values = samples["win_probs"][np.arange(len(samples)), seats]
+    samples["advantage"] = compute_gae(agents, rewards, values, 1.0, GAE_LAMBDA)
+    return samples
+
+
+class Learner:
+    """AdamW updates of a network by the loss weights and precision of an `ExpertConfig`.
+
+    With `bfloat16` the layers multiply in that precision; weights, losses and optimiser stay
+    float32.
     """
 
-    def __init__(
-        self,
-        network: SeatsMlp,
-        board: Board,
-        search_share: float,
-        win_weight: float,
-        points_weight: float,
-        precision: str = "float32",
-        alone: bool = False,
-    ) -> None:
-        self.network, self._board = network, board
-        self._search_share = search_share
-        self._win_weight, self._points_weight = win_weight, points_weight
-        self._halved, self._alone = precision == "bfloat16", alone
+    def __init__(self, network: SeatsMlp, board: Board, config: ExpertConfig) -> None:
+        self.network, self._board, self._config = network, board, config
         self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=WEIGHT_DECAY)
 
-    def step(self, rows: np.ndarray, learning_rate: float) -> dict[str, float]:
-        """Learn from some rows (ROW, (N,)); losses by name."""
-        plan = self.network.plan.cpu().numpy()
-        examples = unpack(rows, self._board, self._search_share, plan)
+    def step(self, samples: np.ndarray, learning_rate: float) -> dict[str, float]:
+        """Update the network by a batch of samples (SAMPLE, (N,)); returns losses by name."""
+        config = self._config
+        eval_weights = self.network.eval_weights.cpu().numpy()
+        batch = make_batch(samples, self._board, config.value_target_mix, eval_weights)
         device = next(self.network.parameters()).device
-        inputs, masks, policy, chances, points, present = (
-            torch.from_numpy(array).to(device) for array in examples
+        inputs, masks, policy, win_probs, points, present = (
+            torch.from_numpy(array).to(device) for array in batch
         )
-        with torch.autocast(device.type, torch.bfloat16, enabled=self._halved):
+        halved = config.precision == "bfloat16"
+        with torch.autocast(device.type, torch.bfloat16, enabled=halved):
             logits, values = (output.float() for output in self.network(inputs))
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
-        told = torch.from_numpy(rows["telling"]).to(device)
-        if self._alone:
-            policy_loss, divergence = _gain_loss(rows, told, log_probs, masks)
+        has_value = torch.from_numpy(samples["has_value_target"]).to(device)
+        if config.policy_only:
+            policy_loss, divergence = _ppo_loss(samples, has_value, log_probs, masks)
         else:
-            policy_loss, divergence = _following_loss(policy, log_probs, masks)
-        wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
-        win_loss = -_mean(expected_log_probs(chances, wins, present), told)
-        off = (values[:, MAX_PLAYERS:] - points) * present
-        points_loss = _mean(off.square().sum(dim=1).div(present.sum(dim=1)), told)
-        loss = policy_loss + self._win_weight * win_loss + self._points_weight * points_loss
+            policy_loss, divergence = _imitation_loss(policy, log_probs, masks)
+        win_log_probs = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
+        value_loss = -_mean(expected_log_probs(win_probs, win_log_probs, present), has_value)
+        errors = (values[:, MAX_PLAYERS:] - points) * present
+        score_loss = _mean(errors.square().sum(dim=1).div(present.sum(dim=1)), has_value)
+        loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
         self.optimizer.step()
-        right = _mean((wins.argmax(dim=1) == chances.argmax(dim=1)).float(), told)
+        is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
         return {
             "train/policy_loss": policy_loss.item(),
             "train/policy_divergence": divergence.item(),
-            "train/value_loss": win_loss.item(),
-            "train/winner_accuracy": right.item(),
-            "train/score_loss": points_loss.item(),
+            "train/value_loss": value_loss.item(),
+            "train/winner_accuracy": _mean(is_correct.float(), has_value).item(),
+            "train/score_loss": score_loss.item(),
         }
 
 
-def _following_loss(
+def _imitation_loss(
     policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cross-entropy to the policy to be learned, the mean over rows that have one, and how far it
-    is from the network's (Kullback and Leibler). All float32 but masks, bool; (N, num_actions)."""
-    taught = policy.any(dim=1)
-    loss = -_mean(expected_log_probs(policy, log_probs, masks), taught)
-    known = _mean(expected_log_probs(policy, policy.log(), masks & (policy > 0)), taught)
-    return loss, (known + loss).detach()
+    """Cross-entropy to the policy target, and the Kullback-Leibler divergence from it.
+
+    Both are means over samples with a policy target. policy, log_probs: float32, masks: bool, all
+    (N, num_actions).
+    """
+    has_target = policy.any(dim=1)
+    loss = -_mean(expected_log_probs(policy, log_probs, masks), has_target)
+    entropy = -_mean(expected_log_probs(policy, policy.log(), masks & (policy > 0)), has_target)
+    return loss, (loss - entropy).detach()
 
 
-def _gain_loss(
-    rows: np.ndarray, told: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
+def _ppo_loss(
+    samples: np.ndarray, has_value: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The clipped loss of PPO of a policy that is drawn from at TEMPERATURE, and how far it is from
-    the one that played. rows: ROW, (N,). told: bool, (N,), whose games were without opponents.
-    log_probs, masks: float32 and bool, (N, num_actions)."""
-    taken, chance, gain = (
+    """PPO's clipped loss with an entropy bonus, and the divergence from the policy that played.
+
+    samples: SAMPLE, (N,). has_value: bool, (N,), whether the game had no opponents. log_probs:
+    float32, (N, num_actions), at temperature 1; play was at POLICY_TEMPERATURE.
+    """
+    actions, old_probs, advantages = (
         torch.from_numpy(array.copy()).to(log_probs.device)
-        for array in (rows["actions"][:, :1].astype(np.int64), rows["chance"], rows["advantage"])
+        for array in (
+            samples["actions"][:, :1].astype(np.int64),
+            samples["action_prob"],
+            samples["advantage"],
+        )
     )
-    now = (log_probs / TEMPERATURE).log_softmax(dim=1)
-    further = now.gather(1, taken)[:, 0] - chance.log()
-    ratio = further.exp()
-    # Who sits among bots wins more than is expected of it, whatever it does.
-    gain = gain - torch.where(told, _mean(gain, told), _mean(gain, ~told))
-    gain = gain / (gain.square().mean().sqrt() + 1e-8)
-    kept = torch.minimum(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)
-    entropy = -expected_log_probs(now.exp(), now, masks)
-    return -(kept + ENTROPY * entropy).mean(), (ratio - 1 - further).mean().detach()
+    log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)
+    # Against weaker opponents every decision has a high advantage, so each group is centred.
+    means = _mean(advantages, has_value), _mean(advantages, ~has_value)
+    advantages = advantages - torch.where(has_value, *means)
+    advantages = advantages / (advantages.square().mean().sqrt() + 1e-8)
+    loss, divergence = clipped_policy_loss(
+        log_probs.gather(1, actions)[:, 0], old_probs.log(), advantages, CLIP_RANGE
+    )
+    entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
+    return loss - ENTROPY_WEIGHT * entropy, divergence
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
-    """The mean of the values that count; 0 where none does."""
+    """Mean of the values that are counted, 0 if none is."""
     return torch.where(counted, values, 0.0).sum() / counted.sum().clamp(min=1)

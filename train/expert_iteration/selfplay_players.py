@@ -1,11 +1,11 @@
-"""Who plays in self-play: the learner, past selves, scripted bots; and how they are drawn.
+"""Players of self-play: the learner, past selves and scripted bots, and their seats.
 
-A tree of each has a random stream, so that what is drawn depends on the game's seed alone.
+Each tree has a random stream of its own, so random choices depend on the game's seed alone.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,32 +22,32 @@ from busenv.core.bots import BotWorkspace, greedy_action, make_bot_workspace
 from busenv.core.jit import kernel
 from busenv.core.state import GAME, MAX_PLAYERS
 
-LEARNER, PAST, UCT, PLANNER, GREEDY = range(5)  # who plays a seat
+if TYPE_CHECKING:  # nodes of a cluster play without pydantic and torch
+    from busenv.train.expert_iteration.expert_config import ExpertConfig
+
+LEARNER, PAST, UCT, PLANNER, GREEDY = range(5)  # owner of a seat
 BOTS = {"uct": UCT, "planner": PLANNER, "greedy": GREEDY}
-PLAY_NOISE = 0.3  # on the priors of searches that are not learned from
+PLAY_NOISE = 0.3  # scale of the root's Gumbel noise in fast searches; full searches have 1
 
 
 class SelfPlayConfig(NamedTuple):
-    """How self-play searches.
+    """Settings of self-play for kernels; `busenv.train.expert_iteration.expert_config` has them."""
 
-    full, fast: simulations of a decision that is learned from and of one that is not. full_share:
-    of decisions searched in full (playout cap randomisation, Wu 2019, KataGo). early: decisions of
-    a game that are drawn by the improved policy, not taken for the best. bot: simulations of `uct`.
-    alone: whether the learner does not search at all (`busenv.train.expert_iteration.policy_selfplay`).
-    """
-
-    full: int
-    fast: int
-    full_share: float
-    early: int
-    bot: int
-    alone: bool = False
+    num_simulations: int
+    fast_simulations: int
+    full_search_share: float
+    temperature_moves: int
+    bot_simulations: int
+    policy_only: bool
 
 
 class Players(NamedTuple):
-    """What plays, for one thread: the learner's search in full and in haste, a past self's, and
-    `uct`, whose arrays `planner` works in, too; trees for the learner and for the others; arrays to
-    work in, `greedy`'s last."""
+    """Searches and workspaces of one thread.
+
+    full, fast: the learner's searches. past: search of a past self. bot: search of `uct`, whose
+    workspace `planner` uses too. trees: two for the learner, one for opponents. game: GAME, (1,).
+    policy: float32, (num_actions,). greedy: workspace of `greedy`.
+    """
 
     full: AzSearchState
     fast: AzSearchState
@@ -59,18 +59,17 @@ class Players(NamedTuple):
     greedy: BotWorkspace
 
 
-def make_players(
-    weights: Weights, past: Weights, plan: SelfPlayConfig, settings: AzSettings
-) -> Players:
-    """Players for one thread. weights: of the learner; past: of a past self."""
-    actions = len(weights.logits_bias)
+def make_players(weights: Weights, past_weights: Weights, config: SelfPlayConfig) -> Players:
+    """Allocate the players of one thread. weights: of the learner's network."""
+    actions, settings = len(weights.logits_bias), AzSettings()
     full = make_az_search(settings._replace(gumbel_scale=1.0), weights)
     fast = full._replace(settings=settings._replace(gumbel_scale=PLAY_NOISE))
-    nodes = 4 * max(plan.full, plan.fast, plan.bot) + 64
+    simulations = max(config.num_simulations, config.fast_simulations, config.bot_simulations)
+    nodes = 4 * simulations + 64
     return Players(
         full,
         fast,
-        make_az_search(fast.settings, past),
+        make_az_search(fast.settings, past_weights),
         make_uct_search(BotSettings(), WEIGHTS, actions),
         tuple(make_tree(nodes, 24 * nodes + 512) for _ in range(3)),  # type: ignore[arg-type]
         np.zeros(1, GAME),
@@ -81,14 +80,14 @@ def make_players(
 
 @kernel
 def uniform(tree):
-    """A number from 0 to below 1 out of a tree's random stream."""
+    """Sample from [0, 1) with a tree's random stream."""
     tree.noise[0] += GOLDEN
     return np.float64(mix(tree.noise[0]) >> np.uint64(11)) / 2.0**53
 
 
 @kernel
-def draw(tree, policy):
-    """An action, drawn by a policy."""
+def sample_action(tree, policy):
+    """Sample an action from a policy, float32, (num_actions,)."""
     rest, last = uniform(tree), 0
     for action in range(policy.shape[0]):
         if policy[action] > 0.0:
@@ -100,25 +99,8 @@ def draw(tree, policy):
 
 
 @kernel
-def is_learners(owners, game):
-    """Whether all seats of a game are the learner's."""
-    return owners[: np.int64(game.players)].max() == LEARNER
-
-
-@kernel
-def opponent_turn(owner, plan, players, board, tree, rows, count):
-    """What a past self or a bot takes, and how many rows there are then: a share of these decisions
-    is kept, without a policy. tree: of the learner, whose random stream decides."""
-    if uniform(tree) < plan.full_share and count < rows.shape[0]:
-        rows[count].game = players.game[0]
-        count += 1
-    tree.noise[0] += GOLDEN
-    return opponent_action(owner, mix(tree.noise[0]), plan, players, board), count
-
-
-@kernel
-def opponent_action(owner, noise, plan, players, board):
-    """What a past self or a bot takes. noise: uint64, on which alone it depends what is drawn."""
+def opponent_action(owner, noise, config, players, board):
+    """Action of a past self or a bot. noise: uint64, the seed of its random choices."""
     if owner == PLANNER:
         return planned_action(players.game[0], board[0], WEIGHTS, noise, players.bot.work)
     if owner == GREEDY:
@@ -129,31 +111,30 @@ def opponent_action(owner, noise, plan, players, board):
     policy[:] = 0.0
     if owner == PAST:
         begin_search(tree, players.past, board)
-        simulate(tree, players.past, board, plan.fast)
+        simulate(tree, players.past, board, config.fast_simulations)
         root_weights(tree, players.past, policy)
     else:
         begin_search(tree, players.bot, board)
-        simulate(tree, players.bot, board, plan.bot)
+        simulate(tree, players.bot, board, config.bot_simulations)
         root_weights(tree, players.bot, policy)
     return np.int64(policy.argmax())
 
 
-def draw_owners(
-    counts: np.ndarray,
-    past_share: float,
-    bot_share: float,
-    outnumbered: float,
-    bots: tuple[str, ...],
-    rng: np.random.Generator,
+def assign_seats(
+    counts: np.ndarray, config: ExpertConfig, past_share: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Whose each seat is: int64, (N, 5). An opponent takes every seat but one, in a share of its
-    games (outnumbered), or one only."""
+    """Assign an owner to each seat of N games at random: int64, (N, 5).
+
+    counts: int64, (N,), players of each game. past_share: share of games with a past self. In games
+    with an opponent the learner holds one seat, or all seats but one, as
+    `config.all_opponents_share` has it.
+    """
     owners = np.zeros((len(counts), MAX_PLAYERS), np.int64)
     draws, seats = rng.random(len(counts)), rng.integers(0, counts)
-    most = rng.random(len(counts)) < outnumbered
-    kinds = rng.choice([BOTS[bot] for bot in bots], len(counts))
-    kinds[draws < past_share] = PAST
-    which = np.flatnonzero(draws < past_share + bot_share)
-    owners[which[most[which]]] = kinds[which[most[which]], None]
-    owners[which, seats[which]] = np.where(most[which], LEARNER, kinds[which])
+    one_learner = rng.random(len(counts)) < config.all_opponents_share
+    opponents = rng.choice([BOTS[bot] for bot in config.bots], len(counts))
+    opponents[draws < past_share] = PAST
+    games = np.flatnonzero(draws < past_share + config.bot_share)
+    owners[games[one_learner[games]]] = opponents[games[one_learner[games]], None]
+    owners[games, seats[games]] = np.where(one_learner[games], LEARNER, opponents[games])
     return owners

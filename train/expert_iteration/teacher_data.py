@@ -1,4 +1,4 @@
-"""Games of a teacher to begin with: its policy, and how its games end."""
+"""Training samples from games that a teacher agent plays against itself."""
 
 from __future__ import annotations
 
@@ -8,54 +8,52 @@ from busenv import Board, Rules
 from busenv.agents import Agent
 from busenv.agents.networks.inference import draw_actions
 from busenv.core.jit import kernel
-from busenv.core.state import OVER
-from busenv.train.expert_iteration.training_rows import ROW, finish_rows, write_row
+from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
 from busenv.train.selfplay_games import SelfPlayGames
 
 
 @kernel
-def _write_rows(games, policies, rows):
+def _write_decisions(games, policies, samples):
     for i in range(games.shape[0]):
-        write_row(rows[i], games[i], policies[i])
+        write_decision(samples[i], games[i], policies[i])
 
 
 @kernel
-def _finish_rows(rows, owners, games):
-    for i in range(rows.shape[0]):
-        finish_rows(rows[i : i + 1], games[owners[i]], True)
+def _write_outcomes(samples, game_numbers, games):
+    for i in range(samples.shape[0]):
+        write_outcome(samples[i : i + 1], games[game_numbers[i]], True)
 
 
-def taught_rows(
+def play_teacher_games(
     teacher: Agent,
     board: Board,
     rules: str | Rules,
-    players: tuple[int, ...],
-    games: int,
-    kept: float,
+    *,
+    num_players: np.ndarray,
+    sample_share: float,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Rows (ROW) of whole games that a teacher plays against itself, side by side.
+    """Play a batch of whole games and return samples of them: SAMPLE, (N,).
 
-    It draws by the probabilities that it gives, which are to be learned. kept: share of decisions
-    that become rows. It tells no chances: who wins has all of them.
+    The teacher's actions are sampled from its probabilities, which are the policy target. The value
+    target is the winner. num_players: int64, of each game. sample_share: probability that a
+    decision becomes a sample.
     """
-    counts = np.resize(players, games).astype(np.int64)
-    played = SelfPlayGames(board, rules, "win", 1.0, counts, rng.integers(0, counts))
+    games = SelfPlayGames(board, rules, "win", 1.0, num_players, rng.integers(0, num_players))
     noise = rng.integers(2**62, size=1, dtype=np.uint64)
-    found, owners = [], []
+    parts, game_numbers = [], []
     teacher.reset(int(rng.integers(2**62)))
-    while (running := played.running()).size:
-        states = played.states[running]
+    while (running := games.running()).size:
+        states = games.states[running]
         policies = teacher.action_probabilities(states, board)
         actions = np.zeros(len(running), np.int64)
         draw_actions(policies, noise, actions)
-        chosen = np.flatnonzero(rng.random(len(running)) < kept)
-        rows = np.zeros(len(chosen), ROW)
-        _write_rows(states[chosen], policies[chosen], rows)
-        found.append(rows)
-        owners.append(running[chosen])
-        played.step(running, actions)
-    assert (played.states["phase"] == OVER).all()
-    rows, owner = np.concatenate(found), np.concatenate(owners)
-    _finish_rows(rows, owner, played.states)
-    return rows
+        sampled = np.flatnonzero(rng.random(len(running)) < sample_share)
+        part = np.zeros(len(sampled), SAMPLE)
+        _write_decisions(states[sampled], policies[sampled], part)
+        parts.append(part)
+        game_numbers.append(running[sampled])
+        games.step(running, actions)
+    samples = np.concatenate(parts)
+    _write_outcomes(samples, np.concatenate(game_numbers), games.states)
+    return samples

@@ -1,288 +1,255 @@
-// Deciding: the legal choices on the picture, what each would do in words, and taking one.
+// The legal choices: markers on the drawing, a card that describes them, and how to pick one.
 //
-// Pointing at a spot, or going to it by keyboard, says what it would do. A click does it, where it
-// has one choice; else it opens a card with the choices. A tap opens the card in any case.
+// Hovering or focusing a marker describes its choice. A click picks a single choice, or opens the
+// card with several. A tap always opens the card.
 
 import { element } from "/static/page.js";
-import { colourLayers, distanceTo, draw, drawShape, drawingOf, emptyLayer, layer, middleOf, onScreen,
-  pointIn } from "./picture.js";
+import { centre, clearLayer, colourLayers, createShape, createSvg, distanceTo, getDrawing, layer,
+  toDrawing, toScreen } from "./drawing.js";
 
-const REACH = { mouse: 14, pen: 20, touch: 30 };  // pixels from a shape within which it is meant
-const EDGE = 24;  // pixels from a spot to what may hide it
+const REACH = { mouse: 14, pen: 20, touch: 30 };  // pixels from a shape at which a pointer hits it
+const MARGIN = 24;  // pixels between a spot and the edge of the visible area
 const BUILDINGS = ["house", "office", "pub"];
-const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 const card = document.getElementById("card");
-let pieces;  // how pieces look, for previews
-let take = () => {};  // called with the action chosen
-let spots = [], signs = new Map();  // by id, the group on the picture
-let arrows = true;
-let active = null, pinned = false, byKeys = false, pointer = "mouse";
+let buildingSvgs, onPick;  // SVG text of the building types; called with the picked action
+let spots = [], markers = new Map();  // the server's spots; their elements on the drawing by id
+let drawArrows = true;
+let activeSpot = null, cardOpen = false, usesKeyboard = false, pointerType = "mouse";
 
-export function beginChoices(drawnPieces, taken) {
-  pieces = drawnPieces;
-  take = taken;
+export function initChoices(buildings, pick) {
+  [buildingSvgs, onPick] = [buildings, pick];
   for (const name of ["city", "panels"]) {
-    const svg = drawingOf(name);
-    svg.addEventListener("pointerdown", (event) => { pointer = event.pointerType; byKeys = false; });
-    svg.addEventListener("pointermove", (event) => {
-      if (event.pointerType !== "touch" && !pinned) activate(spotAt(name, event));
+    const svg = getDrawing(name);
+    svg.addEventListener("pointerdown", (event) => {
+      pointerType = event.pointerType;
+      usesKeyboard = false;
     });
-    svg.addEventListener("pointerleave", () => { if (!pinned && !byKeys) activate(null); });
+    svg.addEventListener("pointermove", (event) => {
+      if (event.pointerType !== "touch" && !cardOpen) activate(spotAt(name, event));
+    });
+    svg.addEventListener("pointerleave", () => { if (!cardOpen && !usesKeyboard) activate(null); });
     svg.addEventListener("click", (event) => {
-      if (event.detail === 0) return;  // not by a pointer: the keyboard has its own way
+      if (event.detail === 0) return;  // from the keyboard: see handleChoiceKey
       const spot = spotAt(name, event);
-      if (spot) press(spot, pointer === "touch");
+      if (spot) press(spot, pointerType === "touch");
       else activate(null);
     });
   }
 }
 
-/** Offer these choices of a seat instead of those before. directed: lines grow from one end to the
- * other. */
-export function offer(offered, seat = 0, directed = true) {
-  const inside = document.activeElement?.closest(".spot, #card");
-  spots = offered;
-  arrows = directed;
-  signs = new Map();
+/** Replace the choices. seat: whose colour they have. directed: draw streets as arrows. */
+export function showChoices(newSpots, seat = 0, directed = true) {
+  const hadFocus = document.activeElement?.closest(".spot, #card");
+  spots = newSpots;
+  drawArrows = directed;
   activate(null);
-  emptyLayer("spots");
+  clearLayer("spots");
   colourLayers(["spots", "ghosts"], seat);
-  const buttons = [];
-  for (const spot of spots) {
-    if (spot.in) signs.set(spot.id, drawSign(spot));
-    else for (const choice of spot.choices) buttons.push(plainButton(choice));
-  }
-  document.getElementById("plain").replaceChildren(...buttons);
+  markers = new Map(spots.map((spot) => [spot.id, createMarker(spot)]));
   if (!spots.length) return;
-  if (inside || byKeys) (signs.values().next().value ?? buttons[0]).focus();
-  else setTimeout(comeIntoSight);  // to know where they are takes time: the picture comes first
+  if (hadFocus || usesKeyboard) focusChoices();
+  else setTimeout(scrollToSpots);  // measuring takes time: the drawing is painted first
 }
 
-function plainButton(choice) {
-  const button = element("button", choice.words, "main");
-  button.onclick = () => take(choice.action);
-  return button;
+/** Focus the first choice. */
+export function focusChoices() {
+  usesKeyboard = true;
+  markers.values().next().value?.focus();
 }
 
-function drawSign(spot) {
-  const words = spot.choices.length === 1 ? inWords(spot.choices[0])
+function createMarker(spot) {
+  const text = spot.choices.length === 1 ? describe(spot.choices[0])
     : `${spot.label}: ${spot.choices.map((choice) => choice.short).join(", ")}`;
-  const sign = draw("g", { class: `spot ${spot.id.split("-")[0]}`, tabindex: 0, role: "button",
-    "data-spot": spot.id, "aria-label": words }, layer(spot.in, "spots"));
+  const marker = createSvg("g", { class: `spot ${spot.id.split("-")[0]}`, tabindex: 0,
+    role: "button", "data-spot": spot.id, "aria-label": text }, layer(spot.in, "spots"));
   for (const shape of spot.shapes) {
-    drawShape(shape, sign, arrows);
-    if (shape.kind === "line" && arrows && spot.choices.length > 1)
-      drawShape({ ...shape, x1: shape.x2, y1: shape.y2, x2: shape.x1, y2: shape.y1 }, sign);
+    createShape(shape, marker, drawArrows);
+    if (shape.kind === "line" && drawArrows && spot.choices.length > 1)
+      createShape({ ...shape, x1: shape.x2, y1: shape.y2, x2: shape.x1, y2: shape.y1 }, marker);
   }
-  if (spot.id === "pass") label(sign, middleOf(spot.shapes[0]), "Pass");
-  sign.addEventListener("focus", () => { if (!pinned) activate(spot); });
-  sign.addEventListener("blur", () => { if (!pinned && byKeys) activate(null); });
-  return sign;
+  if (spot.id === "pass") createLabel(marker, centre(spot.shapes[0]), "Pass");
+  marker.addEventListener("focus", () => { if (!cardOpen) activate(spot); });
+  marker.addEventListener("blur", () => { if (!cardOpen && usesKeyboard) activate(null); });
+  return marker;
 }
 
-function above({ x, y, r }) { return { x, y: y - r - 14 }; }
-
-function label(sign, { x, y }, words) {
-  draw("text", { x, y: y + 6, "font-size": 18, "text-anchor": "middle" }, sign).textContent = words;
+function createLabel(parent, { x, y }, text) {
+  createSvg("text", { x, y: y + 6, "font-size": 18, "text-anchor": "middle" }, parent)
+    .textContent = text;
 }
 
-function inWords(choice) { return choice.note ? `${choice.words}: ${choice.note}` : choice.words; }
+function describe(choice) { return choice.note ? `${choice.words}: ${choice.note}` : choice.words; }
 
-/** The spot that is meant at a place of the pointer: the nearest one within reach. */
+function capitalise(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
+
+/** The spot at the pointer: the nearest within reach, and of several the one with the nearest
+ * centre. */
 function spotAt(drawing, event) {
-  const at = pointIn(drawing, event), { scale } = onScreen(drawing, at);
-  let best = null, least = (REACH[event.pointerType] ?? REACH.mouse) / scale;
-  for (const spot of spots) {
-    if (spot.in !== drawing) continue;
-    const away = Math.min(...spot.shapes.map((shape) => distanceTo(shape, at)));
-    const closer = away < least || (away === least && best && nearer(spot, best, at));
-    if (closer || (away === 0 && !best)) [best, least] = [spot, away];
-  }
-  return best;
+  const point = toDrawing(drawing, event), { scale } = toScreen(drawing, point);
+  const reach = (REACH[event.pointerType] ?? REACH.mouse) / scale;
+  const toCentre = (shape) => Math.hypot(centre(shape).x - point.x, centre(shape).y - point.y);
+  const [nearest] = spots.filter((spot) => spot.in === drawing)
+    .map((spot) => ({ spot,
+      distance: Math.min(...spot.shapes.map((shape) => distanceTo(shape, point))),
+      fromCentre: Math.min(...spot.shapes.map(toCentre)) }))
+    .filter(({ distance }) => distance < reach)
+    .sort((a, b) => a.distance - b.distance || a.fromCentre - b.fromCentre);
+  return nearest?.spot ?? null;
 }
 
-function nearer(spot, other, at) {
-  const away = (one) => Math.min(...one.shapes.map((shape) => {
-    const { x, y } = middleOf(shape);
-    return Math.hypot(x - at.x, y - at.y);
-  }));
-  return away(spot) < away(other);
-}
-
-/** Say what a spot would do, and light it up; null: nothing. */
+/** Highlight and describe a spot; null: none. */
 function activate(spot) {
-  if (spot === active && !pinned) return;
-  signs.get(active?.id)?.classList.remove("on");
-  [active, pinned] = [spot, false];
-  emptyLayer("ghosts");
+  if (spot === activeSpot && !cardOpen) return;
+  markers.get(activeSpot?.id)?.classList.remove("on");
+  [activeSpot, cardOpen] = [spot, false];
+  clearLayer("ghosts");
   card.hidden = !spot;
   if (!spot) return;
-  signs.get(spot.id)?.classList.add("on");
-  const only = spot.choices.length === 1;
-  const verb = pointer === "touch" ? "tap" : "click";
+  markers.get(spot.id)?.classList.add("on");
+  const [choice, ...others] = spot.choices;
+  const verb = pointerType === "touch" ? "tap" : "click";
   card.className = "";
-  card.replaceChildren(element("p", only ? capital(inWords(spot.choices[0]))
-    : `${capital(spot.label)}: ${verb} to choose`));
-  if (only) showGhost(spot, spot.choices[0]);
-  place(spot);
+  card.replaceChildren(element("p", capitalise(
+    others.length ? `${spot.label}: ${verb} to choose` : describe(choice))));
+  if (!others.length) showGhost(spot, choice);
+  placeCard(spot);
 }
 
-function capital(words) { return words.charAt(0).toUpperCase() + words.slice(1); }
-
-/** A click, a tap, Enter. */
-function press(spot, careful) {
-  const only = spot.choices.length === 1;
-  if (only && (!careful || (pinned && active === spot))) return take(spot.choices[0].action);
-  if (pinned && active === spot) return;
+/** React to a click, a tap or Enter. confirm: whether a single choice needs a second tap. */
+function press(spot, confirm) {
+  const open = cardOpen && activeSpot === spot;
+  if (spot.choices.length === 1 && (!confirm || open)) return onPick(spot.choices[0].action);
+  if (open) return;
   activate(spot);
-  pin(spot);
+  openCard(spot);
 }
 
-/** Open the card with the spot's choices. */
-function pin(spot) {
-  pinned = true;
+function openCard(spot) {
+  cardOpen = true;
   card.className = "open";
-  const words = element("p", capital(spot.label));
-  const row = element("div", "", "choices");
-  const only = spot.choices.length === 1;
-  if (only) words.textContent = capital(inWords(spot.choices[0]));
-  spot.choices.forEach((choice, k) => row.append(choiceButton(spot, choice, k, only, words)));
-  const close = element("button", "×", "close");
+  const single = spot.choices.length === 1;
+  const text = element("p", capitalise(single ? describe(spot.choices[0]) : spot.label));
+  const row = element("div", "", "choices"), close = element("button", "×", "close");
+  row.append(...spot.choices.map((choice, k) => choiceButton(spot, choice, k, text)));
   close.setAttribute("aria-label", "Close");
-  close.onclick = unpin;
-  card.replaceChildren(words, row, close);
-  place(spot);
-  if (byKeys) row.firstChild.focus();
+  close.onclick = closeCard;
+  card.replaceChildren(text, row, close);
+  placeCard(spot);
+  if (usesKeyboard) row.firstChild.focus();
 }
 
-function choiceButton(spot, choice, k, only, words) {
-  const button = element("button", only ? "Do it" : choice.short, only ? "main" : "");
-  const kind = BUILDINGS.indexOf(choice.short);
-  if (kind >= 0) button.prepend(icon(pieces.buildings[kind]));
+function choiceButton(spot, choice, k, text) {
+  const single = spot.choices.length === 1, building = buildingOf(choice);
+  const button = element("button", single ? "Confirm" : choice.short, single ? "main" : "");
+  if (building) {
+    const icon = createSvg("svg",
+      { viewBox: "-14 -14 28 28", class: "bus icon", "aria-hidden": true });
+    icon.innerHTML = building;
+    button.prepend(icon);
+  }
   button.dataset.action = choice.action;
-  button.setAttribute("aria-label", inWords(choice));
-  if (!only) button.setAttribute("aria-keyshortcuts", k + 1);
-  const tell = () => {
-    words.textContent = capital(inWords(choice));
+  button.setAttribute("aria-label", describe(choice));
+  if (!single) button.setAttribute("aria-keyshortcuts", k + 1);
+  button.onpointerenter = button.onfocus = () => {
+    text.textContent = capitalise(describe(choice));
     showGhost(spot, choice);
   };
-  button.addEventListener("pointerenter", tell);
-  button.addEventListener("focus", tell);
-  button.onclick = () => take(choice.action);
+  button.onclick = () => onPick(choice.action);
   return button;
 }
 
-function icon(piece) {
-  const svg = draw("svg", { viewBox: "-14 -14 28 28", class: "bus icon", "aria-hidden": true });
-  svg.innerHTML = piece;
-  return svg;
-}
+function buildingOf(choice) { return buildingSvgs[BUILDINGS.indexOf(choice.short)]; }
 
-function unpin() {
-  const spot = active;
-  pinned = false;
+function closeCard() {
+  const spot = activeSpot;
   activate(null);
-  if (byKeys) signs.get(spot?.id)?.focus();
+  if (usesKeyboard) markers.get(spot?.id)?.focus();
 }
 
-/** What the picture would show of a choice. */
+/** Preview a choice on the drawing. */
 function showGhost(spot, choice) {
-  emptyLayer("ghosts");
-  if (!spot.in) return;
-  const ghosts = layer(spot.in, "ghosts"), kind = BUILDINGS.indexOf(choice.short);
-  if (kind >= 0) {
-    const { x, y } = middleOf(spot.shapes[0]);
-    draw("g", { transform: `translate(${x} ${y}) scale(1.15)`, class: "ghost" }, ghosts)
-      .innerHTML = pieces.buildings[kind];
+  clearLayer("ghosts");
+  const ghosts = layer(spot.in, "ghosts"), building = buildingOf(choice);
+  if (building) {
+    const { x, y } = centre(spot.shapes[0]);
+    createSvg("g", { transform: `translate(${x} ${y}) scale(1.15)`, class: "ghost" }, ghosts)
+      .innerHTML = building;
   }
-  else for (const shape of choice.shapes) drawShape(shape, ghosts, arrows).classList.add("ghost");
-  if (spot.id === "split")  // how many come to each station
-    choice.short.split(" | ").forEach((count, k) => label(ghosts, above(spot.shapes[k]), `+${count}`));
+  else for (const shape of choice.shapes) createShape(shape, ghosts, drawArrows).classList.add("ghost");
+  if (spot.id === "split")  // the passengers at each station
+    choice.short.split(" | ").forEach((count, k) => {
+      const { x, y, r } = spot.shapes[k];
+      createLabel(ghosts, { x, y: y - r - 14 }, `+${count}`);
+    });
 }
 
-/** Put the card beside its spot, where there is room; on a phone it lies at the bottom. */
-function place(spot) {
-  if (!spot.in) return;
-  const controls = document.querySelector(".controls");
-  card.style.bottom = "";
+/** Place the card next to its spot; on a phone the style sheet puts it at the bottom. */
+function placeCard(spot) {
+  const { x, y, scale } = toScreen(spot.in, centre(spot.shapes[0]));
   if (getComputedStyle(card).position === "fixed") {
-    card.style.bottom = `${controls.offsetHeight + 6}px`;
-    const hidden = onScreen(spot.in, middleOf(spot.shapes[0])).y + 30
-      - card.getBoundingClientRect().top;
+    card.style.bottom = `${document.querySelector(".controls").offsetHeight + 6}px`;
+    const hidden = y + 30 - card.getBoundingClientRect().top;
     if (hidden > 0) window.scrollBy({ top: hidden, behavior: "smooth" });
     return;
   }
-  const points = spot.shapes.map((shape) => onScreen(spot.in, middleOf(shape)));
+  card.style.bottom = "";
   const frame = document.getElementById("views").getBoundingClientRect();
-  const { x, y, scale } = points[0];
-  const away = 24 * scale + 8, { offsetWidth: width, offsetHeight: height } = card;
-  if (spot.in === "panels") {  // they stand at the right: the card beside them, over the map
-    card.style.left = `${document.getElementById("panels").offsetLeft - width - 4}px`;
-    card.style.top = `${y - frame.top - height / 2}px`;
-    return;
+  const { offsetWidth: width, offsetHeight: height } = card, distance = 24 * scale + 8;
+  let left = Math.min(Math.max(x - frame.left - width / 2, 4), frame.width - width - 4);
+  const fitsAbove = y - height - distance > Math.max(frame.top, 0);
+  let top = y - frame.top + (fitsAbove ? -height - distance : distance);
+  if (spot.in === "panels") {  // left of the panels, over the city
+    left = document.getElementById("panels").offsetLeft - width - 4;
+    top = y - frame.top - height / 2;
   }
-  const left = Math.min(Math.max(x - frame.left - width / 2, 4), frame.width - width - 4);
-  const above = y - height - away > Math.max(frame.top, 0);
-  const top = y - frame.top + (above ? -height - away : away);
   card.style.left = `${left}px`;
   card.style.top = `${top}px`;
 }
 
-/** Where spots are out of sight, as on a phone, scroll just as far as they need. */
-function comeIntoSight() {
-  if (pinned) return;
-  const places = spots.filter((spot) => spot.in)
-    .map((spot) => onScreen(spot.in, middleOf(spot.shapes[0])).y);
-  if (!places.length) return;
-  const top = Math.min(...places) - EDGE, bottom = Math.max(...places) + EDGE;
+/** Scroll spots that are out of sight, as on a phone, into view. */
+function scrollToSpots() {
+  if (cardOpen || !spots.length) return;
+  const heights = spots.map((spot) => toScreen(spot.in, centre(spot.shapes[0])).y);
+  const top = Math.min(...heights) - MARGIN, bottom = Math.max(...heights) + MARGIN;
   const controls = document.querySelector(".controls").getBoundingClientRect();
   const end = Math.min(controls.top, window.innerHeight);
   if (top < 0) window.scrollBy({ top, behavior: "smooth" });
   else if (bottom > end) window.scrollBy({ top: Math.min(bottom - end, top), behavior: "smooth" });
 }
 
-/** A key; whether it meant something here. */
-export function choiceKey(event) {
-  byKeys = true;
-  const key = event.key, buttons = [...card.querySelectorAll(".choices button")];
-  if (pinned) {
-    const at = buttons.indexOf(document.activeElement);
-    if (key === "Escape") unpin();
-    else if (key in STEPS) {
-      const by = STEPS[key][0] + STEPS[key][1];
-      buttons[(at + by + buttons.length) % buttons.length].focus();
+/** Handle a key; return whether it had a meaning here. */
+export function handleChoiceKey({ key }) {
+  usesKeyboard = true;
+  if (cardOpen) {
+    const buttons = [...card.querySelectorAll(".choices button")];
+    if (key === "Escape") closeCard();
+    else if (key in ARROWS) {
+      const index = buttons.indexOf(document.activeElement) + ARROWS[key][0] + ARROWS[key][1];
+      buttons[(index + buttons.length) % buttons.length].focus();
     } else if (/^[1-9]$/.test(key) && buttons[key - 1]) buttons[key - 1].click();
     else return false;
     return true;
   }
-  const sign = document.activeElement?.closest(".spot");
-  if (!sign) return false;
-  const spot = spots.find(({ id }) => id === sign.dataset.spot);
+  const marker = document.activeElement?.closest(".spot");
+  if (!marker) return false;
+  const spot = spots.find(({ id }) => id === marker.dataset.spot);
   if (key === "Enter" || key === " ") press(spot, false);
-  else if (key in STEPS) neighbour(spot, STEPS[key])?.focus();
-  else if (key === "Escape") sign.blur();
+  else if (key in ARROWS) neighbour(spot, ARROWS[key])?.focus();
+  else if (key === "Escape") marker.blur();
   else return false;
   return true;
 }
 
-/** The sign of the next spot in a direction. */
+/** The marker of the next spot in a direction. */
 function neighbour(spot, [dx, dy]) {
-  const where = (one) => onScreen(one.in, middleOf(one.shapes[0])), here = where(spot);
-  let best = null, least = Infinity;
+  const position = (one) => toScreen(one.in, centre(one.shapes[0])), from = position(spot);
+  let best = null, leastCost = Infinity;
   for (const other of spots) {
-    if (other === spot || !other.in) continue;
-    const there = where(other), x = there.x - here.x, y = there.y - here.y;
-    const ahead = x * dx + y * dy, aside = Math.abs(x * dy) + Math.abs(y * dx);
-    if (ahead < 1 || ahead + 2 * aside >= least) continue;
-    [best, least] = [other, ahead + 2 * aside];
+    const to = position(other), x = to.x - from.x, y = to.y - from.y;
+    const ahead = x * dx + y * dy, cost = ahead + 2 * (Math.abs(x * dy) + Math.abs(y * dx));
+    if (ahead >= 1 && cost < leastCost) [best, leastCost] = [other, cost];
   }
-  return signs.get(best?.id);
-}
-
-/** Put the keyboard's focus on the first choice. */
-export function focusChoices() {
-  byKeys = true;
-  const first = signs.values().next().value ?? document.querySelector("#plain button");
-  first?.focus();
+  return markers.get(best?.id);
 }

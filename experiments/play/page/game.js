@@ -1,372 +1,356 @@
-// The game page: what the server says is shown, what the player wants is sent.
+// The game page: shows the messages of the server and sends the player's requests.
 
 import { element, seatBadge, showHeadline } from "/static/page.js";
-import { beginChoices, choiceKey, focusChoices, offer } from "./choices.js";
-import { showEnd } from "./end.js";
+import { clearAnalysis, clearGraph, clearMarks, markFavourites, showAnalysis, showGraph,
+  showNodeOnGraph } from "./analysis.js";
+import { focusChoices, handleChoiceKey, initChoices, showChoices } from "./choices.js";
+import { connect } from "./connection.js";
+import { initDrawing, showParts } from "./drawing.js";
 import { showLinks } from "./links.js";
-import { forgetMoves, learnMoves, lineThrough, nodeOf, writeMoves } from "./moves.js";
-import { beginPicture, showParts } from "./picture.js";
-import { emptyAnalysis, forgetCourse, markFavourites, pointOutOnCourse, showAnalysis, showCourse,
-  unmarkFavourites } from "./think.js";
-import { connect } from "./wire.js";
+import { addMoves, clearMoves, getNode, showMoves, variationThrough } from "./moves.js";
+import { showResult } from "./result.js";
 
-const TIP = "Point at what is lit up to read what it does; ? tells the keys.";
+const TIP = "Point at a highlighted place to read what it does. Press ? for help.";
 const $ = (id) => document.getElementById(id);
-const here = location.pathname.replace(/\/$/, "");
-const views = new Map();  // by node, what the picture shows there
+const path = location.pathname.replace(/\/$/, "");
+const views = new Map();  // by node: headline, and parts of the drawing
 
-let hello = null, state = null, seats = [];
-let looking = null;  // the node that is looked at, where that is not where the game stands
-let drawn = null, offered = null;  // the node on the picture; the node whose choices are offered
-let analysing = false, charting = false, ended = false;
-let asked = 0, due = "";  // whether the picture was shown in this frame, and is to be again
+let init = null, state = null, seats = [], spectators = 0;
+let viewedNode = null;  // node on display, where it is not the game's current one
+let drawnNode = null, choicesNode = null;  // node on the drawing; node whose choices are shown
+let analysing = false, graphShown = false, resultShown = false, rematchRequested = false;
+let refreshState = "";  // "done": displayed in this frame; "pending": to be displayed in the next
 
-// ---- what the server says
+// ---- messages from the server
 
-const heard = {
-  hello(message) {
-    [hello, state, drawn, offered, looking] = [message, null, null, null, null];
+const handlers = {
+  init(message) {
+    [init, state, drawnNode, choicesNode, viewedNode] = [message, null, null, null, null];
     views.clear();
-    forgetMoves();
-    offerHelpers();
-    const mayAct = message.you.role !== "watch";
-    for (const id of ["undo", "redo", "hint", "analyse", "pause", "pace", "from"])
-      $(id).hidden = !mayAct;
-    $("invite").hidden = !message.links;
-    $("new").hidden = !message.links;
-    if (message.links) $("new").href = message.links.start;
-    say("");
-    if (analysing) send({ type: "analysis", on: true, agent: $("analyst").value });
-    if (charting) send({ type: "graph", on: true, agent: null });
+    clearMoves();
+    showAnalysts();
+    for (const id of ["undo", "redo", "hint", "analyse", "pause", "delay", "jump"])
+      $(id).hidden = init.you.role === "spectator";
+    $("invite").hidden = $("new").hidden = !init.links;
+    if (init.links) $("new").href = init.links.start;
+    showNotice("");
+    if (analysing) requestAnalysis();
+    if (graphShown) send({ type: "graph", enabled: true });
   },
-  tree({ nodes }) { learnMoves(nodes); },
+  tree({ nodes }) { addMoves(nodes); },
   view(message) {
     const base = message.base === null ? null : views.get(message.base);
     if (!base && message.panels_from) {
-      beginPicture(hello.views, Object.keys(message.parts), message.panels_from);
-      beginChoices(hello.pieces, decide);
-      drawn = null;
+      initDrawing(init.views, Object.keys(message.parts), message.panels_from);
+      initChoices(init.buildings, decide);
+      drawnNode = null;
     }
     views.set(message.node, { ...message, parts: { ...base?.parts, ...message.parts } });
-    if (message.node === looking) refresh();
+    if (message.node === viewedNode) refresh();
   },
   state(message) {
     const before = state;
     state = message;
     if (before && before.node !== state.node) {
-      say("");
-      if (analysing) emptyAnalysis("Thinking…");
-      else unmarkFavourites();
+      showNotice("");
+      if (analysing) clearAnalysis("Searching…");
+      else clearMarks();
+      if (viewedNode !== null && !before.variation.includes(viewedNode)) viewedNode = null;
     }
-    tellNews(state.news);
-    if (before && before.node !== state.node && looking !== null && !before.line.includes(looking))
-      looking = null;
+    showLastChange(state.last_change);
     refresh();
   },
-  who(message) {
-    seats = message.seats;
-    showWho(message.watching);
+  participants(message) {
+    ({ seats, spectators } = message);
+    showParticipants();
     refresh();
   },
   hint({ node, agent, favourites }) {
     if (node !== state.node) return;
     const [best] = favourites;
-    if (!best) return say(`${agent} has no favourite here.`);
-    say(`${agent} would ${imperative(best.words)} (${Math.round(100 * best.share)}%).`);
-    if (yourTurn()) $("notice").append(" ", button("Do it", () => decide(best.action)));
-    if (looking === null && !analysing) markFavourites(favourites.slice(0, 1));
+    if (!best) return showNotice(`${agent} has no favourite move here.`);
+    const text = best.text.replace("passengers: ", "send ");
+    showNotice(`${agent} would ${text} (${Math.round(100 * best.share)}%).`);
+    if (isYourTurn()) $("notice").append(" ", button("Play it", () => decide(best.action)));
+    if (viewedNode === null && !analysing) markFavourites(favourites.slice(0, 1));
   },
   analysis(message) {
     if (!analysing || message.node !== state.node) return;
     showAnalysis(message);
-    if (looking !== null) unmarkFavourites();
+    if (viewedNode !== null) clearMarks();
   },
   graph(message) {
-    if (!charting) return;
-    showCourse(message, look);
-    pointOutOnCourse(drawn);
+    if (!graphShown) return;
+    showGraph(message, viewNode);
+    showNodeOnGraph(drawnNode);
   },
-  moved({ link }) {
-    if (asked === "again") location.href = link;
-    else {
-      const onward = element("a", "go there");
-      onward.href = link;
-      say("A new game has begun: ");
-      $("notice").append(onward);
-    }
+  rematch({ link }) {
+    if (rematchRequested) return void (location.href = link);
+    const anchor = element("a", "join it");
+    anchor.href = link;
+    showNotice("The host has started a rematch: ");
+    $("notice").append(anchor);
   },
-  error({ name, words }) {
-    if (name !== "stale") say(words, true);
-    if (name === "no_estimate" && analysing) emptyAnalysis(words);
-    offered = null;
+  error({ code, message }) {
+    if (code !== "stale") showNotice(message, true);
+    if (code === "no_estimate" && analysing) clearAnalysis(message);
+    choicesNode = null;
     refresh();
   },
 };
 
-const send = connect(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${here}/socket`,
-  (message) => heard[message.type]?.(message),
-  (words) => {
-    $("offline").hidden = !words;
-    $("offline").textContent = words;
-    if (words && drawn !== null) offer([]);
+const send = connect(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}/socket`,
+  (message) => handlers[message.type]?.(message),
+  (problem) => {
+    $("offline").hidden = !problem;
+    $("offline").textContent = problem;
+    if (problem && drawnNode !== null) showChoices([]);
   });
 
-// ---- what is shown
+// ---- display
 
-/** Show how things are: at once, but only once a frame when much comes in. */
+/** Display the current data: immediately, but at most once per frame. */
 function refresh() {
-  if (due) return void (due = "again");
-  due = "shown";
+  if (refreshState) return void (refreshState = "pending");
+  refreshState = "done";
   requestAnimationFrame(() => {
-    const more = due === "again";
-    due = "";
-    if (more) refresh();
+    const pending = refreshState === "pending";
+    refreshState = "";
+    if (pending) refresh();
   });
-  if (state && views.has(state.node)) paint();
+  if (state && views.has(state.node)) display();
 }
 
-function paint() {
-  const node = looking ?? state.node;
-  if (!views.has(node)) return send({ type: "view", nodes: [node] });
+function display() {
+  const node = viewedNode ?? state.node;
+  if (!views.has(node)) return send({ type: "view", node });
   const view = views.get(node);
-  if (node !== drawn) {
-    const { parent, seat } = nodeOf(node);
-    showParts(view.parts, drawn !== null && parent === drawn && !hello.you.seats.includes(seat));
-    drawn = node;
+  if (node !== drawnNode) {
+    const { parent, seat } = getNode(node);
+    showParts(view.parts, drawnNode !== null && parent === drawnNode && !init.you.seats.includes(seat));
+    drawnNode = node;
     $("board").dataset.node = node;
-    if (looking !== null) unmarkFavourites();
+    if (viewedNode !== null) clearMarks();
   }
-  showWords(view);
-  showChoices();
-  showControls();
-  showResult();
-  setTimeout(() => {
-    if (node !== drawn) return;
-    writeMoves(lineThrough(node, state.line), node, state.node);
-    pointOutOnCourse(node);
+  displayHeadline(view);
+  displayChoices();
+  displayControls();
+  displayResult();
+  setTimeout(() => {  // the drawing is painted first
+    if (node !== drawnNode) return;
+    showMoves(variationThrough(node, state.variation), node, state.node);
+    showNodeOnGraph(node);
   });
 }
 
-function showWords(view) {
-  const { turn } = state;
-  if (looking === null && turn) {
-    const mine = turn.yours && !state.forced;
-    const words = mine ? `${several() ? nameOf(turn.seat) : "Your turn"}: ${turn.ask}` : view.headline;
-    showHeadline(turn.seat, words, mine ? "" : nameOf(turn.seat), view.last);
-    document.title = mine ? "● Bus: your turn" : "Bus";
-  } else {
-    showHeadline(view.seat, view.headline, nameOf(view.seat), view.last);
-    document.title = "Bus";
-  }
-  $("board").classList.toggle("yours", looking === null && yourTurn());
-  $("board").classList.toggle("past", looking !== null);
-  const waits = looking === null && turn && !state.paused;
-  $("last").classList.toggle("thinking", Boolean(waits && state.thinking));
-  if (waits && state.forced) $("last").textContent = `${view.last}. One way only: it goes by itself`;
-  if (looking === null && state.paused && turn && turn.kind === "agent")
-    $("last").textContent = `${view.last}. Agents wait: Go on lets them move`;
-  if (state.trouble) say(state.trouble, true);
+function displayHeadline(view) {
+  const { turn } = state, live = viewedNode === null, yours = live && isYourTurn();
+  let last = view.last;
+  if (live && turn) {
+    if (state.paused && turn.kind === "agent") last += ". Agents are paused: press Continue";
+    else if (!state.paused && state.forced) last += ". Only one legal action: it is played automatically";
+    const prompt = yours && `${playsSeveral() ? nameOf(turn.seat) : "Your turn"}: ${turn.prompt}`;
+    showHeadline(turn.seat, prompt || view.headline, yours ? "" : nameOf(turn.seat), last);
+  } else showHeadline(view.seat, view.headline, nameOf(view.seat), last);
+  document.title = yours ? "● Bus: your turn" : "Bus";
+  $("board").classList.toggle("yours", yours);
+  $("board").classList.toggle("past", !live);
+  $("last").classList.toggle("thinking", live && state.thinking && !state.paused);
+  if (state.failure) showNotice(state.failure, true);
 }
 
-function showChoices() {
-  const free = looking === null && yourTurn() && $("offline").hidden, node = free ? state.node : null;
-  if (node === offered && free) return;  // what is being chosen stays open
-  offered = node;
-  $("frame").style.backgroundColor = free ? `var(--seat-${state.turn.seat})` : "";
-  if (free) offer(state.spots, state.turn.seat, state.turn.phase !== "SETUP_FIRST_LINE");
-  else offer([]);
+function displayChoices() {
+  const active = viewedNode === null && isYourTurn() && $("offline").hidden;
+  const node = active ? state.node : null;
+  if (active && node === choicesNode) return;  // an open card stays open
+  choicesNode = node;
+  $("frame").style.backgroundColor = active ? `var(--seat-${state.turn.seat})` : "";
+  if (active) showChoices(state.spots, state.turn.seat, state.turn.phase !== "SETUP_FIRST_LINE");
+  else showChoices([]);
 }
 
-function showControls() {
-  $("undo").disabled = !state.undo;
-  $("redo").disabled = !state.redo;
+function displayControls() {
+  $("undo").disabled = !state.can_undo;
+  $("redo").disabled = !state.can_redo;
   $("hint").disabled = $("pause").disabled = state.over;
   $("analyse").disabled = state.over && !analysing;
-  $("pause").textContent = state.paused ? "Go on" : "Pause";
+  $("pause").textContent = state.paused ? "Continue" : "Pause";
   $("pause").classList.toggle("main", state.paused && Boolean(state.turn));
-  const paces = [...$("pace").options].map(({ value }) => +value);
-  const nearest = paces.reduce((a, b) => Math.abs(b - state.pace) < Math.abs(a - state.pace) ? b : a);
-  if (document.activeElement !== $("pace")) $("pace").value = nearest;
-  $("record").href = `${here}/record.json`;
-  $("replay").href = `${here}/replay.html`;
-  $("looking").hidden = looking === null;
-  $("notice").hidden = looking !== null;
-  if (looking !== null) {
-    const all = state.line.length - 1;
-    $("looking").firstChild.textContent =
-      `You are looking at move ${nodeOf(looking)?.ply ?? ""} of ${all}.`;
-  }
+  const distance = ({ value }) => Math.abs(value - state.delay);
+  const nearest = [...$("delay").options].reduce((a, b) => distance(b) < distance(a) ? b : a);
+  if (document.activeElement !== $("delay")) nearest.selected = true;
+  $("record").href = `${path}/record.json`;
+  $("replay").href = `${path}/replay.html`;
+  $("viewing").hidden = viewedNode === null;
+  $("notice").hidden = viewedNode !== null;
+  $("viewing").firstChild.textContent = viewedNode === null ? ""
+    : `You are viewing move ${getNode(viewedNode)?.ply ?? ""} of ${state.variation.length - 1}.`;
 }
 
-function showResult() {
-  if (!state.result) {
-    ended = false;
-    $("end").hidden = true;
-    return;
-  }
-  if (looking !== null) $("end").hidden = true;
-  if (ended || looking !== null) return;
-  ended = true;
-  const buttons = [];
-  if (hello.links) buttons.push(button("Play again", again, "main"));
+function displayResult() {
+  if (!state.result || viewedNode !== null) $("result").hidden = true;
+  if (!state.result) resultShown = false;
+  if (!state.result || viewedNode !== null || resultShown) return;
+  resultShown = true;
   const replay = element("a", "Replay page", "button");
-  replay.href = `${here}/replay.html`;
+  replay.href = `${path}/replay.html`;
   replay.target = "_blank";
-  const turning = () => {
-    if (!charting) chart();
-    $("end").hidden = true;
-  };
-  buttons.push(replay, button("Where did it turn?", turning));
-  showEnd(state.result, seats.map(({ seat }) => nameOf(seat)), hello.you.seats, buttons);
+  const graph = button("Show the graph", () => {
+    if (!graphShown) commands.graph();
+    $("result").hidden = true;
+  });
+  const buttons = [replay, graph];
+  if (init.links) buttons.unshift(button("Rematch", startRematch, "main"));
+  showResult(state.result, seats.map(({ seat }) => nameOf(seat)), init.you.seats, buttons);
 }
 
-function showWho(watching) {
-  const chips = seats.map(({ seat, kind, here: count }) => {
+function showParticipants() {
+  const chips = seats.map(({ seat, kind, connections }) => {
     const chip = element("span", "", "chip");
     chip.dataset.seat = seat;
     chip.append(seatBadge(seat), ` ${nameOf(seat)}`);
-    if (kind !== "agent" && !count) chip.append(element("small", " (away)"));
-    if (kind !== "agent" && hello.you.seats.includes(seat)) {
-      const rename = button("✎", () => askName(seat), "rename");
+    if (kind !== "agent" && !connections) chip.append(element("small", " (offline)"));
+    if (kind !== "agent" && init.you.seats.includes(seat)) {
+      const rename = button("✎", () => editName(seat), "rename");
       rename.setAttribute("aria-label", `Rename seat ${seat}`);
       chip.append(rename);
     }
     return chip;
   });
-  if (watching) chips.push(element("span", `${watching} watching`, "chip"));
-  $("who").replaceChildren(...chips);
+  if (spectators) chips.push(element("span", `${spectators} watching`, "chip"));
+  $("participants").replaceChildren(...chips);
 }
 
-function askName(seat) {
+function editName(seat) {
   const chip = document.querySelector(`.chip[data-seat="${seat}"]`);
   const input = document.createElement("input");
   input.maxLength = 40;
   input.value = seats[seat].name === "you" ? "" : seats[seat].name;
-  input.setAttribute("aria-label", `Name at seat ${seat}`);
-  input.onchange = () => send({ type: "name", seat, name: input.value });
-  input.onblur = () => showWho(0);
+  input.setAttribute("aria-label", `Name of seat ${seat}`);
+  input.onchange = () => send({ type: "rename", seat, name: input.value });
+  input.onblur = showParticipants;
   chip.replaceChildren(seatBadge(seat), " ", input);
   input.focus();
 }
 
-function offerHelpers() {
-  const chosen = $("analyst").value;
-  $("analyst").replaceChildren(...hello.analysts.map((spec) => new Option(spec)));
-  if (hello.analysts.includes(chosen)) $("analyst").value = chosen;
-  $("analyse").hidden = !hello.analysts.length;
+function showAnalysts() {
+  const selected = $("analyst").value;
+  $("analyst").replaceChildren(...init.analysts.map((spec) => new Option(spec)));
+  if (init.analysts.includes(selected)) $("analyst").value = selected;
 }
 
-function several() { return hello.you.seats.length > 1; }
+function playsSeveral() { return init.you.seats.length > 1; }
 
 function nameOf(seat) {
   const name = seats[seat]?.name ?? "";
-  return hello.you.seats.includes(seat) && !several() && name === "you" ? "you" : name;
+  return name === "you" && playsSeveral() ? `player ${seat}` : name;
 }
 
-function yourTurn() { return Boolean(state?.turn?.yours && !state.forced); }
+function isYourTurn() { return Boolean(state?.turn?.yours && !state.forced); }
 
-function imperative(words) { return words.replace("passengers: ", "send "); }
-
-function button(words, act, name = "") {
-  const made = element("button", words, name);
-  made.onclick = act;
-  return made;
+function button(text, onclick, className = "") {
+  const created = element("button", text, className);
+  created.onclick = onclick;
+  return created;
 }
 
-/** A line of news; without any, what is always good to know. */
-function say(words, bad = false) {
-  $("notice").textContent = words || TIP;
-  $("notice").classList.toggle("tip", !words);
-  $("notice").classList.toggle("bad", bad && Boolean(words));
+/** Show a notice, or the tip for an empty text. */
+function showNotice(text, isError = false) {
+  $("notice").textContent = text || TIP;
+  $("notice").classList.toggle("tip", !text);
+  $("notice").classList.toggle("bad", isError && Boolean(text));
 }
 
-function tellNews(news) {
-  if (!news || hello.you.seats.includes(news.seat)) return;
-  const deeds = { undo: "took back", redo: "went forward again", go: "went to another move",
-    pause: "paused or went on" };
-  say(`${nameOf(news.seat) || news.role} ${deeds[news.what] ?? news.what}.`);
+function showLastChange(change) {
+  if (!change || init.you.seats.includes(change.seat)) return;
+  const texts = { undo: "took back a move", redo: "restored a move", jump: "jumped to another move",
+    pause: "paused the agents", continue: "continued the game", delay: "changed the speed" };
+  const name = change.seat === null ? "the host" : nameOf(change.seat);
+  showNotice(`${name} ${texts[change.change]}.`);
 }
 
-// ---- what the player does
+// ---- commands of the player
 
 function decide(action) {
   send({ type: "decide", node: state.node, action });
-  offer([]);
+  showChoices([]);
 }
 
-function look(node) {
-  looking = node === state.node ? null : node;
+function viewNode(node) {
+  viewedNode = node === state.node ? null : node;
   refresh();
 }
 
-function step(by) {
-  const line = lineThrough(looking ?? state.node, state.line);
-  const at = line.indexOf(looking ?? state.node) + by;
-  look(line[Math.min(Math.max(at, 0), line.length - 1)]);
+function viewStep(offset) {
+  const node = viewedNode ?? state.node, nodes = variationThrough(node, state.variation);
+  const index = nodes.indexOf(node) + offset;
+  viewNode(nodes[Math.min(Math.max(index, 0), nodes.length - 1)]);
 }
 
-function analyse() {
-  analysing = !analysing;
-  $("analyse").setAttribute("aria-pressed", analysing);
-  $("analysis").hidden = !analysing;
-  emptyAnalysis("Thinking…");
-  send({ type: "analysis", on: analysing, agent: analysing ? $("analyst").value : null });
+function requestAnalysis() {
+  clearAnalysis("Searching…");
+  send({ type: "analysis", enabled: analysing, agent: analysing ? $("analyst").value : null });
 }
 
-function chart() {
-  charting = !charting;
-  $("graph").setAttribute("aria-pressed", charting);
-  $("graph").textContent = charting ? "Hide" : "Show";
-  forgetCourse();
-  send({ type: "graph", on: charting, agent: null });
-  if (charting) $("course").scrollIntoView({ block: "nearest" });
+function startRematch() {
+  rematchRequested = true;
+  send({ type: "rematch" });
 }
 
-function again() {
-  asked = "again";
-  send({ type: "again" });
+function changeHistory(request) {
+  viewedNode = null;
+  send({ ...request, node: state.node });
 }
 
-const deeds = {
-  undo: () => { looking = null; send({ type: "undo", node: state.node }); },
-  redo: () => { looking = null; send({ type: "redo", node: state.node }); },
-  hint: () => { say("Thinking…"); send({ type: "hint", node: state.node, agent: null }); },
-  analyse,
-  graph: chart,
-  pause: () => send({ type: "pause", on: !state.paused }),
-  back: () => look(state.node),
-  from: () => { const to = looking; looking = null; send({ type: "go", node: state.node, to }); },
-  help: () => $("helping").showModal(),
-  invite: () => showLinks(hello, seats),
+const commands = {
+  undo: () => changeHistory({ type: "undo" }),
+  redo: () => changeHistory({ type: "redo" }),
+  hint() {
+    showNotice("Searching…");
+    send({ type: "hint", node: state.node });
+  },
+  analyse() {
+    analysing = !analysing;
+    $("analyse").setAttribute("aria-pressed", analysing);
+    $("analysis").hidden = !analysing;
+    requestAnalysis();
+  },
+  graph() {
+    graphShown = !graphShown;
+    $("graph").setAttribute("aria-pressed", graphShown);
+    $("graph").textContent = graphShown ? "Hide" : "Show";
+    clearGraph();
+    send({ type: "graph", enabled: graphShown });
+    if (graphShown) $("graph-card").scrollIntoView({ block: "nearest" });
+  },
+  pause: () => send({ type: "pause", enabled: !state.paused }),
+  back: () => viewNode(state.node),
+  jump: () => changeHistory({ type: "jump", target: viewedNode }),
+  help: () => $("help-dialog").showModal(),
+  invite: () => showLinks(init, seats),
 };
-for (const [id, deed] of Object.entries(deeds)) $(id).onclick = deed;
-$("pace").onchange = () => send({ type: "pace", seconds: +$("pace").value });
-$("analyst").onchange = () => {
-  emptyAnalysis("Thinking…");
-  send({ type: "analysis", on: true, agent: $("analyst").value });
+for (const [id, command] of Object.entries(commands)) $(id).onclick = command;
+$("delay").onchange = () => send({ type: "delay", seconds: +$("delay").value });
+$("analyst").onchange = requestAnalysis;
+const viewCommands = {
+  Home: () => viewNode(0), PageUp: () => viewStep(-1), PageDown: () => viewStep(1),
+  End: () => viewNode(state.node),
 };
-$("history").onclick = (event) => {
-  const where = event.target.dataset.look;
-  if (where === "first") look(lineThrough(looking ?? state.node, state.line)[0]);
-  else if (where === "now") look(state.node);
-  else if (where) step(where === "before" ? -1 : 1);
-};
+$("history").onclick = (event) => viewCommands[event.target.dataset.key]?.();
 $("moves").addEventListener("click", (event) => {
   const row = event.target.closest("[data-node]");
-  if (row) look(+row.dataset.node);
+  if (row) viewNode(+row.dataset.node);
 });
 
 const keys = { u: "undo", r: "redo", h: "hint", a: "analyse", g: "graph", p: "pause", "?": "help" };
-const looks = { PageUp: () => step(-1), PageDown: () => step(1), Home: () => look(state.line[0]),
-  End: () => look(state.node) };
 document.addEventListener("keydown", (event) => {
   if (!state || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.target.closest("input, select, dialog")) return;
-  const deed = keys[event.key], { disabled, hidden } = deed ? $(deed) : {};
-  if (choiceKey(event)) event.preventDefault();
-  else if (deed && !disabled && !hidden) deeds[deed]();
-  else if (looks[event.key]) looks[event.key]();
-  else if (event.key.startsWith("Arrow") && event.target === document.body) focusChoices();
+  const { key } = event, id = keys[key];
+  if (handleChoiceKey(event)) event.preventDefault();
+  else if (id && !$(id).disabled && !$(id).hidden) commands[id]();
+  else if (viewCommands[key]) viewCommands[key]();
+  else if (key.startsWith("Arrow") && event.target === document.body) focusChoices();
   else return;
   event.preventDefault();
 });

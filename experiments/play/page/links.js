@@ -1,38 +1,38 @@
-// Links for the other seats and for spectators, to copy.
+// The dialog with the links of friends and spectators.
 
 import { element, seatBadge } from "/static/page.js";
 
-const dialog = document.getElementById("links"), list = document.getElementById("linked");
+const dialog = document.getElementById("links");
 
 export function showLinks({ links, addresses }, seats) {
   const base = addresses[0] ?? location.origin;
-  document.getElementById("reach").textContent = addresses.length
-    ? "Send each friend the link of a seat. Whoever has a link plays that seat."
-    : "These links work on this machine. For friends on your network, start busenv play with --host 0.0.0.0.";
+  document.getElementById("links-help").textContent = addresses.length
+    ? "Send each friend one of these links. Whoever opens a link plays that seat."
+    : "These links work on this machine only. For friends on your network, start busenv play with --host 0.0.0.0.";
   const rows = links.seats.flatMap((path, seat) =>
     path ? [linkRow([seatBadge(seat), ` ${seats[seat].name}`], base + path)] : []);
-  rows.push(linkRow(["Spectators: look, but cannot move"], base + links.watch));
-  list.replaceChildren(...rows);
+  rows.push(linkRow(["Spectators can watch, but not play"], base + links.spectator));
+  document.getElementById("links-list").replaceChildren(...rows);
   dialog.showModal();
 }
 
-function linkRow(words, address) {
-  const row = element("div", "", "link"), label = element("label");
-  const field = document.createElement("input"), copy = element("button", "Copy");
+function linkRow(label, address) {
+  const row = element("div", "", "link"), field = element("input"), copy = element("button", "Copy");
+  const caption = element("label");
   field.value = address;
   field.readOnly = true;
   field.onfocus = () => field.select();
-  label.append(...words, field);
+  caption.append(...label, field);
   copy.type = "button";
   copy.onclick = async () => {
     field.select();
     try {
       await navigator.clipboard.writeText(address);
     } catch {
-      document.execCommand("copy");  // where the page is not on a secure address
+      document.execCommand("copy");  // pages without https have no clipboard
     }
     copy.textContent = "Copied";
   };
-  row.append(label, copy);
+  row.append(caption, copy);
   return row;
 }

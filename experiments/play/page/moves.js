@@ -1,21 +1,20 @@
-// The list of moves: the line that is shown, and beside it the branches that lead off.
+// The list of moves: one variation of the game tree, and the branches that leave it.
 
 import { element, markMove, seatBadge } from "/static/page.js";
 
-const nodes = new Map(), children = new Map();  // the tree, by id of a node
-const steps = document.getElementById("steps");
-let written = [];  // what is in the list: by ply, the node with what is said of it
+const nodes = new Map(), children = new Map();  // the tree, by node id
+const list = document.getElementById("steps");
+let keys = [];  // identify the rows of the list by their node and its siblings
 
-export function forgetMoves() {
+export function clearMoves() {
   nodes.clear();
   children.clear();
-  written = [];
-  steps.replaceChildren();
+  keys = [];
+  list.replaceChildren();
 }
 
-export function learnMoves(entries) {
+export function addMoves(entries) {
   for (const node of entries) {
-    if (nodes.has(node.id)) continue;
     nodes.set(node.id, node);
     if (node.parent === null) continue;
     if (!children.has(node.parent)) children.set(node.parent, []);
@@ -23,64 +22,56 @@ export function learnMoves(entries) {
   }
 }
 
-export function nodeOf(id) { return nodes.get(id); }
+export function getNode(id) { return nodes.get(id); }
 
-function pathTo(id) {
+/** A variation through a node: the given one if it contains the node, else first children. */
+export function variationThrough(id, variation) {
+  if (variation.includes(id)) return variation;
   const path = [];
-  for (let at = id; at !== null && at !== undefined; at = nodes.get(at).parent) path.unshift(at);
-  return path;
-}
-
-/** The line through a node: the line of the game if it is on it; else on along first children. */
-export function lineThrough(id, line) {
-  if (line.includes(id)) return line;
-  const path = pathTo(id);
+  for (let node = id; node !== null; node = nodes.get(node).parent) path.unshift(node);
   for (let next = children.get(id)?.[0]; next !== undefined; next = children.get(next)?.[0])
     path.push(next);
   return path;
 }
 
-/** Write a line. shown: the node on the picture; stands: where the game stands. */
-export function writeMoves(line, shown, stands) {
-  const wanted = line.map((id) => {
-    const node = nodes.get(id), others = (children.get(node.parent) ?? []).filter((k) => k !== id);
-    return `${id} ${others.join()}`;
-  });
+/** Show a variation. drawn: the node on the drawing; current: the game's node. */
+export function showMoves(variation, drawn, current) {
+  const newKeys = variation.map((id) => [id, ...siblings(id)].join());
   let same = 0;
-  while (same < written.length && written[same] === wanted[same]) same++;
-  while (steps.children.length > same) steps.lastChild.remove();
-  for (let k = same; k < line.length; k++) steps.append(step(line, k));
-  written = wanted;
-  const end = line.indexOf(stands);
-  line.forEach((_, k) => steps.children[k].classList.toggle("ahead", end >= 0 && k > end));
-  markMove(steps.children[line.indexOf(shown)]?.querySelector(".row"));
+  while (same < keys.length && keys[same] === newKeys[same]) same++;
+  while (list.children.length > same) list.lastChild.remove();
+  for (let k = same; k < variation.length; k++) list.append(moveRow(variation, k));
+  keys = newKeys;
+  const end = variation.indexOf(current);
+  variation.forEach((_, k) => list.children[k].classList.toggle("ahead", end >= 0 && k > end));
+  markMove(list.children[variation.indexOf(drawn)]?.querySelector(".row"));
 }
 
-function step(line, k) {
-  const node = nodes.get(line[k]), made = element("div");
-  made.append(moveButton(node, "row"));
-  for (const other of children.get(node.parent) ?? []) {
-    if (other === node.id) continue;
-    const branch = moveButton(nodes.get(other), "branch"), length = lengthOf(other);
+function siblings(id) {
+  return (children.get(nodes.get(id).parent) ?? []).filter((other) => other !== id);
+}
+
+function moveRow(variation, k) {
+  const node = nodes.get(variation[k]), row = element("div");
+  row.append(moveButton(node, "row"));
+  for (const other of siblings(node.id)) {
+    const branch = moveButton(nodes.get(other), "branch"), length = branchLength(other);
     branch.append(` (${length} ${length === 1 ? "move" : "moves"})`);
-    made.append(branch);
+    row.append(branch);
   }
-  const before = k ? nodes.get(line[k - 1]).round : -1;
-  if (node.round !== before)
-    made.append(element("h3", node.round ? `Round ${node.round}` : "Setup"));
-  return made;
+  if (!k || node.round !== nodes.get(variation[k - 1]).round)
+    row.append(element("h3", node.round ? `Round ${node.round}` : "Setup"));
+  return row;
 }
 
 function moveButton(node, name) {
   const button = element("button", "", `${name}${node.forced ? " forced" : ""}`);
   button.dataset.node = node.id;
-  if (node.parent === null) button.textContent = node.words;
-  else button.append(name === "branch" ? "or " : `${node.ply}. `, seatBadge(node.seat), ` ${node.words}`);
+  if (node.parent === null) button.textContent = node.text;
+  else button.append(name === "branch" ? "or " : `${node.ply}. `, seatBadge(node.seat), ` ${node.text}`);
   return button;
 }
 
-function lengthOf(id) {
-  let longest = 1;
-  for (const child of children.get(id) ?? []) longest = Math.max(longest, 1 + lengthOf(child));
-  return longest;
+function branchLength(id) {
+  return 1 + Math.max(0, ...(children.get(id) ?? []).map(branchLength));
 }

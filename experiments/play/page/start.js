@@ -1,171 +1,170 @@
-// The start page: who sits where, by which rules, and from where.
+// The start page: players, rules and board of a new game, or a record to continue.
 
 import { element, seatBadge } from "/static/page.js";
-import { beginPicture, showParts } from "./picture.js";
+import { initDrawing, showParts } from "./drawing.js";
 
 const $ = (id) => document.getElementById(id);
-const here = location.pathname.replace(/\/$/, "");
+const path = location.pathname.replace(/\/$/, "");
 const OTHER = "another agent…";
-const SHORTEST_WAIT = 120;  // milliseconds from a change of the ply to asking for its picture
+const PREVIEW_DELAY = 120;  // milliseconds from a change of the ply to the request
+const RECORD_FIELDS = ["rules", "board-name", "first", "seed"];  // fixed by a record
 
-let choices, record = null, shown = null, timer = null;
+let record = null, hasDrawing = false, timer = null;
 
-async function ask(path, body) {
+async function request(route, body) {
   const options = body && { method: "POST", headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body) };
-  const answer = await fetch(here + path, options);
-  const told = await answer.json();
-  if (!answer.ok) throw new Error(told.words ?? "The server refused.");
-  return told;
+  const response = await fetch(path + route, options);
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.message);
+  return answer;
 }
 
-function wrong(error) { $("wrong").textContent = error.message ?? error; }
+function showError(error) { $("error").textContent = error.message ?? error; }
 
 // ---- seats
 
-function rows() { return [...$("seats").children]; }
+function seatRows() { return [...$("seats").children]; }
 
-function addSeat(given) {
-  const row = element("div", "", "row"), seat = rows().length;
-  const who = document.createElement("select"), more = document.createElement("input");
-  who.append(new Option("You", "me"), new Option("A friend, by a link", "friend"));
-  for (const { spec, words } of choices.agents) who.append(new Option(`${words} (${spec})`, spec));
-  who.append(new Option(OTHER, OTHER));
-  who.setAttribute("aria-label", `Who sits at seat ${seat}`);
-  more.maxLength = 200;
-  row.append(seatBadge(seat), who, more);
-  const known = [...who.options].some(({ value }) => value === given);
-  who.value = known ? given : OTHER;
-  if (!known) more.value = given;
-  who.onchange = () => { more.value = ""; tellMore(who, more); };
-  tellMore(who, more);
+function isPerson(value) { return value === "me" || value === "friend"; }
+
+function addSeat(value) {
+  const row = element("div", "", "row"), seat = seatRows().length;
+  const player = element("select"), detail = element("input");
+  player.append(new Option("You", "me"), new Option("A friend (gets a link)", "friend"),
+    ...choices.agents.map(({ spec, description }) => new Option(`${description} (${spec})`, spec)),
+    new Option(OTHER, OTHER));
+  player.setAttribute("aria-label", `Player at seat ${seat}`);
+  detail.maxLength = 200;
+  row.append(seatBadge(seat), player, detail);
+  const listed = [...player.options].some((option) => option.value === value);
+  player.value = listed ? value : OTHER;
+  if (!listed) detail.value = value;
+  player.onchange = () => { detail.value = ""; updateDetail(player, detail); };
+  updateDetail(player, detail);
   $("seats").append(row);
 }
 
-/** What else there is to say of a seat: a person's name, an agent's spec. */
-function tellMore(who, more) {
-  const person = who.value === "me" || who.value === "friend";
-  more.hidden = !person && who.value !== OTHER;
-  more.placeholder = person ? "name" : "spec, such as uct:0.5s";
-  more.setAttribute("aria-label", person ? "Name" : "The agent's spec");
-  if (person) more.removeAttribute("list");
-  else more.setAttribute("list", "specs");
+/** Adapt a seat's text field: a person's name, or the spec of another agent. */
+function updateDetail(player, detail) {
+  const person = isPerson(player.value);
+  detail.hidden = !person && player.value !== OTHER;
+  detail.placeholder = person ? "name" : "spec, such as uct:0.5s";
+  detail.setAttribute("aria-label", person ? "Name" : "Agent spec");
+  if (person) detail.removeAttribute("list");
+  else detail.setAttribute("list", "specs");
 }
 
-function seatOf(row) {
-  const [who, more] = row.querySelectorAll("select, input");
-  if (who.value === "me" || who.value === "friend") return { kind: who.value, name: more.value };
-  return { kind: "agent", spec: who.value === OTHER ? more.value.trim() : who.value };
+function readSeat(row) {
+  const [player, detail] = row.querySelectorAll("select, input");
+  if (isPerson(player.value)) return { kind: player.value, name: detail.value };
+  return { kind: "agent", spec: player.value === OTHER ? detail.value.trim() : player.value };
 }
 
-function fitSeats(count) {
-  while (rows().length > count) rows().at(-1).remove();
-  while (rows().length < count) addSeat(choices.opponent);
-  const fixed = record !== null;
-  $("more").disabled = fixed || count >= Math.max(...choices.players);
-  $("fewer").disabled = fixed || count <= Math.min(...choices.players);
-  const chosen = $("first").value;
-  $("first").replaceChildren(new Option("drawn", ""),
-    ...rows().map((_, seat) => new Option(`seat ${seat}`, seat)));
-  $("first").value = Number(chosen) < count ? chosen : "";
+function setSeatCount(count) {
+  while (seatRows().length > count) seatRows().at(-1).remove();
+  while (seatRows().length < count) addSeat(choices.default_opponent);
+  $("add-seat").disabled = record !== null || count >= Math.max(...choices.players);
+  $("remove-seat").disabled = record !== null || count <= Math.min(...choices.players);
+  const first = $("first").value;
+  $("first").replaceChildren(new Option("random", ""),
+    ...seatRows().map((_, seat) => new Option(`seat ${seat}`, seat)));
+  $("first").value = Number(first) < count ? first : "";
 }
 
 // ---- a record
 
-async function readRecord() {
+async function loadRecord() {
   const [file] = $("file").files;
   if (!file) return;
-  wrong("");
+  showError("");
   try {
-    const text = await file.text(), told = await ask("/preview", { record: text });
+    const text = await file.text(), preview = await request("/preview", { record: text });
     record = text;
-    for (const name of ["rules", "board-name", "first", "seed"]) $(name).disabled = true;
-    fitSeats(told.players);
-    $("ply").max = told.plies;
-    showPreview(told);
+    for (const id of RECORD_FIELDS) $(id).disabled = true;
+    setSeatCount(preview.players);
+    $("ply").max = preview.plies;
+    showPreview(preview);
   } catch (error) {
-    dropRecord();
-    wrong(error);
+    removeRecord();
+    showError(error);
   }
 }
 
 function showPreview({ ply, plies, over, view }) {
   $("preview").hidden = false;
   $("ply").value = ply;
-  $("about").textContent = `After ${ply} of ${plies} moves. ${view.headline}`
-    + (over ? ". The game is over here: go back to play on" : "");
-  if (!shown) {
-    const names = Object.keys(view.parts);
-    beginPicture(choices.views, names, view.panels_from);
-    shown = true;
-  }
+  $("position").textContent = `After ${ply} of ${plies} moves. ${view.headline}`
+    + (over ? ". The game is over here: choose an earlier move to continue from" : "");
+  if (!hasDrawing) initDrawing(choices.views, Object.keys(view.parts), view.panels_from);
+  hasDrawing = true;
   showParts(view.parts);
 }
 
-function dropRecord() {
+function removeRecord() {
   record = null;
   $("file").value = "";
   $("preview").hidden = true;
-  for (const name of ["rules", "board-name", "first", "seed"]) $(name).disabled = false;
-  fitSeats(rows().length);
+  for (const id of RECORD_FIELDS) $(id).disabled = false;
+  setSeatCount(seatRows().length);
 }
 
-function moveTo() {
+function changePly() {
   clearTimeout(timer);
   timer = setTimeout(async () => {
     const ply = +$("ply").value;
     try {
-      const told = await ask("/preview", { record, ply });
-      if (+$("ply").value === ply) showPreview(told);
-    } catch (error) { wrong(error); }
-  }, SHORTEST_WAIT);
+      const preview = await request("/preview", { record, ply });
+      if (+$("ply").value === ply) showPreview(preview);
+    } catch (error) { showError(error); }
+  }, PREVIEW_DELAY);
 }
 
 // ---- the game
 
-async function begin(event) {
+async function startGame(event) {
   event.preventDefault();
-  wrong("");
-  $("begin").disabled = true;
+  showError("");
+  $("start").disabled = true;
   try {
-    const game = { seats: rows().map(seatOf), rules: $("rules").value, board: $("board-name").value,
+    const game = { seats: seatRows().map(readSeat), rules: $("rules").value,
+      board: $("board-name").value, record, ply: record === null ? null : +$("ply").value,
       first_player: $("first").value === "" ? null : +$("first").value,
-      seed: $("seed").value === "" ? null : $("seed").value,
-      record, ply: record === null ? null : +$("ply").value };
-    location.href = (await ask("/games", game)).link;
+      seed: $("seed").value || null };
+    location.href = (await request("/games", game)).link;
   } catch (error) {
-    wrong(error);
-    $("begin").disabled = false;
+    showError(error);
+    $("start").disabled = false;
   }
 }
 
 function listGames() {
-  $("kept").hidden = !choices.games.length;
+  $("saved").hidden = !choices.games.length;
   $("games").replaceChildren(...choices.games.map((game) => {
     const link = element("a", game.headline, "game");
     link.href = game.link;
-    link.append(element("small", `${game.begun}, ${game.ply} moves: ${game.seats.join(", ")}`));
+    link.append(element("small", `${game.created}, ${game.ply} moves: ${game.seats.join(", ")}`));
     return link;
   }));
 }
 
-function tellEdition() {
+function showEdition() {
   const edition = choices.editions.find(({ name }) => name === $("rules").value);
-  $("edition").textContent = edition?.words ?? "";
+  $("edition").textContent = edition?.description ?? "";
 }
 
-choices = await ask("/choices");
+const choices = await request("/choices");
 for (const { spec } of choices.agents) $("specs").append(new Option(spec));
 for (const { name } of choices.editions) $("rules").append(new Option(name));
 for (const name of choices.boards) $("board-name").append(new Option(name));
-for (const given of choices.seats) addSeat(given);
-fitSeats(choices.seats.length);
-tellEdition();
+choices.seats.forEach(addSeat);
+setSeatCount(choices.seats.length);
+showEdition();
 listGames();
-$("more").onclick = () => fitSeats(rows().length + 1);
-$("fewer").onclick = () => fitSeats(rows().length - 1);
-$("rules").onchange = tellEdition;
-$("file").onchange = readRecord;
-$("drop").onclick = dropRecord;
-$("ply").oninput = moveTo;
-$("form").onsubmit = begin;
+$("add-seat").onclick = () => setSeatCount(seatRows().length + 1);
+$("remove-seat").onclick = () => setSeatCount(seatRows().length - 1);
+$("rules").onchange = showEdition;
+$("file").onchange = loadRecord;
+$("remove-record").onclick = removeRecord;
+$("ply").oninput = changePly;
+$("form").onsubmit = startGame;

@@ -1,9 +1,8 @@
-"""How long a click takes to change the picture, in Chromium, without an agent in between.
+"""Measure the time from a click to the changed drawing on the screen, in Chromium.
 
-`python -m tests.support.clicks` begins a server in a process of its own, plays a game of one person
-at all seats, and prints the median and the slowest of a hundred: from the event of the click to the
-time at which the browser says that it has put the frame with the changed picture on the screen. On
-a machine that has nothing else to do; without a graphics card the processor paints.
+`python -m tests.support.click_latency` starts a server in another process, plays a game in which
+one person has all seats, and prints the median and maximum of 100 clicks in milliseconds. Run it on
+an idle machine.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from playwright.sync_api import Page, sync_playwright
 from tests.conftest import SWITCHES
 
 CLICKS, WARM_UP = 120, 20
-THOUGHT = 100  # milliseconds before each click, in which what went before comes to rest
+PAUSE = 100  # milliseconds before each click, in which the last update is completed
 SCREEN = {"width": 1280, "height": 900}
 WATCH = """() => {
   window.times = [];
   let clicked = 0;
   addEventListener("click", (event) => { clicked = event.timeStamp; }, true);
-  // When a picture was shown is told of elements with a name: a letter that comes with each.
+  // Browsers report paint times of named elements only: add a letter for each drawing.
   const letter = document.createElement("div");
   letter.style = "position: fixed; left: 0; top: 0; font-size: 12px";
   document.body.append(letter);
@@ -44,11 +43,11 @@ WATCH = """() => {
     letter.replaceChildren(mark);
   }).observe(document.getElementById("board"), { attributeFilter: ["data-node"] });
 }"""
-NEXT = "(count) => times.length > count || new Promise((told) => { window.shown = told; })"
+NEXT = "(count) => times.length > count || new Promise((resolve) => { window.shown = resolve; })"
 
 
 def decide(page: Page) -> None:
-    """Click on a spot, and on a choice of it if it has several; returns when that has been seen."""
+    """Click a spot, and one of its choices if it has several; wait for the paint."""
     page.locator("#board.yours .spot").first.wait_for()
     before = page.evaluate("times.length")
     shape = page.locator(".spot").last.locator(":scope > :not(text)").first
@@ -56,18 +55,18 @@ def decide(page: Page) -> None:
     assert box
     where = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(*where)
-    page.wait_for_timeout(THOUGHT)
+    page.wait_for_timeout(PAUSE)
     page.mouse.click(*where)
     if page.locator("#card.open").count():
         choice = page.locator("#card .choices button").first
         choice.hover()
-        page.wait_for_timeout(THOUGHT)
+        page.wait_for_timeout(PAUSE)
         choice.click()
     page.evaluate(NEXT, before)
 
 
 def main() -> None:
-    """Print what was measured."""
+    """Measure, and print the result."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "busenv.experiments.cli", "play", "--no-browser"]
         game = "--seat me --seat me --seat me --seat me --first-player 0 --seed 1 --port 0".split()
@@ -82,18 +81,18 @@ def main() -> None:
             server.wait()
     print(
         f"{len(times)} clicks: median {statistics.median(times):.1f} ms, "
-        f"slowest {max(times):.1f} ms from the click to the picture on the screen"
+        f"slowest {max(times):.1f} ms from the click to the drawing on the screen"
     )
 
 
 def measure(link: str) -> list[float]:
-    """Milliseconds from clicks to pictures in a game in which all seats are the host's."""
+    """The milliseconds of each click in a game in which the host has all seats."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=SWITCHES)
         page = browser.new_page(viewport=SCREEN)  # type: ignore[arg-type]
         page.goto(link)
         page.locator("#board[data-node]").wait_for()
-        page.select_option("#pace", "0")
+        page.select_option("#delay", "0")
         page.evaluate(WATCH)
         for _ in range(CLICKS):
             decide(page)

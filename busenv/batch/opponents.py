@@ -1,0 +1,164 @@
+"""The agents that play the seats other than the learner's.
+
+"random" and "greedy" run inside compiled kernels (`busenv.core.bots`). Every other agent is called
+between two stages of a step, once for all games of a batch in which it decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from busenv.core import batch_kernels, bots, kernels
+from busenv.core.batch_kernels import FIRST_AGENT
+from busenv.core.state import MAX_PLAYERS
+from busenv.entry_points import make_agent
+from busenv.errors import AgentError, IllegalActionError
+from busenv.game.board import Board
+from busenv.game.game import Game
+from busenv.game.rules import Rules
+from busenv.validation import illegal_action
+
+COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}
+
+
+class Player(Protocol):
+    """An object that chooses actions.
+
+    An optional method `choose(games, board)`, as in `busenv.agents.Agent`, answers for many games
+    in one call, which is faster.
+    """
+
+    def act(self, game: Game) -> int:
+        """Return a legal action for the current player of a game, which must stay unchanged."""
+
+
+Opponents = str | Player | Sequence[str | Player] | None
+
+
+class OpponentPool:
+    """The players of all seats but the learner's.
+
+    opponents: an agent spec or an object with `act(game)`, which plays every seat; a sequence of
+        them, one for each seat clockwise from the learner; or None.
+    num_opponents: the number of opponents in the largest game.
+
+    kinds: uint8, (5,), clockwise from the learner: 0 for a seat without opponent, a compiled bot
+        (`busenv.core.bots`), or FIRST_AGENT plus an index into `agents`.
+    agents: the opponents that are not compiled.
+
+    Raises ValueError for too few opponents or an unknown spec, TypeError for an object without
+    `act`.
+    """
+
+    def __init__(self, opponents: Opponents, num_opponents: int) -> None:
+        self.kinds = np.zeros(MAX_PLAYERS, np.uint8)
+        self.agents: list[Any] = []
+        self._from_specs: list[tuple[int, Any]] = []  # positions clockwise, and agents
+        if opponents is None:
+            return
+        if isinstance(opponents, str) or not isinstance(opponents, Sequence):
+            self.kinds[1:] = self._add(opponents, 0)
+            return
+        if len(opponents) < num_opponents:
+            raise ValueError(
+                f"{len(opponents)} opponents; allowed: one for all, or one for each of the "
+                f"{num_opponents} other seats"
+            )
+        for position, opponent in enumerate(opponents[:num_opponents]):
+            self.kinds[position + 1] = self._add(opponent, position)
+
+    def _add(self, opponent: str | Player, position: int) -> int:
+        """Register an opponent; returns its kind."""
+        if isinstance(opponent, str):
+            if opponent in COMPILED:
+                return COMPILED[opponent]
+            agent = make_agent(opponent)
+            self._from_specs.append((position, agent))
+        elif callable(getattr(opponent, "act", None)):
+            agent = opponent
+        else:
+            raise TypeError(f"{opponent!r} is not an agent: it has no method act(game)")
+        index = next((i for i, other in enumerate(self.agents) if other is agent), -1)
+        if index < 0:
+            index = len(self.agents)
+            self.agents.append(agent)
+        return FIRST_AGENT + index
+
+    def reset(self, seeds: np.ndarray) -> None:
+        """Reset the agents built from specs; other objects keep their state.
+
+        seeds: int64 or uint64, (num_opponents,), clockwise from the learner.
+        """
+        for position, agent in self._from_specs:
+            agent.reset(int(seeds[position]))
+
+    def close(self) -> None:
+        """Close the agents built from specs, which may hold programs or threads."""
+        for _, agent in self._from_specs:
+            if hasattr(agent, "close"):
+                agent.close()
+
+    def play_batch(
+        self, arrays: batch_kernels.Arrays, workspace: bots.BotWorkspace, rules: Rules, board: Board
+    ) -> None:
+        """Call the agents until no game of a batch waits for one.
+
+        Raises AgentError for an illegal action, or a wrong number or dtype of actions.
+        """
+        agents = np.empty(len(arrays.games), np.int64)
+        while batch_kernels.agents_to_move(arrays, agents):
+            for number, agent in enumerate(self.agents):
+                index = np.flatnonzero(agents == number)
+                if index.size:
+                    actions = _choose(agent, arrays.games, index, rules, board)
+                    batch_kernels.apply_agent_actions(arrays, workspace, index, actions)
+
+    def play_game(self, game: Game, learner: int, noise: np.ndarray) -> None:
+        """Play one game up to the learner's next decision or the end.
+
+        noise: uint64, (5,), random state of the compiled bots by seat, advanced in place.
+
+        Raises AgentError if an agent chooses an illegal action.
+        """
+        offsets = np.arange(game.num_players)
+        kinds = np.zeros(MAX_PLAYERS, np.uint8)
+        kinds[(offsets + learner) % game.num_players] = self.kinds[: game.num_players]
+        compiled = np.where(kinds < FIRST_AGENT, kinds, 0).astype(np.uint8)
+        while True:
+            if compiled.any():
+                game.run_bots(compiled, noise)
+            seat = game.current_player
+            if seat < 0 or kinds[seat] < FIRST_AGENT:
+                return
+            action = self.agents[kinds[seat] - FIRST_AGENT].act(game)
+            try:
+                game.step(action)
+            except IllegalActionError as error:
+                raise AgentError(f"the opponent at seat {seat}: {error}") from error
+
+
+def _choose(
+    agent: Any, games: np.ndarray, index: np.ndarray, rules: Rules, board: Board
+) -> np.ndarray:
+    """Return an agent's actions in the games of an index, int64 (n,); it receives copies."""
+    copies = games[index]
+    if callable(getattr(agent, "choose", None)):
+        answer = np.asarray(agent.choose(copies, board))
+    else:
+        states = (copies[i : i + 1] for i in range(len(copies)))
+        answer = np.array([agent.act(Game.from_state(state, rules, board)) for state in states])
+    if answer.shape != index.shape or answer.dtype.kind not in "iu":
+        raise AgentError(
+            f"the opponent {agent!r} chose {answer!r}; allowed: whole numbers of shape "
+            f"{index.shape}"
+        )
+    actions = answer.astype(np.int64)
+    wrong = kernels.first_illegal(games[index], board.array, actions)
+    if wrong >= 0:
+        game = int(index[wrong])
+        error = illegal_action(games, game, board, int(answer[wrong]))
+        raise AgentError(f"the opponent at seat {games['seat'][game]}: {error}") from error
+    return actions

@@ -1,0 +1,104 @@
+// Agents' views: favourite moves on the drawing, the analysis panel, the graph of a game.
+
+import { element, moveCursors, percent, plyAt, seatBadge, showChances, showFavourites }
+  from "/static/page.js";
+import { centre, clearLayer, createShape, createSvg, layer } from "./drawing.js";
+
+const MIN_SHARE = 0.02;  // of a favourite that is marked
+const $ = (id) => document.getElementById(id);
+let graph = null;  // the latest message
+
+/** Mark favourite moves with their shares on the drawing. */
+export function markFavourites(favourites) {
+  clearMarks();
+  const marks = new Map();  // favourites at the same place share a mark
+  for (const { in: drawing, shapes, share } of favourites) {
+    const key = drawing + JSON.stringify(shapes), before = marks.get(key)?.share ?? 0;
+    marks.set(key, { drawing, shapes, share: before + share });
+  }
+  for (const mark of marks.values()) if (mark.share >= MIN_SHARE) createMark(mark);
+}
+
+function createMark({ drawing, shapes, share }) {
+  const group = createSvg("g", { class: "mark" }, layer(drawing, "marks"));
+  const circles = shapes.filter(({ kind }) => kind === "circle");
+  const marked = circles.length ? circles : shapes;  // for an action: its space, not its row
+  for (const shape of marked) createShape(shape, group);
+  group.style.strokeWidth = 2 + 4 * share;
+  group.style.opacity = 0.6 + 0.4 * share;
+  const { x, y } = tagPosition(drawing, marked[0]);
+  createSvg("rect", { class: "tag", x: x - 19, y: y - 11, width: 38, height: 22, rx: 11 }, group);
+  createSvg("text", { x, y: y + 5, "font-size": 15, "text-anchor": "middle" }, group)
+    .textContent = percent(share);
+}
+
+/** The position of a mark's tag: in the city next to the shape, so that the shape stays visible. */
+function tagPosition(drawing, shape) {
+  const { x, y } = centre(shape);
+  if (drawing !== "city") return { x, y };
+  if (shape.kind === "circle") return { x: x + 0.7 * shape.r + 10, y: y - 0.7 * shape.r - 10 };
+  const dx = shape.x2 - shape.x1, dy = shape.y2 - shape.y1, offset = 26 / Math.hypot(dx, dy);
+  return { x: x - offset * dy, y: y + offset * dx };
+}
+
+export function clearMarks() { clearLayer("marks"); }
+
+export function showAnalysis({ chances, favourites, simulations, running }) {
+  showChances(chances);
+  $("effort").textContent = "Chance to win" + (simulations === null ? ""
+    : `, ${simulations.toLocaleString("en")} simulations${running ? "…" : ""}`);
+  showFavourites(favourites.map(({ text, share }) => [element("span", text), share]));
+  markFavourites(favourites);
+}
+
+/** Empty the analysis panel; text: its title. */
+export function clearAnalysis(text) {
+  $("effort").textContent = text;
+  $("chances").replaceChildren();
+  $("favourites").replaceChildren();
+  clearMarks();
+}
+
+/** Show the graph. viewNode(node): called for a click on the graph or on a mistake. */
+export function showGraph(message, viewNode) {
+  graph = message;
+  const { variation, mistakes, svg } = graph, last = variation.length - 1;
+  if (svg) $("chart").innerHTML = svg;
+  else $("chart").replaceChildren(element("p", "Searching…", "help"));
+  const chart = $("chart").querySelector(".chart");
+  if (chart) {
+    chart.onclick = (event) =>
+      viewNode(variation[Math.min(Math.max(plyAt(chart, event, last), 0), last)]);
+    for (const mistake of mistakes) markMistake(chart, mistake);
+  }
+  const rows = mistakes.map((mistake) => mistakeButton(mistake, viewNode));
+  if (rows.length) rows.unshift(element("h3", "Biggest losses in the chance to win"));
+  $("mistakes").replaceChildren(...rows);
+}
+
+export function clearGraph() {
+  graph = null;
+  $("chart").replaceChildren();
+  $("mistakes").replaceChildren();
+}
+
+/** Move the graph's cursor to a node. */
+export function showNodeOnGraph(node) {
+  const ply = graph?.variation.indexOf(node) ?? -1;
+  if (ply >= 0) moveCursors(ply, graph.variation.length - 1);
+}
+
+function markMistake(chart, { node, seat }) {
+  const { left, right, top, bottom } = chart.dataset, ply = graph.variation.indexOf(node);
+  const x = +left + (right - left) * ply / Math.max(graph.variation.length - 1, 1);
+  const y = bottom - (bottom - top) * graph.chances[ply][seat];
+  createSvg("circle", { class: "mistake", cx: x, cy: y, r: 6 }, chart);
+}
+
+function mistakeButton({ node, seat, loss, text, better }, viewNode) {
+  const button = element("button"), ply = graph.variation.indexOf(node);
+  button.append(seatBadge(seat), ` −${percent(loss)} at ${ply}: ${text}`);
+  if (better) button.append(element("small", `better: ${better}`));
+  button.onclick = () => viewNode(node);
+  return button;
+}

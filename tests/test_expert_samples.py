@@ -1,0 +1,159 @@
+"""Samples of expert iteration: content, losses, replay buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from busenv.agents import make_agent
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
+from busenv.agents.networks.logits import POINTS
+from busenv.observation import observe_games
+from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
+from busenv.train.expert_iteration.learner import CLIP_RANGE, ENTROPY_WEIGHT, Learner
+from busenv.train.expert_iteration.replay import ReplayBuffer
+from busenv.train.expert_iteration.samples import make_batch
+from tests.support.expert import CITY, SMALL, small_network, teacher_samples
+
+
+@pytest.fixture(scope="module")
+def samples() -> np.ndarray:
+    torch.set_num_threads(1)
+    return teacher_samples()
+
+
+def test_batches_hold_the_decision_and_the_outcome(samples: np.ndarray) -> None:
+    assert len(samples) > 200
+    batch = make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS)
+    observations, masks = observe_games(np.ascontiguousarray(samples["game"]), CITY)
+    assert (batch.inputs == observations).all()
+    assert (batch.masks == masks).all()
+    assert not batch.policy[~masks].any()
+    np.testing.assert_allclose(batch.policy.sum(axis=1), 1, rtol=1e-5)
+    teacher = make_agent("net@1:city-2").action_probabilities(samples["game"].copy(), CITY)
+    np.testing.assert_allclose(batch.policy, teacher, atol=0.01)
+    players, seats = samples["game"]["players"], samples["game"]["seat"].astype(int)
+    for i in range(0, len(samples), 7):
+        count = players[i]
+        order = (seats[i] + np.arange(count)) % count
+        points = samples[i]["points"]
+        assert batch.present[i].tolist() == [slot < count for slot in range(5)]
+        np.testing.assert_allclose(batch.points[i, :count] * POINTS, points[order])
+        assert order[batch.win_probs[i].argmax()] == samples[i]["winner"]
+        assert points[samples[i]["winner"]] == points[:count].max()
+    assert set(players.tolist()) == {3, 4, 5}
+
+
+def test_the_value_target_mixes_estimate_and_winner(samples: np.ndarray) -> None:
+    estimated = samples.copy()
+    estimated["win_probs"] = np.eye(5)[0]
+    mixed = make_batch(estimated, CITY, 0.25, NO_EVAL_WEIGHTS).win_probs
+    expected = 0.75 * make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS).win_probs
+    slot = -samples["game"]["seat"].astype(int) % samples["game"]["players"]
+    expected[np.arange(len(samples)), slot] += 0.25
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+
+
+def test_a_learner_approaches_its_targets(samples: np.ndarray) -> None:
+    learner = Learner(small_network(32), CITY, SMALL)
+    losses = [learner.step(samples[:256], 3e-3) for _ in range(40)]
+    for name in ("train/policy_loss", "train/value_loss", "train/score_loss"):
+        assert losses[-1][name] < 0.8 * losses[0][name]
+    assert losses[-1]["train/winner_accuracy"] > 0.8
+    assert all(loss["train/policy_divergence"] > -1e-3 for loss in losses)
+
+
+def test_samples_without_a_policy_target_train_the_value_heads_only(samples: np.ndarray) -> None:
+    with_policy, without = samples[:64].copy(), samples[64:128].copy()
+    without["policy"] = 0
+    alone = Learner(small_network(16), CITY, SMALL).step(with_policy, 1e-3)
+    both = np.concatenate([with_policy, without])
+    mixed = Learner(small_network(16), CITY, SMALL).step(both, 1e-3)
+    for name in ("train/policy_loss", "train/policy_divergence"):
+        assert mixed[name] == pytest.approx(alone[name], rel=1e-4)
+    assert mixed["train/value_loss"] != alone["train/value_loss"]
+    learner = Learner(small_network(16), CITY, SMALL)
+    weights = learner.network.policy[2].weight.clone()
+    assert learner.step(without, 1e-3)["train/policy_loss"] == 0
+    torch.testing.assert_close(learner.network.policy[2].weight, weights, atol=1e-6, rtol=1e-3)
+
+
+def test_policy_only_loss_is_that_of_ppo(samples: np.ndarray) -> None:
+    """The clipped loss of Schulman et al. 2017 (7), in plain numpy. Samples of games with opponents
+    train no values, and their advantages are centred apart."""
+    some, rng = samples[:48].copy(), np.random.default_rng(3)
+    network, config = small_network(16), SMALL.changed({"policy_only": True})
+    batch = make_batch(some, CITY, 0.5, NO_EVAL_WEIGHTS)
+    with torch.no_grad():
+        logits = network(torch.from_numpy(batch.inputs))[0].double().numpy()
+    probs = np.where(batch.masks, np.exp(logits / POLICY_TEMPERATURE), 0)
+    probs /= probs.sum(axis=1, keepdims=True)
+    taken = probs[np.arange(48), some["actions"][:, 0]]
+    some["action_prob"] = taken * rng.uniform(0.6, 1.4, 48)
+    some["has_value_target"] = np.arange(48) % 2
+    some["advantage"] = rng.normal(size=48) + 3 * some["has_value_target"]
+    advantages = some["advantage"].astype(float)
+    for group in (some["has_value_target"], ~some["has_value_target"]):
+        advantages[group] -= advantages[group].mean()
+    advantages /= advantages.std()
+    ratio = taken / some["action_prob"]
+    clipped = np.clip(ratio, 1 - CLIP_RANGE, 1 + CLIP_RANGE)
+    gain = np.minimum(ratio * advantages, clipped * advantages)
+    entropy = -(probs * np.log(np.where(probs > 0, probs, 1))).sum(axis=1)
+    loss = -(gain + ENTROPY_WEIGHT * entropy).mean()
+    scalars = Learner(network, CITY, config).step(some, 1e-3)
+    assert scalars["train/policy_loss"] == pytest.approx(loss, rel=1e-4, abs=1e-5)
+    other = small_network(16)
+    some["winner"][::2] = (some["winner"][::2] + 1) % 3
+    some["points"][::2] = 3
+    assert Learner(other, CITY, config).step(some, 1e-3) == scalars
+    for mine, same in zip(network.parameters(), other.parameters(), strict=True):
+        assert mine.equal(same)
+
+
+def test_the_replay_buffer_keeps_the_last_samples(tmp_path: Path, samples: np.ndarray) -> None:
+    replay, rng = ReplayBuffer(tmp_path, CITY, 250), np.random.default_rng(1)
+    for k in range(5):
+        replay.add(k, samples[100 * k : 100 * k + 100])
+    replay.delete_dropped()
+    assert len(replay) == 300
+    assert len([*tmp_path.iterdir()]) == 3
+    drawn = {sample.tobytes() for sample in replay.sample(2000, rng)}
+    assert drawn <= {sample.tobytes() for sample in samples[200:500]}
+    assert len(drawn) > 280
+    again = ReplayBuffer(tmp_path, CITY, 250)
+    again.restore(4)
+    assert len(again) == 200
+    drawn = {sample.tobytes() for sample in again.sample(500, rng)}
+    assert drawn <= {sample.tobytes() for sample in samples[200:400]}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: s["game"]["seat"].fill(255),
+        lambda s: s["actions"].fill(375),
+        lambda s: s["win_probs"].fill(np.nan),
+        lambda s: s["has_value_target"].view(np.uint8).fill(2),
+        b"",
+        b"\x93NUMPY",
+        b"cos\nsystem\n(S'touch sprung'\ntR.",
+    ],
+)
+def test_damaged_replay_files_are_refused(
+    damage: bytes | Callable[[np.ndarray], Any], tmp_path: Path, samples: np.ndarray
+) -> None:
+    path = tmp_path / "000000.npy"
+    if isinstance(damage, bytes):
+        path.write_bytes(damage)
+    else:
+        bad = samples[:20].copy()
+        damage(bad)
+        np.save(path, bad)
+    with pytest.raises(ValueError, match=r"000000\.npy is not a file of a replay buffer: "):
+        ReplayBuffer(tmp_path, CITY, 100).restore(1)

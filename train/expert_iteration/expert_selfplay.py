@@ -1,0 +1,227 @@
+"""Self-play of whole games by the guided search or by the policy alone, in compiled code.
+
+A game depends on its seed alone, so samples do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from busenv import Board, Rules
+from busenv.agents.networks.compiled_mlp import Weights, clear_cache, evaluate
+from busenv.agents.search.az_search import read_priors, read_values
+from busenv.agents.search.search import begin_search, pass_forced, root_weights, simulate
+from busenv.agents.search.sequential_halving import improved_policy
+from busenv.agents.search.tree import child_of, reroot, set_root
+from busenv.core.bits import GOLDEN, mix, seeded
+from busenv.core.jit import kernel
+from busenv.core.rules.setup import new_game
+from busenv.core.rules.step import step
+from busenv.core.state import MAX_PLAYERS, OVER, RULES
+from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
+from busenv.train.expert_iteration.selfplay_players import (
+    LEARNER,
+    SelfPlayConfig,
+    assign_seats,
+    make_players,
+    opponent_action,
+    sample_action,
+    uniform,
+)
+
+if TYPE_CHECKING:  # nodes of a cluster play without pydantic and torch
+    from busenv.train.expert_iteration.expert_config import ExpertConfig
+
+MAX_SAMPLES = 512  # of a game; later decisions are played and not learned from
+PARTS_PER_THREAD = 4  # small parts keep threads from waiting for the longest games
+POLICY_TEMPERATURE = 0.5  # of play without a search: explores, yet plays nearly as well as the net
+
+
+@kernel
+def _search_action(tree, is_full, explores, config, players, board, sample):
+    """Choose an action by a search from a tree's root; a full search writes its sample.
+
+    explores: whether the action is sampled from the improved policy.
+    """
+    search, policy = players.full if is_full else players.fast, players.policy
+    begin_search(tree, search, board)
+    simulations = config.num_simulations if is_full else config.fast_simulations
+    simulate(tree, search, board, simulations)
+    policy[:] = 0.0
+    if explores:
+        improved_policy(tree, search, policy)
+        action = sample_action(tree, policy)
+    else:
+        root_weights(tree, search, policy)
+        action = np.int64(policy.argmax())
+    if is_full:
+        policy[:] = 0.0
+        improved_policy(tree, search, policy)
+        for seat in range(tree.nodes[0].game.players):
+            sample.win_probs[seat] = tree.wins[seat] / tree.wins[MAX_PLAYERS]
+        write_decision(sample, tree.nodes[0].game, policy)
+    return action
+
+
+@kernel
+def _sharpened(prior):
+    return np.float64(prior) ** (1.0 / POLICY_TEMPERATURE)
+
+
+@kernel
+def _policy_action(tree, players, board, sample):
+    """Sample an action from the network's priors at POLICY_TEMPERATURE; write the sample."""
+    search, policy, g = players.full, players.policy, players.game[0]
+    work, total = search.work, 0.0
+    count = evaluate(g, board[0], search.weights, work)
+    read_values(g, work.values, search.chances, search.points)
+    read_priors(work, count)
+    for k in range(count):
+        total += _sharpened(work.logits[k])
+    policy[:] = 0.0
+    for k in range(count):
+        policy[work.actions[k]] = _sharpened(work.logits[k]) / total
+    action = sample_action(tree, policy)
+    sample.game, sample.actions[0], sample.action_prob = g, action, policy[action]
+    for seat in range(g.players):
+        sample.win_probs[seat] = search.chances[seat]
+    return action
+
+
+@kernel
+def _play_game(seed, owners, config, players, board, samples):
+    """Play the game in `players.game` to its end; returns the number of samples.
+
+    samples: SAMPLE, (MAX_SAMPLES + 1,). The last one is scratch space for further decisions.
+
+    Values are learned from all games of a search. Without a search they are learned from games
+    without opponents: against weaker opponents a seat wins more often, and a search that models
+    every seat as the learner would be misled.
+    """
+    b, g = board[0], players.game[0]
+    tree, spare, _ = players.trees
+    tree.noise[0] = seed
+    count, decisions, has_subtree = 0, 0, False
+    is_mirror = owners[: np.int64(g.players)].max() == LEARNER
+    while g.phase != OVER:
+        owner, sample, is_sample = owners[g.seat], samples[count], True
+        if owner != LEARNER:
+            is_sample = not config.policy_only and uniform(tree) < config.full_search_share
+            sample.game = g
+            tree.noise[0] += GOLDEN
+            action = opponent_action(owner, mix(tree.noise[0]), config, players, board)
+        elif config.policy_only:
+            action = _policy_action(tree, players, board, sample)
+        else:
+            if not has_subtree:
+                set_root(tree, players.game)
+            is_sample = uniform(tree) < config.full_search_share
+            explores = decisions < config.temperature_moves
+            action = _search_action(tree, is_sample, explores, config, players, board, sample)
+        if is_sample and count < MAX_SAMPLES:
+            count += 1
+        step(g, b, action)
+        pass_forced(g, b, players.full)
+        decisions += 1
+        child = np.int64(-1)
+        if is_mirror and not config.policy_only:
+            child = child_of(tree, np.int64(0), action)
+        has_subtree = child >= 0
+        if has_subtree:
+            reroot(tree, child, spare)
+            tree, spare = spare, tree
+    write_outcome(samples[:count], g, is_mirror or not config.policy_only)
+    return count
+
+
+@kernel
+def _play_games(games, config, players, board, samples, counts):
+    """Play games one after the other: samples, (N, MAX_SAMPLES + 1), and their number by game."""
+    clear_cache(players.full.work)
+    for i in range(len(games.seeds)):
+        new_game(players.game[0], board[0], games.rules[i], games.first_players[i])
+        counts[i] = _play_game(games.seeds[i], games.owners[i], config, players, board, samples[i])
+
+
+class GameSpecs(NamedTuple):
+    """Specifications of N games.
+
+    seeds: uint64, (N,). rules: RULES, (N,). first_players, counts: int64, (N,), the seat that
+    begins and the number of players. owners: int64, (N, 5), the player of each seat.
+    """
+
+    seeds: np.ndarray
+    rules: np.ndarray
+    first_players: np.ndarray
+    counts: np.ndarray
+    owners: np.ndarray
+
+    def part(self, indices: slice) -> GameSpecs:
+        """Copy some of the games."""
+        return GameSpecs(*(array[indices].copy() for array in self))
+
+
+class WorkerPayload(NamedTuple):
+    """Everything that games need besides their specifications."""
+
+    weights: Weights
+    past_weights: Weights
+    config: SelfPlayConfig
+    board: Board
+
+
+def draw_games(
+    config: ExpertConfig, rules: Rules, past_share: float, rng: np.random.Generator
+) -> GameSpecs:
+    """Draw the games of an iteration; the numbers of players take turns.
+
+    past_share: share of games with a past self, 0 while there is none.
+    """
+    counts = np.resize(config.players, config.games).astype(np.int64)
+    first_players = rng.integers(0, counts)
+    owners = assign_seats(counts, config, past_share, rng)
+    seed = np.uint64(rng.integers(2**62))
+    seeds = np.array([seeded(seed, i) for i in range(config.games)], np.uint64)
+    records = {count: rules.record(count)[0] for count in config.players}
+    game_rules = np.array([records[int(count)] for count in counts], RULES)
+    return GameSpecs(seeds, game_rules, first_players, counts, owners)
+
+
+def play_games(games: GameSpecs, payload: WorkerPayload) -> list[np.ndarray]:
+    """Play games one after the other: the samples (SAMPLE, (n,)) of each."""
+    weights, past_weights, config, board = payload
+    samples = np.zeros((len(games.seeds), MAX_SAMPLES + 1), SAMPLE)
+    counts = np.zeros(len(games.seeds), np.int64)
+    players = make_players(weights, past_weights, config)
+    _play_games(games, config, players, board.array, samples, counts)
+    return [part[:count].copy() for part, count in zip(samples, counts, strict=True)]
+
+
+def play_on_threads(games: GameSpecs, payload: WorkerPayload, threads: int) -> list[np.ndarray]:
+    """Play games on several threads: the samples (SAMPLE, (n,)) of each."""
+    samples: list[np.ndarray] = [np.zeros(0, SAMPLE)] * len(games.seeds)
+    parts = min(PARTS_PER_THREAD * threads, len(samples))
+
+    def play_part(part: int) -> None:
+        indices = slice(part, None, parts)
+        samples[indices] = play_games(games.part(indices), payload)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(play_part, range(parts)))
+    return samples
+
+
+def statistics(samples: list[np.ndarray], games: GameSpecs) -> dict[str, float]:
+    """Means over games: points of the learner's seats, samples and rounds of a game."""
+    sizes = np.array([len(part) for part in samples])
+    ends = np.array([part[0] for part in samples if len(part)])
+    counts, owners = games.counts[sizes > 0], games.owners[sizes > 0]
+    is_learner = (owners == LEARNER) & (np.arange(MAX_PLAYERS) < counts[:, None])
+    return {
+        "games/points": float(ends["points"][is_learner].mean()),
+        "games/samples": float(sizes.mean()),
+        "games/rounds": float(ends["rounds"].mean()),
+    }

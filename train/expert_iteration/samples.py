@@ -1,0 +1,125 @@
+"""Training samples of expert iteration: a record for each decision, and batches made of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from busenv import Board
+from busenv.agents.networks.evaluation_features import observe_with_features
+from busenv.agents.networks.logits import POINTS
+from busenv.core.jit import kernel
+from busenv.core.rules.score import points_of, rank_of
+from busenv.core.state import GAME, MAX_PLAYERS
+
+POLICY_SIZE = 64  # actions in a sample's policy: the most likely ones, where more are legal
+POLICY_SCALE = 65535  # integer that stores a probability of 1
+
+SAMPLE = np.dtype(
+    [
+        ("game", GAME),  # position before the decision
+        # Policy target, in units of POLICY_SCALE. It is all zeros for an opponent's decision, and
+        # without a search, where actions[0] is the action taken.
+        ("actions", np.uint16, POLICY_SIZE),
+        ("policy", np.uint16, POLICY_SIZE),
+        (
+            "action_prob",
+            np.float32,
+        ),  # without a search: probability of actions[0] when it was sampled
+        ("advantage", np.float32),  # without a search: advantage of actions[0]
+        ("win_probs", np.float32, MAX_PLAYERS),  # estimated before the decision, by seat
+        ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
+        ("winner", np.uint8),  # seat
+        ("rounds", np.uint8),  # of the whole game
+        ("has_value_target", np.bool_),  # whether the value heads learn from the sample
+    ]
+)
+
+
+@kernel
+def write_decision(sample, game, policy):
+    """Write a position and its policy target into a sample of zeros.
+
+    policy: float32, (num_actions,); the kernel overwrites it.
+    """
+    sample.game = game
+    for k in range(POLICY_SIZE):
+        best = policy.argmax()
+        if policy[best] <= 0.0:
+            break
+        sample.actions[k] = best
+        sample.policy[k] = np.uint16(round(POLICY_SCALE * np.float64(policy[best])))
+        policy[best] = 0.0
+
+
+@kernel
+def write_outcome(samples, game, has_value_target):
+    """Write the result of a finished game into its samples.
+
+    Win probabilities that are all zero become 1 for the winner.
+    """
+    for i in range(samples.shape[0]):
+        for seat in range(game.players):
+            samples[i].points[seat] = points_of(game, seat)
+            if rank_of(game, seat) == 0:
+                samples[i].winner = seat
+        if samples[i].win_probs.sum() == 0.0:
+            samples[i].win_probs[samples[i].winner] = 1.0
+        samples[i].rounds = game.round
+        samples[i].has_value_target = has_value_target
+
+
+class TrainingBatch(NamedTuple):
+    """Inputs and targets of N samples. Seats are relative: slot 0 is the seat that decides.
+
+    inputs: uint8, (N, size). masks: bool, (N, num_actions). policy: float32, (N, num_actions); all
+    zeros in a sample without a policy target. win_probs: float32, (N, 5), with sum 1. points:
+    float32, (N, 5), in units of `busenv.agents.networks.logits.POINTS`. present: bool, (N, 5), the
+    slots that a player holds.
+    """
+
+    inputs: np.ndarray
+    masks: np.ndarray
+    policy: np.ndarray
+    win_probs: np.ndarray
+    points: np.ndarray
+    present: np.ndarray
+
+
+@kernel
+def _write_targets(samples, value_target_mix, policy, win_probs, points, present):
+    for i in range(samples.shape[0]):
+        sample = samples[i]
+        game, players = sample.game, np.int64(sample.game.players)
+        total = 0.0
+        for k in range(POLICY_SIZE):
+            total += sample.policy[k]
+        for k in range(POLICY_SIZE):
+            if sample.policy[k] > 0:
+                policy[i, sample.actions[k]] = sample.policy[k] / total
+        for slot in range(players):
+            seat = (np.int64(game.seat) + slot) % players
+            present[i, slot] = True
+            points[i, slot] = sample.points[seat] / POINTS
+            win_probs[i, slot] = value_target_mix * sample.win_probs[seat]
+            win_probs[i, slot] += (1.0 - value_target_mix) * (sample.winner == seat)
+
+
+def make_batch(
+    samples: np.ndarray, board: Board, value_target_mix: float, eval_weights: np.ndarray
+) -> TrainingBatch:
+    """Convert samples (SAMPLE, (N,)) to a batch.
+
+    value_target_mix: weight of `win_probs` in the value target; the rest is the winner.
+    eval_weights: of the network, see `busenv.agents.networks.evaluation_features`.
+    """
+    count = len(samples)
+    inputs, masks = observe_with_features(
+        np.ascontiguousarray(samples["game"]), board, eval_weights
+    )
+    policy = np.zeros(masks.shape, np.float32)
+    win_probs, points = (np.zeros((count, MAX_PLAYERS), np.float32) for _ in range(2))
+    present = np.zeros((count, MAX_PLAYERS), np.bool_)
+    _write_targets(samples, value_target_mix, policy, win_probs, points, present)
+    return TrainingBatch(inputs, masks, policy, win_probs, points, present)
