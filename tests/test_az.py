@@ -285,6 +285,37 @@ def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch)
     assert agent._trees[0].used[0] <= 10
 
 
+@pytest.mark.parametrize("kind", ["uct:20", "az"])
+def test_estimates_of_finished_games_are_refused(model: Path, kind: str) -> None:
+    game, rng = Game(3, seed=1), random.Random(3)
+    while not game.is_over:
+        game.step(rng.choice(game.legal_actions()))
+    agent = make_agent(kind if kind != "az" else f"az:{model}:20")
+    with pytest.raises(ValueError, match="the game is over"):
+        agent.estimate(game)
+
+
+def test_a_closed_agent_starts_from_scratch(model: Path) -> None:
+    agent, game = make_agent(f"az:{model}:20", 1), in_the_middle()
+    game.step(agent.act(game))
+    agent.close()
+    assert agent.act(game) in game.legal_actions()
+    agent.reset(2)
+    expected = make_agent(f"az:{model}:20", 2).act(game)
+    agent.close()
+    assert agent.act(game) == expected
+
+
+def test_training_steps_take_effect_at_the_next_decision() -> None:
+    network, game = small_network(1), in_the_middle()
+    agent = AzAgent(network, CITY, 50, seed=1)
+    before = agent.estimate(game)
+    network.load_state_dict(small_network(2).state_dict())
+    agent.reset(1)
+    assert agent.estimate(game) == AzAgent(small_network(2), CITY, 50, seed=1).estimate(game)
+    assert agent.estimate(game) != before
+
+
 def test_bad_specs_and_models_that_cannot_guide_are_refused(model: Path) -> None:
     for spec in ("az", "az:city-2", "az:city-2:", "az:city-2:0", "az@0:city-2:5", "az:30"):
         with pytest.raises(ValueError, match="a guided search needs a model, and a number of"):

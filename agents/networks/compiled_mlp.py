@@ -101,7 +101,7 @@ def read_weights(network: Mlp) -> Weights:
             raise ValueError("the network's weights are not stored by input")
         return matrix, array(layer.bias)
 
-    (policy, _, logits), (value, _, outputs) = network.policy, network.values_at
+    (policy, _, logits), (value, _, outputs) = network.policy, network.value
     return Weights(
         array(network.scale),
         array(network.eval_weights),

@@ -93,9 +93,9 @@ def pass_forced(g, b, search):
 
 
 @kernel
-def select_edge(tree, search, at):
+def select_edge(tree, settings, at):
     """Return the edge of a node with the highest PUCT score."""
-    node, settings = tree.nodes[at], search.settings
+    node = tree.nodes[at]
     first = np.int64(node.first)
     scale = settings.exploration * np.sqrt(np.float64(node.visits) + 1.0)
     selected, best, untried, highest_prior, tried = first, -1e9, np.int64(-1), -1.0, 0.0
@@ -120,42 +120,38 @@ def select_edge(tree, search, at):
 
 
 @kernel
-def _descend(tree, search, b, root_edge):
-    """Walk from the root to a leaf and evaluate it; return the length of the path.
+def simulate_once(tree, search, b, root_edge):
+    """Run one simulation: walk to a leaf, evaluate it, add its returns to the edges on the path.
 
     root_edge: the edge to take at the root; -1 to select it by PUCT.
     """
-    at, ahead = np.int64(0), search.ahead[0]
-    for depth in range(MAX_DEPTH):
+    at, leaf, depth, ahead = np.int64(0), np.int64(-1), 0, search.ahead[0]
+    while True:
         node = tree.nodes[at]
         if node.edges == 0 and node.game.phase != OVER:
             expand(tree, search, at, b)
-        if node.edges == 0:
+        if node.edges == 0 or depth == MAX_DEPTH:
             search.ahead[0] = node.game
-            evaluate_leaf(tree, search, at, b)
-            return depth
-        k = root_edge if depth == 0 and root_edge >= 0 else select_edge(tree, search, at)
+            leaf = at
+            break
+        if depth == 0 and root_edge >= 0:
+            k = root_edge
+        else:
+            k = select_edge(tree, search.settings, at)
         edge = tree.edges[k]
         tree.path[depth, 0] = at
         tree.path[depth, 1] = k
+        depth += 1
         if edge.node < 0:
             search.ahead[0] = node.game
             step(ahead, b, np.int64(edge.action))
             if search.settings.skip_forced:
                 pass_forced(ahead, b, search)
-            edge.node = add_node(tree, ahead)
-            evaluate_leaf(tree, search, np.int64(edge.node), b)
-            return depth + 1
+            leaf = add_node(tree, ahead)
+            edge.node = leaf
+            break
         at = np.int64(edge.node)
-    search.ahead[0] = tree.nodes[at].game
-    evaluate_leaf(tree, search, at, b)
-    return MAX_DEPTH
-
-
-@kernel
-def simulate_once(tree, search, b, root_edge):
-    """Run one simulation and add its returns to the edges on its path."""
-    depth = _descend(tree, search, b, root_edge)
+    evaluate_leaf(tree, search, leaf, b)
     for k in range(depth):
         node, edge = tree.nodes[tree.path[k, 0]], tree.edges[tree.path[k, 1]]
         node.visits += 1
@@ -164,6 +160,14 @@ def simulate_once(tree, search, b, root_edge):
     for seat in range(tree.nodes[0].game.players):
         tree.wins[seat] += search.chances[seat]
     tree.wins[MAX_PLAYERS] += 1.0
+
+
+@kernel
+def search_root(tree, search, board, simulations, out):
+    """Run `begin_search`, `simulate` and `root_weights` in one call."""
+    begin_search(tree, search, board)
+    simulate(tree, search, board, simulations)
+    root_weights(tree, search, out)
 
 
 @kernel

@@ -18,6 +18,7 @@ from busenv.agents.search.search import (
     follow,
     root_weights,
     search_games,
+    search_root,
     simulate,
 )
 from busenv.agents.search.tree import Tree, make_tree, reroot, set_root
@@ -212,16 +213,16 @@ class SearchAgent(Agent):
             set_root(self._trees[thread], games)
             self._trees[thread].noise[0] = self._stream(self._decisions, thread)
         tree = self._trees[thread]
-        begin_search(tree, search, board)
         if self._simulations is not None:
             share, more = divmod(self._simulations, self._threads)
-            simulate(tree, search, board, share + (thread < more))
-        else:
-            assert self._seconds is not None
-            end = time.monotonic() + self._seconds
-            simulate(tree, search, board, 1)
-            while time.monotonic() < end and tree.nodes[0]["edges"] > 1:
-                simulate(tree, search, board, CLOCK_INTERVAL)
+            search_root(tree, search, board, share + (thread < more), weights[thread])
+            return
+        assert self._seconds is not None
+        end = time.monotonic() + self._seconds
+        begin_search(tree, search, board)
+        simulate(tree, search, board, 1)
+        while time.monotonic() < end and tree.nodes[0]["edges"] > 1:
+            simulate(tree, search, board, CLOCK_INTERVAL)
         root_weights(tree, search, weights[thread])
 
     def _reuse_tree(self, thread: int, games: np.ndarray, moves: list[int]) -> bool:

@@ -83,18 +83,15 @@ def make_uct_search(settings: UctSettings, weights: np.ndarray, num_actions: int
 
 
 @kernel
-def _find_returns(search, g):
+def _find_returns(g, settings, evaluation, returns):
     """Write the returns and the chances to win of a position that has been evaluated."""
-    settings, evaluation, mean = search.settings, search.work.evaluation, 0.0
     find_chances(g, evaluation)
-    win_logits, chances = evaluation.win_logits, evaluation.chances
+    win_logits, chances, mean = evaluation.win_logits, evaluation.chances, 0.0
     for seat in range(g.players):
         mean += win_logits[seat] / g.players
     for seat in range(g.players):
         margin = min(max(0.5 + (win_logits[seat] - mean) / settings.margin_scale, 0.0), 1.0)
-        search.returns[seat] = (
-            settings.win_weight * chances[seat] + (1.0 - settings.win_weight) * margin
-        )
+        returns[seat] = settings.win_weight * chances[seat] + (1.0 - settings.win_weight) * margin
 
 
 @kernel
@@ -113,7 +110,7 @@ def _expand(tree, search, at, b):
         search.ahead[0] = g
         step(ahead, b, actions[k])
         evaluate(ahead, b, weights, evaluation)
-        _find_returns(search, ahead)
+        _find_returns(ahead, settings, evaluation, search.returns)
         tree.noise[0] += GOLDEN
         noise = settings.value_noise * 1e-6 * np.float64(below(mix(tree.noise[0]), 1000000))
         edge = tree.edges[first + k]
@@ -138,12 +135,12 @@ def _expand(tree, search, at, b):
 @kernel
 def _evaluate_leaf(tree, search, at, b):
     """Evaluate the position that a playout from the leaf reaches."""
-    settings, ahead = search.settings, search.ahead[0]
+    settings, evaluation, ahead = search.settings, search.work.evaluation, search.ahead[0]
     short = tree.nodes[0].visits < settings.full_playout_visits
     tree.noise[0] += GOLDEN
     playout(ahead, b, settings.playout_rounds if short else TO_THE_END, mix(tree.noise[0]))
-    evaluate(ahead, b, search.weights, search.work.evaluation)
-    _find_returns(search, ahead)
+    evaluate(ahead, b, search.weights, evaluation)
+    _find_returns(ahead, settings, evaluation, search.returns)
 
 
 @kernel
