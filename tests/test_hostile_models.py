@@ -18,13 +18,15 @@ from safetensors.torch import load, save
 from busenv import Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks import model_files
+from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.observation import observe_games
-from busenv.train.ppo import SeatPPO, imitate
-from busenv.train.rollout import ImitationBatch
+from busenv.train.config import PPOConfig
+from busenv.train.ppo import PPO
+from busenv.train.selfplay import Decisions
 
 CITY = load_board("city")
 
@@ -247,18 +249,20 @@ def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
     observations, masks = map(torch.from_numpy, observe_games(some_games(), CITY))
     network = build_network("mlp", CITY, 8)
     network.get_parameter("policy.2.bias").data.normal_(0, scale)
-    ppo = SeatPPO(network, CITY, learning_rate=1e-3, batch_size=64, seed=0, device="cpu")
-    actions, _, log_probs = ppo.policy(observations, action_masks=masks)
-    assert masks.gather(1, actions[:, None]).all()
-    values, again, entropy = ppo.policy.evaluate_actions(observations, actions, masks)
-    torch.testing.assert_close(again, log_probs)
-    assert (entropy >= 0).all()
-    assert (entropy <= masks.sum(dim=1).log() + 1e-4).all()
-    (values.sum() + again.sum() + entropy.sum()).backward()
-    gradients = [weight.grad for weight in network.parameters()]
-    assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
-    taught = masks / masks.sum(dim=1, keepdim=True)
-    batch = ImitationBatch(observations, masks, taught, torch.zeros(len(masks)))
-    losses = imitate(ppo.policy, [batch], 0.5, 1.0)
-    assert all(np.isfinite(loss) for loss in losses.values())
+    ppo, rng = PPO(network, PPOConfig(batch_size=64, device="cpu")), np.random.default_rng(0)
+    logits, values = make_forward(network)(observations.numpy(), masks.numpy())
+    probabilities = action_probabilities(logits, masks.numpy(), 1.0)
+    actions = probabilities.argmax(axis=1)
+    log_probs, _, entropy = ppo._evaluate(observations, masks)
+    assert log_probs[masks].isfinite().all()
+    assert 0 <= float(entropy) <= float(masks.sum(dim=1).log().mean()) + 1e-4
+    zeros = np.zeros(len(masks))
+    decisions = Decisions(
+        np.arange(len(masks)), zeros, observations.numpy(), masks.numpy(), actions, values[:, 0],
+        np.log(probabilities.max(axis=1)), (masks / masks.sum(dim=1, keepdim=True)).numpy(),
+    )  # fmt: skip
+    for losses in (ppo.update(decisions, 0.0, rng), ppo.imitate(decisions, rng)):
+        assert all(np.isfinite(loss) for loss in losses.values())
+        gradients = [weight.grad for weight in network.parameters()]
+        assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
     assert all(weight.isfinite().all() for weight in network.parameters())

@@ -17,7 +17,6 @@ from busenv import Rules, load_board
 from busenv.agents.networks import model_files
 from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_policy_agent
-from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.training import run_folder as run_folder
@@ -28,7 +27,7 @@ from busenv.train.checkpoint import NAME as CHECKPOINT
 from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
 from busenv.train.config import PPOConfig, parse_settings
 from busenv.train.config_files import programs, read_config
-from busenv.train.league import Pool
+from busenv.train.league import League
 from busenv.train.ppo_run import PPORun
 
 CITY = load_board("city")
@@ -130,9 +129,9 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
     refused("seconds is nan", seconds=float("nan"))
     refused("iteration is -1", iteration=-1)
     refused("decisions is '5'", decisions="5")
-    refused("pool.greedy is 2; ", pool={"greedy": 2})
+    refused("league.0.1 is 2; ", league=[("greedy", 2)])
     refused("format is '2'", format="2")
-    refused("it has format 2; this busenv has 3", format=2)
+    refused("it has format 3; this busenv has 4", format=3)
     refused("more is 1; extra inputs", more=1)
     refused("its state is too large", config={"x": "x" * 10**6})
     refused(r"rules is 'r.*\.\.\. \(.*; ", rules="r" * 10**5)
@@ -184,7 +183,7 @@ def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
     run_folder.changes(folder, config)
     read_curve(folder / "curve.csv")
     run = PPORun(config, folder)
-    past = [m.agent.network for m in run._pool.members if isinstance(m.agent, PolicyAgent)]
+    past = [m.network for m in run._league.members if m.network is not None]
     model = load_policy_agent(str(folder / "model.safetensors")).network
     return [network.state_dict() for network in (run.network, *past, model)]
 
@@ -194,7 +193,7 @@ def test_damaged_training_folders_are_told_in_a_sentence(
     tries: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """500 mutations of the files of a run (20,000 slowly): a sentence, or the same weights."""
-    monkeypatch.setattr(PPORun, "_try_everything", lambda _: None)
+    monkeypatch.setattr(PPORun, "_warm_up", lambda _: None)
     monkeypatch.setattr(PPORun, "save", lambda _: None)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
     monkeypatch.setattr(model_files, "RETRY_SECONDS", 0.0)
@@ -289,9 +288,9 @@ def test_a_folder_that_is_not_one_run_is_refused(
 def test_past_selves_are_taken_from_the_pool_alone(tmp_path: Path) -> None:
     """4 names."""
     for name in ("../past-1", "/etc/past-1", "past-1/../x", "past-1\n"):
-        pool = Pool(("greedy",), tmp_path, CITY, 3)
+        league = League(("greedy",), tmp_path, CITY, 3)
         with pytest.raises(ValueError, match="is no past self; allowed: past-NUMBER"):
-            pool.restore({"greedy": 0.5, name: 0.5})
+            league.restore([("greedy", 0.5), (name, 0.5)])
 
 
 @pytest.mark.parametrize("name", ["bots", "rated", "warm_start"])

@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes run where their library is there, by the masks that they store."""
+"""The recipes of docs/recipes run if their library is installed, and store legal actions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SCRIPTS = {
     for number, code in enumerate(blocks(path, "python"), 1)
 }
 
-# What each learner has kept: the masks, (..., num_actions), and the actions that it took, (...).
-KEPT = {
+# Expressions for the masks, (..., num_actions), and actions, (...), that each learner stored.
+STORED = {
     "stable-baselines3": "model.rollout_buffer.action_masks, model.rollout_buffer.actions[..., 0]",
     "cleanrl": "masks, actions",
     "torchrl": "data['action_mask'], data['action']",
@@ -31,22 +31,22 @@ KEPT = {
         "agent.rollout_buffer.buffer['actions'].flatten(0, 1)"
     ),
 }
-LOOK = """
+CHECK = """
 import numpy as np
-kept_masks, kept_actions = (np.asarray(kept) for kept in ({kept}))
-kept_masks = kept_masks.reshape(-1, 375).astype(bool)
-kept_actions = kept_actions.reshape(-1).astype(int)
-assert len(kept_masks) == len(kept_actions) > 0
-print("legal:", kept_masks[np.arange(len(kept_actions)), kept_actions].mean())
+stored_masks, stored_actions = (np.asarray(array) for array in ({stored}))
+stored_masks = stored_masks.reshape(-1, 375).astype(bool)
+stored_actions = stored_actions.reshape(-1).astype(int)
+assert len(stored_masks) == len(stored_actions) > 0
+print("legal:", stored_masks[np.arange(len(stored_actions)), stored_actions].mean())
 """
 
 
 def run(code: str, folder: Path) -> str:
-    """What a script prints that is cut down to its first update."""
+    """The output of a script that is shortened to its first update."""
     for line in ast.parse(code).body:
         names = []
-        if isinstance(line, ast.ImportFrom):  # ray alone is without it
-            rllib = line.module == "busenv" and line.names[0].name == "rllib"
+        if isinstance(line, ast.ImportFrom):  # ray may be installed without RLlib
+            rllib = line.module == "busenv.envs" and line.names[0].name == "rllib"
             names = ["ray.rllib.algorithms.ppo" if rllib else line.module]
         names += [alias.name for alias in line.names] if isinstance(line, ast.Import) else []
         for name in filter(None, names):
@@ -61,16 +61,16 @@ def run(code: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", [name for name in SCRIPTS if name.removesuffix(" 1") not in KEPT])
+@pytest.mark.parametrize("name", [key for key in SCRIPTS if key.removesuffix(" 1") not in STORED])
 def test_a_script_runs(name: str, tmp_path: Path) -> None:
     run(SCRIPTS[name], tmp_path)
 
 
-@pytest.mark.parametrize("name", KEPT)
-def test_a_learner_goes_by_the_masks_that_it_stores(name: str, tmp_path: Path) -> None:
-    told = run(SCRIPTS[f"{name} 1"] + LOOK.format(kept=KEPT[name]), tmp_path)
-    assert re.search(r"\d+% of games won", told), told
-    assert told.splitlines()[-1] == "legal: 1.0"
+@pytest.mark.parametrize("name", STORED)
+def test_stored_actions_are_legal_by_the_stored_masks(name: str, tmp_path: Path) -> None:
+    output = run(SCRIPTS[f"{name} 1"] + CHECK.format(stored=STORED[name]), tmp_path)
+    assert re.search(r"\d+% of games won", output), output
+    assert output.splitlines()[-1] == "legal: 1.0"
 
 
 def test_every_page_is_linked_from_the_table() -> None:

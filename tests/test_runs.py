@@ -24,7 +24,7 @@ from busenv.train import run
 from busenv.train.checkpoint import NAME
 from busenv.train.config import PRESETS, PPOConfig, parse_settings
 from busenv.train.config_files import read_config
-from busenv.train.league import Opponent, Pool, update_scores
+from busenv.train.league import League, LeagueMember, update_scores
 from busenv.train.ppo_run import PPORun
 
 SMALL = PPOConfig(
@@ -75,12 +75,28 @@ def test_a_run_is_repeatable_and_goes_on_as_it_would_have(tmp_path: Path) -> Non
         while not resumed.is_done:
             resumed.step()
         assert same(parameters(straight), parameters(resumed))
-        assert resumed._pool.state() == straight._pool.state()
+        assert resumed._league.state() == straight._league.state()
         assert resumed.decisions == straight.decisions
 
     other = PPORun(SMALL.changed({"seed": 1}), tmp_path / "other")
     other.step()
     assert not same(fresh, parameters(other))
+
+
+def test_a_run_with_a_bot_twice_resumes(tmp_path: Path) -> None:
+    config = SMALL.changed({"bots": ("greedy", "random", "greedy"), "imitation_share": 0.0})
+    run = PPORun(config, tmp_path)
+    for _ in range(3):
+        run.step()
+    run.save()
+    resumed = PPORun(config, tmp_path)
+    assert resumed._league.state() == run._league.state()
+    assert [name for name, _ in run._league.state()][:3] == ["greedy", "random", "greedy"]
+    for each in (run, resumed):
+        each.step()
+    assert same(parameters(run), parameters(resumed))
+    with pytest.raises(ValueError, match=r"has the bots \['greedy', 'random', 'greedy'\]; the set"):
+        PPORun(config.changed({"bots": ("greedy", "greedy", "random")}), tmp_path)
 
 
 def test_a_run_begins_with_a_model(tmp_path: Path) -> None:
@@ -103,7 +119,7 @@ def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
     while not run.is_done:
         run.step()
     run.save()
-    names = list(run._pool.state())
+    names = [name for name, _ in run._league.state()]
     assert names[0] == "greedy"
     assert len(names) == 3
     files = {path.stem for path in (tmp_path / "run" / "pool").iterdir()}
@@ -121,27 +137,28 @@ def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
 
 def test_opponents_that_win_are_drawn_more_often(tmp_path: Path) -> None:
     board = load_board("city")
-    pool = Pool(("random", "greedy"), tmp_path, board, 3)
+    league = League(("random", "greedy"), tmp_path, board, 3)
     network = build_network("mlp", board, 8)
     for k in range(4):
-        pool.keep(network, {"network": "mlp", "width": 8}, f"past-{k}")
-    assert list(pool.state()) == ["random", "greedy", "past-1", "past-2", "past-3"]
-    for member in pool.members:
+        league.add(network, {"network": "mlp", "width": 8}, f"past-{k}")
+    names = [member.name for member in league.members]
+    assert names == ["random", "greedy", "past-1", "past-2", "past-3"]
+    for member in league.members:
         member.score = 0.1 if member.name == "past-2" else 0.9
     rng = np.random.default_rng(0)
-    drawn = [member.name for _ in range(200) for member in pool.draw(rng)]
+    drawn = [member.name for _ in range(200) for member in league.draw(rng)]
     assert drawn.count("past-2") > 150
     assert drawn.count("random") > 10
-    pool.keep(network, {"network": "mlp", "width": 8}, "past-4")
-    assert "past-2" in pool.state()
-    assert len(pool.members) == 5
+    league.add(network, {"network": "mlp", "width": 8}, "past-4")
+    assert "past-2" in [member.name for member in league.members]
+    assert len(league.members) == 5
 
 
 def test_scores_count_pairs_of_seats() -> None:
-    member = Opponent("x", None, score=0.5)  # type: ignore[arg-type]
+    member = LeagueMember("x")
     seat_owner = np.array([[0, 1, 0, 0, 0], [1, 1, 0, 9, 9]])
-    places = np.array([[0, 1, 2, 3, 0], [0, 1, 2, 9, 9]])
-    update_scores([member], seat_owner, places, np.array([4, 3]))
+    ranks = np.array([[0, 1, 2, 3, 0], [0, 1, 2, 9, 9]])
+    update_scores([member], seat_owner, ranks, np.array([4, 3]))
     # Of five pairs the learner's seat is ahead in one.
     assert member.score == pytest.approx(0.8 * 0.5 + 0.2 * 1 / 5)
 

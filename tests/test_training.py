@@ -21,19 +21,11 @@ from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules, load_board
 from busenv.agents import Agent, make_agent
-from busenv.agents.networks.mlp import Mlp, build_network
 from busenv.agents.networks.model_files import load_policy_agent
 from busenv.experiments import cli
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.profiling import training_speed
-from busenv.experiments.profiling.training_speed import (
-    Stopwatch,
-    learning,
-    seat_training,
-    usual_setup,
-    usual_training,
-)
+from busenv.experiments.profiling.training_speed import every_seat_speed, one_seat_speed
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.plots import draw_intervals
 from busenv.experiments.studies import network_comparison
@@ -55,7 +47,7 @@ from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import read_config
-from busenv.train.ppo import SeatPPO, ppo_settings
+from busenv.train.ppo import PPO
 from busenv.train.ppo_run import Iteration, PPORun
 from tests.test_runs import SMALL
 
@@ -199,14 +191,14 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
     config, folder = SMALL.changed({"decisions": 2000}), tmp_path / "a run"
     straight, _ = run_training(config, tmp_path / "straight", Console(quiet=True))
     console = Console(record=True, width=60, file=io.StringIO())
-    update = SeatPPO.update
+    update = PPO.update
 
-    def interrupted(self: SeatPPO, *args: Any) -> dict[str, float]:
+    def interrupted(self: PPO, *args: Any) -> dict[str, float]:
         signal.raise_signal(signal.SIGINT)  # in the middle of an iteration
         return update(self, *args)
 
     with monkeypatch.context() as patched:
-        patched.setattr(SeatPPO, "update", interrupted)
+        patched.setattr(PPO, "update", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run_training(config, folder, console)
     told = console.export_text()
@@ -257,7 +249,7 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     run, _ = run_training(config, folder, Console(quiet=True))
     fingerprint = load_board(file).fingerprint
     assert fingerprint != load_board("city").fingerprint
-    assert set(run._play(3, np.random.default_rng(0), 1.0)[0].states["board_tag"]) == set(
+    assert set(run._play(3, np.random.default_rng(0))[0].states["board_tag"]) == set(
         load_board(file).array["tag"]
     )
     card = json.loads((folder / "model.json").read_text())
@@ -331,21 +323,6 @@ def test_how_an_agent_is_trained_is_told(changes: dict[str, Any], words: str) ->
     assert describe_training(PPOConfig().changed(changes)) == words
 
 
-def test_both_setups_learn_by_the_same_settings() -> None:
-    config = PPOConfig(
-        width=8, gamma=0.5, gae_lambda=0.25, entropy_coef=0.125, epochs=3, batch_size=64
-    )
-    ours = SeatPPO(build_network("mlp", load_board("city"), 8), load_board("city"),
-                   device="cpu", **ppo_settings(config))  # fmt: skip
-    usual, _ = usual_setup(config)
-    for ppo in (ours, usual):
-        assert (ppo.gamma, ppo.gae_lambda, ppo.ent_coef, ppo.n_epochs, ppo.batch_size) == (
-            0.5, 0.25, 0.125, 3, 64,
-        )  # fmt: skip
-        assert ppo.lr_schedule(0.5) == pytest.approx(config.learning_rate / 2)
-        assert ppo.lr_schedule(0.0) == pytest.approx(config.learning_rate / 20)
-
-
 def test_pictures_leave_the_backend_of_the_caller_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,37 +361,14 @@ def test_a_folder_keeps_its_settings(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "holds a run with games 4, not 5" in capsys.readouterr().err
 
 
-def test_throughput_is_measured() -> None:
+def test_training_speed_is_measured() -> None:
     config = PPOConfig(
         width=8, games=2, batch_size=64, warm_start="", bots=("random",), threads=1, device="cpu"
     )
-    forward, backward = Mlp.forward, torch.Tensor.backward
-    speed, share = seat_training(config, 0.2)
+    speed, share = every_seat_speed(config, 0.2)
     assert speed > 0
     assert 0 < share < 1
-    assert torch.Tensor.backward is backward
-    assert Mlp.forward is forward
-    assert usual_training(config, 0.1) > 0
-
-
-def test_what_is_learned_is_compared() -> None:
-    config = PPOConfig(width=8, games=2, batch_size=64, warm_start="", threads=1, device="cpu")
-    found = learning(config, 300, 4)
-    assert [[score.games for score in scores] for _, scores in found] == [[4, 4], [4, 4]]
-    assert found[0][0] != found[1][0]
-
-
-def test_a_stopwatch_counts_calls_inside_of_each_other_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ticks = iter(range(100))  # one a look at the clock
-    monkeypatch.setattr(training_speed.time, "perf_counter", lambda: next(ticks))
-    watch = Stopwatch()
-    inner = watch.around(lambda: None)
-    inner()
-    assert watch.seconds == 1
-    watch.around(lambda: [inner() for _ in range(3)])()  # looks at 2, 3, 4, 5 and 6
-    assert watch.seconds == 1 + 4
+    assert one_seat_speed(config, 0.1) > 0
 
 
 def test_networks_are_compared() -> None:

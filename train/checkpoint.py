@@ -27,7 +27,7 @@ from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
 
 NAME = "checkpoint.safetensors"
-FORMAT = 3
+FORMAT = 4
 NETWORK = "network."
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
 
@@ -37,7 +37,8 @@ Count = Annotated[int, Field(ge=0)]
 class State(Schema):
     """What a checkpoint holds besides tensors; see `busenv.train.ppo_run.PPORun`.
 
-    config, rules: as in their files. seconds: of training so far. pool: scores, 0 to 1, by name.
+    config, rules: as in their files. seconds: of training so far. league: its members' names and
+    scores, 0 to 1.
     """
 
     format: int
@@ -48,7 +49,7 @@ class State(Schema):
     decisions: Count
     imitated: Count
     seconds: Annotated[float, Field(ge=0)]
-    pool: dict[str, Annotated[float, Field(ge=0, le=1)]]
+    league: list[tuple[str, Annotated[float, Field(ge=0, le=1)]]]
 
 
 def save_checkpoint(
@@ -74,9 +75,11 @@ def tensors_of(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str
 
 
 @contextmanager
-def whole_or_not_at_all(network: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
-    """For an update: when it is interrupted, all that it has changed is put back, so that what is
-    saved then is a whole iteration. (To wait for its end may take many seconds.)"""
+def atomic_update(network: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """Undo an interrupted update, so that a checkpoint saved then is that of a whole iteration.
+
+    Waiting for the end of the update may take many seconds.
+    """
     before = {name: value.clone() for name, value in tensors_of(network, optimizer).items()}
     try:
         yield

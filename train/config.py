@@ -1,4 +1,4 @@
-"""Settings of a training run: one frozen, checked value; the presets."""
+"""Settings of a training run: frozen, validated values, and the presets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from busenv.rewards import REWARDS
 
 
 def one_of(*allowed: str) -> AfterValidator:
-    """A text that is one of some."""
+    """Validate that a text is one of the allowed ones."""
 
     def check(value: str) -> str:
         if value not in allowed:
@@ -38,7 +38,7 @@ def one_of(*allowed: str) -> AfterValidator:
 
 
 def accepted_by(use: Callable[[str], object]) -> AfterValidator:
-    """A text that some function takes without an error."""
+    """Validate a text by a function that raises an error for others."""
 
     def check(value: str) -> str:
         try:
@@ -64,7 +64,7 @@ Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 
 
 class RunConfig(BaseModel):
-    """Settings that a run has however it learns; see `PPOConfig` for what they mean."""
+    """Settings that all kinds of runs share; `PPOConfig` documents them."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -85,6 +85,7 @@ class RunConfig(BaseModel):
     rate_every: Seconds = 20.0
     rate_games: Count = 128
     snapshot_every: Count = 25
+    precision: Annotated[str, one_of("auto", "float32", "bfloat16")] = "auto"
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     threads: Threads = 2
     device: Annotated[str, one_of("auto", "cpu", "cuda")] = "auto"
@@ -113,13 +114,13 @@ class RunConfig(BaseModel):
 
     @property
     def rating_players(self) -> int:
-        """How many play a game of a rating: 4 where the run has games of 4, else its first."""
+        """Number of players in ratings: 4 if the run has games of 4, else its first number."""
         return 4 if 4 in self.players else self.players[0]
 
     def changed(self, changes: dict[str, Any]) -> Self:
-        """With some fields changed; setting one limit lifts the other.
+        """Return a copy with some fields changed; setting one limit removes the other.
 
-        ValueError names a field that does not exist, or what is wrong with a value.
+        ValueError names an unknown field, or a wrong value and what is allowed.
         """
         lifted: dict[str, Any] = {}
         if "decisions" in changes and "seconds" not in changes:
@@ -129,42 +130,48 @@ class RunConfig(BaseModel):
         return type(self)(**{**self.model_dump(), **lifted, **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the settings as JSON values."""
         return self.model_dump(mode="json")
 
 
 class PPOConfig(RunConfig):
-    """Settings of a run. Every field can be set on the command line and in a JSON file.
+    """Settings of a PPO run. Every field can be set on the command line and in a JSON file.
 
     A run ends after so many `seconds`, or after so many `decisions` learned from: one of the two is
-    given. With `decisions`, the same seed and device and one thread give the same parameters.
+    given. With `decisions`, the same seed, device and precision and one thread of torch give the
+    same parameters.
 
-    method: "ppo"; settings of another way to learn are `busenv.train.expert_iteration.expert_config.ExpertConfig`.
-    network, width: see `busenv.agents.networks.mlp`. start: a model whose weights to begin with;
-        "" for fresh ones. blend: other models, with which it is averaged first, weight by weight:
-        of models that were learned from the same one the mean is often better than each (Wortsman
-        et al. 2022). players: how many play, drawn evenly for each game.
-    board: name or file. rules: an edition, or a JSON file of rules.
-    reward, reward_unit: what seats are paid (busenv.rewards), divided by the unit.
-    games: whole games of a rollout. shares: parts that they are played in, each by itself: on a
-        cluster as many at once as it has cores, here one after the other, with the same results.
-        More of them are slower here. learning_rate: of PPO; falls linearly over the run to a
-        twentieth, so it rises again when a run is lengthened.
-    entropy, value: weights in the loss. The other settings of PPO are called as in the literature.
-    warm_start: an agent to imitate during the first `imitation_share` of the run, at a learning rate of
-        its own; "" for none. It follows `start` too, so a model that is to be improved by PPO alone
-        wants none. Of a search (`uct@2:150`) the distribution of its visits is learned, not only
-        what it chooses. Once PPO has begun, imitation does not come back in a lengthened run.
-    opponent_share: share of seats that are not the learner's, but of scripted `bots` and of frozen
-        past selves, one of which is kept every `snapshot_every` rollouts, `pool` of them at most; above
-        0, two games in five have one learner's seat among copies of one opponent besides.
-    temperature: at which the trained agent plays, in ratings and in the warm start too; 0 for its
-        favourites only. What PPO learns from is played at 1.
-    rated: agents that the learner is rated against every `rate_every` seconds, in `rate_games`
-        games each, in which all other seats are the same agent's.
-    threads: of torch. device: "auto" takes a GPU when there is one.
+    method: "ppo"; "expert" has settings of its own
+        (`busenv.train.expert_iteration.expert_config.ExpertConfig`).
+    network, width: see `busenv.agents.networks.mlp`. init_from: a model whose weights initialise
+        the network; "" for random ones. average_checkpoints: more models, whose weights are
+        averaged with those: of models fine-tuned from the same one the mean is often better than
+        each (Wortsman et al. 2022).
+    players: numbers of players, of the games in turns. board: a name or a file. rules: an edition,
+        or a JSON file of rules. reward, reward_unit: rewards of `busenv.rewards`, divided by the
+        unit.
+    games: games of a rollout, each played to its end. num_workers: parts of a rollout, played side
+        by side on `threads` threads, or on the cores of a cluster; the results depend on their
+        number, not on where they are played.
+    epochs, batch_size: passes over a rollout, and decisions of a minibatch. learning_rate: of PPO;
+        it falls linearly over the run to a twentieth, so it rises again when a run is lengthened.
+        entropy_coef, value_coef: weights in the loss. gamma, gae_lambda, clip_range,
+        max_grad_norm: as in Schulman et al. (2017). precision: of the matrix products in updates:
+        "float32", "bfloat16", or "auto" for bfloat16 on CPUs with instructions for it.
+    warm_start: an agent to imitate during the first `imitation_share` of the run, at a learning
+        rate of its own; "" for none. It follows `init_from` too, so "" is required to improve a
+        model by PPO alone. Of a search (`uct@2:150`) the distribution of its visits is learned.
+        Imitation never follows PPO, also in a lengthened run.
+    opponent_share: share of seats that belong to opponents: scripted `bots`, and past selves, one
+        of which is stored every `snapshot_every` rollouts, `pool_size` of them at most. Above 0,
+        two games in five have one learner's seat among copies of one opponent.
+    temperature: of the trained agent, in ratings and in imitation; 0 takes the likeliest action
+        always. PPO learns from play at temperature 1.
+    rated: opponents of the ratings, every `rate_every` seconds, `rate_games` games each, in which
+        all other seats are copies of one of them.
+    threads: of play and of torch. device: "auto" takes a GPU when there is one.
 
-    ValueError, in one sentence, names a setting, its value and what is allowed.
+    ValueError, in one line, names a setting, its value and what is allowed.
     """
 
     method: Annotated[str, one_of("ppo")] = "ppo"
@@ -179,7 +186,7 @@ class PPOConfig(RunConfig):
     value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
     max_grad_norm: Scale = 0.5
     warm_start: NoneOrSpec = "planner"
-    num_workers: Count = 1
+    num_workers: Count = 2
     imitation_share: Share = 0.3
     opponent_share: Share = 0.5
     bots: tuple[Spec, ...] = ("greedy", "planner")
@@ -210,7 +217,7 @@ PRESETS = {
         rate_every=240.0,
         rate_games=400,
     ),
-    # Hours; repeatable. The shipped agent was made by settings like these, which its card names.
+    # Hours; repeatable.
     "full": PPOConfig(
         width=384,
         players=(3, 4, 5),
@@ -239,9 +246,9 @@ PRESETS = {
 
 
 def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[str, Any]:
-    """Settings from words such as `seconds=60`; tuples are written with commas.
+    """Parse settings such as `seconds=60`; tuples are written with commas.
 
-    ValueError names a word that is no setting, or what is wrong with its value.
+    ValueError names an unknown setting, or a wrong value and what is allowed.
     """
     settings: dict[str, Any] = {}
     for word in words:
@@ -262,9 +269,9 @@ def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[
 
 
 def _sentence(error: ValidationError, kind: type[RunConfig], word: str = "") -> str:
-    """What is wrong first: the setting, its value, and what is allowed.
+    """Describe the first error: the setting, its value, and what is allowed.
 
-    kind: of settings. word: the name of the one that alone was checked, as it was typed.
+    kind: class of the settings. word: the only setting that was validated, if there was one.
     """
     first = error.errors(include_url=False)[0]
     where = [*([word] if word else []), *first["loc"]]
@@ -282,7 +289,7 @@ def _sentence(error: ValidationError, kind: type[RunConfig], word: str = "") -> 
 
 
 def _allowed(schema: dict[str, Any]) -> str:
-    """What a field may be, from its JSON schema."""
+    """Describe the allowed values of a field by its JSON schema."""
     schema = schema.get("anyOf", [schema])[0]
     if schema["type"] == "array":
         return f"{'one or more' if 'minItems' in schema else 'any number'}, separated by commas"
@@ -293,6 +300,6 @@ def _allowed(schema: dict[str, Any]) -> str:
 
 
 def _unknown(name: str, kind: type[RunConfig]) -> str:
-    """That there is no such setting."""
+    """Describe an unknown setting."""
     meant = did_you_mean(name, kind.model_fields)
     return f"no setting {name!r}" + (meant or f"; there are {', '.join(kind.model_fields)}")

@@ -1,14 +1,15 @@
-"""The games of a rollout of PPO on Ray's cluster: whole games, in the parts that they have anyway.
+"""Workers that play the games of a PPO rollout, each its part: threads here, or tasks on Ray.
 
-A process there needs torch only for a network that is not compiled, and for an opponent or teacher
+A Ray worker needs torch only for a network that is not compiled, and for an opponent or teacher
 that is a model's file.
 """
 
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Sequence
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,77 +17,128 @@ import numpy as np
 from busenv import Board, cluster
 from busenv.agents import Agent, make_agent
 from busenv.agents.networks.compiled_mlp import Weights, read_weights
-from busenv.agents.networks.inference import Forward, is_compiled, make_forward
+from busenv.agents.networks.inference import is_compiled, make_forward
 from busenv.agents.networks.policy_agent import PolicyAgent
-from busenv.train.ppo_selfplay import Decisions, play_games
-from busenv.train.selfplay_games import SelfPlayGames
+from busenv.train.selfplay import Decisions, SelfPlayGames, play_games
 
-Part = tuple[SelfPlayGames, np.ndarray, int]  # games, whose seats are, a seed
+Part = tuple[SelfPlayGames, np.ndarray, int]  # games, their seats' owners, a seed
+PlayedPart = tuple[SelfPlayGames, Decisions]
 
 
-class Network(NamedTuple):
-    """A network that torch calls: its kind and width, and its weights by name."""
+class PackedNetwork(NamedTuple):
+    """A network that torch evaluates, as arrays: its kind, its width, its weights by name."""
 
     kind: str
     width: int
     weights: dict[str, np.ndarray]
 
 
-class Hands(NamedTuple):
-    """Who plays the games of a rollout. opponents: specs, or the weights of past selves."""
+class WorkerPayload(NamedTuple):
+    """The players of a rollout's games.
 
-    learner: Weights | Network
-    opponents: tuple[str | Weights | Network, ...]
+    learner: a torch network, or its arrays. opponents: an agent's spec, or a past self's network.
+    teacher: a spec, "" for none. temperature: of the learner's play.
+    """
+
+    learner: Any
+    opponents: tuple[Any, ...]
     teacher: str
     temperature: float
 
 
-def pack(network: Any, kind: str, width: int) -> Weights | Network:
-    """A torch network as arrays."""
-    there = copy.deepcopy(network).cpu()
-    if is_compiled(there):
-        return read_weights(there)
-    return Network(kind, width, {k: v.numpy() for k, v in there.state_dict().items()})
+class ThreadWorkers:
+    """Threads of this process that play parts of a rollout side by side."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, "rollout")
+
+    def play(self, payload: WorkerPayload, parts: Sequence[Part]) -> list[PlayedPart]:
+        """Play the parts to their ends; they end early when this thread is interrupted."""
+        if len(parts) == 1:
+            return [_play_part(payload, *parts[0])]
+        interrupted = threading.Event()
+        played = [self._threads.submit(_play_part, payload, *p, interrupted) for p in parts]
+        try:
+            return [future.result() for future in played]
+        except BaseException:
+            interrupted.set()
+            raise
 
 
-def play_on_cluster(hands: Hands, parts: Sequence[Part]) -> list[tuple[SelfPlayGames, Decisions]]:
-    """The parts played to their ends, and the learner's decisions in each."""
-    shared = cluster.Shared(hands)
-    calls = [cluster.call(play_part, shared, *part) for part in parts]
-    return [cluster.result(call) for call in calls]
+class RayWorkers:
+    """Tasks on the cluster that this process is connected to (`busenv.cluster`).
+
+    kind, width: of the networks that are sent.
+    """
+
+    def __init__(self, kind: str, width: int) -> None:
+        self._kind, self._width = kind, width
+
+    def play(self, payload: WorkerPayload, parts: Sequence[Part]) -> list[PlayedPart]:
+        """Play the parts to their ends."""
+        opponents = tuple(o if isinstance(o, str) else self._pack(o) for o in payload.opponents)
+        shared = cluster.Shared(
+            payload._replace(learner=self._pack(payload.learner), opponents=opponents)
+        )
+        calls = [cluster.call(_play_remotely, shared, *part) for part in parts]
+        return [cluster.result(call) for call in calls]
+
+    def _pack(self, network: Any) -> Weights | PackedNetwork:
+        network = copy.deepcopy(network).cpu()
+        if is_compiled(network):
+            return read_weights(network)
+        arrays = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+        return PackedNetwork(self._kind, self._width, arrays)
 
 
-def play_part(
-    hands: cluster.Shared[Hands], games: SelfPlayGames, seat_owner: np.ndarray, seed: int
-) -> tuple[SelfPlayGames, Decisions]:
-    """What a node does."""
-    found = hands.get()
-    games = games.part(slice(None))  # what has come cannot be written to
+def _play_remotely(
+    payload: cluster.Shared[WorkerPayload], games: SelfPlayGames, seat_owner: np.ndarray, seed: int
+) -> PlayedPart:
+    # Arrays from Ray are read-only.
+    return _play_part(payload.get(), games.part(slice(None)), seat_owner, seed)
+
+
+def _play_part(
+    payload: WorkerPayload,
+    games: SelfPlayGames,
+    seat_owner: np.ndarray,
+    seed: int,
+    interrupted: threading.Event | None = None,
+) -> PlayedPart:
+    """Play games to their ends in this thread, with agents of its own."""
     opponents = [
-        _bot(one) if isinstance(one, str) else PolicyAgent(_unpack(one, games.board), games.board)
-        for one in found.opponents
+        _agent(one) if isinstance(one, str) else PolicyAgent(_unpack(one, games.board), games.board)
+        for one in payload.opponents
     ]
-    forward: Forward = make_forward(_unpack(found.learner, games.board))
-    teacher = _bot(found.teacher) if found.teacher else None
-    decisions = play_games(forward, games, seat_owner, opponents, seed, teacher, found.temperature)
+    decisions = play_games(
+        make_forward(_unpack(payload.learner, games.board)), games, seat_owner, opponents, seed,
+        _agent(payload.teacher) if payload.teacher else None, payload.temperature, interrupted,
+    )  # fmt: skip
     return games, decisions
 
 
-@cache
-def _bot(spec: str) -> Agent:
-    """An agent of this process, built at its first game and kept."""
-    return make_agent(spec)
+_agents = threading.local()
 
 
-def _unpack(packed: Weights | Network, board: Board) -> Any:
-    """What plays: compiled kernels take arrays that can be written to."""
-    if isinstance(packed, Weights):
-        return Weights(*map(np.array, packed))
+def _agent(spec: str) -> Agent:
+    """Return this thread's agent of a spec, which is created at its first game."""
+    agents: dict[str, Agent] = _agents.__dict__
+    if spec not in agents:
+        agents[spec] = make_agent(spec)
+    return agents[spec]
+
+
+def _unpack(network: Any, board: Board) -> Any:
+    """Return a torch network, or weights for compiled inference, in writable arrays."""
+    if isinstance(network, Weights):
+        return Weights(*map(np.array, network))
+    if not isinstance(network, PackedNetwork):
+        return network
     import torch
 
     from busenv.agents.networks.mlp import build_network
 
     torch.set_num_threads(1)
-    network = build_network(packed.kind, board, packed.width)
-    network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in packed.weights.items()})
-    return network
+    built = build_network(network.kind, board, network.width)
+    built.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in network.weights.items()})
+    return built

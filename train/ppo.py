@@ -1,37 +1,27 @@
 """Proximal policy optimisation with action masks (Schulman et al. 2017), and imitation before it.
 
-Top to bottom: the settings, the network as the library's policy, an update by PPO, an update by
-imitation. The loop of PPO itself is that of sb3-contrib's MaskablePPO, which is given whole games
-as its rollout (`busenv.train.rollout`) in place of an environment.
+`compute_gae` and `clipped_policy_loss` are the algorithm; `PPO.update` applies them to the
+decisions of a rollout, `PPO.imitate` learns from a teacher instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import torch
-from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.utils import update_learning_rate
 from torch import nn
 
-from busenv import Board
 from busenv.agents.networks.mlp import expected_log_probs, mask_logits
 from busenv.core.jit import kernel
-from busenv.observation import spaces_of
 from busenv.train.config import PPOConfig
-from busenv.train.rollout import ImitationBatch, Rollout
+from busenv.train.selfplay import Decisions
 
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 IMITATION_LEARNING_RATE = 1e-3
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
-SHARPNESS = (
-    2  # power of a teacher's probabilities: PPO, which plays at temperature 1, goes on there
-)
+IMITATION_EPOCHS = 2
+TEACHER_POWER = 2  # of a teacher's probabilities, which PPO at temperature 1 continues from
 
 
 @kernel
@@ -82,129 +72,132 @@ def clipped_policy_loss(
     return loss, (ratio - 1 - log_ratio).mean().detach()
 
 
-def ppo_settings(config: PPOConfig) -> dict[str, Any]:
-    """A run's settings as MaskablePPO calls them."""
-    return {
-        "learning_rate": lambda remaining: (
-            config.learning_rate * max(remaining, LOWEST_LEARNING_RATE)
-        ),
-        "batch_size": config.batch_size,
-        "n_epochs": config.epochs,
-        "gamma": config.gamma,
-        "gae_lambda": config.gae_lambda,
-        "clip_range": config.clip_range,
-        "ent_coef": config.entropy_coef,
-        "vf_coef": config.value_coef,
-        "max_grad_norm": config.max_grad_norm,
-        "seed": config.seed % 2**32,
-    }
+class PPO:
+    """Updates of a network by the settings of a run.
 
+    network: observations (uint8, (N, size)) to logits (N, num_actions) and values (N, 1). Its
+    matrix products are computed in bfloat16 where `precision` says so, all else in float32.
+    """
 
-class NetworkPolicy(MaskableActorCriticPolicy):
-    """A network (busenv.agents.networks.mlp) as Stable-Baselines3 wants it."""
+    def __init__(self, network: nn.Module, config: PPOConfig) -> None:
+        self.network, self.config = network, config
+        self.device = next(network.parameters()).device
+        self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5)
+        self._bfloat16 = uses_bfloat16(config.precision, self.device)
 
-    def __init__(self, *args: Any, network: nn.Module, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.network = network
-        self.optimizer = torch.optim.Adam(self.parameters(), eps=1e-5)
+    def update(
+        self, decisions: Decisions, progress: float, rng: np.random.Generator
+    ) -> dict[str, float]:
+        """Learn from the decisions of a rollout; return losses and other statistics by name.
 
-    def _build(self, lr_schedule: Any) -> None:
-        """The network is given; nothing else is needed."""
-
-    def forward(
-        self, obs: torch.Tensor, deterministic: bool = False, action_masks: Any = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Actions, int64, their values and their log-probabilities, float32; all (N,).
-
-        obs: uint8, (N, size). action_masks: bool, (N, num_actions).
+        progress: of the run, 0 to 1, by which the learning rate falls. rng: orders minibatches.
         """
-        logits, values = self.network(obs)
-        logits = mask_logits(logits, torch.as_tensor(action_masks, device=logits.device))
-        if deterministic:
-            actions = logits.argmax(dim=1)
-        else:
-            actions = torch.multinomial(logits.softmax(dim=1), 1)[:, 0]
-        return actions, values[:, 0], _of(logits.log_softmax(dim=1), actions)
+        config = self.config
+        self._set_learning_rate(config.learning_rate * max(1 - progress, LOWEST_LEARNING_RATE))
+        advantages = compute_gae(
+            decisions.trajectories, decisions.rewards, decisions.values,
+            config.gamma, config.gae_lambda,
+        )  # fmt: skip
+        returns = decisions.values + advantages
+        observations, masks, actions, old_log_probs, advantage, target = map(
+            self._tensor,
+            (
+                decisions.observations, decisions.masks, decisions.actions, decisions.log_probs,
+                advantages, returns,
+            ),
+        )  # fmt: skip
+        statistics = []
+        for rows in self._minibatches(len(actions), config.batch_size, config.epochs, rng):
+            log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
+            taken = log_probs.gather(1, actions[rows, None])[:, 0]
+            gain = advantage[rows]
+            gain = (gain - gain.mean()) / (gain.std(correction=0) + 1e-8)
+            policy_loss, approx_kl = clipped_policy_loss(
+                taken, old_log_probs[rows], gain, config.clip_range
+            )
+            value_loss = nn.functional.mse_loss(values, target[rows])
+            loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
+            self._step(loss)
+            statistics.append(torch.stack((policy_loss, value_loss, -entropy, approx_kl)).detach())
+        unexplained = float(advantages.var() / max(returns.var(), 1e-8))
+        names = ("policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl")
+        return _means(names, statistics) | {"train/explained_variance": 1 - unexplained}
 
-    def evaluate_actions(
-        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Values, log-probabilities of given actions, and entropy, float32, (N,)."""
-        logits, values = self.network(obs)
-        logits = mask_logits(logits, action_masks.bool())
-        log_probs = logits.log_softmax(dim=1)
-        entropy = -expected_log_probs(logits.softmax(dim=1), log_probs, action_masks.bool())
-        return values[:, 0], _of(log_probs, actions), entropy
+    def imitate(self, decisions: Decisions, rng: np.random.Generator) -> dict[str, float]:
+        """Learn a teacher's action probabilities by cross-entropy, and values from the returns.
 
-    def predict_values(self, obs: Any) -> torch.Tensor:
-        """Values, float32, (N,)."""
-        return self.network(obs)[1][:, 0]
-
-
-def _of(rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-    """The entry of each row that its action names."""
-    return rows.gather(1, actions[:, None])[:, 0]
-
-
-class SeatPPO(MaskablePPO):
-    """The library's PPO; what it learns from is given to it, rollout by rollout (`update`)."""
-
-    policy: NetworkPolicy
-    batch_size: int
-
-    def __init__(self, network: nn.Module, board: Board, **settings: Any) -> None:
-        super().__init__(
-            NetworkPolicy,
-            None,  # type: ignore[arg-type]  # no environment: spaces are set below
-            policy_kwargs={"network": network},
-            n_steps=1,
-            _init_setup_model=False,
-            **settings,
-        )
-        self.observation_space, self.action_space = spaces_of(board)
-        self.n_envs = 1
-        self._setup_model()
-        self.set_logger(Logger(None, []))
-
-    def update(self, rollout: Rollout, progress: float) -> dict[str, float]:
-        """Learn from a finished rollout by PPO; losses and more by name.
-
-        progress: how much of the run is done, 0 to 1, for the learning rate.
+        Returns are those of the games: the network's own values mean nothing yet.
         """
-        self._current_progress_remaining = 1 - progress
-        self.rollout_buffer = rollout  # type: ignore[assignment]
-        self.train()
-        return {name: float(value) for name, value in self.logger.name_to_value.items()}
-
-    def update_by_imitation(self, rollout: Rollout) -> dict[str, float]:
-        """Learn from a finished rollout with a teacher; losses by name."""
-        update_learning_rate(self.policy.optimizer, IMITATION_LEARNING_RATE)
-        batches = chain.from_iterable(
-            rollout.imitation_batches(IMITATION_BATCH) for _ in range(self.n_epochs)
+        config = self.config
+        self._set_learning_rate(IMITATION_LEARNING_RATE)
+        values = np.zeros_like(decisions.values)
+        returns = compute_gae(decisions.trajectories, decisions.rewards, values, config.gamma, 1.0)
+        observations, masks, teacher, target = map(
+            self._tensor,
+            (decisions.observations, decisions.masks, decisions.teacher_probabilities, returns),
         )
-        return imitate(self.policy, batches, self.vf_coef, self.max_grad_norm)
+        statistics = []
+        for rows in self._minibatches(len(target), IMITATION_BATCH, IMITATION_EPOCHS, rng):
+            log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
+            probabilities = teacher[rows] ** TEACHER_POWER
+            probabilities = probabilities / probabilities.sum(dim=1, keepdim=True)
+            policy_loss = -expected_log_probs(probabilities, log_probs, masks[rows]).mean()
+            value_loss = nn.functional.mse_loss(values, target[rows])
+            self._step(policy_loss + config.value_coef * value_loss)
+            statistics.append(torch.stack((policy_loss, value_loss, -entropy)).detach())
+        return _means(("imitation_loss", "value_loss", "entropy_loss"), statistics)
+
+    def _evaluate(
+        self, observations: torch.Tensor, masks: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Log-probabilities (N, num_actions), values (N,), and the mean entropy over legal ones."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+            if self._bfloat16:  # exact for bytes, and without a float32 copy
+                observations = observations.bfloat16()
+            logits, values = self.network(observations)
+        log_probs = mask_logits(logits.float(), masks).log_softmax(dim=1)
+        entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
+        return log_probs, values.float()[:, 0], entropy
+
+    def _minibatches(
+        self, count: int, batch_size: int, epochs: int, rng: np.random.Generator
+    ) -> Iterator[torch.Tensor]:
+        """Indices of all rows in random order, once an epoch, in pieces of nearly equal size."""
+        for _ in range(epochs):
+            yield from self._tensor(rng.permutation(count)).chunk(-(-count // batch_size))
+
+    def _step(self, loss: torch.Tensor) -> None:
+        self.optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+
+    def _set_learning_rate(self, learning_rate: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(array).to(self.device)
 
 
-def imitate(
-    policy: NetworkPolicy,
-    batches: Iterable[ImitationBatch],
-    value_weight: float,
-    max_grad_norm: float,
-) -> dict[str, float]:
-    """Follow a teacher's action probabilities by cross-entropy, while values learn the returns."""
-    losses = []
-    for batch in batches:
-        logits, values = policy.network(batch.observations)
-        log_probs = mask_logits(logits, batch.masks).log_softmax(dim=1)
-        target = batch.teacher_probabilities**SHARPNESS
-        target = target / target.sum(dim=1, keepdim=True)
-        imitation_loss = -expected_log_probs(target, log_probs, batch.masks).mean()
-        value_loss = nn.functional.mse_loss(values[:, 0], batch.returns)
-        entropy = -expected_log_probs(log_probs.exp(), log_probs, batch.masks)
-        policy.optimizer.zero_grad()
-        (imitation_loss + value_weight * value_loss).backward()
-        nn.utils.clip_grad_norm_(policy.parameters(), max_grad_norm)
-        policy.optimizer.step()
-        losses.append((imitation_loss.item(), value_loss.item(), -entropy.mean().item()))
-    names = ("train/imitation_loss", "train/value_loss", "train/entropy_loss")
-    return dict(zip(names, torch.tensor(losses).mean(dim=0).tolist(), strict=True))
+def uses_bfloat16(precision: str, device: torch.device) -> bool:
+    """Whether matrix products are computed in bfloat16.
+
+    precision: "float32", "bfloat16", or "auto": bfloat16 on CPUs with instructions for it.
+    """
+    if precision == "auto":
+        return device.type == "cpu" and _has_bfloat16_instructions()
+    return precision == "bfloat16"
+
+
+def _has_bfloat16_instructions() -> bool:
+    """Whether the CPU multiplies bfloat16 in hardware; torch 2.6 keeps the query private."""
+    return bool(
+        torch.cpu._is_avx512_bf16_supported()  # type: ignore[no-untyped-call]
+        or torch.cpu._is_amx_tile_supported()  # type: ignore[no-untyped-call]
+    )
+
+
+def _means(names: tuple[str, ...], statistics: list[torch.Tensor]) -> dict[str, float]:
+    means = torch.stack(statistics).mean(dim=0).tolist()
+    return {f"train/{name}": value for name, value in zip(names, means, strict=True)}

@@ -1,4 +1,4 @@
-"""A training run: rollouts and updates, a pool of opponents, checkpoints to go on from."""
+"""A PPO run: rollouts and updates, a league of opponents, checkpoints to resume from."""
 
 from __future__ import annotations
 
@@ -9,38 +9,32 @@ import numpy as np
 import torch
 
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_mlp import Weights
-from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.actions import BoardAction
 from busenv.interrupts import interrupts_deferred
-from busenv.train.checkpoint import (
-    whole_or_not_at_all,
-)
+from busenv.train.checkpoint import atomic_update
 from busenv.train.config import PPOConfig
-from busenv.train.distributed_rollout import Hands, Network, Part, pack, play_on_cluster
-from busenv.train.league import Opponent, Pool, draw_seat_owners, update_scores
-from busenv.train.ppo import SeatPPO, ppo_settings
-from busenv.train.ppo_selfplay import Decisions, join, play_games
-from busenv.train.rollout import Rollout
+from busenv.train.distributed_rollout import RayWorkers, ThreadWorkers, WorkerPayload
+from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
+from busenv.train.ppo import PPO
 from busenv.train.run import MODEL, Iteration, TrainingRun
-from busenv.train.selfplay_games import SelfPlayGames
+from busenv.train.selfplay import Decisions, SelfPlayGames, join
 
 
 class PPORun(TrainingRun):
-    """Training in a folder, iteration by iteration. Goes on from the folder's checkpoint.
+    """Training in a folder, iteration by iteration; resumes from the folder's checkpoint.
 
-    All that is random in iteration i is drawn from the seed and i, and games do not outlive their
-    iteration: a checkpoint needs parameters, moments, counters and the pool's scores only.
+    All randomness of iteration i is drawn from the seed and i, and games do not outlive their
+    iteration: a checkpoint needs weights, moments, counters and the league's scores only.
 
     on_cluster: games are played on the cluster that this process is connected to
     (`busenv.cluster`).
-    agent: plays as the learner would, at the temperature of the settings. imitated: how many of the
-    `decisions` that were learned from so far were learned by imitation, which comes first.
+    agent: the learner at the temperature of the settings. imitated: how many of the `decisions`
+    learned from so far were learned by imitation, which comes first.
 
     OSError when the folder cannot be written or the disk is nearly full; ValueError and
-    FileNotFoundError when what the folder holds is damaged, ValueError too when the board or rules
+    FileNotFoundError when the folder's files are damaged, ValueError too when the board or rules
     are not those that the run began with, or an agent of the settings cannot play on the board.
     """
 
@@ -48,7 +42,6 @@ class PPORun(TrainingRun):
 
     def __init__(self, config: PPOConfig, folder: Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
-        self._on_cluster = on_cluster
         device = config.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -56,66 +49,73 @@ class PPORun(TrainingRun):
             raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
         checkpoint = self._checkpoint()  # before a network is built: a wide one takes time, memory
         self.network = self._initial_network().to(device)
-        self.ppo = SeatPPO(self.network, self.board, device=device, **ppo_settings(config))
-        self._optimizer = self.ppo.policy.optimizer
+        self.ppo = PPO(self.network, config)
+        self._optimizer = self.ppo.optimizer
         self.agent = PolicyAgent(self.network, self.board, "net", config.seed, config.temperature)
-        self._teacher = make_agent(config.warm_start) if config.warm_start else None
-        past = folder / "pool"
-        past.mkdir(parents=True, exist_ok=True)
-        self._pool = Pool(config.bots, past, self.board, config.pool_size)
+        self._workers: RayWorkers | ThreadWorkers = (
+            RayWorkers(config.network, config.width)
+            if on_cluster
+            else ThreadWorkers(config.threads)
+        )
+        past_selves = folder / "pool"
+        past_selves.mkdir(parents=True, exist_ok=True)
+        self._league = League(config.bots, past_selves, self.board, config.pool_size)
         if checkpoint is not None:
             self._resume(*checkpoint)
-            self._pool.restore(checkpoint[0].pool)
+            self._league.restore(checkpoint[0].league)
         self._check_disk()
-        self._try_everything()
+        self._warm_up()
         self._start_clock()
 
     def step(self) -> Iteration:
         """Play a rollout and learn from it."""
         rng = np.random.default_rng((self.config.seed, self.iteration))
         progress = min(self.progress, 1.0)
-        games, seat_owner, drawn, rollout = self._play(self.config.games, rng, progress)
-        scalars = _game_statistics(games, rollout, seat_owner)
-        imitates = self._imitates(progress)
-        with whole_or_not_at_all(self.network, self._optimizer):
+        games, seat_owner, opponents, decisions = self._play(self.config.games, rng)
+        scalars = _game_statistics(games, decisions, seat_owner)
+        count = len(decisions.actions)
+        imitates = self._imitates
+        with atomic_update(self.network, self._optimizer):
             if imitates:
-                scalars |= self.ppo.update_by_imitation(rollout)
+                scalars |= self.ppo.imitate(decisions, rng)
             else:
-                scalars |= self.ppo.update(rollout, progress)
+                scalars |= self.ppo.update(decisions, progress, rng)
         with interrupts_deferred():
-            self.imitated += len(rollout) if imitates else 0
-            update_scores(drawn, seat_owner, games.places(), games.players)
+            self.imitated += count if imitates else 0
+            update_scores(opponents, seat_owner, games.ranks(), games.players)
             self.iteration += 1
-            self.decisions += len(rollout)
+            self.decisions += count
             if self.iteration % self.config.snapshot_every == 0 and self.config.opponent_share:
-                self._pool.keep(self.network, self.card(), f"past-{self.iteration:06}")
+                self._league.add(self.network, self.card(), f"past-{self.iteration:06}")
             self._seconds = self.seconds
         return Iteration(self.iteration, self.decisions, self._seconds, self.progress, scalars)
 
     def save(self) -> None:
         """Write the checkpoint, and the model with its card."""
-        self._save_checkpoint(self._pool.state())
+        self._save_checkpoint(self._league.state())
         self._save_model(self.folder / MODEL)
-        self._pool.tidy()
+        self._league.delete_unused_files()
 
-    def _try_everything(self) -> None:
-        """Play once, and let every agent choose once: all that is compiled is, before the clock
-        starts, and an agent that cannot play on this board is found now."""
+    def _warm_up(self) -> None:
+        """Play a game, and let every agent choose once, before the clock starts: this compiles all
+        kernels and raises the error of an agent that cannot play on this board."""
         config, rng = self.config, np.random.default_rng(0)
-        self._play(1, rng, min(self.progress, 1.0))
+        self._play(1, rng)
         games = self._new_games(1, rng)
         for spec in {*config.bots, *config.rated}:
             agent = make_agent(spec)
             agent.choose(games.states, self.board)
             agent.close()
 
-    def _imitates(self, progress: float) -> bool:
-        """Whether the next rollout is learned from by imitation: not after PPO has begun."""
-        begun = self.decisions > self.imitated
-        return self._teacher is not None and not begun and progress < self.config.imitation_share
+    @property
+    def _imitates(self) -> bool:
+        """Whether the next rollout is learned by imitation, which never follows PPO."""
+        config = self.config
+        only_imitated = self.decisions == self.imitated
+        return bool(config.warm_start) and only_imitated and self.progress < config.imitation_share
 
     def _new_games(self, count: int, rng: np.random.Generator) -> SelfPlayGames:
-        """Games to be played, the numbers of players in turns."""
+        """New games, the numbers of players in turns."""
         config = self.config
         players = np.resize(config.players, count).astype(np.int64)
         return SelfPlayGames(
@@ -124,68 +124,44 @@ class PPORun(TrainingRun):
         )  # fmt: skip
 
     def _play(
-        self, count: int, rng: np.random.Generator, progress: float
-    ) -> tuple[SelfPlayGames, np.ndarray, list[Opponent], Rollout]:
-        """Games that are over, whose each seat was, the opponents, and the rollout."""
-        config = self.config
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[SelfPlayGames, np.ndarray, list[LeagueMember], Decisions]:
+        """Return finished games, the owner of each seat, the opponents, and the decisions."""
+        config, imitates = self.config, self._imitates
         games = self._new_games(count, rng)
-        warm = self._imitates(progress)
-        # By imitation every seat is learned from: with opponents, less was learned in that time.
-        drawn = self._pool.draw(rng) if config.opponent_share and not warm else []
-        seat_owner = draw_seat_owners(games.players, len(drawn), config.opponent_share, rng)
+        # Imitation learns from every seat: with opponents, less is learned in the same time.
+        opponents = self._league.draw(rng) if config.opponent_share and not imitates else []
+        seat_owner = draw_seat_owners(games.players, len(opponents), config.opponent_share, rng)
         bounds = np.linspace(0, count, min(config.num_workers, count) + 1).astype(int).tolist()
-        places = [slice(*pair) for pair in pairwise(bounds)]
-        seeds = rng.integers(2**62, size=len(places)).tolist()
+        slices = [slice(*pair) for pair in pairwise(bounds)]
+        seeds = rng.integers(2**62, size=len(slices)).tolist()
         parts = [
-            (games.part(place), seat_owner[place], seed)
-            for place, seed in zip(places, seeds, strict=True)
+            (games.part(rows), seat_owner[rows], seed)
+            for rows, seed in zip(slices, seeds, strict=True)
         ]
-        decisions = join(self._play_parts(parts, drawn, warm), games)
-        # A teacher's returns are taken as they came: the network's values mean nothing yet.
-        gae_lambda = 1.0 if warm else config.gae_lambda
-        rollout = Rollout(
-            decisions, games.cumulative_rewards, config.gamma, gae_lambda, rng, self.ppo.device
+        payload = WorkerPayload(
+            self.network,
+            tuple(m.name if m.network is None else m.network for m in opponents),
+            config.warm_start if imitates else "",
+            config.temperature if imitates else 1.0,
         )
-        return games, seat_owner, drawn, rollout
-
-    def _play_parts(
-        self, parts: list[Part], drawn: list[Opponent], warm: bool
-    ) -> list[tuple[SelfPlayGames, Decisions]]:
-        """Play games in parts, here or on the cluster."""
-        config = self.config
-        teacher, temperature = (self._teacher, config.temperature) if warm else (None, 1.0)
-        if not self._on_cluster:
-            forward, opponents = make_forward(self.network), [member.agent for member in drawn]
-            return [
-                (games, play_games(forward, games, owner, opponents, seed, teacher, temperature))
-                for games, owner, seed in parts
-            ]
-        packed = [self._packed(member) for member in drawn]
-        learner = pack(self.network, config.network, config.width)
-        spec = config.warm_start if teacher else ""
-        return play_on_cluster(Hands(learner, tuple(packed), spec, temperature), parts)
-
-    def _packed(self, member: Opponent) -> str | Weights | Network:
-        """An opponent as the cluster is told of it."""
-        if member.name in self.config.bots:
-            return member.name
-        assert isinstance(member.agent, PolicyAgent)
-        return pack(member.agent.network, self.config.network, self.config.width)
+        decisions = join(self._workers.play(payload, parts), games)
+        return games, seat_owner, opponents, decisions
 
 
 def _game_statistics(
-    games: SelfPlayGames, rollout: Rollout, seat_owner: np.ndarray
+    games: SelfPlayGames, decisions: Decisions, seat_owner: np.ndarray
 ) -> dict[str, float]:
-    """What happened in the games of a rollout: means over the learner's seats."""
+    """Means over the learner's seats in the games of a rollout."""
     states = games.states
     learner = (seat_owner == 0) & (np.arange(MAX_PLAYERS) < games.players[:, None])
     scalars = {
         "games/deliveries": float(states["deliveries"][learner].mean()),
         "games/time_stones": float(states["stones"][learner].mean()),
         "games/rounds": float(states["round"].mean()),
-        "games/decisions_a_seat": len(rollout) / int(learner.sum()),
+        "games/decisions_per_seat": len(decisions.actions) / int(learner.sum()),
     }
-    placed = rollout.actions[rollout.actions < len(BoardAction)].cpu().numpy()
+    placed = decisions.actions[decisions.actions < len(BoardAction)]
     for action in BoardAction:
         share = float((placed == action).mean()) if len(placed) else 0.0
         scalars[f"actions/{action.name.lower()}"] = share

@@ -166,8 +166,8 @@ class TrainingRun:
         self.iteration, self.decisions = state.iteration, state.decisions
         self.imitated, self._seconds = state.imitated, state.seconds
 
-    def _save_checkpoint(self, pool: dict[str, float] | None = None) -> None:
-        """pool: scores by name, where there are any."""
+    def _save_checkpoint(self, league: list[tuple[str, float]] | None = None) -> None:
+        """Write the checkpoint. league: names and scores of its members, if there is one."""
         state = {
             "config": self.config.to_dict(),
             "board": {"name": self.board.name, "fingerprint": self.board.fingerprint},
@@ -176,7 +176,7 @@ class TrainingRun:
             "decisions": self.decisions,
             "imitated": self.imitated,
             "seconds": self._seconds,
-            "pool": pool or {},
+            "league": league or [],
         }
         save_checkpoint(self.folder, self.network, self._optimizer, state)
 

@@ -61,7 +61,12 @@ class Mlp(nn.Module):
         return self.plan
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        shared = self.blocks(self.shared(observations * self.scale).relu())
+        # Scaling the weights touches fewer numbers than scaling every row of a batch.
+        weight = self.shared.weight * self.scale
+        if not observations.is_floating_point():
+            observations = observations.float()
+        sums = nn.functional.linear(observations, weight, self.shared.bias)
+        shared = self.blocks(sums.relu())
         return self.policy(shared), self.value(shared)
 
     def store_by_input(self) -> None:

@@ -15,6 +15,67 @@ from busenv.train.config import PPOConfig, RunConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from tests.support.pages import ROOT
 
+MEANINGS = {
+    "all_opponents_share": "share of the games with opponents in which they play every seat but one",
+    "average_checkpoints": "models whose weights are averaged with those of `init_from`",
+    "batch_size": "decisions per minibatch",
+    "board": "name or file of the board",
+    "bot_share": "share of the games with a seat of one of `bots`",
+    "bot_simulations": "simulations of the bot `uct`",
+    "bots": "scripted opponents, drawn for each game",
+    "clip_range": "clip range of the policy ratio",
+    "decisions": "length of the run in decisions learned from",
+    "device": "`auto`, `cpu` or `cuda`; expert iteration uses the CPU",
+    "entropy_coef": "weight of the entropy in the loss",
+    "epochs": "passes over a rollout",
+    "fast_simulations": "simulations of decisions that are not learned from",
+    "full_search_share": "share of the decisions that use `num_simulations` and are learned from",
+    "gae_lambda": "lambda of generalized advantage estimation",
+    "games": "games per iteration",
+    "gamma": "discount per decision",
+    "imitation_share": "share of the run spent on imitation",
+    "init_from": "model whose weights the run starts from; empty: random weights",
+    "learning_rate": "initial learning rate; falls linearly to a twentieth",
+    "max_grad_norm": "maximum norm of the gradient",
+    "method": "`ppo` or `expert`",
+    "network": "kind of network: `mlp`, `board`, `seats` or `features`",
+    "num_simulations": "simulations of decisions that are learned from",
+    "num_workers": "independent parts of a rollout, played in parallel on a cluster",
+    "offline_data": "replay folders of earlier runs to learn from first",
+    "offline_epochs": "passes over the offline data",
+    "opponent_share": "share of the seats of bots and past selves",
+    "past_share": "share of the games with a seat of a past self",
+    "players": "numbers of players, drawn uniformly at random for each game",
+    "policy_only": "self-play without search; the policy learns by PPO",
+    "pool_size": "maximum number of past selves",
+    "precision": "`float32`, or `bfloat16` for the layers during learning",
+    "rate_every": "seconds between ratings",
+    "rate_games": "games per rating and agent",
+    "rated": "agents that the learner is rated against",
+    "replay_size": "decisions kept to learn from",
+    "reuse": "updates from each decision",
+    "reward": "reward by name",
+    "reward_unit": "divisor of the reward",
+    "rules": "edition, or file of rules",
+    "score_weight": "weight of the final points in the loss",
+    "seconds": "length of the run in seconds",
+    "seed": "seed of weights, games and minibatches",
+    "snapshot_every": "iterations between past selves",
+    "staleness": "iterations by which play runs ahead of learning",
+    "teacher": "agent whose games are learned from first; empty: none",
+    "teacher_games": "games of the teacher",
+    "teacher_reuse": "updates from each decision of the teacher",
+    "teacher_sample_share": "share of the teacher's decisions that is learned from",
+    "teacher_share": "maximum share of the run spent on the teacher",
+    "temperature": "temperature of the trained agent in ratings; 0: most likely action",
+    "temperature_moves": "decisions of a game that are sampled from the search's policy",
+    "threads": "threads of torch, and of self-play in expert iteration",
+    "value_coef": "weight of the value loss",
+    "value_target_mix": "share of the search's estimate in the value target",
+    "value_weight": "weight of the winner in the loss",
+    "warm_start": "agent to imitate at the start; empty: none",
+    "width": "units per layer",
+}
 SUBCOMMANDS = {"bench": [("bench", "agents")]}  # commands with a help text of their own
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -55,14 +116,15 @@ def editions_table() -> str:
 
 
 def settings_table(config: type[RunConfig]) -> str:
-    """The settings of a training run: name, allowed values, default."""
+    """The settings of a training run: name, allowed values, default, meaning."""
     properties = config.model_json_schema()["properties"]
-    lines = ["| setting | allowed | default |", "|---|---|---|"]
+    lines = ["| setting | allowed | default | meaning |", "|---|---|---|---|"]
     for name, field in config.model_fields.items():
         default = field.default
         text = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
         schema = properties[name]
-        lines.append(f"| `{name}` | {_allowed(schema)} | {f'`{text}`' if text else 'empty'} |")
+        columns = (f"`{name}`", _allowed(schema), f"`{text}`" if text else "empty", MEANINGS[name])
+        lines.append(f"| {' | '.join(columns)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -72,12 +134,10 @@ def _allowed(schema: dict) -> str:
     if schema["type"] == "array":
         return f"list of: {_allowed(schema['items'])}"
     if schema["type"] in ("integer", "number"):
-        bounds = [
-            f"{sign} {schema[key]:g}"
-            for key, sign in (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="))
-            if key in schema
-        ]
-        return " ".join(["int" if schema["type"] == "integer" else "float", ", ".join(bounds)])
+        low = schema.get("minimum", schema.get("exclusiveMinimum"))
+        above = "above " if "exclusiveMinimum" in schema else ""
+        high = f"{schema['maximum']:,}" if schema["maximum"] < 2**62 else "2**63 - 1"
+        return f"{'int' if schema['type'] == 'integer' else 'float'}, {above}{low:,} to {high}"
     return {"string": "text", "boolean": "true, false"}[schema["type"]]
 
 

@@ -15,7 +15,7 @@ from busenv.agents.networks.mlp import SeatsMlp
 from busenv.agents.networks.model_files import load_model
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.interrupts import interrupts_deferred
-from busenv.train.checkpoint import whole_or_not_at_all
+from busenv.train.checkpoint import atomic_update
 from busenv.train.expert_iteration.distributed_selfplay import start_on_cluster
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import (
@@ -228,7 +228,7 @@ class ExpertRun(TrainingRun):
         updates: over which the learning rate falls; 0 for a rate that depends on the progress.
         """
         losses = []
-        with whole_or_not_at_all(self.network, self._optimizer):
+        with atomic_update(self.network, self._optimizer):
             for k, samples in enumerate(batches):
                 left = 1 - (k / updates if updates else self.progress)
                 rate = self.config.learning_rate * max(left, LOWEST_LEARNING_RATE)

@@ -9,7 +9,7 @@ from busenv.agents import Agent
 from busenv.agents.networks.inference import draw_actions
 from busenv.core.jit import kernel
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
-from busenv.train.selfplay_games import SelfPlayGames
+from busenv.train.selfplay import SelfPlayGames
 
 
 @kernel

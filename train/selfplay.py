@@ -1,0 +1,251 @@
+"""Whole self-play games of the learner, for a rollout of PPO. Nothing here needs torch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from busenv import Board, Rules
+from busenv.agents import Agent
+from busenv.agents.networks.inference import Forward, draw_actions
+from busenv.agents.networks.logits import action_probabilities
+from busenv.core import kernels
+from busenv.core.bits import ONE, ZERO
+from busenv.core.jit import kernel
+from busenv.core.reward_kernels import copy_points, pay
+from busenv.core.rules.legal import legal_bits, random_action
+from busenv.core.rules.step import step
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.game.rules import as_rules
+from busenv.observation import observe_games
+from busenv.rewards import reward_kind
+from busenv.validation import illegal_action
+
+LOWEST_TEMPERATURE = 0.01  # lower ones are indistinguishable from the likeliest action
+
+
+@kernel
+def _is_forced(g: Any, b: Any, bits: np.ndarray) -> bool:
+    """Whether only one action is legal."""
+    legal_bits(g, b, bits)
+    seen = False
+    for word in bits:
+        if word != ZERO:
+            if seen or word & (word - ONE) != ZERO:
+                return False
+            seen = True
+    return True
+
+
+@kernel
+def _advance(
+    games: np.ndarray,
+    board: np.ndarray,
+    indices: np.ndarray,
+    actions: np.ndarray,
+    kind: int,
+    unit: float,
+    cumulative_rewards: np.ndarray,
+) -> None:
+    """Take one action in some games and all forced ones after it; add up the seats' rewards.
+
+    games: GAME, (N,). indices, actions: int64, (n,). cumulative_rewards: float64, (N, 5), in units.
+    """
+    b = board[0]
+    before = np.zeros(1, GAME)
+    rewards = np.zeros(MAX_PLAYERS)
+    bits = np.zeros((b.actions + 63) // 64, np.uint64)
+    for k, i in enumerate(indices):
+        g = games[i]
+        copy_points(g, before[0])
+        step(g, b, actions[k])
+        while g.phase != OVER and _is_forced(g, b, bits):
+            step(g, b, random_action(g, b, ZERO))
+        pay(kind, before[0], g, rewards)
+        for seat in range(MAX_PLAYERS):
+            cumulative_rewards[i, seat] += rewards[seat] / unit
+
+
+class SelfPlayGames:
+    """N games of a board side by side; only decisions with several legal actions come up.
+
+    states: GAME, (N,). cumulative_rewards: float64, (N, 5), of each seat so far, in units.
+
+    players: number of players of each game, int64, (N,). first: its first seat, int64, (N,).
+    rules: an edition, a file of rules, or rules. reward: a name in `busenv.rewards.REWARDS`, in
+    units of `unit`.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        rules: str | Rules,
+        reward: str,
+        unit: float,
+        players: np.ndarray,
+        first: np.ndarray,
+    ) -> None:
+        self.board = board
+        self.players = players
+        self.states = np.zeros(len(players), GAME)
+        self.cumulative_rewards = np.zeros((len(players), MAX_PLAYERS))
+        self._kind, self._unit = reward_kind(reward), unit
+        rules = as_rules(rules)
+        for count in np.unique(players):
+            indices = np.flatnonzero(players == count)
+            fresh = np.zeros(len(indices), GAME)
+            kernels.new_games(fresh, board.array, rules.record(count), first[indices])
+            self.states[indices] = fresh
+
+    def part(self, indices: slice) -> SelfPlayGames:
+        """Return a copy of some of the games."""
+        part = copy(self)
+        part.players = self.players[indices].copy()
+        part.states = self.states[indices].copy()
+        part.cumulative_rewards = self.cumulative_rewards[indices].copy()
+        return part
+
+    def running(self) -> np.ndarray:
+        """Return the indices of the games that are not over: int64."""
+        return np.flatnonzero(self.states["phase"] != OVER)
+
+    def seats(self, indices: np.ndarray) -> np.ndarray:
+        """Return the seat to decide in each of some games: int64."""
+        return self.states["seat"][indices].astype(np.int64)
+
+    def observe(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return observations (uint8) and action masks (bool) of the seats to decide."""
+        return observe_games(self.states[indices], self.board)
+
+    def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
+        """Take one action in each of some games, and all forced ones after it.
+
+        IllegalActionError, the games unchanged, when an action is not legal.
+        """
+        illegal = kernels.first_illegal(self.states[indices], self.board.array, actions)
+        if illegal >= 0:
+            raise illegal_action(self.states[indices], illegal, self.board, int(actions[illegal]))
+        _advance(
+            self.states, self.board.array, indices, actions.astype(np.int64),
+            self._kind, self._unit, self.cumulative_rewards,
+        )  # fmt: skip
+
+    def ranks(self) -> np.ndarray:
+        """Return the rank of each seat so far, 0 is the winner: int64, (N, 5)."""
+        ranks = np.zeros((len(self.states), MAX_PLAYERS), np.int64)
+        kernels.rankings(self.states, ranks)
+        return ranks
+
+
+class Decisions(NamedTuple):
+    """Decisions of the learner, R of them, in the order of time.
+
+    trajectories: int64, game * 5 + seat of each decision. rewards: float64, what the seat receives
+    from this decision until its next one, or until the end of the game, whoever acts in between.
+    observations: uint8, (R, size). masks: bool, (R, num_actions). actions: int64. values,
+    log_probs: float32. teacher_probabilities: float32, (R, num_actions), or (R, 0) without one.
+    """
+
+    trajectories: np.ndarray
+    rewards: np.ndarray
+    observations: np.ndarray
+    masks: np.ndarray
+    actions: np.ndarray
+    values: np.ndarray
+    log_probs: np.ndarray
+    teacher_probabilities: np.ndarray
+
+
+def play_games(
+    forward: Forward,
+    games: SelfPlayGames,
+    seat_owner: np.ndarray,
+    opponents: Sequence[Agent],
+    seed: int,
+    teacher: Agent | None = None,
+    temperature: float = 1.0,
+    interrupted: threading.Event | None = None,
+) -> Decisions:
+    """Play games to their ends, one decision of each a step, and return the learner's decisions.
+
+    forward: the network (`busenv.agents.networks.inference.make_forward`). seat_owner: int64,
+    (N, 5), 0 where the network plays, k where opponents[k - 1] does. seed: of all randomness.
+    teacher: its action probabilities are recorded. It also plays the learner's seats in half of the
+    games; in the others the network does, at `temperature`, so that it learns what to do in
+    positions that its own play leads to (DAgger, Ross et al. 2011). PPO requires temperature 1.
+    interrupted: set by another thread to end the games early, by KeyboardInterrupt.
+    """
+    rng = np.random.default_rng(seed)
+    for agent in (*opponents, *([teacher] if teacher else [])):
+        agent.reset(int(rng.integers(2**62)))
+    noise = rng.integers(2**62, size=1, dtype=np.uint64)
+    steps: list[Decisions] = []
+    while (running := games.running()).size:
+        if interrupted and interrupted.is_set():
+            raise KeyboardInterrupt
+        seats = games.seats(running)
+        owner = seat_owner[running, seats]
+        actions = np.zeros(len(running), np.int64)
+        for k in np.unique(owner[owner > 0]):
+            rows = owner == k
+            actions[rows] = opponents[k - 1].choose(games.states[running[rows]], games.board)
+        if not owner.all():
+            learner, seats = running[owner == 0], seats[owner == 0]
+            observations, masks = games.observe(learner)
+            logits, values = forward(observations, masks)
+            probabilities = action_probabilities(
+                logits, masks, max(temperature, LOWEST_TEMPERATURE)
+            )
+            sampled = np.zeros(len(learner), np.int64)
+            draw_actions(probabilities, noise, sampled)
+            log_probs = np.log(probabilities[np.arange(len(sampled)), sampled])
+            teaching = np.zeros((len(sampled), 0), np.float32)
+            if teacher is not None:
+                teaching = teacher.action_probabilities(games.states[learner], games.board)
+                teachers_game = learner < len(games.states) // 2
+                sampled = np.where(teachers_game, teaching.argmax(axis=1), sampled)
+            actions[owner == 0] = sampled
+            # Rewards are differences of cumulative ones, taken when the games are over.
+            steps.append(
+                Decisions(
+                    learner * MAX_PLAYERS + seats, games.cumulative_rewards[learner, seats],
+                    observations, masks, sampled, values[:, 0], log_probs, teaching,
+                )
+            )  # fmt: skip
+        games.step(running, actions)
+    decisions = Decisions(*map(np.concatenate, zip(*steps, strict=True)))
+    return decisions._replace(
+        rewards=_differences(
+            decisions.trajectories, decisions.rewards, games.cumulative_rewards.ravel()
+        )
+    )
+
+
+def _differences(agents: np.ndarray, before: np.ndarray, final: np.ndarray) -> np.ndarray:
+    """Return how much each agent's cumulative reward grows until its next row, or the end.
+
+    agents: int64, (R,). before: float64, (R,), cumulative reward. final: float64, by agent.
+    """
+    order = np.argsort(agents, kind="stable")
+    agents, before = agents[order], before[order]
+    after = final[agents]
+    same = agents[1:] == agents[:-1]
+    after[:-1][same] = before[1:][same]
+    differences = np.empty_like(before)
+    differences[order] = after - before
+    return differences
+
+
+def join(parts: Sequence[tuple[SelfPlayGames, Decisions]], games: SelfPlayGames) -> Decisions:
+    """Return the decisions of all parts of some games; write the parts' states into the whole."""
+    joined, first = [], 0
+    for part, decisions in parts:
+        where = slice(first, first + len(part.states))
+        games.states[where], games.cumulative_rewards[where] = part.states, part.cumulative_rewards
+        joined.append(decisions._replace(trajectories=decisions.trajectories + first * MAX_PLAYERS))
+        first = where.stop
+    return Decisions(*map(np.concatenate, zip(*joined, strict=True)))
