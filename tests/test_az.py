@@ -1,8 +1,9 @@
-"""The guided search: what it finds, what it keeps, and that simulations are shared out well."""
+"""Search agents of both kinds, and the search guided by a network."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from busenv.agents.networks.model_files import save_model
 from busenv.agents.search.az_agent import AzAgent
 from busenv.agents.search.az_search import AzSettings, make_az_search
 from busenv.agents.search.search import begin_search, root_weights, simulate
+from busenv.agents.search.search_agent import SearchAgent
 from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import make_tree, set_root
 from busenv.core.state import MAX_PLAYERS
@@ -45,10 +47,25 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(params=["uct", "az"])
+def kind(request: pytest.FixtureRequest, model: Path) -> Callable[..., SearchAgent]:
+    """Builds a search agent of a kind from a budget, threads (such as "@2") and a seed."""
+
+    def build(budget: str, threads: str = "", seed: int = 1) -> SearchAgent:
+        name = f"az{threads}:{model}" if request.param == "az" else f"uct{threads}"
+        agent = make_agent(f"{name}:{budget}", seed)
+        assert isinstance(agent, SearchAgent)
+        return agent
+
+    return build
+
+
 @pytest.mark.parametrize("budget", ["8", "80", "0.001s"])
 @pytest.mark.parametrize("threads", ["", "@2"])
-def test_it_plays_whole_games_the_same_for_a_seed(model: Path, budget: str, threads: str) -> None:
-    played, agent = [], make_agent(f"az{threads}:{model}:{budget}")
+def test_agents_play_whole_games_the_same_for_a_seed(
+    kind: Callable[..., SearchAgent], budget: str, threads: str
+) -> None:
+    played, agent = [], kind(budget, threads)
     for players in (3, 3, 5):
         agent.reset(4)
         game = Game(players, seed=1)
@@ -57,8 +74,65 @@ def test_it_plays_whole_games_the_same_for_a_seed(model: Path, budget: str, thre
         played.append(game.history)
     agent.close()
     assert played[0] == played[1] or budget.endswith("s")
-    with pytest.raises(ValueError, match="over"):
-        agent.act(game)
+    for decide in (agent.act, agent.estimate):
+        with pytest.raises(ValueError, match="the game is over"):
+            decide(game)
+
+
+def test_a_closed_agent_starts_from_scratch(kind: Callable[..., SearchAgent]) -> None:
+    agent, game = kind("20"), in_the_middle()
+    game.step(agent.act(game))
+    agent.close()
+    assert agent.act(game) in game.legal_actions()
+    agent.reset(2)
+    agent.close()
+    assert agent.act(game) == kind("20", seed=2).act(game)
+
+
+def test_searches_of_many_games_do_not_depend_on_threads(kind: Callable[..., SearchAgent]) -> None:
+    games = [in_the_middle(3 + k % 3, 8 * k) for k in range(12)]
+    batch, found = np.concatenate([game.arrays()[0] for game in games]), []
+    for threads in ("", "@2", "@3"):
+        agent = kind("20", threads, 5)
+        found.append(agent.action_probabilities(batch, CITY))
+        agent.close()
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
+    np.testing.assert_allclose(found[0].sum(axis=1), 1, rtol=1e-5)
+    for game, row in zip(games, found[0], strict=True):
+        assert set(np.flatnonzero(row)) <= set(game.legal_actions())
+    assert (kind("20", seed=6).action_probabilities(batch, CITY) != found[0]).any()
+
+
+@pytest.mark.parametrize("budget", ["1000000.0s", "999999999"])
+def test_forced_decisions_are_not_searched(kind: Callable[..., SearchAgent], budget: str) -> None:
+    game, rng = Game(4, seed=1), random.Random(2)
+    while len(game.legal_actions()) > 1:
+        game.step(rng.choice(game.legal_actions()))
+    agent = kind(budget)
+    assert [agent.act(game)] == game.legal_actions()
+    assert agent.choose(game.arrays()[0], CITY).tolist() == game.legal_actions()
+
+
+def test_search_continues_when_its_memory_is_full(
+    kind: Callable[..., SearchAgent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "busenv.agents.search.search_agent.make_tree", lambda nodes, edges: make_tree(10, 90)
+    )
+    agent, game = kind("100"), in_the_middle(plies=20)
+    for _ in range(12):
+        game.step(agent.act(game))
+    assert 5 < agent._trees[0].used[0] <= 10
+
+
+def test_estimates_are_distributions(kind: Callable[..., SearchAgent]) -> None:
+    game = Game(5, seed=2)
+    chances, favourites = kind("50").estimate(game)
+    assert len(chances) == 5
+    assert sum(chances) == pytest.approx(1)
+    assert sorted(action for action, _ in favourites) == game.legal_actions()
+    assert sum(share for _, share in favourites) == pytest.approx(1)
 
 
 def grown(game: Game, simulations: int, **settings: float):  # type: ignore[no-untyped-def]
@@ -222,18 +296,6 @@ def test_search_keeps_its_tree_past_forced_decisions(model: Path) -> None:
     assert kept > 40
 
 
-def test_searches_of_many_games_do_not_depend_on_threads(model: Path) -> None:
-    games = np.concatenate([in_the_middle(3 + k % 3, 8 * k).arrays()[0] for k in range(8)])
-    found = []
-    for threads in ("", "@2", "@3"):
-        agent = make_agent(f"az{threads}:{model}:20", seed=5)
-        found.append(agent.action_probabilities(games, CITY))
-        agent.close()
-    assert (found[0] == found[1]).all()
-    assert (found[0] == found[2]).all()
-    np.testing.assert_allclose(found[0].sum(axis=1), 1, rtol=1e-5)
-
-
 def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:
     """A search that sees the end finds who wins, whatever its network thinks."""
     game, rng = Game(3, seed=1), random.Random(3)
@@ -263,47 +325,6 @@ def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:
     assert sorted(action for action, _ in favourites) == game.legal_actions()
     assert sum(share for _, share in favourites) == pytest.approx(1)
     assert sum(chances) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("budget", [{"seconds": 1e6}, {"simulations": 10**9}])
-def test_forced_decisions_are_not_searched(budget: dict) -> None:
-    game, rng = Game(4, seed=1), random.Random(2)
-    while len(game.legal_actions()) > 1:
-        game.step(rng.choice(game.legal_actions()))
-    agent = AzAgent(small_network(), CITY, **budget)
-    assert [agent.act(game)] == game.legal_actions()
-    assert agent.choose(game.arrays()[0], CITY).tolist() == game.legal_actions()
-
-
-def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "busenv.agents.search.search_agent.make_tree", lambda nodes, edges: make_tree(10, 90)
-    )
-    agent, game = AzAgent(small_network(), CITY, 100, seed=1), in_the_middle(plies=20)
-    for _ in range(12):
-        game.step(agent.act(game))
-    assert agent._trees[0].used[0] <= 10
-
-
-@pytest.mark.parametrize("kind", ["uct:20", "az"])
-def test_estimates_of_finished_games_are_refused(model: Path, kind: str) -> None:
-    game, rng = Game(3, seed=1), random.Random(3)
-    while not game.is_over:
-        game.step(rng.choice(game.legal_actions()))
-    agent = make_agent(kind if kind != "az" else f"az:{model}:20")
-    with pytest.raises(ValueError, match="the game is over"):
-        agent.estimate(game)
-
-
-def test_a_closed_agent_starts_from_scratch(model: Path) -> None:
-    agent, game = make_agent(f"az:{model}:20", 1), in_the_middle()
-    game.step(agent.act(game))
-    agent.close()
-    assert agent.act(game) in game.legal_actions()
-    agent.reset(2)
-    expected = make_agent(f"az:{model}:20", 2).act(game)
-    agent.close()
-    assert agent.act(game) == expected
 
 
 def test_training_steps_take_effect_at_the_next_decision() -> None:
