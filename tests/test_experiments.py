@@ -89,7 +89,9 @@ def test_an_agent_that_chooses_wrongly_is_named() -> None:
 
 def test_speeds_are_of_every_run_but_the_first_in_turns() -> None:
     calls = []
-    found = measure_speeds([lambda: calls.append(0) or 1000, lambda: calls.append(1) or 10], repeats=4)
+    found = measure_speeds(
+        [lambda: calls.append(0) or 1000, lambda: calls.append(1) or 10], repeats=4
+    )
     assert calls == 5 * [0, 1]
     assert [len(runs) for runs in found] == [4, 4]
     assert all(speed > 0 for runs in found for speed in runs)
@@ -107,7 +109,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     report = (folder / "report.md").read_text()
     assert "| az:64, 3 greedy | az:64 |" in report
     assert "| net, 3 greedy | net |" in report
-    how = r"games of uct@\d:50, then expert iteration by self-play by search"
+    how = r"imitation of uct@\d:50, then expert iteration"
     assert re.search(how, report.replace("\n", " "))
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "curve.csv").read_text().count("\n") >= 2
@@ -137,7 +139,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     assert train[-1] == "seconds=3600"
     done = json.loads((folder / "model.json").read_text())["training"]["seconds"]
     cli.main([*train[1:-1], f"seconds={done + 0.5}", "rated=random", "--games", "4"])
-    assert "Going on after" in capsys.readouterr().out
+    assert "Resuming after" in capsys.readouterr().out
     cli.main([{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]])
     assert (folder / "replay-uct.html").exists()
 
@@ -346,9 +348,7 @@ def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture)
     )
     assert empty == ""
     assert hint == f"Show one in words: busenv show {games_file}:7"
-    assert "busenv show 'a run/b.jsonl:12'" in list_games(
-        [{**game, "number": 12}], "a run/b.jsonl"
-    )
+    assert "busenv show 'a run/b.jsonl:12'" in list_games([{**game, "number": 12}], "a run/b.jsonl")
     assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
 
 

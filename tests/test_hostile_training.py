@@ -19,7 +19,7 @@ from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_policy_agent
 from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.training import run_folder as run_folder
+from busenv.experiments.training import run_folder
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import run_training
 from busenv.game.board import BOARDS
@@ -180,7 +180,7 @@ def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
     """All networks that go on from a folder: the learner's, past selves', the model's; and all
     else is read as it is by the command."""
     config = read_config(str(folder / "run.json"))
-    run_folder.changes(folder, config)
+    run_folder.changed_settings(folder, config)
     read_curve(folder / "curve.csv")
     run = PPORun(config, folder)
     past = [m.network for m in run._league.members if m.network is not None]
@@ -230,14 +230,14 @@ def change_json(path: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("nan,1,8,0.5", "line 2: 'nan,1,8,0.5' is no point"),
+        ("nan,1,8,0.5", "line 2: 'nan,1,8,0.5' is not a point"),
         ("1.0,-1,8,0.5", "line 2"),
         ("1.0,1,0,0.5", "line 2"),
         ("1.0,1,8,1.5", "line 2"),
         ("1.0,1,8,inf", "line 2"),
         ("1.0,1,8", "line 2"),
         ("1.0,1,8,0.5\n2.0,1,8,0.5", "line 3"),
-        ("9" * 200_000, "is no learning curve: field larger than field limit"),
+        ("9" * 200_000, "is not a learning curve: field larger than field limit"),
         ("\xff", "line 2"),
         (" " * 10_000_001, "is too large; allowed: 10,000,000 bytes"),
     ],
@@ -251,7 +251,7 @@ def test_curves_are_numbers(line: str, words: str, tmp_path: Path) -> None:
     for head in ("", "seconds,decisions", "a,b,c,d", "seconds,decisions,games,x,x",
                  "seconds,decisions,games,\x1b[31m"):  # fmt: skip
         path.write_text(head)
-        with pytest.raises(ValueError, match="no learning curve: its first line is '") as refused:
+        with pytest.raises(ValueError, match="learning curve: its first line is '") as refused:
             read_curve(path)
         assert str(refused.value).isprintable()
 
@@ -271,9 +271,9 @@ def test_a_folder_that_is_not_one_run_is_refused(
 
     run, good = folder / "run.json", (folder / "run.json").read_bytes()
     change_json(run, gamma=0.5)
-    refused("run.json has changed: gamma is 0.5, but the run began with 0.99")
+    refused("run.json has changed: gamma is 0.5, but the run started with 0.99")
     change_json(run, gamma=0.99, width=8192)
-    refused("run.json has changed: width is 8192, but the run began with 8")
+    refused("run.json has changed: width is 8192, but the run started with 8")
     run.write_text("[" * 100_000)
     refused("run.json: recursion limit exceeded")
     run.write_bytes(good)
@@ -282,7 +282,7 @@ def test_a_folder_that_is_not_one_run_is_refused(
     refused("board.json is not JSON text")
     (folder / "board.json").write_bytes(board)
     (folder / "curve.csv").write_text("?")
-    refused("curve.csv is no learning curve")
+    refused("curve.csv is not a learning curve")
 
 
 def test_past_selves_are_taken_from_the_pool_alone(tmp_path: Path) -> None:

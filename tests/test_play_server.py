@@ -16,7 +16,7 @@ from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader, new_tokens
 from busenv.experiments.play.messages import Seat
 from busenv.game.actions import Building
-from busenv.render.svg import draw_city, draw_panels
+from busenv.render.svg import draw_map, draw_panels
 from tests.support.play_client import PageClient, Served, serving
 
 
@@ -44,7 +44,7 @@ def test_whole_game(served: Served) -> None:
     variation = [page.nodes[node] for node in page.state["variation"]]
     assert [node["action"] for node in variation[1:]] == game.history
     assert page.nodes[page.state["node"]]["points"] == game.points
-    parts = draw_city(game.board, game.position(), game.last_decision)
+    parts = draw_map(game.board, game.position(), game.last_decision)
     parts |= draw_panels(game.board, game.position(), game.rules, game.last_decision)
     assert page.views[page.state["node"]] == parts
     status, text, headers = served.get(f"{link}/replay.html")

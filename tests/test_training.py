@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,6 @@ from busenv.experiments.common.runs import RunError
 from busenv.experiments.profiling.training_speed import every_seat_speed, one_seat_speed
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.plots import draw_intervals
-from busenv.experiments.studies import network_comparison
 from busenv.experiments.training import training_run as training
 from busenv.experiments.training.learning_curve import (
     CurvePoint,
@@ -166,7 +163,7 @@ def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
         )
         after, curve = run_training(going_on, tmp_path, console)
     told = console.export_text()
-    assert f"Going on after {before.decisions:,} decisions" in told
+    assert f"Resuming after {before.decisions:,} decisions" in told
     for change in ("decisions 700 → 7000", "rate_games 4 → 2", "('random',) → ('greedy',)"):
         assert change in told
     # 0.1 of the new length is done, less than `imitation_share`: imitation does not come back.
@@ -203,7 +200,7 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
             run_training(config, folder, console)
     told = console.export_text()
     (line,) = (line for line in told.splitlines() if line.startswith("Stopped after"))
-    assert line.endswith(f"To go on: busenv train '{folder}'")
+    assert line.endswith(f"To resume: busenv train '{folder}'")
     card = json.loads((folder / "model.json").read_text())
     assert 0 < card["training"]["decisions"] < 2000
     assert make_agent(f"ppo:{folder / 'model.safetensors'}")
@@ -218,7 +215,7 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.parametrize("place", ["keep_config", "PPORun.save"])
+@pytest.mark.parametrize("place", ["store_config", "PPORun.save"])
 def test_ctrl_c_before_anything_is_learned_leaves_a_folder_to_go_on_in(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,13 +300,6 @@ def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
     assert run.rules.bus_limit == 3
 
 
-@pytest.mark.parametrize("module", ["profiling.training_speed", "studies.network_comparison"])
-def test_help_starts_nothing(module: str) -> None:
-    words = [sys.executable, "-m", f"busenv.experiments.{module}", "--help"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
-    assert f"usage: python -m busenv.experiments.{module}" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -369,10 +359,3 @@ def test_training_speed_is_measured() -> None:
     assert speed > 0
     assert 0 < share < 1
     assert one_seat_speed(config, 0.1) > 0
-
-
-def test_networks_are_compared() -> None:
-    config = SMALL.changed({"decisions": 300})
-    cells = network_comparison.study(config, 4)
-    assert len(cells) == 2 + len(network_comparison.BOTS)
-    assert set(network_comparison.WIDTHS) == {"mlp", "board"}

@@ -1,4 +1,4 @@
-"""The studies behind the agents' numbers do what they say."""
+"""Programs that fit the parameters of agents."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from busenv.experiments.studies.tune import (
 )
 
 
-def test_weights_survive_being_written() -> None:
+def test_weights_round_trip() -> None:
     assert np.allclose(read_weights(weights_text(WEIGHTS)), WEIGHTS, atol=1e-4)
 
 
-def test_logit_finds_the_weights_that_winners_were_drawn_by() -> None:
+def test_logit_recovers_the_weights_of_simulated_winners() -> None:
     rng = np.random.default_rng(1)
-    features, true = rng.normal(size=(20_000, 4, 3)), np.array([1.0, -0.5, 0.0])
-    worth = features @ true + rng.gumbel(size=(20_000, 4))
-    assert np.abs(logit(features, worth.argmax(1)) - true).max() < 0.06
+    features, weights = rng.normal(size=(20_000, 4, 3)), np.array([1.0, -0.5, 0.0])
+    utility = features @ weights + rng.gumbel(size=(20_000, 4))
+    assert np.abs(logit(features, utility.argmax(1)) - weights).max() < 0.06
 
 
-def test_plans_are_scored() -> None:
+def test_good_plan_weights_score_higher() -> None:
     assert planner_score(WEIGHTS, 64, 1) > planner_score(-WEIGHTS, 64, 1) + 0.3
 
 
-def test_short_studies_end() -> None:
+def test_short_studies_return_weights_and_shares() -> None:
     weights = tune_win(2.0, 1)
     assert weights.shape == (4, COUNT)
     assert np.isfinite(weights).all()

@@ -30,7 +30,7 @@ from busenv.core.state import MAX_PLAYERS, OVER
 
 
 class UctSettings(NamedTuple):
-    """Hyperparameters of the search (`experiments.studies.tune search` compares values).
+    """Hyperparameters of the search.
 
     exploration: weight of the prior in PUCT.
     prior_temperature: points by which an action's value is behind the best one's when its prior is

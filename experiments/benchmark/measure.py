@@ -42,7 +42,7 @@ from busenv.experiments.common.runs import RunError, lock_folder, store_settings
 from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.training.run_folder import changes, keep_config
+from busenv.experiments.training.run_folder import changed_settings, store_config
 from busenv.experiments.training.training_run import SAVE_EVERY, against
 from busenv.io import write_whole
 from busenv.train.config_files import AnyConfig
@@ -150,9 +150,9 @@ def _bench_seed(learner: BenchmarkLearner, config: AnyConfig, folder: Path) -> R
     """Train one seed with points of its curve, and measure it at the end."""
     progress = _read(folder)
     if progress.panel.keys() != PANEL.keys():
-        changes(folder, config)
+        changed_settings(folder, config)
         run = learner.make_run(config, folder)
-        keep_config(folder, config)
+        store_config(folder, config)
         progress = _train(run, progress, config.players[0], folder)
         progress = _play_panel(progress, _play_in_batch(run.agent), config.players[0], folder)
     return progress.result(config.seed)

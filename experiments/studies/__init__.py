@@ -1,1 +1,1 @@
-"""Studies behind what is shipped."""
+"""Programs that fit the parameters of shipped agents."""

@@ -1,7 +1,7 @@
-"""The main job in small: train an agent, rate it against the bots, show the result.
+"""Train an agent, rate it against the bots, and write a report.
 
-A network learns from the games of a search first, then from its own by the search that it guides
-(`busenv.train.expert_iteration`): of the two ways of learning the one that comes further in three minutes.
+The demo imitates a search and continues by expert iteration (`busenv.train.expert_iteration`), the
+method that gives the stronger agent in three minutes.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from busenv.train.run import MODEL
 
 COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
 MatchUp = tuple[str, list[Score]]
-
-
-MOST_THREADS = 4
+MAX_THREADS = 4
 SETTINGS = ExpertConfig(
     width=128,
     players=(4,),
@@ -50,40 +48,39 @@ SETTINGS = ExpertConfig(
 
 
 def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int = 0) -> None:
-    """Train by SETTINGS for a time, on up to MOST_THREADS cores, and report on it."""
-    threads = min(os.cpu_count() or 1, MOST_THREADS)
+    """Train with SETTINGS on up to MAX_THREADS cores, then report.
+
+    seconds: of training. games: of each rating.
+    """
+    threads = min(os.cpu_count() or 1, MAX_THREADS)
     changes = {"threads": threads, "teacher": f"uct@{threads}:50", "seconds": seconds, "seed": seed}
     train_and_report(SETTINGS.changed(changes), folder, games)
 
 
 def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "") -> None:
-    """Train in a folder, rate, play a game to watch; print the results and leave a report there.
+    """Train in a folder, rate the agent, write a report and a replay, and print the results.
 
-    ray: the cluster to play on, as for `run_training`.
+    games: of each rating. ray: the cluster to play on, as for `run_training`.
     """
     console = Console()
     run, _ = run_training(config, folder, console, ray)
     console.print("Rating ...")
     match_ups = _match_ups(run, games)
-    sheet = _sheet(match_ups, run, games)
-    sheet.show(console)
-    console.print("A line-up's second row: each of the other seats, on average.")
+    table = _table(match_ups, run, games)
+    table.show(console)
+    console.print("A line-up's second row is the mean of the other seats.")
     play_sample(run)
     commands = next_commands(run)
-    write_whole(folder / "report.md", _report(sheet, run, commands), follow_links=False)
-    for what, path in (
-        ("Report", folder / "report.md"),
-        ("Learning curve", folder / PICTURE),
-        ("A game of the agent, to watch", folder / PAGE),
-    ):
-        console.print(f"{what}: {escape(str(path))}", soft_wrap=True)
-    console.print("To go on:")
+    write_whole(folder / "report.md", _report(table, run, commands), follow_links=False)
+    for title, name in (("Report", "report.md"), ("Learning curve", PICTURE), ("Replay", PAGE)):
+        console.print(f"{title}: {escape(str(folder / name))}", soft_wrap=True)
+    console.print("Next steps:")
     for command in commands:
         console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
 
 
 def _match_ups(run: AnyRun, games: int) -> list[MatchUp]:
-    """The agent against copies of each bot, and for comparison one bot against another."""
+    """Rate the agent against copies of each bot, and `greedy` against `random` for comparison."""
     bots, others = run.config.rated, run.config.rating_players - 1
     agents: list[Agent] = [run.agent]
     if isinstance(run.config, ExpertConfig):
@@ -108,8 +105,8 @@ def _caption(run: AnyRun, games: int) -> str:
     )
 
 
-def _sheet(match_ups: list[MatchUp], run: AnyRun, games: int) -> TextTable:
-    """The results as a table; a line-up's second row is each of the other seats, on average."""
+def _table(match_ups: list[MatchUp], run: AnyRun, games: int) -> TextTable:
+    """The results as a table; a line-up's second row is the mean of the other seats."""
     rows = [
         [title if row == 0 else "", *_cells(score)]
         for title, scores in match_ups
@@ -129,7 +126,7 @@ def _cells(score: Score) -> list[str]:
     ]
 
 
-def _report(sheet: TextTable, run: AnyRun, commands: list[str]) -> str:
+def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
     config = run.config
     length = f" for {config.seconds:g} s" if config.seconds else ""
     lines = [
@@ -139,14 +136,16 @@ def _report(sheet: TextTable, run: AnyRun, commands: list[str]) -> str:
         f"{length} by {describe_training(config)}; {run.decisions:,} decisions learned from, "
         f"{run.imitated:,} of them by imitation; seed {config.seed}.",
         "",
-        f"{sheet.title}. A line-up's second row is each of the other seats on average; "
-        "place and points are means, and place 1 is the winner's.",
+        f"{table.title}. A line-up's second row is the mean of the other seats. Place and points "
+        "are means; place 1 is the winner's.",
         "",
-        sheet.markdown().rstrip(),
+        table.markdown().rstrip(),
     ]
     lines += ["", f"![learning curve]({PICTURE})", ""]
-    lines += [f"[{PAGE}]({PAGE}) shows a game of the agent, with its estimates. `{CURVE}` has the"]
-    lines += [f"curve in numbers, `{MODEL}` and its card the agent, `run.json` all settings;"]
-    lines += ["TensorBoard shows the folder `tensorboard`.", ""]
-    lines += ["To go on:", "", "```sh", *commands, "```", ""]
+    lines += [
+        f"[{PAGE}]({PAGE}) replays a game of the agent with its estimates. `{CURVE}` holds the"
+    ]
+    lines += [f"curve, `{MODEL}` and its card the agent, `run.json` the settings, and the folder"]
+    lines += ["`tensorboard` the statistics.", ""]
+    lines += ["Next steps:", "", "```sh", *commands, "```", ""]
     return "\n".join(lines)

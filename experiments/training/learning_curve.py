@@ -1,4 +1,4 @@
-"""The learning curve of a run: in numbers, as CSV, and as a picture."""
+"""Learning curve of a run: CSV file and picture."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from busenv.io import write_whole
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#5e3c99")
 HEAD = ("seconds", "decisions", "games")
-LARGEST = 10_000_000  # bytes of a curve
+MAX_BYTES = 10_000_000  # of a curve file
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """How good the agent was after some training.
+    """A rating during training.
 
-    games: played against each opponent. wins: share of them that were won, by opponent, which held
-    all other seats.
+    games: against each opponent, whose copies hold all other seats. wins: share of games won, by
+    opponent.
     """
 
     seconds: float
@@ -34,7 +34,7 @@ class CurvePoint:
 
 
 def write_curve(path: Path, curve: list[CurvePoint]) -> None:
-    """Write a curve as CSV; a cell is empty where an opponent was not played."""
+    """Write a curve as CSV; the cell of an opponent that was not played is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = _opponents(curve)
@@ -46,33 +46,33 @@ def write_curve(path: Path, curve: list[CurvePoint]) -> None:
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
-    """The curve of `write_curve`; empty when there is no file.
+    """Read the curve of `write_curve`; empty when there is no file.
 
-    ValueError names the line that is wrong.
+    ValueError names the first invalid line.
     """
     if not path.exists():
         return []
-    data = read_limited(path, LARGEST)
+    data = read_limited(path, MAX_BYTES)
     try:
         rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
     except (csv.Error, ValueError) as error:
-        raise ValueError(f"{path} is no learning curve: {error}") from error
+        raise ValueError(f"{path} is not a learning curve: {error}") from error
     head = rows[0] if rows else []
     names = head[len(HEAD) :]
-    sound = len({*names}) == len(names) and all(map(str.isprintable, names))
-    if (*head[: len(HEAD)],) != HEAD or not sound:
-        raise ValueError(f"{path} is no learning curve: its first line is {_cut(head)}")
+    is_valid = len({*names}) == len(names) and all(map(str.isprintable, names))
+    if (*head[: len(HEAD)],) != HEAD or not is_valid:
+        raise ValueError(f"{path} is not a learning curve: its first line is {_quote(head)}")
     curve: list[CurvePoint] = []
     for number, row in enumerate(rows[1:], 2):
         point = _point(row, names)
         if point is None or (curve and point.decisions <= curve[-1].decisions):
-            raise ValueError(f"{path}, line {number}: {_cut(row)} is no point of the curve")
+            raise ValueError(f"{path}, line {number}: {_quote(row)} is not a point of the curve")
         curve.append(point)
     return curve
 
 
 def _point(row: list[str], names: list[str]) -> CurvePoint | None:
-    """A point of a curve from its line; None when it is none."""
+    """Parse a line; None when it is invalid."""
     try:
         shares = zip(names, row[len(HEAD) :], strict=True)
         wins = {name: float(text) for name, text in shares if text}
@@ -80,12 +80,11 @@ def _point(row: list[str], names: list[str]) -> CurvePoint | None:
     except (ValueError, IndexError):
         return None
     numbers = (point.seconds, point.decisions, point.games - 1, *wins.values())
-    sound = all(0 <= number < math.inf for number in numbers)
-    return point if sound and all(share <= 1 for share in wins.values()) else None
+    is_valid = all(0 <= number < math.inf for number in numbers)
+    return point if is_valid and all(share <= 1 for share in wins.values()) else None
 
 
-def _cut(row: list[str]) -> str:
-    """A line for an error."""
+def _quote(row: list[str]) -> str:
     return repr(truncate(",".join(row), 80))
 
 
@@ -94,14 +93,15 @@ def draw_curve(
     path: Path,
     curve: list[CurvePoint],
     title: str,
+    *,
     players: int = 4,
     imitated: int = 0,
-    after: str = "PPO",
+    main_phase: str = "PPO",
 ) -> None:
-    """The learning curve as a picture (PNG), with 95% intervals (Wilson 1927).
+    """Draw the learning curve as a PNG picture, with 95% intervals (Wilson 1927).
 
-    players: in a game of the rating. imitated: how many decisions were learned from by imitation;
-    after: what came then.
+    players: per game of the ratings. imitated: number of imitated decisions, which precede the
+    phase `main_phase`.
     """
     from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
     from matplotlib.ticker import PercentFormatter
@@ -118,7 +118,7 @@ def draw_curve(
         axes.plot(decisions, wins, "o-", ms=3.5, color=colour, label=label, clip_on=False, zorder=3)
     axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
     end = max(curve[-1].decisions, imitated, 1) / 1000
-    _mark_phases(axes, imitated / 1000, end, after)
+    _mark_phases(axes, imitated / 1000, end, main_phase)
     axes.set(xlim=(0, end), ylim=(0, 1), xlabel="thousand decisions learned from")
     axes.set_ylabel(f"games won of {curve[-1].games}, 95% intervals")
     axes.set_title(title, loc="left", fontsize="medium", fontweight="bold", pad=18)
@@ -130,17 +130,17 @@ def draw_curve(
     write_whole(path, buffer.getvalue(), follow_links=False)
 
 
-def _mark_phases(axes, imitated: float, end: float, after: str) -> None:  # type: ignore[no-untyped-def]
-    """Name the two phases above the axes, and shade that of imitation."""
+def _mark_phases(axes, imitated: float, end: float, main_phase: str) -> None:  # type: ignore[no-untyped-def]
+    """Write the phases' names above the axes, and shade the imitation phase."""
     above = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
     if imitated:
         axes.axvspan(0, imitated, color="0.93", zorder=0)
         axes.text(imitated / 2, 1.01, "imitation", **above)
     if imitated < end:
         axes.axvline(imitated, color="0.5", lw=1)
-        axes.text((imitated + end) / 2, 1.01, after, **above)
+        axes.text((imitated + end) / 2, 1.01, main_phase, **above)
 
 
 def _opponents(curve: list[CurvePoint]) -> list[str]:
-    """All that the agent was rated against, in the order of their first rating."""
+    """Opponents of all ratings, in the order of their first one."""
     return list(dict.fromkeys(name for p in curve for name in p.wins))

@@ -1,4 +1,4 @@
-"""A game of a trained agent to watch, and what to do with the agent next."""
+"""Sample game of a trained agent, and commands for next steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from busenv import Game
-from busenv.agents import Agent, make_agent
+from busenv.agents import make_agent
 from busenv.experiments.replays.replay_files import write_replay
 from busenv.experiments.training.training_run import AnyRun
 from busenv.train.config import PPOConfig
@@ -17,16 +17,15 @@ from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.run import MODEL
 
 RECORD, PAGE, SEARCH_PAGE = "replay.json", "replay.html", "replay-uct.html"
-OPPONENTS = ("planner", "greedy", "greedy", "planner")  # as many as there are other seats
-SEARCH = "uct:300"  # whose estimates of the same game one of the commands shows
+OPPONENTS = ("planner", "greedy", "greedy", "planner")  # of the other seats, as many as needed
+SEARCH = "uct:300"  # estimates the same game in one of the commands
 HOUR = 3600.0
 
 
 def play_sample(run: AnyRun) -> None:
-    """Play one game of a run's agent against scripted ones; leave its record and replay page.
+    """Play one game of a run's agent against scripted ones; write its record and replay page.
 
-    The game depends on the agent and the run's seed alone. The page shows the agent's own
-    estimates.
+    The game depends on the agent and the run's seed alone. The page shows the agent's estimates.
     """
     config, players = run.config, run.config.rating_players
     seat = config.seed % players
@@ -37,18 +36,14 @@ def play_sample(run: AnyRun) -> None:
     game = Game(players, run.rules, run.board, seed=config.seed)
     for number, agent in enumerate(agents):
         agent.reset(config.seed + number)
-    _play(game, agents)
+    while not game.is_over:
+        game.step(agents[game.current_player].act(game))
     game.save(run.folder / RECORD)
     write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=run.board, names=names)
 
 
-def _play(game: Game, agents: list[Agent]) -> None:
-    while not game.is_over:
-        game.step(agents[game.current_player].act(game))
-
-
 def next_commands(run: AnyRun) -> list[str]:
-    """Three commands for a shell: train the agent for longer, rate it, see what a search thinks."""
+    """Shell commands that train the agent for longer, rate it, and replay the sample game."""
     config, folder = run.config, run.folder
     if config.decisions is not None:
         longer = f"decisions={2 * config.decisions}"
@@ -64,19 +59,19 @@ def next_commands(run: AnyRun) -> list[str]:
         ["rate", playing_spec(run), "planner", *players, *rules, *board],
         ["replay", str(folder / RECORD), *page, *board],
     )
-    return [shlex.join([_program(), *words]) for words in commands]
+    return [shlex.join([_program(), *arguments]) for arguments in commands]
 
 
 def _program() -> str:
-    """The command line as it can be called here: by its name, or beside this Python."""
-    beside = Path(sys.executable).with_name("busenv")
-    if shutil.which("busenv") or not beside.exists():
+    """The command `busenv`: its name, or its path if only this Python's folder has it."""
+    path = Path(sys.executable).with_name("busenv")
+    if shutil.which("busenv") or not path.exists():
         return "busenv"
-    return os.path.relpath(beside)
+    return os.path.relpath(path)
 
 
 def playing_spec(run: AnyRun) -> str:
-    """The agent that a run has made: its network, with the search that it learned by, if any."""
+    """Spec of a run's agent: its network, with the run's search in expert iteration."""
     model = run.folder / MODEL
     if isinstance(run.config, ExpertConfig):
         return f"az:{model}:{run.config.num_simulations}"

@@ -1,4 +1,4 @@
-"""A training run with all that is shown and kept of it: bar, ratings, curve, TensorBoard, model."""
+"""Train in a folder, with progress bar, ratings, learning curve, TensorBoard and model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from busenv.experiments.training.learning_curve import (
     read_curve,
     write_curve,
 )
-from busenv.experiments.training.run_folder import changes, keep_config
+from busenv.experiments.training.run_folder import changed_settings, store_config
+from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -33,7 +34,7 @@ AnyRun = PPORun | ExpertRun
 
 CURVE, PICTURE = "curve.csv", "learning_curve.png"
 SAVE_EVERY = 30.0  # seconds between checkpoints
-COLLAPSED = 0.1  # nats of entropy a decision below which there is a warning
+COLLAPSED = 0.1  # entropy of the policy, in nats per decision, below which a warning is printed
 
 
 def against(
@@ -45,10 +46,10 @@ def against(
     board: str | Board = "city",
     players: int = 4,
 ) -> list[Score]:
-    """Play an agent against copies of a bot; its own score, then theirs taken together.
+    """Play an agent against copies of a bot; returns its score and the copies' combined score.
 
-    players: in a game, copies included. All are reset, so that the games depend on the agents and
-    the seed alone.
+    players: per game, copies included. All agents are reset, so games depend on the agents and the
+    seed alone.
     """
     agent.reset(seed + 3)
     line_up = [agent, *(make_agent(bot, seed + k) for k in range(players - 1))]
@@ -65,24 +66,28 @@ def against(
 
 
 def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
-    """`against`, in the games that a run is rated in."""
+    """Play `against` with the rules, board and number of players of a run's ratings."""
     return against(
         agent, bot, games, run.config.seed, run.rules, run.board, run.config.rating_players
     )
 
 
-def _own_games(config: ExpertConfig) -> str:
-    return "self-play without search" if config.policy_only else "self-play by search"
+def _main_phase(config: AnyConfig) -> str:
+    """Name of the training phase after imitation."""
+    if isinstance(config, PPOConfig):
+        return "PPO"
+    return "policy-only self-play (PPO)" if config.policy_only else "expert iteration"
 
 
 def describe_training(config: AnyConfig) -> str:
-    """How an agent is trained, in words: `imitation of planner, then PPO by self-play`."""
-    if isinstance(config, ExpertConfig):
-        begin = f"games of {config.teacher}, then " if config.teacher_games else ""
-        if config.offline_data:
-            begin = "decisions of earlier runs, then "
-        return f"{begin}expert iteration by {_own_games(config)}"
+    """Describe the training procedure: `imitation of planner, then PPO by self-play`."""
     phases = []
+    if isinstance(config, ExpertConfig):
+        if config.offline_data:
+            phases.append("offline data of earlier runs")
+        elif config.teacher and config.teacher_games:
+            phases.append(f"imitation of {config.teacher}")
+        return ", then ".join([*phases, _main_phase(config)])
     if config.warm_start and config.imitation_share:
         phases.append(f"imitation of {config.warm_start}")
     if not phases or config.imitation_share < 1:
@@ -96,35 +101,35 @@ def describe_training(config: AnyConfig) -> str:
 def run_training(
     config: AnyConfig, folder: Path, console: Console, ray: str = ""
 ) -> tuple[AnyRun, list[CurvePoint]]:
-    """Train in a folder, or go on there, until the run is done; leave model, card and curve.
+    """Start or resume a run in a folder and train to its end; writes model, card and curve.
 
     ray: the cluster to play on (`busenv.cluster.connected`); "" for none.
 
-    On Ctrl-C they are left too, with a checkpoint to go on from.
-    RunError when the folder is in use or holds a run that these settings do not go on with; see
-    `busenv.train.ppo_run.PPORun`.
+    Ctrl-C saves a checkpoint, the model and its card. RunError when the folder is in use or holds a
+    run with other settings; other errors are those of `busenv.train.ppo_run.PPORun`.
     """
     with connected(ray), lock_folder(folder):
-        changed = changes(folder, config)
-        read_curve(folder / CURVE)  # a damaged one is told before anything is changed
+        changed = changed_settings(folder, config)
+        read_curve(folder / CURVE)  # raises, if the file is damaged, before anything is written
         console.print(f"Training: {escape(describe_training(config))}.")
         console.print("Compiling (the first time on a machine takes a minute) ...")
         if isinstance(config, ExpertConfig):
             run: AnyRun = ExpertRun(config, folder, bool(ray))
         else:
             run = PPORun(config, folder, bool(ray))
-        keep_config(folder, config)
-        run.save()  # after the settings, which it is of no use without
+        store_config(folder, config)
+        run.save()  # after the settings, without which a checkpoint cannot be resumed
         if run.iteration:
-            words = f", with {', '.join(changed)}" if changed else ""
-            console.print(f"Going on after {run.decisions:,} decisions{escape(words)}.")
+            changes = f", with {', '.join(changed)}" if changed else ""
+            console.print(f"Resuming after {run.decisions:,} decisions{escape(changes)}.")
         try:
             curve = _train(run, console)
         except KeyboardInterrupt:
             _save_at_once(run)
+            command = f"busenv train {shlex.quote(str(folder))}"
             console.print(
                 f"Stopped after {run.decisions:,} decisions; checkpoint and {MODEL} are in "
-                f"{escape(str(folder))}. To go on: busenv train {escape(shlex.quote(str(folder)))}",
+                f"{escape(str(folder))}. To resume: {escape(command)}",
                 soft_wrap=True,
             )
             raise
@@ -132,7 +137,7 @@ def run_training(
 
 
 def _save_at_once(run: AnyRun) -> None:
-    """Save on Ctrl-C; what cannot be saved is told in the line that the command ends with."""
+    """Save on Ctrl-C; the command's last line reports a failure."""
     try:
         run.save()
     except OSError as error:
@@ -140,15 +145,14 @@ def _save_at_once(run: AnyRun) -> None:
 
 
 def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
-    """Iterate until the run is done; what is rated is on disk at once."""
+    """Iterate until the run is done; each rating is on disk at once."""
     config, folder = run.config, run.folder
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
     saved, warned = run.seconds, False
     bar = training_bar(console)
     with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
-        studies = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
-        first = "learning from decisions of earlier runs" if studies else ""
-        task = bar.add_task("", total=1.0, note=first)
+        pretrains = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
+        task = bar.add_task("", total=1.0, note="learning from offline data" if pretrains else "")
         while True:
             if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
                 _rate(run, curve, board)
@@ -157,19 +161,21 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
                 saved = run.seconds
             if run.is_done:
                 break
-            found = run.step()
-            for name, value in found.scalars.items():
-                board.add_scalar(name, value, found.decisions)
-            if not warned and _collapsed(found):
+            iteration = run.step()
+            for name, value in iteration.scalars.items():
+                board.add_scalar(name, value, iteration.decisions)
+            if not warned and -iteration.scalars.get("train/entropy_loss", -1.0) < COLLAPSED:
                 warned = True
                 console.print("[yellow]The policy has nearly stopped exploring: its entropy is low")
-            bar.update(task, completed=min(run.progress, 1.0), note=_note(found, curve))
+            bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
     return curve
 
 
 def training_bar(console: Console) -> Progress:
-    """A short bar, and a note that takes what is left of the line: what three bots and a speed take
-    fits into 80 columns, and more is cut there."""
+    """A short bar and a note in the rest of the line, truncated if it is too long.
+
+    Win rates against three bots and a speed fit into 80 columns.
+    """
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     return Progress(
         BarColumn(bar_width=8),
@@ -181,7 +187,7 @@ def training_bar(console: Console) -> Progress:
 
 
 def _rate(run: AnyRun, curve: list[CurvePoint], board: SummaryWriter) -> None:
-    """Add a point to the curve, and draw it: on Ctrl-C there is no time to."""
+    """Rate the agent, add a point to the curve and draw it."""
     config = run.config
     wins = {}
     for bot in config.rated:
@@ -193,20 +199,22 @@ def _rate(run: AnyRun, curve: list[CurvePoint], board: SummaryWriter) -> None:
         curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
     write_curve(run.folder / CURVE, curve)
-    words = describe_training(config)
-    title = words[0].upper() + words[1:]
-    after = _own_games(config) if isinstance(config, ExpertConfig) else "PPO"
-    draw_curve(run.folder / PICTURE, curve, title, config.rating_players, run.imitated, after)
+    description = describe_training(config)
+    draw_curve(
+        run.folder / PICTURE,
+        curve,
+        description[0].upper() + description[1:],
+        players=config.rating_players,
+        imitated=run.imitated,
+        main_phase=_main_phase(config),
+    )
 
 
-def _collapsed(found: Iteration) -> bool:
-    return -found.scalars.get("train/entropy_loss", -1.0) < COLLAPSED
-
-
-def _note(found: Iteration, curve: list[CurvePoint]) -> str:
-    if lessons := found.scalars.get("games/teacher_samples"):
-        return f"{lessons:,.0f} decisions of a teacher, to be learned from"
+def _note(iteration: Iteration, curve: list[CurvePoint]) -> str:
+    """The progress bar's note: win rates, speed, staleness."""
+    if samples := iteration.scalars.get("games/teacher_samples"):
+        return f"{samples:,.0f} teacher samples"
     wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
-    stale = found.scalars.get("games/staleness")
-    age = f"; games {stale:.0f} old" if stale else ""
-    return f"won {wins}; {found.decisions / found.seconds:,.0f} decisions/s{age}"
+    staleness = iteration.scalars.get("games/staleness")
+    age = f"; {staleness:.0f} iterations stale" if staleness else ""
+    return f"won {wins}; {iteration.decisions / iteration.seconds:,.0f} decisions/s{age}"

@@ -33,7 +33,6 @@ MOST = 30.0  # seconds after which a command is said to hang
 
 BUSENV = [sys.executable, "-m", "busenv.experiments.cli"]
 TUNE = [sys.executable, "-m", "busenv.experiments.studies.tune"]
-NETWORKS = [sys.executable, "-m", "busenv.experiments.studies.network_comparison"]
 SMALL = "width=16 games=4 batch_size=256 threads=1 rate_games=4 rated=random".split()
 
 # By name: the command, and the seconds from its start within which the signals begin. OUT is a
@@ -78,7 +77,6 @@ COMMANDS: dict[str, tuple[list[str], float]] = {
     "replay": ([*BUSENV, *"replay GAME --agent uct:300 -o OUT.html".split()], 5),
     "show": ([*BUSENV, "show", "GAME"], 3),
     "tune": ([*TUNE, "value", "--seconds", "900", "--out", "OUT.json"], 6),
-    "networks": ([*NETWORKS, "--seconds", "900", "--decisions", "90000"], 10),
 }
 
 
