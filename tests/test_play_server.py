@@ -278,7 +278,7 @@ def _make_session() -> tuple[GameSession, Participant, list[dict[str, Any]]]:
     host = game.participants[header.tokens.host]
     for site in (0, 1):
         game.decide(host, game.node, encode(board, "build", site, Building.HOUSE))
-    game.undo(host, game.node)
+    game.undo_or_redo(host, game.node, "undo")
     return game, host, events
 
 
@@ -286,8 +286,8 @@ def _make_session() -> tuple[GameSession, Participant, list[dict[str, Any]]]:
     "change",
     [
         lambda game, host: game.pause(host, enabled=True),
-        lambda game, host: game.undo(host, game.node),
-        lambda game, host: game.redo(host, game.node),
+        lambda game, host: game.undo_or_redo(host, game.node, "undo"),
+        lambda game, host: game.undo_or_redo(host, game.node, "redo"),
         lambda game, host: game.jump(host, game.node, 0),
         lambda game, host: game.rename(host, 0, "Ann"),
         lambda game, host: game.decide(host, game.node, game.tree.nodes[2].action + 1),

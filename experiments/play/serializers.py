@@ -97,7 +97,7 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
     """The state of a game, with the choices of a participant."""
     tree, current, status = game.tree, game.current, game.status
     _, position = _draw(tree, game.node)
-    yours = current.turn in participant.seats
+    yours, may_act = current.turn in participant.seats, participant.role != "spectator"
     choices: list[dict[str, Any]] = []
     if yours and status == "person":
         actions = tree.position_game(game.node).legal_actions()
@@ -120,8 +120,8 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
         "forced": status == "forced",
         "paused": game.paused,
         "delay": game.delay,
-        "can_undo": participant.role != "spectator" and game.can_undo(),
-        "can_redo": participant.role != "spectator" and game.can_redo(),
+        "can_undo": may_act and game.undo_target() is not None,
+        "can_redo": may_act and game.redo_target() is not None,
         "failure": game.failure or None,
         "last_change": game.last_change,
         "over": status == "over",
