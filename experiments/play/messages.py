@@ -41,7 +41,7 @@ def _parse_seed(value: object) -> object:
         value = int(value)
     if value is None or (type(value) is int and 0 <= value < 2**64):
         return value
-    raise PydanticCustomError("seed", f"allowed: {SEEDS}")  # type: ignore[arg-type]
+    raise PydanticCustomError("seed", f"allowed: {SEEDS}")
 
 
 Number = Annotated[int, Field(ge=0, le=2**31)]
