@@ -7,12 +7,17 @@
     >>> game.ranking()
     [0, 1, 2, 3]
 
-`Game` is one game, `Batch` many side by side; `random_playouts` plays many at full speed,
-`random_returns` one on from where it stands, and `longest_game` bounds how long one goes on.
-`EDITIONS` and `Rules` say by which rules, `load_board` on which map, `describe_action`, `decode`
-and `encode` what an action id means, `ObservationLayout` what a seat sees, `REWARDS` what it is
-paid. `make_agent` builds somebody to play against, `play` shows a game in a notebook's cell. The
-rules page is RULES.md in this package.
+- `Game`, `Record`, `Position`: one game, its record, its state as a value.
+- `Batch`, `random_playouts`, `random_returns`: many games in compiled code.
+- `Rules`, `EDITIONS`, `load_rules`; `Board`, `load_board`: rules and boards.
+- `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`: action ids.
+- `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
+- `make_agent`, `play`: agents, and the play page in a notebook.
+- `longest_game`: an upper bound on the length of a game.
+
+Environments: `gymnasium.make("busenv/Bus-v0")`, `gymnasium.make_vec("busenv/BusSelfPlay-v0")`,
+`busenv.bus_v0` (PettingZoo) and the modules of `busenv.envs`. RULES.md in this package has the
+rules of the game.
 """
 
 from busenv.batch.batch import Batch

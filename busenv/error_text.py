@@ -9,20 +9,20 @@ LONGEST = 200  # characters of a quotation
 
 
 def truncate(text: str, longest: int = LONGEST) -> str:
-    """A text, or its beginning where it is too long for a message."""
+    """Return a text, or its beginning and its length if it is too long for a message."""
     if len(text) <= longest:
         return text
     return f"{text[:longest]}... ({len(text):,} characters)"
 
 
 def quote(value: object) -> str:
-    """A value as an error message quotes it: as Python writes it, cut where it is long."""
+    """Return the repr of a value, truncated for an error message."""
     return truncate(repr(value))
 
 
 def printable(text: object) -> str:
-    """A text with everything escaped that a terminal may obey: control characters, line breaks
-    among them, marks that turn the direction of writing, halves of characters."""
+    """Escape what a terminal may interpret: control characters and line breaks, marks of text
+    direction, surrogates."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in str(text)
@@ -30,18 +30,18 @@ def printable(text: object) -> str:
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
-    """ "; did you mean 'NAME'?" for the closest allowed name; "" when none is close."""
+    """Return "; did you mean 'NAME'?" for the closest allowed name, or "" without one."""
     close = difflib.get_close_matches(truncate(word), list(allowed), 1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def install(*extras: str) -> str:
-    """How to install extras of busenv, which is not on PyPI."""
+    """Return how to install extras of busenv, which is not on PyPI."""
     return f"In a clone of busenv: pip install -e '.[{','.join(extras)}]'"
 
 
 def missing_extra(error: ModuleNotFoundError, extra: str, what: str) -> ModuleNotFoundError:
-    """The error for `what` when a package of one of busenv's extras is missing."""
+    """Make the error for a feature (`what`) that needs a missing package of an extra."""
     return ModuleNotFoundError(
         f"{what} needs {error.name}, which is not installed. {install(extra)}", name=error.name
     )

@@ -1,23 +1,23 @@
-"""The errors of busenv."""
+"""Errors that busenv raises."""
 
 from __future__ import annotations
 
 
 class IllegalActionError(ValueError):
-    """An action that is not legal now; nothing has changed."""
+    """An action is not legal now; the game is unchanged."""
 
 
 class BoardError(ValueError):
-    """A board that cannot be used; the message names the entry that is wrong."""
+    """A board is invalid; the message names the entry."""
 
 
 class PositionError(ValueError):
-    """A position that cannot be; the message names the field and what contradicts it."""
+    """A position is invalid; the message names the field and what contradicts it."""
 
 
 class RecordError(ValueError):
-    """A record or byte string that cannot be loaded; the message says what is wrong."""
+    """A record or its encoding is invalid; the message names what is wrong."""
 
 
 class AgentError(RuntimeError):
-    """An agent that failed: it crashed, fell silent or chose what is illegal."""
+    """An agent failed: it crashed, timed out or chose an illegal action."""

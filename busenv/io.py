@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and in the folder of a run through no link."""
+"""Bounded reads and atomic writes of files, optionally refusing symbolic links."""
 
 from __future__ import annotations
 
@@ -14,41 +14,39 @@ LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long ga
 def read_bounded(
     path: str | Path, error: type[ValueError] = ValueError, follow_links: bool = True
 ) -> bytes:
-    """The content of a file; `error` when it is larger than LARGEST, of which no more is read.
+    """Read a file of at most LARGEST bytes.
 
-    follow_links: as for `write_whole`. OSError, of the system's kind, says what cannot be read.
+    follow_links: as for `write_whole`. Raises `error` for a larger file, and OSError, with one
+    sentence as its text, for one that cannot be read.
     """
     try:
         with open(path, "rb") if follow_links else open_plain(path, "rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as failed:
-        if failed.errno is None:  # it is a sentence of ours
+        if failed.errno is None:  # raised by check_plain or open_plain
             raise
-        raise type(failed)(_unread(path, failed)) from None
+        if isinstance(failed, FileNotFoundError):
+            reason = f"there is no file {path}"
+        elif os.path.isdir(path):  # which some systems report as another error
+            reason = f"{path} is a folder; allowed: a file"
+        else:
+            reason = f"{path} cannot be read: {failed.strerror}"
+        raise type(failed)(reason) from None
     check_size(data, str(path), error)
     return data
 
 
-def _unread(path: str | Path, error: OSError) -> str:
-    """Why a file cannot be read, in a sentence."""
-    if isinstance(error, FileNotFoundError):
-        return f"there is no file {path}"
-    if os.path.isdir(path):  # which not every system tells apart from one that is not ours
-        return f"{path} is a folder; wanted: a file"
-    return f"{path} cannot be read: {error.strerror}"
-
-
 def check_size(data: str | bytes, name: str, error: type[ValueError] = ValueError) -> None:
-    """`error` when data are larger than LARGEST; name: how it calls them."""
+    """Raise `error` for data of more than LARGEST bytes, which it calls `name`."""
     if len(data) > LARGEST:
         raise error(f"{name} is larger than {LARGEST:,} bytes, the most that is read")
 
 
 def write_whole(path: str | Path, content: str | bytes, follow_links: bool = True) -> None:
-    """Write a file through a temporary neighbour, so that a kill leaves the old one or the new.
+    """Write a file atomically: a process killed meanwhile leaves the old or the new content.
 
-    follow_links: where the path is a symbolic link it stays one, and what it leads to is written;
-    False, for folders that may come from others (the folder of a run), refuses it with OSError.
+    follow_links: write to the target of a symbolic link; False raises OSError for one, for folders
+    that other users may have made (a run's folder).
     """
     if not follow_links:
         check_plain(path)
@@ -72,7 +70,7 @@ def write_whole(path: str | Path, content: str | bytes, follow_links: bool = Tru
 
 
 def check_plain(path: str | Path) -> None:
-    """OSError when there is something at a path that is neither a plain file nor a folder."""
+    """Raise OSError if a path exists and is neither a plain file nor a folder."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -84,10 +82,9 @@ def check_plain(path: str | Path) -> None:
 
 
 def open_plain(path: str | Path, mode: str) -> IO[bytes]:
-    """Open a file of a run's folder: "rb", "ab" or "r+b". OSError when it is a link or no file.
+    """Open a file of a run's folder ("rb", "ab" or "r+b"); OSError for a link or no plain file.
 
-    It is the open file that is checked, so that none can be put in its place meanwhile, as far as
-    the system knows how (O_NOFOLLOW).
+    Checks the open file, so that it cannot be replaced in between where O_NOFOLLOW exists.
     """
     check_plain(path)
     file = open(path, mode, opener=_without_links)  # noqa: SIM115 - for the caller to close
@@ -98,7 +95,7 @@ def open_plain(path: str | Path, mode: str) -> IO[bytes]:
 
 
 def _without_links(path: str, flags: int) -> int:
-    # Without waiting: who opens a pipe to read would otherwise wait for somebody who writes.
+    # O_NONBLOCK, because opening a pipe would wait for a writer.
     extra = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     return os.open(path, flags | extra, 0o666)
 

@@ -1,8 +1,8 @@
-"""What a seat sees: one flat row of bytes with a named layout.
+"""Observations: one flat row of bytes a seat, with a named layout.
 
-The row is egocentric. The viewer is player 0 and the others follow clockwise, so nothing tells
-which seat one sits on; rows have one length for 3, 4 and 5 players (absent players are zeros). It
-is complete: the whole state of the game can be rebuilt from it, up to the names of the seats.
+The row is egocentric: the viewer is player 0 and the others follow clockwise, so it does not encode
+the viewer's seat. It has the same length for 3, 4 and 5 players (absent players are zeros). It is
+complete: the state of the game can be rebuilt from it, up to the numbering of the seats.
 
     >>> from busenv import Game
     >>> game = Game(seed=1)
@@ -43,11 +43,11 @@ class Part(NamedTuple):
 
     name: "block.feature", such as "players.buses".
     block: "intersections", "streets", "sites", "players" or "table".
-    columns: which features of its block it is, a slice of the last axis of `view`.
+    columns: its columns in the block, a slice of the last axis of `ObservationLayout.view`.
     shape: (entries, width), or (width,) in the table.
-    high: usual values run from 0 to about this; under the rules without a low limit on buses or
-        markers they may be up to twice as high, and never above 255.
-    meaning: in words.
+    high: highest usual value; rules with a high limit of buses or markers may double it. Values
+        never exceed 255.
+    meaning: description.
     """
 
     name: str
@@ -59,10 +59,10 @@ class Part(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Where the entries of one kind stand in the row: `entries` of them, `width` features each.
+    """A block of the row: `entries` entries of `width` columns from offset `start`.
 
-    planes: laid out feature by feature (all entries' first, then all their second, ...), not entry
-        by entry.
+    planes: stored column by column (the first column of all entries, then the second, ...) instead
+        of entry by entry.
     """
 
     start: int
@@ -75,10 +75,8 @@ class Block(NamedTuple):
 class ObservationLayout:
     """The parts of an observation on a board.
 
-    size: length of a row.
-    blocks: where each kind of entry stands.
-    parts: every part by name.
-    scale: float32, shape (size,): factors that bring usual values to 0..1.
+    size: length of a row. blocks, parts: by name.
+    scale: float32, (size,), factors that scale usual values to 0..1.
     """
 
     size: int
@@ -108,12 +106,12 @@ class ObservationLayout:
             blocks[block] = Block(start, count, width, block in PLANES)
             start += count * width
         scale = np.empty(start, np.float32)
-        for name, value in (
-            ("size", start),
-            ("blocks", blocks),
-            ("parts", parts),
-            ("scale", scale),
-        ):
+        for name, value in {
+            "size": start,
+            "blocks": blocks,
+            "parts": parts,
+            "scale": scale,
+        }.items():
             object.__setattr__(self, name, value)
         for part in parts.values():
             self.part(scale, part.name)[...] = 1 / part.high
@@ -125,9 +123,9 @@ class ObservationLayout:
         return self.parts[name]
 
     def view(self, observation: np.ndarray, block: str) -> np.ndarray:
-        """A block of observations (..., size) without copying: (..., entries, width).
+        """View a block of observations (..., size): (..., entries, width), or (..., width).
 
-        The table's is (..., width).
+        The second shape is the table's. The view shares memory with the observations.
         """
         start, entries, width, planes = self.blocks[block]
         part = observation[..., start : start + entries * width]
@@ -138,38 +136,41 @@ class ObservationLayout:
         return part.reshape(*part.shape[:-1], entries, width)
 
     def part(self, observation: np.ndarray, name: str) -> np.ndarray:
-        """A part of observations (..., size) without copying: (..., *shape)."""
+        """View a part of observations (..., size): (..., *shape)."""
         part = self[name]
         return self.view(observation, part.block)[..., part.columns]
 
 
 def spaces_of(board: Board) -> tuple[spaces.Box, spaces.Discrete]:
-    """Observation and action space of one seat on a board."""
+    """Return the observation space and the action space of one seat on a board."""
     size = ObservationLayout(board).size
     return spaces.Box(0, 255, (size,), np.uint8), spaces.Discrete(board.num_actions)
 
 
 def observe(game: Game, seat: int | None = None) -> np.ndarray:
-    """What a seat sees, by default the one to decide: uint8, shape (layout.size,), a fresh array.
+    """Return the observation of a seat, by default the one to decide: uint8, (layout.size,).
 
-    When the game is over and no seat is given, the last one to decide looks.
+    The default in a finished game is seat 0. Raises ValueError for a seat that does not exist.
     """
     if seat is not None and seat not in range(game.num_players):
         raise ValueError(f"seat is {seat!r}; allowed: 0 to {game.num_players - 1}")
     games, board = game.arrays()
-    view = int(games["seat"][0]) if seat is None else int(seat)
+    viewer = int(games["seat"][0]) if seat is None else int(seat)
     row = np.empty(kernels.observation_length(board), np.uint8)
-    kernels.observe_one(games, board, view, row)
+    kernels.observe_one(games, board, viewer, row)
     return row
 
 
-def observe_games(games: np.ndarray, board: Board) -> tuple[np.ndarray, np.ndarray]:
-    """What the seats to decide see and may do, in each of a batch of games: fresh arrays.
+def observe_games(
+    games: np.ndarray, board: Board, trusted: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return observations and masks of the seats to decide in a batch of games, as new arrays.
 
-    games: (N,) GAME records, as `agents.Agent.choose` is given them. Returns observations, uint8
-    (N, size), and what is legal, bool (N, num_actions), none where a game is over.
+    games: GAME, (N,). trusted: skip their validation, for games that a `Game`, a `Batch` or kernels
+    played. Returns uint8, (N, size), and bool, (N, num_actions), all False for a finished game.
+    Raises ValueError as `busenv.validation.check_games` does.
     """
-    games = check_games(games, board)
+    games = games if trusted else check_games(games, board)
     rows = np.empty((len(games), kernels.observation_length(board.array)), np.uint8)
     masks = np.empty((len(games), board.num_actions), np.bool_)
     bits = np.empty((board.num_actions + 63) // 64, np.uint64)

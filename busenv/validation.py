@@ -1,4 +1,4 @@
-"""Checks that the games' faces share."""
+"""Validation of arguments, actions and games that all environments share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Illegal = Literal["raise", "lose", "replace"]
 
 
 def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> IllegalActionError:
-    """The error for an action of a game of a batch: names action, phase, seat, what is legal."""
+    """Make the error for an action in one game of a batch: action, phase, seat, legal actions."""
     words = f" ({describe_action(board, action)})" if 0 <= action < board.num_actions else ""
     which = f" of game {index}" if len(games) > 1 else ""
     phase = Phase(games["phase"][index])
@@ -33,7 +33,7 @@ def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> 
 
 
 def check_illegal(illegal: str) -> Illegal:
-    """A setting `illegal` (`busenv.envs.observation_format`) that there is; else ValueError."""
+    """Return a setting `illegal` ("raise", "lose" or "replace"); else raise ValueError."""
     allowed = get_args(Illegal)
     if illegal not in allowed:
         raise ValueError(f"illegal is {illegal!r}; allowed: one of {[*allowed]}")
@@ -41,7 +41,7 @@ def check_illegal(illegal: str) -> Illegal:
 
 
 def check_seed(seed: int) -> int:
-    """A seed as a plain int, 0 to 2**64 - 1."""
+    """Return a seed, 0 to 2**64 - 1, as an int; else raise ValueError."""
     try:
         value = operator.index(seed)
     except TypeError:
@@ -52,7 +52,7 @@ def check_seed(seed: int) -> int:
 
 
 def check_whole(name: str, value: int, low: int, high: int | None = None) -> int:
-    """A whole number within limits as a plain int; ValueError says which are allowed."""
+    """Return a whole number within limits as an int; else raise ValueError, which names them."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -64,11 +64,11 @@ def check_whole(name: str, value: int, low: int, high: int | None = None) -> int
 
 
 def check_games(games: np.ndarray, board: Board) -> np.ndarray:
-    """The games as kernels know them: of a file, or of a pickle, they differ in what numba sees.
+    """Return the games (GAME, (N,)) as kernels accept them: arrays from a file or pickle differ.
 
-    ValueError unless they are played on the board, and where a kernel could not play on from what a
-    game says, naming the game and the field (`busenv.core.state_validation`). Not checked: that a position
-    can come about by play.
+    Raises ValueError for games of another board, and for a game that kernels cannot continue from,
+    naming the game and the field (`busenv.core.state_validation`). The state need not be reachable
+    by play. Games that a `Game` or `Batch` played need no validation.
     """
     if games.ndim != 1 or games.dtype != GAME:
         raise ValueError(
@@ -77,7 +77,7 @@ def check_games(games: np.ndarray, board: Board) -> np.ndarray:
     if not (games["board_tag"] == board.array["tag"]).all():
         raise ValueError(f"games of another board than {board!r}, or not begun")
     games = games.view(GAME)
-    index, field = state_validation.first_wrong(games, board.array)
+    index, field = state_validation.first_invalid(games, board.array)
     if index >= 0:
         name = FIELDS[field]
         raise ValueError(

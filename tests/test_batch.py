@@ -1,4 +1,4 @@
-"""Batches of games: alike however they are cut, paid by seat, begun anew, never silently wrong."""
+"""Batches of games: rewards, resets, illegal actions, independence of the batch size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.play import picks
 SAME_STEP, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 
 
-def test_a_batch_is_single_games_and_begins_anew_at_once() -> None:
+def test_a_batch_equals_single_games_and_resets_in_the_same_step() -> None:
     batch = Batch(6, autoreset_mode=SAME_STEP, reward="margin", rules="capstone-2019")
     batch.reset(3)
     rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def test_next_step_reset_ignores_one_action() -> None:
 
 
 @pytest.mark.parametrize("opponents", [None, "random"])
-def test_the_same_seed_gives_the_same_games_however_the_batch_is_cut(opponents: str | None) -> None:
+def test_the_same_seed_gives_the_same_games_for_any_batch_size(opponents: str | None) -> None:
     settings: Any = {"opponents": opponents, "illegal": "replace", "autoreset_mode": SAME_STEP}
     whole = Batch(10, num_players=[3, 4, 5], **settings)
     parts = [
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_games_however_the_batch_is_cut(opponents: 
     assert (other.games["first"] != whole.games["first"]).any()
 
 
-def test_player_counts_and_first_players_are_drawn_evenly() -> None:
+def test_player_counts_and_first_players_are_drawn_uniformly() -> None:
     batch = Batch(6000, num_players=[3, 5])
     batch.reset(4)
     fives = batch.games["players"] == 5
@@ -126,7 +126,7 @@ def test_rewards(reward: str, players: int) -> None:
 
 
 def expected(reward: str, final: np.void) -> list[float]:
-    """What the seats of a finished game are paid, from its result."""
+    """Return the rewards of a finished game's seats, from its result."""
     players = int(final["players"])
     deliveries = final["deliveries"][:players].astype(int)
     stones, last = final["stones"].astype(int), final["delivery_order"].astype(int)
@@ -213,9 +213,6 @@ def seen_by(games: np.ndarray, board: Board, seats: np.ndarray) -> np.ndarray:
     return rows
 
 
-# Illegal actions, and games that have ended
-
-
 @pytest.mark.parametrize("mode", [*AutoresetMode])
 @pytest.mark.parametrize("reward", ["margin", "function"])
 def test_an_illegal_action_may_lose_the_game(mode: AutoresetMode, reward: str) -> None:
@@ -277,7 +274,7 @@ def test_an_illegal_action_may_be_replaced_by_any_legal_one() -> None:
     assert len(drawn) > 10
 
 
-def test_some_games_may_be_begun_anew() -> None:
+def test_resets_of_some_games() -> None:
     batch, twin = Batch(6), Batch(6)
     for one in (batch, twin):
         with pytest.raises(ValueError, match="call reset"):
@@ -288,14 +285,14 @@ def test_some_games_may_be_begun_anew() -> None:
         actions = picks(batch.masks, rng)
         batch.step(actions)
         twin.step(actions)
-    chosen = np.array([1, 0, 0, 1, 1, 0], bool)
-    batch.reset(8, chosen)
-    assert (batch.games[~chosen] == twin.games[~chosen]).all()
-    assert (batch.observations[~chosen] == twin.observations[~chosen]).all()
-    assert (batch.masks[~chosen] == twin.masks[~chosen]).all()
+    mask = np.array([1, 0, 0, 1, 1, 0], bool)
+    batch.reset(8, mask)
+    assert (batch.games[~mask] == twin.games[~mask]).all()
+    assert (batch.observations[~mask] == twin.observations[~mask]).all()
+    assert (batch.masks[~mask] == twin.masks[~mask]).all()
     twin.reset(8)
-    assert (batch.games[chosen] == twin.games[chosen]).all()
-    assert (batch.observations[chosen] == twin.observations[chosen]).all()
+    assert (batch.games[mask] == twin.games[mask]).all()
+    assert (batch.observations[mask] == twin.observations[mask]).all()
     for wrong in ([True] * 6, np.ones(5, bool), np.ones(6, int), np.zeros(6, bool)):
         with pytest.raises(ValueError, match=r"games to reset.*; allowed"):
             batch.reset(8, wrong)  # type: ignore[arg-type]

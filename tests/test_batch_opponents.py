@@ -1,4 +1,4 @@
-"""Who plays beside the learner in a batch: any agent, seat by seat, asked for all games at once."""
+"""Opponents in batches: agents by seat, called for all games at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAME_STEP, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 
 
 class Watcher:
-    """Takes the first legal action, and notes which seats it was asked for."""
+    """Takes the first legal action and records its seats."""
 
     def __init__(self) -> None:
         self.seats: set[int] = set()
@@ -30,7 +30,7 @@ class Watcher:
 
 
 class Scribbler:
-    """Chooses for many games as greedy does, and scribbles over what it was given."""
+    """Chooses as greedy does, and overwrites the games that it receives."""
 
     def __init__(self) -> None:
         self.greedy = make_agent("greedy", 0)
@@ -64,7 +64,7 @@ def test_opponents_sit_clockwise_from_the_learner() -> None:
 
 
 def by_sight(rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """A legal action for every game, which depends on what is seen and on nothing else."""
+    """Return a legal action for every game, by the observation only."""
     return np.array(
         [
             legal[int(row.sum()) % len(legal)]
@@ -107,7 +107,7 @@ def test_a_learner_among_opponents_plays_the_games_of_self_play(
 
 
 class Games:
-    """What the games of a batch ended with: final state, learner's seat and what it was paid."""
+    """Results of a batch's games: final state, learner's seat and return."""
 
     def __init__(self, number: int) -> None:
         self.ended: list[list[tuple[bytes, int, float]]] = [[] for _ in range(number)]
@@ -123,7 +123,7 @@ class Games:
             total[i] = 0
 
 
-def test_the_learners_seat_is_drawn_evenly_for_each_game() -> None:
+def test_the_learners_seat_is_drawn_uniformly_for_each_game() -> None:
     batch = Batch(4000, num_players=[3, 5], opponents="random", autoreset_mode=DISABLED)
     batch.reset(4)
     seats, players = batch.seats.copy(), batch.games["players"].copy()
@@ -138,7 +138,7 @@ def test_the_learners_seat_is_drawn_evenly_for_each_game() -> None:
 
 
 class Failing(Watcher):
-    """Chooses what is illegal when `fails` is set."""
+    """Chooses an illegal action when `fails` is set."""
 
     fails = False
 

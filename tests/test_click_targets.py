@@ -1,4 +1,4 @@
-"""Where actions belong on the drawing: every legal action of whole games, and nothing else."""
+"""Click targets: every legal action of whole games, and no other."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 import busenv
 from busenv.game.actions import BoardAction, Phase, decode
-from busenv.render.click_targets import mark, spots
-from busenv.render.layout import lay_out
+from busenv.render.click_targets import click_targets, target_shapes
+from busenv.render.layout import scaled_layout
 from busenv.render.svg import CITY, PANELS
 
 BOXES = {"city": CITY, "panels": PANELS}
@@ -29,54 +29,56 @@ def inside(shape: dict, box: tuple[int, ...]) -> bool:
 
 
 @pytest.mark.parametrize(("players", "rules"), [(3, "condensed"), (5, "capstone-2024")])
-def test_every_legal_action_has_its_place_on_the_picture(players: int, rules: str) -> None:
+def test_every_legal_action_has_a_target_on_the_drawing(players: int, rules: str) -> None:
     game, rng = busenv.Game(players, rules, seed=players), random.Random(players)
     phases = set()
     while not game.is_over:
         legal = game.legal_actions()
-        found = spots(game.board, game.rules, game.position(), legal)
-        assert sorted(choice["action"] for spot in found for choice in spot["choices"]) == legal
-        assert len({spot["id"] for spot in found}) == len(found)
-        for spot in found:
-            for shape in [*spot["shapes"], *(s for c in spot["choices"] for s in c["shapes"])]:
-                assert inside(shape, BOXES[spot["in"]]), spot
-            for choice in spot["choices"]:
+        targets = click_targets(game.board, game.rules, game.position(), legal)
+        assert (
+            sorted(choice["action"] for target in targets for choice in target["choices"]) == legal
+        )
+        assert len({target["id"] for target in targets}) == len(targets)
+        for target in targets:
+            for shape in [*target["shapes"], *(s for c in target["choices"] for s in c["shapes"])]:
+                assert inside(shape, BOXES[target["in"]]), target
+            for choice in target["choices"]:
                 assert choice["words"] == game.describe(choice["action"])
-            assert len({choice["short"] for choice in spot["choices"]}) == len(spot["choices"])
+            assert len({choice["short"] for choice in target["choices"]}) == len(target["choices"])
         phases.add(game.phase)
         game.step(rng.choice(legal))
     assert phases == {*Phase} - {Phase.OVER}
 
 
-def test_spots_stand_where_the_things_are_drawn() -> None:
+def test_targets_are_where_the_pieces_are_drawn() -> None:
     game = busenv.Game(4, first_player=0)
-    where = lay_out(game.board)
-    for spot in spots(game.board, game.rules, game.position(), game.legal_actions()):
-        site = int(spot["id"].removeprefix("site-"))
-        x, y = where.sites[site]
-        assert spot["shapes"][0] | {"r": 0} == {
+    layout = scaled_layout(game.board)
+    for target in click_targets(game.board, game.rules, game.position(), game.legal_actions()):
+        site = int(target["id"].removeprefix("site-"))
+        x, y = layout.sites[site]
+        assert target["shapes"][0] | {"r": 0} == {
             "kind": "circle",
             "x": pytest.approx(x, abs=0.1),
             "y": pytest.approx(y, abs=0.1),
             "r": 0,
         }
-        assert [choice["short"] for choice in spot["choices"]] == ["house", "office", "pub"]
+        assert [choice["short"] for choice in target["choices"]] == ["house", "office", "pub"]
     for action in range(149, 289):
         _, street, way = decode(game.board, action)
-        (line,) = mark(game.board, game.rules, game.position(), action)["shapes"]
-        x, y = where.intersections[game.board.streets[street][way]]
+        (line,) = target_shapes(game.board, game.rules, game.position(), action)["shapes"]
+        x, y = layout.intersections[game.board.streets[street][way]]
         near = abs(line["x1"] - x) + abs(line["y1"] - y)
         assert near < abs(line["x2"] - x) + abs(line["y2"] - y)  # from where the line's end is
 
 
-def test_a_marker_is_told_what_it_comes_to() -> None:
+def test_notes_state_the_effect_of_a_marker() -> None:
     game = busenv.Game(5, first_player=0, seed=1)
     while game.phase != Phase.SELECT_ACTIONS:
         game.step(game.legal_actions()[0])
 
     def notes() -> dict[BoardAction, str]:
-        found = spots(game.board, game.rules, game.position(), game.legal_actions())
-        placed = {c["action"]: c["note"] for spot in found for c in spot["choices"]}
+        targets = click_targets(game.board, game.rules, game.position(), game.legal_actions())
+        placed = {c["action"]: c["note"] for target in targets for c in target["choices"]}
         return {BoardAction(action): note for action, note in placed.items() if action < 7}
 
     assert notes()[BoardAction.LINE_EXPANSION].startswith("space A: 2 streets")

@@ -1,4 +1,4 @@
-"""The examples in docstrings run and show what they say."""
+"""The examples in docstrings run and print the documented results."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FOLDERS = {"busenv": "busenv"} | {
 
 
 def modules_with_examples() -> list[str]:
-    """Names of all modules, as they are imported, in whose source an example stands."""
-    found = []
+    """Import names of all modules with an example in their source."""
+    modules = []
     for folder, package in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
             if ">>> " in path.read_text(encoding="utf-8"):
                 parts = path.relative_to(ROOT / folder).with_suffix("").parts
-                found.append(".".join([package, *parts]).removesuffix(".__init__"))
-    return found
+                modules.append(".".join([package, *parts]).removesuffix(".__init__"))
+    return modules
 
 
 @pytest.mark.parametrize("name", modules_with_examples())
@@ -32,5 +32,5 @@ def test_examples_run(name: str) -> None:
     assert results.failed == 0
 
 
-def test_the_first_page_of_the_package_has_an_example() -> None:
+def test_the_package_docstring_has_an_example() -> None:
     assert {"busenv", "busenv.observation"} <= {*modules_with_examples()}

@@ -1,4 +1,4 @@
-"""Pictures and links of the pages are up to date; the citation names this version."""
+"""Pictures and links of the pages are current; the citation has this version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import busenv
 from busenv import Game
-from busenv.experiments.replays.readme_pictures import FOLDER, MOMENTS, RECORD, draw_pictures
+from busenv.experiments.replays.readme_pictures import FOLDER, POSITIONS, RECORD, draw_pictures
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -19,14 +19,14 @@ PAGES = (
 
 
 def anchors(page: Path) -> set[str]:
-    """What GitHub calls the headings of a page."""
+    """Return GitHub's anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-") for words in headings}
 
 
-def test_the_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
+def test_the_pictures_are_current(tmp_path: Path) -> None:
     draw_pictures(tmp_path)
-    names = {f"{name}.svg" for name in MOMENTS}
+    names = {f"{name}.svg" for name in POSITIONS}
     assert {path.name for path in FOLDER.iterdir()} == names | {RECORD}
     for name in names:
         drawn = (tmp_path / name).read_text(encoding="utf-8")
@@ -38,12 +38,12 @@ def test_the_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
 def test_the_recorded_game_is_over_and_its_pictures_are_small() -> None:
     game = Game.load(FOLDER / RECORD)
     assert game.is_over
-    assert max(MOMENTS.values()) == len(game.history)
+    assert max(POSITIONS.values()) == len(game.history)
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 400_000
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_links_lead_to_what_exists(name: str) -> None:
+def test_links_have_targets(name: str) -> None:
     page = ROOT / name
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if re.match(r"https?://", link):
@@ -56,7 +56,7 @@ def test_links_lead_to_what_exists(name: str) -> None:
 
 def test_every_picture_is_shown_beside_the_rules() -> None:
     rules = (ROOT / "busenv/RULES.md").read_text(encoding="utf-8")
-    assert re.findall(r"\]\(pictures/(\w+)\.svg\)", rules) == [*MOMENTS]
+    assert re.findall(r"\]\(pictures/(\w+)\.svg\)", rules) == [*POSITIONS]
 
 
 def test_the_citation_names_this_version() -> None:

@@ -1,4 +1,4 @@
-"""Gymnasium's environment of one learner's seat: its checks, and what it promises."""
+"""Gymnasium's single-agent environment."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_gymnasium_check_env(settings: dict) -> None:
         check_env(env.unwrapped, skip_render_check=True)
 
 
-def test_gymnasiums_check_plays_what_the_default_refuses() -> None:
-    """It samples actions without a mask, which "raise" is there to refuse."""
+def test_gymnasiums_check_plays_illegal_actions() -> None:
+    """It samples actions without a mask, which illegal="raise" rejects."""
     env = gymnasium.make("busenv/Bus-v0", disable_env_checker=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -82,7 +82,7 @@ def test_gymnasium_plays_one_seat_against_agents() -> None:
     assert set(watched) == {0}  # greedy sits next to the learner, the watcher after it
 
 
-def test_gymnasium_seeds_decide_everything() -> None:
+def test_gymnasium_seeds_are_deterministic() -> None:
     def story(seed: int) -> list:
         env = BusEnv(num_players=[3, 4, 5], opponents="random")
         rng = np.random.default_rng(1)
@@ -120,7 +120,7 @@ def test_gymnasium_illegal_actions() -> None:
     lose.step(int(lose.action_masks().argmax()))
 
 
-def test_an_illegal_action_is_replaced_by_any_legal_one_and_told() -> None:
+def test_an_illegal_action_is_replaced_by_any_legal_one() -> None:
     def story(seed: int) -> list[int]:
         env = BusEnv(illegal="replace", learner_seat=0, opponents="greedy")
         env.reset(seed=seed, options={"first_player": 0})
@@ -147,7 +147,7 @@ def test_an_illegal_action_is_replaced_by_any_legal_one_and_told() -> None:
 
 @pytest.mark.parametrize("spec", ["random", "greedy"])
 def test_compiled_opponents_play_what_the_agents_play(spec: str) -> None:
-    """They are the agents of that name, in compiled code: action for action."""
+    """They take the actions of the agents of that name."""
 
     class Seen:
         def __init__(self) -> None:
@@ -182,21 +182,21 @@ def test_compiled_opponents_play_what_the_agents_play(spec: str) -> None:
 
 
 def seeds_of_opponents(seed: int) -> list[int]:
-    """What a reset by this seed gives its opponents, as an agent given by spec is told."""
-    told: list[int] = []
+    """Return the seeds that a reset gives to opponents built from specs."""
+    seeds: list[int] = []
 
-    class Told:
+    class Recorder:
         def act(self, game: Game) -> int:
             return game.legal_actions()[0]
 
         def reset(self, seed: int) -> None:
-            told.append(seed)
+            seeds.append(seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("busenv.batch.opponents.make_agent", lambda spec, seed=0: Told())
-        env = BusEnv(num_players=(3, 4, 5), opponents=["told"] * 4)
+        patch.setattr("busenv.batch.opponents.make_agent", lambda spec, seed=0: Recorder())
+        env = BusEnv(num_players=(3, 4, 5), opponents=["recorder"] * 4)
     env.reset(seed=seed)
-    return told + [0] * (4 - len(told))
+    return seeds
 
 
 def test_a_reset_reseeds_agents_and_builds_none() -> None:
@@ -215,8 +215,8 @@ def test_a_reset_reseeds_agents_and_builds_none() -> None:
 
 @pytest.mark.parametrize("keys", [None, ("obs", "mask")])
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_what_is_handed_out_is_the_callers_own(keys: tuple | None, dtype: str) -> None:
-    """Scribbling over all of it changes nothing: compared with an untouched twin."""
+def test_returned_arrays_are_fresh(keys: tuple | None, dtype: str) -> None:
+    """Overwriting them changes nothing, compared with a twin."""
 
     def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
         rewards[:] = after["delivered"][:, None]
@@ -227,36 +227,36 @@ def test_what_is_handed_out_is_the_callers_own(keys: tuple | None, dtype: str) -
     settings |= {"opponents": ["greedy", "random", "planner"]}
     env, twin = BusEnv(reward=pay, **settings), BusEnv(reward="margin", **settings)
     rng = np.random.default_rng(1)
-    kept: list = []
+    stored: list = []
     for episode in range(2):
         given, expected = env.reset(seed=episode), twin.reset(seed=episode)
         over = False
         while not over:
             assert data_equivalence(given[0], expected[0], exact=True)
             assert data_equivalence(given[-1], expected[-1], exact=True)
-            kept.append((given, deepcopy(expected[0])))
+            stored.append((given, deepcopy(expected[0])))
             mask = expected[-1]["action_mask"]
             action = int(picks(mask[None], rng)[0])
-            if len(kept) > 1:
-                scribble(kept[-2][0])
+            if len(stored) > 1:
+                scribble(stored[-2][0])
             masks = env.action_masks()
             scribble(masks)
             given, expected = env.step(action), twin.step(action)
             over = bool(expected[2])
-    shown = kept[-1]  # the last one kept has not been scribbled over
-    assert data_equivalence(shown[0][0], shown[1], exact=True)
+    (last, *_), expected_last = stored[-1]  # never overwritten
+    assert data_equivalence(last, expected_last, exact=True)
 
 
 def test_info_is_of_numpys_types() -> None:
     env = BusEnv(illegal="replace")
     _, info = env.reset(seed=1)
-    for told in (info, env.step(374)[4]):
-        assert {*told} == {"action_mask", "seat", "illegal_action"}
-        assert all(isinstance(value, (np.ndarray, np.generic)) for value in told.values())
+    for one in (info, env.step(374)[4]):
+        assert {*one} == {"action_mask", "seat", "illegal_action"}
+        assert all(isinstance(value, (np.ndarray, np.generic)) for value in one.values())
 
 
 class Failing:
-    """Takes the first legal action, and fails at the call that it is made for."""
+    """Takes the first legal action, and fails in one call."""
 
     def __init__(self, call: int, action: int | None) -> None:
         self.left, self.action = call, action

@@ -196,7 +196,7 @@ def test_damaged_training_folders_are_told_in_a_sentence(
     monkeypatch.setattr(PPORun, "_warm_up", lambda _: None)
     monkeypatch.setattr(PPORun, "save", lambda _: None)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
-    monkeypatch.setattr(model_files, "PAUSE", 0.0)
+    monkeypatch.setattr(model_files, "RETRY_SECONDS", 0.0)
     good = weights_in_play(folder)
     assert len(good) == 4
     paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]

@@ -1,7 +1,8 @@
-"""The notebooks are kept with their outputs, small; they run anew and show what they promise."""
+"""The notebooks are stored with their outputs, are small, and run."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +14,8 @@ from tests.support.notebooks import FOLDER, ROOT, run_notebook, tidy
 INSTALL = "pip install -c constraints.txt -e '.[notebooks]'"
 
 
-class Shown(NamedTuple):
-    """What a notebook is to show: pictures, drawn positions, and words."""
+class Expected(NamedTuple):
+    """Expected outputs of a notebook: numbers of PNG and SVG pictures, and texts."""
 
     pictures: int
     drawings: int
@@ -22,23 +23,27 @@ class Shown(NamedTuple):
 
 
 NOTEBOOKS = {
-    "1_game_and_environment": Shown(3, 2, ("is illegal for seat", "over (markers), winner seat")),
-    "2_benchmarking": Shown(4, 1, ("160 games in blocks of 16", "uct:30")),
-    "3_training": Shown(3, 1, ("decisions learned from", "place marker on")),
-    "4_what_agents_do": Shown(6, 0, ("of 4,830 games", "**uct@2:100** chose the clock")),
-    "5_your_own_agent_and_reward": Shown(2, 0, ("driver", "3 players, capstone-2024")),
+    "1_game_and_environment": Expected(
+        3, 2, ("is illegal for seat", "over (markers), winner seat")
+    ),
+    "2_benchmarking": Expected(4, 1, ("160 games in blocks of 16", "uct:30")),
+    "3_training": Expected(3, 1, ("decisions learned from", "place marker on")),
+    "4_what_agents_do": Expected(6, 0, ("of 4,830 games", "**uct@2:100** chose the clock")),
+    "5_your_own_agent_and_reward": Expected(
+        2, 0, ("tuned on 800 games", "3 players, capstone-2024")
+    ),
 }
 
 
-class Fewer(NamedTuple):
-    """What is changed in a notebook for a shorter run, and then in the words that it shows."""
+class Shortened(NamedTuple):
+    """Replacements for a shorter run of a notebook, in its code and in the expected texts."""
 
     code: tuple[str, str]
     words: tuple[str, str]
 
 
-FEWER = {
-    "4_what_agents_do": Fewer(
+SHORTENED = {
+    "4_what_agents_do": Shortened(
         (
             '{"greedy": 1000, "net:city-2": 400, "uct@2:100": 150, "az@2:city-3:100": 60}',
             '{"greedy": 200, "net:city-2": 80, "uct@2:100": 15, "az@2:city-3:16": 15}',
@@ -52,8 +57,8 @@ def read(name: str) -> nbformat.NotebookNode:
     return nbformat.read(FOLDER / f"{name}.ipynb", nbformat.NO_CONVERT)
 
 
-def check_outputs(name: str, notebook: nbformat.NotebookNode, few: bool = False) -> None:
-    """The notebook shows what it promises, no warning, no error. few: games, by FEWER."""
+def check_outputs(name: str, notebook: nbformat.NotebookNode, short: bool = False) -> None:
+    """Assert that the notebook has its expected outputs, no warning and no error."""
     outputs = [one for c in notebook.cells if c.cell_type == "code" for one in c.outputs]
     streams = [one for one in outputs if one.output_type == "stream"]
     assert [one.text for one in streams if one.name == "stderr"] == []
@@ -63,8 +68,8 @@ def check_outputs(name: str, notebook: nbformat.NotebookNode, few: bool = False)
     assert sum("image/svg+xml" in one for one in data) == NOTEBOOKS[name].drawings
     texts = [one.text for one in streams] + [text for one in data for text in one.values()]
     for words in NOTEBOOKS[name].words:
-        wanted = words.replace(*FEWER[name].words) if few else words
-        assert any(wanted in text for text in texts), wanted
+        expected = words.replace(*SHORTENED[name].words) if short else words
+        assert any(expected in text for text in texts), expected
 
 
 def test_every_notebook_is_listed() -> None:
@@ -75,18 +80,18 @@ def test_every_notebook_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_is_kept_as_one_run_left_it(name: str) -> None:
-    """All cells in order, with what they showed, and nothing that only that run could have."""
+def test_stored_outputs_are_of_one_run(name: str) -> None:
+    """All cells are executed in order; nothing stored depends on the machine or the time."""
     notebook = read(name)
     nbformat.validate(notebook)
     counts = [c.execution_count for c in notebook.cells if c.cell_type == "code"]
     assert counts == [*range(1, len(counts) + 1)]
     check_outputs(name, notebook)
-    kept = nbformat.writes(notebook)
+    stored = nbformat.writes(notebook)
     for volatile in ("/tmp/", "/home/", " at 0x", "iopub"):
-        assert volatile not in kept
+        assert volatile not in stored
     tidy(notebook)
-    assert nbformat.writes(notebook) == kept
+    assert nbformat.writes(notebook) == stored
 
 
 def test_the_notebooks_are_small() -> None:
@@ -94,13 +99,17 @@ def test_the_notebooks_are_small() -> None:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_tells_how_to_run_it(name: str) -> None:
-    first = read(name).cells[0]
+def test_a_notebook_starts_with_instructions_and_ends_with_links(name: str) -> None:
+    first, *_, last = read(name).cells
     assert first.cell_type == "markdown"
     title, _, about = first.source.partition("\n")
     assert title.startswith("# ")
     assert INSTALL in about
     assert "all cells; it takes" in about
+    assert last.cell_type == "markdown"
+    links = re.findall(r"\]\(([^)#]+)\)", last.source.partition("## Next\n")[2])
+    assert links
+    assert all((FOLDER / link).is_file() for link in links)
 
 
 def test_the_first_notebook_has_ten_cells_of_code() -> None:
@@ -108,25 +117,28 @@ def test_the_first_notebook_has_ten_cells_of_code() -> None:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_runs_and_shows_what_it_promises(name: str, tmp_path: Path) -> None:
+def test_a_notebook_runs(name: str, tmp_path: Path) -> None:
     notebook = read(name)
-    if name in FEWER:
-        (cell,) = (c for c in notebook.cells if FEWER[name].code[0] in c.source)
-        cell.source = cell.source.replace(*FEWER[name].code)
-    check_run(name, notebook, tmp_path, few=name in FEWER)
+    if name in SHORTENED:
+        (cell,) = (c for c in notebook.cells if SHORTENED[name].code[0] in c.source)
+        cell.source = cell.source.replace(*SHORTENED[name].code)
+    check_run(name, notebook, tmp_path, short=name in SHORTENED)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FEWER)
-def test_a_long_notebook_runs_as_it_is_kept(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", SHORTENED)
+def test_a_long_notebook_runs_unshortened(name: str, tmp_path: Path) -> None:
     check_run(name, read(name), tmp_path)
 
 
-def check_run(name: str, notebook: nbformat.NotebookNode, folder: Path, few: bool = False) -> None:
-    place, temporary = folder / "here", folder / "temporary"
-    place.mkdir()
+def check_run(
+    name: str, notebook: nbformat.NotebookNode, folder: Path, short: bool = False
+) -> None:
+    """Run the notebook; it leaves no files behind and has its expected outputs."""
+    current, temporary = folder / "current", folder / "temporary"
+    current.mkdir()
     temporary.mkdir()
-    run_notebook(notebook, place, temporary)
-    assert [*place.iterdir()] == []
+    run_notebook(notebook, current, temporary)
+    assert [*current.iterdir()] == []
     assert [*temporary.glob("busenv-*")] == []
-    check_outputs(name, notebook, few)
+    check_outputs(name, notebook, short)

@@ -168,7 +168,7 @@ def test_an_observation_is_what_the_seat_sees(tmp_path: Path) -> None:
     assert state.observation_string(0) == observer.string_from(state, 0) == state.bus.text()
     recall = make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
     assert recall.string_from(state, 0) == state.information_state_string(0) == state.history_str()
-    with pytest.raises(ValueError, match="takes no parameters"):
+    with pytest.raises(ValueError, match="observer has no parameters"):
         make_observation(game, params={"x": 1})
 
 

@@ -1,9 +1,8 @@
-"""PettingZoo: its own tests, all of them, and what the environments promise.
+"""PettingZoo's environments, with all of PettingZoo's own tests.
 
-Not passed, and why: `max_cycles_test` wants games that are cut off after a number of cycles, and
-ours end by themselves; `bombardment_test` takes the first observation for an array, not a dict;
-`manual_control_test` wants games that are played by keys held down. Tests that sample actions
-without their masks pass with illegal="replace".
+Three cannot pass: `max_cycles_test` requires truncation after a number of cycles,
+`bombardment_test` an array as observation, `manual_control_test` play by keys. Tests that sample
+actions without masks pass with illegal="replace".
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def test_pettingzoo_seed() -> None:
     assert drawn == set(range(5))
 
 
-def test_pettingzoo_tests_that_know_no_masks() -> None:
+def test_pettingzoo_tests_without_masks() -> None:
     def turns() -> Any:
         return bus_v0.env(illegal="replace")
 
@@ -87,8 +86,8 @@ def test_pettingzoo_save_observations(
     assert not [*tmp_path.iterdir()]
 
 
-def test_pettingzoo_tests_that_ours_cannot_pass() -> None:
-    """Each fails for the reason told above, not for another."""
+def test_pettingzoo_tests_that_cannot_pass() -> None:
+    """Each fails for the reason that the module docstring states."""
     with pytest.raises(TypeError, match="unexpected keyword argument 'max_cycles'"):
         pettingzoo.test.max_cycles_test(bus_v0)
     with pytest.raises(AttributeError, match="'dict' object has no attribute 'shape'"):
@@ -166,7 +165,7 @@ def test_aec_options_and_errors() -> None:
     assert env.unwrapped.game.to_bytes() == before
 
 
-def test_ansi_rendering_names_what_is_on_the_table() -> None:
+def test_ansi_rendering_describes_the_position() -> None:
     env = bus_v0.raw_env(render_mode="ansi")
     env.reset(seed=2)
     rng = random.Random(1)
@@ -178,7 +177,7 @@ def test_ansi_rendering_names_what_is_on_the_table() -> None:
         assert words in text
 
 
-def test_aec_goes_on_after_a_reward_function_that_fails() -> None:
+def test_aec_continues_after_a_reward_function_that_fails() -> None:
     fails = True
 
     def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
@@ -195,7 +194,7 @@ def test_aec_goes_on_after_a_reward_function_that_fails() -> None:
     assert all(env.terminations.values())
 
 
-def test_state_is_the_table_as_seat_0_sees_it() -> None:
+def test_state_is_the_observation_of_seat_0() -> None:
     game = played(4, seed=2)
     turns, parallel = bus_v0.raw_env(), bus_v0.parallel_env(observation_dtype="float32")
     options = {"first_player": game.first_player}
@@ -213,7 +212,7 @@ def test_state_is_the_table_as_seat_0_sees_it() -> None:
     assert turns.state_space.contains(turns.state())
 
 
-def test_who_does_not_take_part_sees_zeros() -> None:
+def test_agents_that_do_not_take_part_observe_zeros() -> None:
     env = bus_v0.env(num_players=4)
     env.reset(seed=1)
     env.reset(seed=1, options={"num_players": 3})
@@ -227,7 +226,7 @@ def test_who_does_not_take_part_sees_zeros() -> None:
 
 
 @pytest.mark.parametrize("players", [3, 5])
-def test_all_at_once_is_the_game_in_turns(players: int) -> None:
+def test_parallel_steps_equal_turns(players: int) -> None:
     parallel = bus_v0.parallel_env(num_players=players, reward="margin")
     turns = bus_v0.raw_env(num_players=players, reward="margin")
     rng = np.random.default_rng(players)
@@ -331,7 +330,7 @@ def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("make", TURNS)
-def test_what_is_handed_out_in_turns_is_the_callers_own(make: Any) -> None:
+def test_returned_values_of_aec_are_fresh(make: Any) -> None:
     keys, rng = ("obs", "mask"), np.random.default_rng(0)
     settings = {"observation_keys": keys, "illegal": "replace"}
     env, twin = make(reward=pay_and_scribble, **settings), make(reward=pay, **settings)
@@ -348,13 +347,13 @@ def test_what_is_handed_out_in_turns_is_the_callers_own(make: Any) -> None:
         twin.step(action)
 
 
-def test_what_is_handed_out_all_at_once_is_the_callers_own() -> None:
+def test_returned_values_of_parallel_are_fresh() -> None:
     settings: dict[str, Any] = {"observation_dtype": "float32", "illegal": "replace"}
     env = bus_v0.parallel_env(reward=pay_and_scribble, **settings)
     twin = bus_v0.parallel_env(reward=pay, **settings)
     rng = np.random.default_rng(0)
     given, expected = env.reset(seed=5), twin.reset(seed=5)
-    kept = []
+    stored = []
     while twin.agents:
         assert data_equivalence(given, expected, exact=True)
         actions = {
@@ -364,14 +363,14 @@ def test_what_is_handed_out_all_at_once_is_the_callers_own() -> None:
         if len(env.game.history) % 2:
             scribble((given, env.state()))
         else:
-            kept.append((given, deepcopy(expected)))
+            stored.append((given, deepcopy(expected)))
         given, expected = env.step(actions), twin.step(actions)
-    assert len(kept) > 30
-    assert data_equivalence([one for one, _ in kept], [other for _, other in kept], exact=True)
+    assert len(stored) > 30
+    assert data_equivalence([one for one, _ in stored], [other for _, other in stored], exact=True)
 
 
 @pytest.mark.parametrize("make", [*TURNS, bus_v0.parallel_env])
-def test_forms_and_wrong_settings(make: Any) -> None:
+def test_formats_and_wrong_settings(make: Any) -> None:
     env = make(observation_keys=("observations", "action_mask"), observation_dtype="float32")
     env.reset(seed=0)
     space = env.observation_space("player_0")

@@ -16,7 +16,7 @@ from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader, new_tokens
 from busenv.experiments.play.messages import Seat
 from busenv.game.actions import Building
-from busenv.render.svg import draw_city, draw_panels
+from busenv.render.svg import draw_map, draw_panels
 from tests.support.play_client import PageClient, Served, serving
 
 
@@ -44,7 +44,7 @@ def test_whole_game(served: Served) -> None:
     variation = [page.nodes[node] for node in page.state["variation"]]
     assert [node["action"] for node in variation[1:]] == game.history
     assert page.nodes[page.state["node"]]["points"] == game.points
-    parts = draw_city(game.board, game.position(), game.last_decision)
+    parts = draw_map(game.board, game.position(), game.last_decision)
     parts |= draw_panels(game.board, game.position(), game.rules, game.last_decision)
     assert page.views[page.state["node"]] == parts
     status, text, headers = served.get(f"{link}/replay.html")
@@ -278,7 +278,7 @@ def _make_session() -> tuple[GameSession, Participant, list[dict[str, Any]]]:
     host = game.participants[header.tokens.host]
     for site in (0, 1):
         game.decide(host, game.node, encode(board, "build", site, Building.HOUSE))
-    game.undo(host, game.node)
+    game.undo_or_redo(host, game.node, "undo")
     return game, host, events
 
 
@@ -286,8 +286,8 @@ def _make_session() -> tuple[GameSession, Participant, list[dict[str, Any]]]:
     "change",
     [
         lambda game, host: game.pause(host, enabled=True),
-        lambda game, host: game.undo(host, game.node),
-        lambda game, host: game.redo(host, game.node),
+        lambda game, host: game.undo_or_redo(host, game.node, "undo"),
+        lambda game, host: game.undo_or_redo(host, game.node, "redo"),
         lambda game, host: game.jump(host, game.node, 0),
         lambda game, host: game.rename(host, 0, "Ann"),
         lambda game, host: game.decide(host, game.node, game.tree.nodes[2].action + 1),

@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
     path = tmp_path / "game.json"
     for wrong, kind, words in (
         (path, FileNotFoundError, f"there is no file {path}"),
-        (tmp_path, OSError, f"{tmp_path} is a folder; wanted: a file"),
+        (tmp_path, OSError, f"{tmp_path} is a folder; allowed: a file"),
         (tmp_path / ("x" * 999), OSError, "x cannot be read: File name too long"),
     ):
         with pytest.raises(kind, match=f"{re.escape(words)}$"):

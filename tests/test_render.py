@@ -1,4 +1,4 @@
-"""The drawing shows what lies where, on any board; the environments' render modes."""
+"""Drawings on any board, and the environments' render modes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from pettingzoo.test import render_test
 
 from busenv import EDITIONS, Game, Phase, bus_v0, load_board
 from busenv.game.board import make_board
-from busenv.render.city import ROAD
-from busenv.render.layout import HEIGHT, WIDTH, lay_out
-from busenv.render.panels import PANEL_WIDTH, PLAYER_ROWS, space_middle
+from busenv.render.layout import HEIGHT, WIDTH, scaled_layout
+from busenv.render.map_drawing import ROAD
+from busenv.render.panels import PANEL_WIDTH, PLAYER_ROWS, space_centre
 from busenv.render.panels import X as PANELS_X
 from busenv.render.phrases import POWER_WORDS, RESOLVED_IN, count, headline
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS, SMALL, STONE
 from busenv.render.raster import DisplayWindow, draw_pixels, svg_to_png
-from busenv.render.svg import Decision, draw_city, draw_panels, draw_svg, last_words
+from busenv.render.svg import Decision, describe_last, draw_map, draw_panels, draw_svg
 from busenv.render.text import draw_text
 from tests.support.play import played
 from tests.support.worlds import random_board, random_rules
 
 
 def at(game: Game, ply: int) -> Game:
-    """The game after some of its plies."""
+    """Return the game after some of its plies."""
     now = Game(game.num_players, game.rules, game.board, game.first_player, game.seed)
     for action in game.history[:ply]:
         now.step(action)
@@ -38,14 +38,14 @@ def at(game: Game, ply: int) -> Game:
 
 
 def drawn_parts(game: Game, last: Decision | None = None) -> dict[str, str]:
-    """The parts of a game's drawing, but for the headline."""
+    """Return the parts of a game's drawing without the headline."""
     position = game.position()
-    city = draw_city(game.board, position, last)
+    city = draw_map(game.board, position, last)
     return city | draw_panels(game.board, position, game.rules, last)
 
 
 def check_map(game: Game) -> None:
-    """Lines, ends, buildings and passengers are drawn as they lie."""
+    """Compare the drawn lines, ends, buildings and passengers with the position."""
     position, parts = game.position(), drawn_parts(game)
     for street in range(len(game.board.streets)):
         drawn = parts[f"street-{street}"]
@@ -67,7 +67,7 @@ def check_map(game: Game) -> None:
 
 
 def check_text(drawing: str) -> None:
-    """All letters are large enough to be read where the drawing is shown 830 pixels wide."""
+    """Check that text has 12 pixels or more when the drawing is 830 pixels wide."""
     sizes = [
         float(element.attrib["font-size"])
         for element in ElementTree.fromstring(drawing).iter()
@@ -78,7 +78,7 @@ def check_text(drawing: str) -> None:
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_the_drawing_shows_what_lies_on_the_table(players: int) -> None:
+def test_the_drawing_shows_the_position(players: int) -> None:
     game = played(players, seed=players)
     for ply in range(0, len(game.history) + 1, 7):
         now = at(game, ply)
@@ -109,7 +109,7 @@ def test_players_fill_their_panel(players: int) -> None:
     assert gaps[0] * players == pytest.approx(PLAYER_ROWS, abs=1)
 
 
-def test_the_legend_names_what_is_still_there() -> None:
+def test_the_legend_lists_open_zones_only() -> None:
     game = Game(4, "condensed", seed=1)
     position = game.position()
 
@@ -137,7 +137,7 @@ def test_five_lines_share_a_street_side_by_side() -> None:
     position = dataclasses.replace(
         game.position(), streets=[[0]] * 5, line_ends=[[0, 1]] * 5, arrivals=[[0, 0]] * 5
     )
-    drawn = draw_city(game.board, position, None)["street-0"]
+    drawn = draw_map(game.board, position, None)["street-0"]
     ways = re.findall(r'd="M([\d.]+) ([\d.]+)L[^"]*" class="line"', drawn)
     starts = np.array(ways, float)
     across = np.hypot(*(starts - starts[0]).T)
@@ -151,7 +151,7 @@ def test_five_lines_share_a_street_side_by_side() -> None:
     assert gaps.min() > 8
 
 
-def test_any_board_and_rules_can_be_drawn() -> None:
+def test_any_board_and_rules_are_drawn() -> None:
     rng = random.Random(2)
     for _ in range(12):
         board = make_board(random_board(rng))
@@ -161,13 +161,13 @@ def test_any_board_and_rules_can_be_drawn() -> None:
         check_map(game)
         check_text(game.svg())
         last = game.rules.spaces - 1
-        x, _ = space_middle(game.rules, 2, last)
+        x, _ = space_centre(game.rules, 2, last)
         assert x < PANELS_X + PANEL_WIDTH - 13
 
 
-def test_nothing_on_the_city_stands_on_something_else() -> None:
-    places = lay_out(load_board("city"))
-    points = np.array(places.intersections + places.sites + places.people)
+def test_pieces_of_the_city_do_not_overlap() -> None:
+    places = scaled_layout(load_board("city"))
+    points = np.array(places.intersections + places.sites + places.passengers)
     gaps = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
     np.fill_diagonal(gaps, np.inf)
     assert gaps.min() > 22
@@ -177,15 +177,15 @@ def test_intersections_on_one_spot_are_drawn_apart() -> None:
     data = random_board(random.Random(1))
     for entry in data["intersections"]:
         entry["x"] = entry["y"] = 3
-    points = np.array(lay_out(make_board(data)).intersections)
+    points = np.array(scaled_layout(make_board(data)).intersections)
     assert len(np.unique(points.round(), axis=0)) == len(points)
 
 
-def test_the_headline_tells_turn_and_last_action() -> None:
+def test_the_headline_has_turn_and_last_action() -> None:
     game = Game(3, seed=1)
     parts = drawn_parts(game)
     assert parts["lit-city"] == parts["lit-panels"] == ""
-    assert "Nobody has moved yet" in game.svg()
+    assert "No moves yet" in game.svg()
     mover = game.current_player
     game.step(game.legal_actions()[0])
     drawing = game.svg()
@@ -194,32 +194,28 @@ def test_the_headline_tells_turn_and_last_action() -> None:
     assert "glow" in drawn_parts(game, (mover, game.history[-1]))["lit-city"]
     over = played(3, seed=2)
     assert f"seat {over.ranking().index(0)} wins with " in over.svg()
-    assert "The last time stone is taken. Last: seat" in last_words(
+    assert "The last time stone is taken. Last: seat" in describe_last(
         over.board, dataclasses.replace(over.position(), ending="time_stones"), (0, 302)
     )
     position = over.position()
     assert over._repr_svg_() == over.svg()
     assert draw_svg(over.board, position, over.rules) != over.svg()
-    told = draw_text(over.board, position, over.rules)
-    assert headline(position).lower() in told.lower()
-    assert told == over.text()
+    text = draw_text(over.board, position, over.rules)
+    assert headline(position).lower() in text.lower()
+    assert text == over.text()
 
 
 def test_numbers_of_things() -> None:
-    assert [count(n, "point") for n in (0, 1, 2, -1)] == [
-        "0 points",
-        "1 point",
-        "2 points",
-        "-1 point",
-    ]
+    points = [count(n, "point") for n in (0, 1, 2, -1)]
+    assert points == ["0 points", "1 point", "2 points", "-1 point"]
     assert [count(2, word) for word in ("bus", "delivery")] == ["2 buses", "2 deliveries"]
     games = (played(3, seed) for seed in range(100))
     poor = next(game for game in games if max(game.points) == 1)
     assert headline(poor.position()).endswith(" wins with 1 point")
 
 
-def test_the_marker_being_resolved_is_ringed_and_what_is_left_is_told() -> None:
-    game, seen = played(5, seed=3), set()
+def test_the_marker_being_resolved_is_ringed_and_the_rest_of_the_power_shown() -> None:
+    game, phases = played(5, seed=3), set()
     now = at(game, 0)
     for action in game.history:
         position, parts = now.position(), drawn_parts(now)
@@ -227,19 +223,19 @@ def test_the_marker_being_resolved_is_ringed_and_what_is_left_is_told() -> None:
         if position.resolving >= 0:
             row = RESOLVED_IN[now.phase]
             assert position.spaces[row][position.resolving] == now.current_player
-            x, y = space_middle(now.rules, row, position.resolving)
+            x, y = space_centre(now.rules, row, position.resolving)
             assert rings == [f"action-{row}"]
             assert f'<circle cx="{x:g}" cy="{y:g}" r="13" class="acting"/>' in parts[rings[0]]
         else:
             assert rings == []
-        told = re.search(r", (\d+) \w+ to go$", headline(position))
-        assert bool(told) == (position.power > 0)
-        seen |= {now.phase} if told else set()
+        rest = re.search(r", (\d+) \w+ to go$", headline(position))
+        assert bool(rest) == (position.power > 0)
+        phases |= {now.phase} if rest else set()
         now.step(action)
-    assert seen == set(POWER_WORDS)
+    assert phases == set(POWER_WORDS)
 
 
-def test_every_kind_of_last_action_is_lit_up() -> None:
+def test_every_kind_of_last_action_is_highlighted() -> None:
     kinds = set()
     game = played(4, seed=5)
     now = at(game, 0)

@@ -62,7 +62,7 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
 def where(page: Page) -> int:
     """The ply that the page shows, on which slider, list and words agree."""
     ply = int(page.input_value("#slider"))
-    assert page.inner_text("#where").startswith(f"ply {ply} of ")
+    assert page.inner_text("#ply").startswith(f"ply {ply} of ")
     assert page.get_attribute("#moves [aria-current]", "data-ply") == str(ply)
     return ply
 
@@ -107,7 +107,7 @@ def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> Non
     assert where(page) == 61
     check_board(page, game, 61)
     assert game.describe(game.history[60]) in page.inner_text("#moves [aria-current]")
-    page.click(".marks button >> nth=0")
+    page.click(".round-buttons button >> nth=0")
     assert at(game, where(page)).round == 1
     assert at(game, where(page) - 1).round == 0
     start = where(page)

@@ -1,4 +1,4 @@
-"""Batches on several threads and in processes: the same games, whatever is interrupted."""
+"""Batches on several threads and in processes, and interrupted steps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def self_play(num_envs: int, threads: int = 1) -> BusVectorEnv:
 
 
 def story(env: BusVectorEnv, steps: int = 300) -> list[bytes]:
-    """Everything that a batched environment shows over some steps."""
+    """Return all results of a vector environment over some steps."""
     rng = np.random.default_rng(3)
     _, info = env.reset(seed=8)
     out = []
@@ -48,7 +48,7 @@ def test_threads_change_nothing(opponents: Any) -> None:
     assert alone == story(BusVectorEnv(7, opponents=opponents, threads=7))
 
 
-def test_threads_may_leave_and_come_back() -> None:
+def test_threads_sleep_and_wake() -> None:
     batches = [Batch(150, autoreset_mode="SameStep", threads=threads) for threads in (1, 2, 3)]
     for batch in batches:
         batch.reset(4)
@@ -78,7 +78,7 @@ def test_an_interrupted_step_does_not_reach_into_the_next(worker_waits: bool) ->
     expected = story(fresh, 20)
     story(env, 3)
     if not worker_waits:
-        time.sleep(0.1)  # it has left, so nobody claims what is open
+        time.sleep(0.1)  # the worker sleeps, so no thread claims the open games
     threads = env.batch._threads
     core.open_step(
         threads._claimed, threads._finished, env.batch._arrays.stages, ALL
@@ -86,7 +86,7 @@ def test_an_interrupted_step_does_not_reach_into_the_next(worker_waits: bool) ->
     assert story(env, 20) == expected
 
 
-def test_what_a_thread_fails_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workers_exception_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     env = self_play(70, 2)
     story(env, 3)
     time.sleep(0.1)  # the thread has left
@@ -125,7 +125,7 @@ def test_an_illegal_action_changes_nothing_on_several_threads() -> None:
 
 
 @pytest.mark.parametrize("name", ["help_steps", "advance_checked", "wait_for"])
-def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
+def test_a_reset_recovers_from_an_interrupted_step(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = story(self_play(70), 20)
@@ -157,7 +157,7 @@ def test_a_step_that_is_interrupted_is_overcome_by_a_reset(
 
 
 def all_at_once(*works: Any) -> None:
-    """Run functions in threads that change as often as they can; raises what one fails with."""
+    """Run functions in threads that switch often; raises the first exception."""
     failures: list[BaseException] = []
 
     def run(work: Any) -> None:
@@ -306,7 +306,7 @@ def test_threads_end_with_their_batch() -> None:
 
 
 def wait_for_threads(number: int) -> None:
-    """Wait until so many threads help batches."""
+    """Wait until this number of worker threads exists."""
     deadline = time.monotonic() + 60
     while number != [f.f_code.co_name for f in sys._current_frames().values()].count("_work"):
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""Batched faces beside Gymnasium's own: what is shown when, and that it is the caller's to keep."""
+"""Vector environments compared with Gymnasium's; returned arrays are fresh."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from busenv.envs.gymnasium import BusEnv
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
 from tests.support.play import picks
+from tests.support.scribbling import scribble
 
 
-class BySight:
-    """Decides by what it sees, and nothing else."""
+class ObservationAgent:
+    """Chooses by the observation only."""
 
     def act(self, game: busenv.Game) -> int:
         legal = game.legal_actions()
         return legal[int(game.observe().sum()) % len(legal)]
 
 
-class GivenFirsts(gymnasium.Wrapper):
-    """Begins its games with the first players of a list."""
+class FirstPlayers(gymnasium.Wrapper):
+    """Starts its games with the first players of a list."""
 
     def __init__(self, env: gymnasium.Env, firsts: list[int]) -> None:
         super().__init__(env)
@@ -41,12 +42,12 @@ class GivenFirsts(gymnasium.Wrapper):
 @pytest.mark.parametrize("mode", [*AutoresetMode])
 @pytest.mark.parametrize("illegal", ["raise", "lose"])
 @pytest.mark.parametrize("keys", [None, ("obs", "mask")])
-def test_all_that_is_shown_is_as_gymnasium_shows_copies_of_make(
+def test_results_equal_those_of_gymnasiums_sync_vector_env(
     mode: AutoresetMode, illegal: Any, keys: Any
 ) -> None:
     settings: Any = {
         "num_players": 3,
-        "opponents": BySight(),
+        "opponents": ObservationAgent(),
         "learner_seat": 1,
         "illegal": illegal,
         "reward": "margin",
@@ -57,7 +58,7 @@ def test_all_that_is_shown_is_as_gymnasium_shows_copies_of_make(
     firsts = first_players(seed=4, games=3, episodes=40)
     copies = SyncVectorEnv(
         [
-            lambda i=i: GivenFirsts(BusEnv(**settings), firsts[i])  # type: ignore[misc]
+            lambda i=i: FirstPlayers(BusEnv(**settings), firsts[i])  # type: ignore[misc]
             for i in range(3)
         ],
         autoreset_mode=mode,
@@ -66,39 +67,41 @@ def test_all_that_is_shown_is_as_gymnasium_shows_copies_of_make(
     for name in ("observation_space", "action_space", "single_observation_space"):
         assert getattr(envs, name) == getattr(copies, name)
     rng = np.random.default_rng(0)
-    shown, expected = envs.reset(seed=4), copies.reset(seed=0)
-    compare(shown, expected)
+    results, expected = envs.reset(seed=4), copies.reset(seed=0)
+    compare(results, expected)
     ends = 0
     while ends < 12:
         actions = picks(envs.unwrapped.action_masks(), rng)
         if illegal == "lose" and rng.random() < 0.05:
             actions[rng.integers(3)] = 374
-        shown, expected = envs.step(actions), copies.step(actions)
-        compare(shown, expected)
-        over = shown[2]
+        results, expected = envs.step(actions), copies.step(actions)
+        compare(results, expected)
+        over = results[2]
         ends += over.sum()
         if mode == AutoresetMode.DISABLED and over.any():
-            shown, expected = (e.reset(options={"reset_mask": over.copy()}) for e in (envs, copies))
-            compare(shown, expected)
+            results, expected = (
+                e.reset(options={"reset_mask": over.copy()}) for e in (envs, copies)
+            )
+            compare(results, expected)
 
 
 def first_players(seed: int, games: int, episodes: int) -> list[list[int]]:
-    """First players of each game's episodes, as a batch draws them."""
+    """Return the first players of each game's episodes, as a batch draws them."""
     batch = Batch(games, num_players=3)
-    found = []
+    firsts = []
     for episode in range(episodes):
         batch.reset(None if episode else seed)
-        found.append(batch.games["first"].tolist())
-    return [list(one) for one in zip(*found, strict=True)]
+        firsts.append(batch.games["first"].tolist())
+    return [list(one) for one in zip(*firsts, strict=True)]
 
 
 def compare(ours: Any, theirs: Any) -> None:
-    """Assert that all that copies show is shown by ours, in the same types."""
+    """Compare values and types; ours may have more keys."""
     if isinstance(theirs, dict):
         for key, value in theirs.items():
             if not key.startswith("_"):
-                held = theirs.get(f"_{key}")  # in which games
-                compare_where(ours[key], value, held)
+                mask = theirs.get(f"_{key}")
+                compare_where(ours[key], value, mask)
             if key.startswith("_final"):
                 compare(ours[key], value)
         assert ("final_obs" in ours) == ("final_obs" in theirs)
@@ -111,43 +114,22 @@ def compare(ours: Any, theirs: Any) -> None:
         assert ours.dtype == theirs.dtype
 
 
-def compare_where(ours: Any, theirs: Any, held: np.ndarray | None) -> None:
+def compare_where(ours: Any, theirs: Any, mask: np.ndarray | None) -> None:
     if isinstance(theirs, dict):
         compare(ours, theirs)
     elif theirs.dtype == object and ours.dtype != object:  # np.bool_ is no np.number to Gymnasium
-        assert ours[held].tolist() == theirs[held].tolist()
+        assert ours[mask].tolist() == theirs[mask].tolist()
     elif theirs.dtype == object:
         for our, their in zip(ours, theirs, strict=True):
             assert (our is None) == (their is None)
             if their is not None:
                 compare(our, their)
     else:
-        chosen = np.ones(len(theirs), bool) if held is None else held
+        chosen = np.ones(len(theirs), bool) if mask is None else mask
         compare(ours[chosen], theirs[chosen])
 
 
-def flatten(value: Any) -> list[Any]:
-    """All arrays in what a face returns, and dicts that may be written to."""
-    if isinstance(value, (tuple, list)):
-        return [array for part in value for array in flatten(part)]
-    if isinstance(value, dict):
-        return [array for part in value.values() for array in flatten(part)] + [value]
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return [array for part in value for array in flatten(part)] + [value]
-    return [value] if isinstance(value, np.ndarray) else []
-
-
-def scribble(value: Any) -> None:
-    for one in flatten(value):
-        if isinstance(one, dict):
-            one.clear()
-        elif one.dtype == object:
-            one[:] = None
-        else:
-            one[...] = np.ones((), one.dtype) if one.dtype == bool else 77
-
-
-FACES: list[Any] = [
+CASES: list[Any] = [
     *({"autoreset_mode": mode} for mode in AutoresetMode),
     {"opponents": None, "illegal": "replace", "observation_keys": ("obs", "mask")},
     {"observation_dtype": "float32", "observation_keys": ("obs", "mask"), "illegal": "lose"},
@@ -155,35 +137,35 @@ FACES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("settings", FACES, ids=map(str, range(len(FACES))))
-@pytest.mark.parametrize("face", ["vector", "sb3"])
-def test_nothing_that_is_handed_out_is_live(face: str, settings: dict[str, Any]) -> None:
-    """All that one returns is scribbled over, all that its twin returns is kept."""
-    if face == "sb3":
+@pytest.mark.parametrize("settings", CASES, ids=map(str, range(len(CASES))))
+@pytest.mark.parametrize("kind", ["vector", "sb3"])
+def test_returned_arrays_are_fresh(kind: str, settings: dict[str, Any]) -> None:
+    """Overwrite the results of one environment and compare the stored results of a twin."""
+    if kind == "sb3":
         if "autoreset_mode" in settings and settings["autoreset_mode"] != AutoresetMode.SAME_STEP:
             pytest.skip("one mode only")
-        chosen = {key: value for key, value in settings.items() if key != "autoreset_mode"}
-        used, twin = (BusVecEnv(5, num_players=3, **chosen) for _ in range(2))
+        config = {key: value for key, value in settings.items() if key != "autoreset_mode"}
+        used, twin = (BusVecEnv(5, num_players=3, **config) for _ in range(2))
     else:
         used, twin = (BusVectorEnv(5, num_players=3, **settings) for _ in range(2))
     rng = np.random.default_rng(0)
-    kept: list[tuple[Any, Any]] = []
+    stored: list[tuple[Any, Any]] = []
 
     def both(name: str, **arguments: Any) -> Any:
         one, other = (getattr(env, name)(**arguments) for env in (used, twin))
-        kept.append((other, copy.deepcopy(other)))
+        stored.append((other, copy.deepcopy(other)))
         assert pickle.dumps(one) == pickle.dumps(other)
         scribble(one)
         return other
 
-    if face == "vector":
+    if kind == "vector":
         both("reset", seed=5)
     else:
         both("reset")
     ended = 0
     while ended < 12:
         masks = both("action_masks")
-        if face == "sb3":
+        if kind == "sb3":
             actions = picks(masks, rng)
             used.step_async(actions)
             twin.step_async(actions)
@@ -193,5 +175,5 @@ def test_nothing_that_is_handed_out_is_live(face: str, settings: dict[str, Any])
         ended += over.sum()
         if settings.get("autoreset_mode") == AutoresetMode.DISABLED and over.any():
             both("reset", options={"reset_mask": over.copy()})
-    for value, as_it_was in kept:
+    for value, as_it_was in stored:
         assert pickle.dumps(value) == pickle.dumps(as_it_was)

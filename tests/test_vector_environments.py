@@ -1,4 +1,4 @@
-"""Batched and Stable-Baselines3 environments, and one game in all faces."""
+"""Vector and Stable-Baselines3 environments, and one game in all environments."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
 from tests.support.play import picks, played
 
-# Batched
-
 
 def test_make_vec() -> None:
     env = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=5, num_players=[3, 4])
@@ -42,7 +40,7 @@ def test_make_vec() -> None:
 
 
 def test_one_id_is_one_problem() -> None:
-    """The same words, with the same meanings where nothing is said, on all faces."""
+    """All environments have the same settings with the same defaults."""
     ours, theirs = (inspect.signature(cls.__init__).parameters for cls in (BusVectorEnv, BusEnv))
     shared = [name for name in theirs if name not in ("self", "render_mode")]
     assert set(shared) <= set(ours)
@@ -66,7 +64,7 @@ def test_one_id_is_one_problem() -> None:
         gymnasium.make("busenv/BusSelfPlay-v0")
 
 
-def test_views_on_request() -> None:
+def test_copy_false_returns_views() -> None:
     for env in (BusVectorEnv(4, copy=False), BusVecEnv(4, copy=False)):
         env.reset()
         shown = env.step(env.batch.masks.argmax(axis=1))
@@ -87,7 +85,7 @@ def test_an_illegal_action_changes_nothing() -> None:
         assert (info[name] == value).all(), name
 
 
-def test_resets_without_a_seed_go_on_from_the_last_one() -> None:
+def test_resets_without_a_seed_continue_the_random_stream() -> None:
     firsts = []
     for _ in range(2):
         env = BusVectorEnv(200)
@@ -131,7 +129,7 @@ def test_opponents_play_inside_of_the_step(opponents: str, seat: int | None) -> 
     assert drawn == ({0, 1, 2, 3} if seat is None else {2})
 
 
-def test_a_function_may_pay() -> None:
+def test_a_custom_reward() -> None:
     def buses(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
         rewards[:] = after["buses"].astype(int) - before["buses"]
 
@@ -159,7 +157,7 @@ def test_a_function_may_pay() -> None:
     assert total == single.game.position().buses[single_info["seat"]]
 
 
-def test_shaping_pays_what_winning_pays_over_a_game() -> None:
+def test_shaped_rewards_sum_to_win_rewards() -> None:
     for opponents in (None, "random"):
         totals = []
         for reward in ("win", "shaped"):
@@ -201,9 +199,6 @@ def test_no_memory_grows() -> None:
     assert grown < 20_000
 
 
-# Stable-Baselines3
-
-
 def test_sb3_masks_and_interface() -> None:
     env = BusVecEnv(6, num_players=5)
     assert is_masking_supported(env)
@@ -228,7 +223,7 @@ def test_sb3_masks_and_interface() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_sb3_resets_go_on_from_the_seed() -> None:
+def test_sb3_resets_continue_the_seed() -> None:
     env = BusVecEnv(200)
     firsts = []
     for _ in range(2):
@@ -249,11 +244,8 @@ def test_plain_maskable_ppo_learns_from_it() -> None:
     assert all(env.action_masks()[i, a] for i, a in enumerate(action))
 
 
-# All of them
-
-
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_all_faces_play_the_same_game_to_the_same_end(players: int) -> None:
+def test_all_environments_play_the_same_game(players: int) -> None:
     game = played(players, seed=players)
     vector, sb3 = (
         cls(1, num_players=players, reward="rank", opponents=None)

@@ -119,7 +119,7 @@ class SelfPlayGames:
 
     def observe(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return observations (uint8) and action masks (bool) of the seats to decide."""
-        return observe_games(self.states[indices], self.board)
+        return observe_games(self.states[indices], self.board, trusted=True)
 
     def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
         """Take one action in each of some games, and all forced ones after it.

@@ -1,17 +1,12 @@
-"""Compile a kernel once, keep the machine code on disk, and never use it stale.
+"""Compilation of kernels, with machine code cached on disk by the content of the sources.
 
-numba keys its cache on the file that holds a function, so an edit in a module that the function
-calls into would go unseen. Here the cache lives in a folder named after the content of the whole
-core: any edit anywhere in it leads to another, empty folder. A kernel outside of the core (it may
-call the core, and its own package) is filed under the content of its package as well.
+numba keys a cached function on the file that holds it, so that an edit in a module that it calls
+stays unseen. Here the cache folder is named after the content of the whole core: any edit leads to
+an empty folder. A kernel outside of the core is filed under the content of its package as well.
 
-numba has a setting for the folder, but no more: with it a damaged file fails every call or crashes,
-a full disk fails the first, anybody's file is believed, and nobody is told what takes so long.
-Hence the classes below.
-
-What is loaded from the cache is run. So each file begins with a checksum, which finds any damage,
-and folders and files that somebody else could have written are not used, which the checksum cannot
-see: it is no secret how it is made.
+Loading a cached file runs it. numba's own files have no protection: a damaged one fails every call
+or crashes, and a full disk fails the first. Here each file begins with a checksum, a damaged file
+is compiled again, and folders and files that another user can write are not used.
 """
 
 from __future__ import annotations
@@ -27,11 +22,11 @@ import uuid
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from numba import __version__ as NUMBA  # noqa: N812 - a constant
 from numba import njit
-from numba.core import caching, config
+from numba.core import caching, compiler, config
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
@@ -41,7 +36,7 @@ DIGEST = 32  # bytes of a checksum
 
 @cache
 def source_fingerprint(folder: Path) -> str:
-    """SHA-256 (first 16 hex digits) over every Python file of a folder, names included."""
+    """SHA-256 (first 16 hex digits) of all Python files of a folder and their names."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         digest.update(
@@ -51,47 +46,43 @@ def source_fingerprint(folder: Path) -> str:
 
 
 def _package_of(source: Path) -> Path:
-    """The folder of the outermost package that a file is in, or the file's own folder."""
+    """The folder of the outermost package of a file, or the file's own folder."""
     folder = source.parent
     while (folder.parent / "__init__.py").exists():
         folder = folder.parent
     return folder
 
 
-FINGERPRINT = source_fingerprint(CORE)
-
-
-def _candidates() -> list[Path]:
-    """Folders that may hold the cache, best first: the user's choice, in the package, per user."""
-    place = "busenv_" + hashlib.sha256(str(CORE).encode()).hexdigest()[:16]
-    chosen = [Path(config.CACHE_DIR) / place] if config.CACHE_DIR else []
-    user = Path(AppDirs(appname="busenv", appauthor=False).user_cache_dir) / place
-    return [*chosen, CORE / "__pycache__", user]
-
-
-def _only_ours(status: os.stat_result) -> bool:
-    """Whether nobody but us and root can have written it. Not asked where files have no owners."""
+def _is_private(status: os.stat_result) -> bool:
+    """Return whether only this user and root can write a file; True where files have no owner."""
     if not hasattr(os, "geteuid"):
         return True
     others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return status.st_uid in (os.geteuid(), 0) and not others_write
 
 
-def _make_folder() -> Path | None:
-    """The first candidate that can be written, by nobody else; None when there is none."""
-    for parent in _candidates():
-        folder = parent / f"core-{FINGERPRINT}"
+@cache
+def _cache_folder() -> Path | None:
+    """The first private, writable folder: in NUMBA_CACHE_DIR, the package, or the user's cache.
+
+    Creates it, and removes those of other versions of the core. None if all candidates fail.
+    """
+    install = "busenv_" + hashlib.sha256(str(CORE).encode()).hexdigest()[:16]
+    user = Path(AppDirs(appname="busenv", appauthor=False).user_cache_dir) / install
+    configured = [Path(config.CACHE_DIR) / install] if config.CACHE_DIR else []
+    for parent in (*configured, CORE / "__pycache__", user):
+        folder = parent / f"core-{source_fingerprint(CORE)}"
         try:
-            fresh = not folder.exists()
+            new = not folder.exists()
             parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o755, exist_ok=True)
             status = folder.lstat()
             (folder / "writable").touch(mode=0o644)
         except OSError:
             continue
-        if not (stat.S_ISDIR(status.st_mode) and _only_ours(status)):
+        if not (stat.S_ISDIR(status.st_mode) and _is_private(status)):
             continue
-        if fresh:
+        if new:
             for old in parent.glob("core-*"):
                 if old != folder:
                     shutil.rmtree(old, ignore_errors=True)
@@ -99,66 +90,72 @@ def _make_folder() -> Path | None:
     return None
 
 
-class _Locator(caching._CacheLocator):
-    """Tells numba to keep a kernel in our folder."""
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST).digest()
 
-    folder: Path | None = None
-    looked = False  # whether a folder has been looked for
 
-    def __init__(self, py_func: Callable[..., Any]) -> None:
-        code = py_func.__code__
-        self._py_file = code.co_filename
+class KernelCache(caching.FunctionCache):
+    """numba's cache of a function, with one checksummed file for each compiled signature.
+
+    A file that is missing, damaged or not private is a cache miss; a file that cannot be written
+    is not.
+    """
+
+    announced = False
+
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        code = function.__code__
         source = Path(code.co_filename).resolve()
-        self._name = f"{source.stem}-{code.co_firstlineno}"
-        if CORE in source.parents:
-            self._name = f"{source.parent.name}-{self._name}"  # a name may be there twice
-        else:
-            self._name += "-" + source_fingerprint(_package_of(source))
+        in_core = CORE in source.parents
+        package = source.parent.name if in_core else source_fingerprint(_package_of(source))
+        name = function.__qualname__.replace("<", "").replace(">", "")
+        python = "".join(map(str, sys.version_info[:2]))
+        self._base = f"{source.stem}.{name}-{package}-{code.co_firstlineno}.py{python}"
+        self._py_func, self._name, self._folder = function, repr(function), folder
+        self._cache_path = str(folder)
+        self.enable()
 
-    def get_cache_path(self) -> str:
-        return str(self.folder)
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load the machine code of a signature; None for a cache miss."""
+        target_context.refresh()
+        found = None
+        with contextlib.suppress(Exception):  # whatever a damaged file raises
+            data = self._read(self._index_key(sig, target_context.codegen()))
+            if data is not None:
+                found = compiler.CompileResult._rebuild(target_context, *data)
+        if found is None:
+            announce()
+        return found
 
-    def get_source_stamp(self) -> str:
-        return FINGERPRINT
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save the machine code of a signature; a full or vanished disk disables the cache."""
+        if not self._enabled or data.library.has_dynamic_globals:
+            return
+        with contextlib.suppress(OSError):
+            self._write(self._index_key(sig, data.codegen), data._reduce())
+            return
+        self.disable()
 
-    def get_disambiguator(self) -> str:
-        return self._name
+    def flush(self) -> None:
+        """Delete the files of all signatures."""
+        for path in self._folder.glob(f"{self._base}.*.nbc"):
+            path.unlink()
 
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
-        return cls(py_func)
+    def _path(self, key: Any) -> Path:
+        return self._folder / f"{self._base}.{_digest(repr((NUMBA, key)).encode()).hex()[:16]}.nbc"
 
-
-class _Impl(caching.CompileResultCacheImpl):
-    _locator_classes: ClassVar[list[type]] = [_Locator]
-
-
-class _Files:
-    """A file for each compiled signature of a kernel: a checksum, and a pickle of whose it is and
-    of numba's data. It stands in for numba's index and data files (IndexDataCacheFile)."""
-
-    def __init__(self, folder: str, name: str) -> None:
-        self._folder, self._name = Path(folder), name
-
-    def load(self, key: Any) -> Any:
-        """What was saved under a key; None if nothing, or if a file is damaged or not ours."""
-        try:
-            with self._path(key).open("rb") as file:
-                if not _only_ours(os.fstat(file.fileno())):
-                    return None
-                content = file.read()
-        except FileNotFoundError:
-            return None
+    def _read(self, key: Any) -> Any:
+        with self._path(key).open("rb") as file:
+            content = file.read() if _is_private(os.fstat(file.fileno())) else b""
         pickled = content[DIGEST:]
         if content[:DIGEST] != _digest(pickled):
             return None
         owner, data = pickle.loads(pickled)
-        return data if owner == (self._name, NUMBA, key) else None
+        return data if owner == (self._base, NUMBA, key) else None
 
-    def save(self, key: Any, data: Any) -> None:
-        """Write a file whole or not at all; OSError if not."""
-        pickled = dumps(((self._name, NUMBA, key), data))
-        path = self._path(key)
+    def _write(self, key: Any, data: Any) -> None:
+        """Write a file atomically."""
+        pickled, path = dumps(((self._base, NUMBA, key), data)), self._path(key)
         draft = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
@@ -170,74 +167,34 @@ class _Files:
                 draft.unlink()
             raise
 
-    def flush(self) -> None:
-        """Delete what is saved; numba's `recompile` asks for it."""
-        for path in self._folder.glob(f"{self._name}.*.nbc"):
-            path.unlink()
-
-    def _path(self, key: Any) -> Path:
-        return self._folder / f"{self._name}.{_digest(repr((NUMBA, key)).encode()).hex()[:16]}.nbc"
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=DIGEST).digest()
-
-
-class _Cache(caching.FunctionCache):
-    """numba's cache in our folder; says so when somebody waits, and never fails a call."""
-
-    _impl_class = _Impl
-    announced = False
-
-    def __init__(self, py_func: Callable[..., Any]) -> None:
-        super().__init__(py_func)
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            found = super().load_overload(sig, target_context)
-        except Exception:  # a damaged file is a cache miss, whatever it raises
-            found = None
-        if found is None:
-            announce()
-        return found
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            super().save_overload(sig, data)
-        except OSError:  # a full or vanished disk costs a compilation next time, no more
-            self.disable()
-
 
 def announce() -> None:
-    """Say once that code is being compiled, if a person is likely to be watching."""
-    if not _Cache.announced and sys.stderr.isatty():
+    """Print once that code is being compiled, if standard error is a terminal."""
+    if not KernelCache.announced and sys.stderr.isatty():
         print("busenv: compiling the rules for this machine (up to a minute, once)",
               file=sys.stderr, flush=True)  # fmt: skip
-    _Cache.announced = True
+    KernelCache.announced = True
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function of the core with numba: no Python objects, no GIL, cached on disk."""
+    """Compile a function with numba: no Python objects, no GIL, cached on disk."""
     return _compile(function, nogil=True)
 
 
 def exclusive(function: Callable[..., Any]) -> Any:
-    """As `kernel`, but it keeps the GIL: no two Python threads are inside of such at once."""
+    """Compile as `kernel`, but hold the GIL: at most one Python thread is in such a function."""
     return _compile(function, nogil=False)
 
 
 def fast_kernel(function: Callable[..., Any]) -> Any:
-    """As `kernel`, but sums of floats may be taken in any order, several terms at once."""
+    """Compile as `kernel`, but let sums of floats be reordered and vectorised."""
     return _compile(function, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    if not _Locator.looked:
-        _Locator.folder, _Locator.looked = _make_folder(), True
-    dispatcher = njit(**options)(function)
-    if _Locator.folder is None:
+    dispatcher, folder = njit(**options)(function), _cache_folder()
+    if folder is None:
         announce()
     else:
-        dispatcher._cache = _Cache(function)
+        dispatcher._cache = KernelCache(function, folder)
     return dispatcher

@@ -1,9 +1,9 @@
-"""Whether kernels can play on from a GAME record that they did not make: of a file, for example.
+"""Validation of GAME records from files and other programs, before kernels use them.
 
-Kernels index arrays by what a record says, and trust it. Here is looked at all that they index by,
-and all that the rules rely on to find a legal action and to come to an end: what passes cannot make
-them read or write beyond their arrays, nor run for ever. It need not be reachable by play: points,
-supplies and buildings may be what no game leads to (`busenv.Game.from_position` checks these too).
+Kernels index arrays by the fields of a record. The checks cover every field that is an index, and
+every field that a legal action or the end of a game depends on: with a record that passes, kernels
+stay within their arrays and finish. The state need not be reachable by play: `Game.from_position`
+also checks points, supplies and buildings.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from busenv.core.state import (
     offset,
 )
 
-FINE = -1
-# Fields by their places in the record, which is how kernels name one that is wrong.
+VALID = -1
+# Fields by their indices in GAME.names; kernels return the index of an invalid field.
 (
     LINE, HEAD, TAIL, HEAD_STREET, TAIL_STREET, PLAYERS, ENDING, SPACE_LIMIT, TYPE_SITES, SUPPLY,
     HOUR, SPACES, TAKEN, OPEN, STONES, FIRST, REACH, FREE_SITES, GROW_HEAD, GROW_TAIL, WAITING,
@@ -57,7 +57,7 @@ FINE = -1
     )
 )  # fmt: skip
 
-# A byte for each action, in words as they stand in the record; the eighth is no action's.
+# Words of one byte for each action, as in the record; the eighth byte belongs to no action.
 SPACES_FROM, TAKEN_FROM = offset("spaces"), offset("taken")
 EACH = np.uint64(0x0101010101010101)
 ALL_SEVEN = np.uint64(0x00FFFFFFFFFFFFFF)
@@ -73,13 +73,13 @@ RESOLVED[[LINE_EXPANSION, PASSENGERS, BUILDINGS, CLOCK, PICK_UP, SET_DOWN]] = (
 
 @kernel
 def _beyond(word, count):
-    """Whether a set has entries from `count` on (0 to 64)."""
+    """Return whether a set has members from `count` on (0 to 64)."""
     return count < 64 and word >> np.uint64(count) != ZERO
 
 
 @kernel
 def _check_numbers(g, b):
-    """Numbers by themselves. What follows relies on them."""
+    """Ranges of single fields, on which the other checks depend."""
     if g.players < 3 or g.players > 5:
         return PLAYERS
     if g.seat >= g.players:
@@ -102,15 +102,15 @@ def _check_numbers(g, b):
         return ZONE
     if g.clock_stones == 0 and g.phase != OVER:
         return STONES
-    return ACTION if g.action != RESOLVED[g.phase] else FINE
+    return ACTION if g.action != RESOLVED[g.phase] else VALID
 
 
 @kernel
 def _check_board(g):
-    """The action board: markers of seats at the table, and open where there is a space left.
+    """The action board: markers of existing seats, and `open` for actions with a free space.
 
-    Eight bytes at once: a number below 128 is too great when its byte's highest bit is set, or is
-    no longer set when it is taken off the greatest one allowed and 128.
+    Compares eight bytes at once: a byte is too great if its highest bit is set, or if subtracting
+    it from the limit plus 128 clears that bit.
     """
     if g.space_limit < 1 or g.space_limit > MAX_SPACES:
         return SPACE_LIMIT
@@ -118,19 +118,19 @@ def _check_board(g):
     taken = record_word(g, TAKEN_FROM) & ALL_SEVEN
     if taken & TOPS != ZERO or ((limits | TOPS) - taken) & TOPS != TOPS:
         return TAKEN
-    left = ((limits ^ taken) + ~TOPS) & TOPS  # where the two differ
+    left = ((limits ^ taken) + ~TOPS) & TOPS  # the highest bit of each byte in which the two differ
     if left >> np.uint64(7) != spread(np.uint64(g.open)):
         return OPEN
     high, seats = ZERO, np.uint64(g.players - 1) * EACH | TOPS
     for action in range(7):
         owners = record_word(g, SPACES_FROM + MAX_SPACES * action)
         high |= owners | ~(seats - (owners & ~TOPS))
-    return SPACES if high & TOPS != ZERO else FINE
+    return SPACES if high & TOPS != ZERO else VALID
 
 
 @kernel
 def _check_city(g, b):
-    """Sites of the board only, and the zone is the lowest with a free one (R14)."""
+    """Sites are on the board, and the zone is the lowest with a free one (R14)."""
     if _beyond(g.free_sites, b.sites):
         return FREE_SITES
     for kind in range(3):
@@ -141,24 +141,24 @@ def _check_city(g, b):
             return ZONE
     if g.free_sites != ZERO and (g.zone == b.zones or open_sites(g, b) == ZERO):
         return ZONE
-    return FINE
+    return VALID
 
 
 @kernel
 def _check_ends(g, b, seat):
-    """The ends of a line, and the streets by which they arrived."""
+    """The ends of a line and their arrival streets are on the board."""
     if g.head[seat] >= b.intersections:
         return HEAD
     if g.tail[seat] >= b.intersections:
         return TAIL
     if g.head_street[seat] >= b.streets:
         return HEAD_STREET
-    return TAIL_STREET if g.tail_street[seat] >= b.streets else FINE
+    return TAIL_STREET if g.tail_street[seat] >= b.streets else VALID
 
 
 @kernel
-def _owners(g):
-    """Who has a line: a bit a seat, all from the second markers on, before who had a turn (R3)."""
+def _line_owners(g):
+    """Seats that have a line: those before the current one in the first round, later all (R3)."""
     if g.phase > SETUP_FIRST_LINE:
         return bit(g.players) - np.uint64(1)
     owners = ZERO
@@ -172,7 +172,7 @@ def _owners(g):
 
 @kernel
 def _check_lines(g, b):
-    """Lines on streets and intersections of the board."""
+    """Lines are on streets and intersections of the board."""
     low = high = reach = ZERO
     for seat in range(g.players):
         low |= g.line[seat, 0]
@@ -182,20 +182,20 @@ def _check_lines(g, b):
         return LINE
     if _beyond(reach, b.intersections):
         return REACH
-    owners = _owners(g)
+    owners = _line_owners(g)
     for seat in range(g.players):
         if g.reach[seat] != ZERO:
             wrong = _check_ends(g, b, seat)
-            if wrong != FINE:
+            if wrong != VALID:
                 return wrong
         elif has(owners, seat):
             return REACH
-    return FINE
+    return VALID
 
 
 @kernel
 def _check_offers(g, b):
-    """Where the line of the seat to decide may grow (R8); there is such a place."""
+    """The streets onto which the line to grow may grow are right and not none (R8 to R11)."""
     head, tail = g.head[g.seat], g.tail[g.seat]
     low, high = growth(g, b, g.seat, head)
     if g.grow_head[0] != low or g.grow_head[1] != high:
@@ -205,41 +205,41 @@ def _check_offers(g, b):
         tail_low, tail_high = growth(g, b, g.seat, tail)
     if g.grow_tail[0] != tail_low or g.grow_tail[1] != tail_high:
         return GROW_TAIL
-    return GROW_HEAD if low | high | tail_low | tail_high == ZERO else FINE
+    return GROW_HEAD if low | high | tail_low | tail_high == ZERO else VALID
 
 
 @kernel
 def _check_selection(g):
-    """Who chooses actions has a marker to place, and there is a space for it (R4)."""
+    """Seats that select actions have markers, and there is a free space (R4)."""
     choosing = np.uint64(g.choosing)
     if choosing >> np.uint64(g.players) != ZERO or not has(choosing, g.seat):
         return CHOOSING
     for seat in range(g.players):
         if has(choosing, seat) and g.markers[seat] == 0:
             return MARKERS
-    return OPEN if g.open == 0 else FINE
+    return OPEN if g.open == 0 else VALID
 
 
 @kernel
 def _check_setup(g):
-    """Everybody has markers for the first round (R1)."""
+    """All seats have markers for the first round (R1)."""
     for seat in range(g.players):
         if g.markers[seat] == 0:
             return MARKERS
     if g.phase == SETUP_BUILDINGS and g.power > 2:
         return POWER
-    return FINE
+    return VALID
 
 
 @kernel
 def _check_turn(g, b):
-    """What the phase asks for can be decided."""
+    """The decision of the phase has a legal action."""
     phase = g.phase
     if phase == SELECT_ACTIONS:
         return _check_selection(g)
     if phase < SELECT_ACTIONS:
         wrong = _check_setup(g)
-        if wrong != FINE:
+        if wrong != VALID:
             return wrong
     powered = phase == SETUP_BUILDINGS or (LINE_EXPANSION <= phase <= SET_DOWN and phase != CLOCK)
     if powered and g.power == 0:
@@ -252,28 +252,30 @@ def _check_turn(g, b):
         return WAITING
     if (phase == PICK_UP or phase == SET_DOWN) and set_downs(g) == ZERO:
         return VACANT
-    return FINE
+    return VALID
 
 
 @kernel
 def _check(g, b):
-    """The place of the first field in which a game is wrong, or FINE."""
+    """Index of the first invalid field, or VALID."""
     wrong = _check_numbers(g, b)
-    if wrong == FINE:
+    if wrong == VALID:
         wrong = _check_board(g)
-    if wrong == FINE:
+    if wrong == VALID:
         wrong = _check_city(g, b)
-    if wrong == FINE:
+    if wrong == VALID:
         wrong = _check_lines(g, b)
-    return _check_turn(g, b) if wrong == FINE else wrong
+    return _check_turn(g, b) if wrong == VALID else wrong
 
 
 @kernel
-def first_wrong(games, board):
-    """The first game from which kernels cannot play on, and the place in GAME.names of the field
-    that is wrong; (-1, -1) when there is none. All are played on the board, by their tags."""
+def first_invalid(games, board):
+    """Return the first invalid game and the index of its invalid field, or (-1, -1).
+
+    The games' tags must be the board's.
+    """
     for i in range(games.shape[0]):
         wrong = _check(games[i], board[0])
-        if wrong != FINE:
+        if wrong != VALID:
             return i, wrong
-    return -1, FINE
+    return -1, VALID

@@ -1,6 +1,6 @@
-"""OpenSpiel: the game as one of its Python games, and a fast evaluator for its tree search.
+"""OpenSpiel: Bus as a Python game, and a compiled evaluator for OpenSpiel's tree search.
 
-Importing this module registers the game; `pip install 'busenv[openspiel]'` brings the library.
+Importing this module registers the game; requires the extra `openspiel`.
 
     import pyspiel
     import busenv.envs.openspiel
@@ -12,16 +12,15 @@ Importing this module registers the game; `pip install 'busenv[openspiel]'` brin
 | `players` | 4 | 3, 4, 5 |
 | `rules` | capstone-2024 | the name of an edition, the path of a file of rules |
 | `board` | city | the name of a board, the path of a board file |
-| `first_player` | 0 | a seat: who starts (R1) |
-| `reward` | win | a name in `busenv.REWARDS`: what the seats get |
+| `first_player` | 0 | the seat that starts (R1) |
+| `reward` | win | a name in `busenv.REWARDS` |
 
-A path may hold no comma and no bracket. ValueError says what is allowed instead.
+A path must not contain a comma or bracket. Invalid parameters raise ValueError.
 
-The game is sequential, of perfect information and deterministic: who starts is a parameter, not an
-event of chance, since the many algorithms for deterministic games refuse chance events; seats are
-alike but for who starts (and for line markers in splotter-1999), so nothing is lost by it. What a
-reward adds up to over a game is paid at its end, as OpenSpiel's tree search demands. All rewards
-but `deliveries` are zero-sum.
+The game is sequential and deterministic, with perfect information. The starting player is a
+parameter, since algorithms for deterministic games reject chance nodes. Seats differ only in who
+starts (and in line markers in splotter-1999). The sum of a reward over the game is paid at the end,
+as OpenSpiel's tree search requires. All rewards except `deliveries` are zero-sum.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def _game_type(zero_sum: bool) -> pyspiel.GameType:
 
 
 def _utilities(opening: Game, reward: str) -> tuple[float, float]:
-    """The least and the most that a seat can get."""
+    """Return the minimum and maximum return of a seat."""
     players, most = opening.num_players, most_deliveries(opening.num_players, opening.rules)
     margin = most + opening.rules.stones_for(players)
     return {
@@ -81,18 +80,18 @@ def _utilities(opening: Game, reward: str) -> tuple[float, float]:
 
 
 class BusGame(pyspiel.Game):
-    """The game in OpenSpiel's words: what it is, and where it begins.
+    """OpenSpiel's game object.
 
-    opening: the `busenv.Game` before its first decision. reward: its name.
+    opening: the `busenv.Game` before the first decision. reward: name of the reward.
     """
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
-        chosen = PARAMETERS | (params or {})
-        if chosen["reward"] not in REWARDS:
-            raise ValueError(f"reward is {chosen['reward']!r}; allowed: one of {[*REWARDS]}")
-        self.reward: str = chosen["reward"]
+        values = PARAMETERS | (params or {})
+        if values["reward"] not in REWARDS:
+            raise ValueError(f"reward is {values['reward']!r}; allowed: one of {[*REWARDS]}")
+        self.reward: str = values["reward"]
         self.opening = Game(
-            chosen["players"], chosen["rules"], chosen["board"], chosen["first_player"], seed=0
+            values["players"], values["rules"], values["board"], values["first_player"], seed=0
         )
         players, rules, board = self.opening.num_players, self.opening.rules, self.opening.board
         zero_sum = self.reward != "deliveries"
@@ -120,7 +119,7 @@ class BusGame(pyspiel.Game):
 
 
 class BusState(pyspiel.State):
-    """A position. bus: the `busenv.Game` in it, for agents and drawings; not to be played on."""
+    """A state. bus: its `busenv.Game`, for agents and drawings; callers must not change it."""
 
     def __init__(self, game: BusGame) -> None:
         super().__init__(game)
@@ -134,7 +133,7 @@ class BusState(pyspiel.State):
         return self.bus.is_over
 
     def legal_actions(self, player: int | None = None) -> list[int]:
-        """As OpenSpiel's own, which asks four questions on the way here."""
+        """Return the legal actions; overrides OpenSpiel's method, which makes four more calls."""
         turn = player is None or player == self.bus.current_player
         return self.bus.legal_actions() if turn else []
 
@@ -148,7 +147,7 @@ class BusState(pyspiel.State):
         return self.bus.describe(action)
 
     def returns(self) -> list[float]:
-        """What each seat got; zeros before the end."""
+        """Return the returns by seat; zeros before the end."""
         if not self.bus.is_over:
             return [0.0] * self.bus.num_players
         return random_returns(self.bus, 1, self.get_game().reward)[0].tolist()
@@ -158,11 +157,11 @@ class BusState(pyspiel.State):
 
 
 class BusObserver:
-    """What a seat sees (`busenv.observation`), scaled to 0..1: float32, shape (size,)."""
+    """The observation of a seat (`busenv.observation`), scaled to 0..1: float32, (size,)."""
 
     def __init__(self, game: BusGame, params: Any = None) -> None:
         if params:
-            raise ValueError(f"the observer takes no parameters; given: {params}")
+            raise ValueError(f"params is {params!r}; allowed: None, the observer has no parameters")
         self._scale = ObservationLayout(game.opening.board).scale
         self.tensor = np.zeros(len(self._scale), np.float32)
         self.dict = {"observation": self.tensor}
@@ -175,9 +174,9 @@ class BusObserver:
 
 
 class PlayoutEvaluator(Evaluator):
-    """OpenSpiel's `RandomRolloutEvaluator` in compiled code, for its `mcts.MCTSBot` in Python.
+    """A compiled `RandomRolloutEvaluator` for OpenSpiel's Python `mcts.MCTSBot`.
 
-    n_rollouts: games played on from a position, whose returns are averaged. seed: of their play.
+    n_rollouts: random playouts per evaluation, default 1. seed: of the playouts, default 0.
     """
 
     def __init__(self, n_rollouts: int = 1, seed: int = 0) -> None:
@@ -185,12 +184,12 @@ class PlayoutEvaluator(Evaluator):
         self._random = random.Random(seed)
 
     def evaluate(self, state: BusState) -> np.ndarray:
-        """Mean returns by seat, float64."""
+        """Return the mean returns by seat, float64."""
         seed, reward = self._random.getrandbits(64), state.get_game().reward
         return random_returns(state.bus, self.n_rollouts, reward, seed).mean(axis=0)
 
     def prior(self, state: BusState) -> list[tuple[int, float]]:
-        """Every legal action, each with the same chance."""
+        """Return all legal actions with a uniform probability."""
         legal = state.bus.legal_actions()
         return [(action, 1 / len(legal)) for action in legal]
 

@@ -1,6 +1,6 @@
-"""Bus for those who live in RLlib: its multi-agent environment, and a module that masks.
+"""RLlib: a multi-agent environment and an RLModule with action masks, for the new API stack.
 
-Needs the extra `rllib`, and is for its new API stack. Seats are agents; one policy plays them all:
+Requires the extra `rllib`. Seats are agents, and one policy plays all of them:
 
     from busenv.envs import rllib
 
@@ -28,17 +28,17 @@ NAME, POLICY = "busenv", "seat"
 KEYS = ("observations", "action_mask")
 
 
-class BusEnv(MultiAgentEnv):
-    """The game with its agents `player_0` ... in turns: only who decides is shown something.
+class BusMultiAgentEnv(MultiAgentEnv):
+    """The game with agents `player_0`, ..., in turns; only the agent to move observes.
 
-    settings: `players`, how many play, drawn anew for each game (4); all others are those of
-    `busenv.bus_v0.env`, with floats for an observation.
+    settings: "players" is a tuple of numbers of players to draw from in each game, default (4,).
+        The others are those of `busenv.bus_v0.env`; observations are float32 by default.
     """
 
     def __init__(self, settings: dict[str, Any] | None = None) -> None:
-        chosen = {"observation_dtype": "float32", "observation_keys": KEYS, **(settings or {})}
-        self._players = tuple(chosen.pop("players", (4,)))
-        self._env = raw_env(max(self._players), **chosen)
+        config = {"observation_dtype": "float32", "observation_keys": KEYS, **(settings or {})}
+        self._players = tuple(config.pop("players", (4,)))
+        self._env = raw_env(max(self._players), **config)
         self.possible_agents = self._env.possible_agents
         self.agents = self.possible_agents
         self.observation_spaces = self._env.observation_spaces
@@ -50,24 +50,24 @@ class BusEnv(MultiAgentEnv):
         players = int(self.np_random.choice(self._players))
         self._env.reset(int(self.np_random.integers(2**63)), {"num_players": players})
         self.agents = self._env.agents
-        return self._seen([self._env.agent_selection]), {}
+        return self._observations([self._env.agent_selection]), {}
 
     def step(self, action_dict: dict[str, int]) -> Any:
         self._env.step(int(action_dict[self._env.agent_selection]))
         over = all(self._env.terminations.values())
-        seen = self._seen(self.agents if over else [self._env.agent_selection])
+        agents = self.agents if over else [self._env.agent_selection]
         rewards = {agent: float(reward) for agent, reward in self._env.rewards.items()}
-        ended = {**self._env.terminations, "__all__": over}
-        return seen, rewards, ended, {"__all__": False}, {}
+        terminations = {**self._env.terminations, "__all__": over}
+        return self._observations(agents), rewards, terminations, {"__all__": False}, {}
 
-    def _seen(self, agents: list[str]) -> dict[str, Any]:
+    def _observations(self, agents: list[str]) -> dict[str, Any]:
         return {agent: self._env.observe(agent) for agent in agents}
 
 
 class MaskedModule(TorchRLModule, ValueFunctionAPI):
-    """A policy that takes legal actions only, and its value: a layer for both, and one for each.
+    """A masked policy and a value network with a shared first layer.
 
-    `model_config` has their `width` (256).
+    `model_config`: "width" of the layers, default 256.
     """
 
     def setup(self) -> None:
@@ -91,16 +91,20 @@ class MaskedModule(TorchRLModule, ValueFunctionAPI):
 
 
 def register() -> None:
-    """Make the environment known to RLlib as "busenv"."""
-    register_env(NAME, BusEnv)
+    """Register the environment with RLlib as "busenv"."""
+    register_env(NAME, BusMultiAgentEnv)
 
 
 def ppo_config(width: int = 256, **settings: Any) -> PPOConfig:
-    """PPO with one policy over all seats; settings are those of `BusEnv`."""
+    """Return a PPO configuration with one policy for all seats.
+
+    width: of the layers. settings: those of `BusMultiAgentEnv`.
+    """
     register()
     return (
         PPOConfig()
-        .environment(NAME, env_config=settings, disable_env_checking=True)  # it plays at random
+        # RLlib's check of environments plays illegal actions.
+        .environment(NAME, env_config=settings, disable_env_checking=True)
         .multi_agent(policies={POLICY}, policy_mapping_fn=lambda *_, **__: POLICY)
         .rl_module(
             rl_module_spec=RLModuleSpec(module_class=MaskedModule, model_config={"width": width})

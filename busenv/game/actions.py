@@ -1,4 +1,4 @@
-"""Action ids, their meaning and their words.
+"""Action ids: meaning, encoding and description.
 
 One flat discrete space. With S streets, B sites and V intersections (city: 70, 47, 36):
 
@@ -27,7 +27,7 @@ from busenv.game.board import Board
 
 
 class Phase(IntEnum):
-    """What is being decided, with the rule by which it is."""
+    """The kind of a decision, with its rule."""
 
     SETUP_BUILDINGS = 0  # type and site of a first building (R2)
     SETUP_FIRST_LINE = 1  # any street (R3)
@@ -39,7 +39,7 @@ class Phase(IntEnum):
     CLOCK = 7  # advance or stop (R15)
     PICK_UP = 8  # from which intersection (R17)
     SET_DOWN = 9  # at which intersection (R17)
-    OVER = 10  # nothing any more (R15, R19)
+    OVER = 10  # no decision (R15, R19)
 
 
 class BoardAction(IntEnum):
@@ -55,7 +55,7 @@ class BoardAction(IntEnum):
 
 
 class Building(IntEnum):
-    """Types of buildings, and where the clock points; time runs house, office, pub, house (R15)."""
+    """Types of buildings, which are also the steps of the clock in order (R15)."""
 
     HOUSE = 0
     OFFICE = 1
@@ -69,7 +69,7 @@ RESOLVED_IN = {
     Phase.CLOCK: BoardAction.CLOCK,
     Phase.PICK_UP: BoardAction.VRROOOMM,
     Phase.SET_DOWN: BoardAction.VRROOOMM,
-}  # whose marker is being resolved; Buses and Starting Player ask nothing
+}  # the action whose marker is resolved; Buses and Starting Player take no decision
 
 ACTION_WORDS = (
     "Line Expansion",
@@ -83,7 +83,7 @@ ACTION_WORDS = (
 
 
 class Move(NamedTuple):
-    """An action id taken apart: a kind of `KINDS` and what it is about (see `decode`)."""
+    """A decoded action id: a kind of `KINDS`, its subject and detail (see `decode`)."""
 
     kind: str
     subject: int = 0
@@ -91,7 +91,7 @@ class Move(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """Where the ids of one kind of action begin, and what its subject and detail run over."""
+    """The first id of a kind of action, and the names and numbers of its subjects and details."""
 
     first: int
     subject: str
@@ -105,9 +105,9 @@ KINDS = ("place", "pass", "build", "grow", "split", "clock", "pick_up", "set_dow
 
 @functools.lru_cache(maxsize=16)
 def _segments(board: Board) -> dict[str, _Segment]:
-    """The segments of the action ids on a board by kind, in order of their ids."""
+    """The segments of the action ids on a board by kind, ascending."""
     record = board.array[0]
-    places = len(board.intersections)
+    intersections = len(board.intersections)
     segments = (
         _Segment(0, "action", PASS),
         _Segment(PASS, "subject", 1),
@@ -115,20 +115,20 @@ def _segments(board: Board) -> dict[str, _Segment]:
         _Segment(int(record["first_street"]), "street", len(board.streets), "direction", 2),
         _Segment(int(record["first_split"]), "number of passengers", MAX_SPLIT),
         _Segment(int(record["first_clock"]), "choice", 2),
-        _Segment(int(record["first_pick"]), "intersection", places),
-        _Segment(int(record["first_set"]), "intersection", places),
+        _Segment(int(record["first_pick"]), "intersection", intersections),
+        _Segment(int(record["first_set"]), "intersection", intersections),
     )
     return dict(zip(KINDS, segments, strict=True))
 
 
 def decode(board: Board, action: int) -> Move:
-    """Take an action id apart.
+    """Decode an action id.
 
-    kind, subject, detail: ("place", Action, 0), ("pass", 0, 0), ("build", site, Building),
+    kind, subject, detail: ("place", BoardAction, 0), ("pass", 0, 0), ("build", site, Building),
     ("grow", street, direction), ("split", passengers to the first station, 0),
     ("clock", 0 advance or 1 stop, 0), ("pick_up", intersection, 0), ("set_down", intersection, 0).
 
-    Raises ValueError when the board has no such id.
+    Raises ValueError for an id that the board lacks.
 
     >>> import busenv
     >>> decode(busenv.load_board("city"), 216)
@@ -149,10 +149,10 @@ def decode(board: Board, action: int) -> Move:
 
 
 def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) -> int:
-    """The action id of a move, or of its kind, subject and detail: the inverse of `decode`.
+    """Encode a move, or its kind, subject and detail, as an action id: the inverse of `decode`.
 
-    Raises ValueError, which names what is allowed, when the board has no such action. Whether it is
-    legal now is the game's to say.
+    Raises ValueError, which names what is allowed, for an action that the board lacks. Whether it
+    is legal depends on the game.
 
     >>> import busenv
     >>> city = busenv.load_board("city")
@@ -176,9 +176,9 @@ def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) ->
 
 
 def describe_action(board: Board, action: int) -> str:
-    """An action id in the game's words, such as "grow line 14→20"; no two ids have the same.
+    """Describe an action id in words, such as "grow line 14→20", different for each id.
 
-    ValueError as `decode`.
+    Raises ValueError as `decode` does.
     """
     kind, subject, detail = decode(board, action)
     if kind == "place":
@@ -202,7 +202,7 @@ def describe_action(board: Board, action: int) -> str:
 
 
 def grow(board: Board, origin: int, goal: int) -> int:
-    """Id of growing a line from an intersection to another; ValueError if no street joins them."""
+    """Encode growing a line between two intersections; ValueError if no street joins them."""
     for street, ends in enumerate(board.streets):
         if {origin, goal} == {*ends}:
             return encode(board, "grow", street, int(ends[0] != origin))

@@ -1,4 +1,4 @@
-"""Load and check a board; its arrays for the core.
+"""Boards: loading, validation, and arrays for the core.
 
 A board is a JSON file with `intersections` (id, x, y, roundabout, train_station), `streets` (pairs
 of intersection ids) and `sites` (id, intersection, zone); see `boards/city.json`.
@@ -33,7 +33,7 @@ BOARDS = Path(__file__).parents[1] / "boards"
 
 @dataclass(frozen=True)
 class Intersection:
-    """Where streets meet. x and y are drawing coordinates in any unit, y down."""
+    """An intersection of streets. x, y: drawing coordinates in any unit, y downwards."""
 
     x: float
     y: float
@@ -43,7 +43,7 @@ class Intersection:
 
 @dataclass(frozen=True)
 class Site:
-    """Where one building may stand (R14): its intersection's id, and its zone, counted from 1."""
+    """A building site (R14): the id of its intersection, and its zone, counted from 1."""
 
     intersection: int
     zone: int
@@ -51,11 +51,10 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """A checked board. Two boards with equal fingerprints play alike (names and drawing aside).
+    """A valid board. Boards with equal fingerprints differ at most in name and drawing.
 
-    An entry's place in `intersections`, `streets` and `sites` is its id. A street holds the ids of
-    its two intersections.
-    array: the board for the core, shape (1,), dtype `busenv.core.state.BOARD`, read-only.
+    intersections, streets, sites: indexed by id. A street is the ids of its two intersections.
+    array: the board for kernels, `busenv.core.state.BOARD`, (1,), read-only.
     """
 
     name: str
@@ -72,13 +71,13 @@ class Board:
 
     @property
     def stations(self) -> tuple[int, int]:
-        """The two intersections with a train station, in order of id."""
+        """The two intersections with a train station, by ascending id."""
         first, second = (int(i) for i in self.array["station"][0])
         return first, second
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.array.flags.writeable = False  # which pickling forgets, and kernels go by
+        self.array.flags.writeable = False  # pickling drops this, and numba's type includes it
 
     def __repr__(self) -> str:
         return (
@@ -88,9 +87,9 @@ class Board:
 
 
 def load_board(name_or_path: str | Path) -> Board:
-    """A board shipped with busenv by its name ("city"), or any board file by its path.
+    """Load a board of the package by its name ("city"), or a board file by its path.
 
-    Raises FileNotFoundError, or BoardError naming the entry that is wrong.
+    Raises FileNotFoundError, or BoardError, which names the wrong entry.
     """
     if str(name_or_path) in board_names():
         return _shipped(str(name_or_path))
@@ -104,13 +103,13 @@ def load_board(name_or_path: str | Path) -> Board:
 
 
 def as_board(board: str | Path | Board) -> Board:
-    """A board given by name or path, or the board itself."""
+    """Return a board given by name, by path or as a board."""
     return board if isinstance(board, Board) else load_board(board)
 
 
 @functools.cache
 def board_names() -> list[str]:
-    """Names of the boards shipped with busenv."""
+    """Return the names of the boards of the package."""
     return sorted(path.stem for path in BOARDS.glob("*.json"))
 
 
@@ -129,9 +128,9 @@ def _load(path: Path) -> Board:
 
 
 def make_board(data: dict[str, Any], name: str = "board") -> Board:
-    """Check the content of a board file and build the board from it.
+    """Validate the content of a board file and build the board.
 
-    Raises BoardError naming the entry that is wrong. `name` is used when the data has none.
+    name: used for data without one. Raises BoardError, which names the wrong entry.
     """
     if not isinstance(data, dict):
         raise BoardError(f"a board is a JSON object, not {type(data).__name__}")
@@ -281,7 +280,7 @@ def _array(
     sites: tuple[Site, ...],
     tag: int,
 ) -> np.ndarray:
-    """The board as one BOARD record."""
+    """Encode the board as one BOARD record."""
     array = np.zeros(1, BOARD)
     record = array[0]
     record["tag"] = tag

@@ -1,4 +1,4 @@
-"""How far a game can go, worked out from the rules: for whoever has to know before it is played."""
+"""Upper bounds of rounds, deliveries and decisions of a game, from its rules."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ MULTI, SINGLE = 4, 3  # actions with several spaces, and with one (R5)
 
 
 def most_rounds(num_players: int = 4, rules: str | Path | Rules = "capstone-2024") -> int:
-    """The most rounds that a game can have; every shipped edition: 10.
+    """Return the most rounds that a game can have; 10 in every edition.
 
-    A round is begun only while somebody holds markers. Within it each holder places at least two,
-    or the last one (R4), when there are spaces for two of everybody: the turns go round, so nobody
-    places a third before. With fewer spaces each holder still places one, as there are seven or
-    more. Hence before round r nobody holds more than was given at first less 2 (r - 1), or r - 1.
-    Arguments and errors as for `busenv.Game`.
+    A round begins only while a player holds markers, and takes two of each player that has them
+    (R4): turns alternate, so no player places a third before. With spaces for fewer than two
+    markers a player, it takes one, because there are at least seven spaces. Arguments and errors as
+    for `busenv.Game`.
     """
     players, rules = check_players(num_players), as_rules(rules)
     two_each = MULTI * rules.spaces + SINGLE >= 2 * players
@@ -27,11 +26,11 @@ def most_rounds(num_players: int = 4, rules: str | Path | Rules = "capstone-2024
 
 
 def most_deliveries(num_players: int = 4, rules: str | Path | Rules = "capstone-2024") -> int:
-    """A number of deliveries, all seats' together, that no game exceeds.
+    """Return a number of deliveries, of all seats together, that no game exceeds.
 
-    Whoever is delivered steps in and does not wait again in that round (R16, R17), so a round
-    delivers each passenger once at most; and one for each bus of each space of Vrrooomm!, where
-    nobody has more than r + 1 buses in round r (R12). Arguments and errors as for `busenv.Game`.
+    A round delivers each passenger at most once, because a delivered one no longer waits (R16,
+    R17), and at most one passenger for each bus of each space of Vrrooomm!; in round r a player has
+    at most r + 1 buses (R12). Arguments and errors as for `busenv.Game`.
     """
     rounds, rules = most_rounds(num_players, rules), as_rules(rules)
     buses = [min(rules.bus_limit, number + 1) for number in range(1, rounds + 1)]
@@ -43,19 +42,19 @@ def longest_game(
     rules: str | Path | Rules = "capstone-2024",
     board: str | Path | Board = "city",
 ) -> int:
-    """A number of decisions that no game exceeds; arguments and errors as for `busenv.Game`.
+    """Return a number of decisions that no game exceeds.
 
-    It is the sum of what bounds each kind of decision:
+    Arguments and errors as for `busenv.Game`. It is the sum of bounds of each kind of decision:
 
     - Placing markers: each marker once (R4).
-    - Passing: it takes two markers placed in that round, and one still in hand; so a seat with K
-      markers passes at most (K - 1) // 2 times.
-    - Buildings: each takes a site for good (R2, R14).
-    - Lines: each takes one of the seat's line markers, and a street that bears none of them yet. A
-      line is a trail (R8). So the streets that it leaves out meet all but two of the intersections
-      of odd degree, two each at most. Besides, Line Expansion adds no more than its power in all
-      (R7), where nobody has more buses in round r than r: a bus comes after it, one a round (R12).
-    - Passengers: each decision brings one or more of the supply (R13).
+    - Passing: requires two markers placed in the round and one in hand, so a seat with K markers
+      passes at most (K - 1) // 2 times.
+    - Buildings: each uses a site (R2, R14).
+    - Lines: each uses a line marker and a street without one of the seat's. A line is a trail (R8),
+      so it leaves out streets at all but two intersections of odd degree, and a street covers two
+      of these. Line Expansion adds at most its power (R7), with at most r buses in round r, because
+      it precedes Buses (R12).
+    - Passengers: each decision uses at least one of the supply (R13).
     - Clock: once a round (R15).
     - Vrrooomm!: two for each delivery (`most_deliveries`).
 
@@ -72,7 +71,7 @@ def longest_game(
 
 
 def _most_streets(players: int, rules: Rules, board: Board, rounds: int) -> int:
-    """The most line markers that all seats can lay down."""
+    """The most line markers that all seats can lay."""
     degrees = np.bincount(np.array(board.streets).ravel())
     trail = len(board.streets) - max(int((degrees % 2).sum()) // 2 - 1, 0)
     limits = rules.line_markers or (trail,) * players

@@ -1,4 +1,4 @@
-"""Everything on the table, as plain Python values."""
+"""Position: everything on the table, as plain Python values."""
 
 from __future__ import annotations
 
@@ -33,38 +33,38 @@ POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_
 
 @dataclass(frozen=True)
 class Position:
-    """What lies where, and whose turn it is. Lists "by seat" have one entry a player.
+    """A position of the game. Lists "by seat" have one entry a player.
 
-    `dataclasses.replace` makes another one of it, and `Game.from_position` plays on from there.
+    `dataclasses.replace` changes one, and `Game.from_position` makes a game that begins in it.
 
     num_players: 3, 4 or 5 (R1).
-    phase: what is being decided. round: 0 during the setup. current_player: -1 when it is over.
-    first_player: starting player of the first round (R1), whom ties may fall to (R20).
-    ending: one of `ENDINGS`: how the game ended (R15, R19), or that it has not.
-    delivery_order: by seat, place of its last delivery among all seats' last ones; 1 is the
-        earliest, 0 where there is none (R20).
+    phase: kind of the decision. round: 0 during the setup. current_player: -1 when over.
+    first_player: starting player of the first round (R1), which may decide ties (R20).
+    ending: one of `ENDINGS`: how the game ended (R15, R19), or "running".
+    delivery_order: by seat, order of its last delivery among those of all seats; 1 is the earliest,
+        0 without one (R20).
     action_markers: markers in hand, by seat.
-    line_markers: line markers left, by seat; None where they have no limit.
+    line_markers: line markers left, by seat; None without a limit.
     buses: by seat (R12).
     deliveries, time_stones: by seat (R15, R17).
     streets: street ids under each seat's line, ascending.
     line_ends: by seat, the intersections of the end that moved last and of the other end; empty
         before the first marker (R8, R11).
     arrivals: by seat, the streets by which these two ends arrived (R9).
-    spaces: for each of the seven actions the seats whose markers lie on its spaces, A first; at
-        the end of a round they are taken off, at the end of the game they stay.
-    choosing: seats that still choose actions this round (R4); empty outside of the selection.
-    resolving: index of the space whose marker is being resolved (R6), A is 0; -1 while none is.
-    power: what is left of that marker: streets, passengers, buildings, or buses, with the one
-        that drives (R7, R17); in the set-up, buildings; else 0.
-    starting_player: seat that starts, or started, this round (R18).
-    clock: where the hand points, 0 house, 1 office, 2 pub (R15).
+    spaces: for each of the seven actions the seats with markers on its spaces, A first; removed at
+        the end of a round, but not of the game.
+    choosing: seats that still select actions this round (R4); empty in other phases.
+    resolving: index of the space whose marker is resolved (R6), A is 0; -1 without one.
+    power: power left of that marker: streets, passengers, buildings, or buses including the
+        current one (R7, R17); in the setup, first buildings of the seat; else 0.
+    starting_player: seat that started this round (R18).
+    clock: 0 house, 1 office, 2 pub (R15).
     time_stones_left: stones on the clock.
     supply: passengers not yet in the city.
-    passengers: by intersection; one in a bus (phase SET_DOWN) is at none.
+    passengers: by intersection; one in a bus (phase SET_DOWN) is not included.
     buildings: by site, 0 house, 1 office, 2 pub, or -1.
-    waiting: while Vrrooomm! is resolved, intersections with a waiting passenger (R16).
-    vacant: likewise, intersections with a free building that the clock points to.
+    waiting: during Vrrooomm!, intersections with a waiting passenger (R16).
+    vacant: during Vrrooomm!, intersections with a free building of the clock's type (R16).
     """
 
     num_players: int
@@ -102,7 +102,7 @@ class Position:
 
     @property
     def ranking(self) -> list[int]:
-        """Place by seat on the standing so far, 0 is the lead (R20)."""
+        """Rank so far by seat, 0 is the lead (R20)."""
 
         def standing(seat: int) -> tuple[int, int, int, int]:
             after_first = (seat - self.first_player) % self.num_players
@@ -120,14 +120,14 @@ class Position:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain JSON values, the phase by its name."""
+        """Return the fields as plain JSON values, the phase by its name."""
         return dataclasses.asdict(self) | {"phase": self.phase.name}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Position:
-        """A position from `to_dict`'s value, whose fields are not checked but for the phase.
+        """Make a position from the value of `to_dict`; only the phase is validated.
 
-        PositionError names what is missing, unknown, or no phase.
+        Raises PositionError, which names missing or unknown fields or the phase.
         """
         names = {field.name for field in dataclasses.fields(cls)}
         if not isinstance(fields, dict) or set(fields) != names:
@@ -142,7 +142,7 @@ class Position:
 
 
 def read_position(array: np.ndarray, board: Board) -> Position:
-    """The position in a GAME record (shape (1,))."""
+    """Read the position of a state (GAME, (1,))."""
     state = array[0]
     seats = range(int(state["players"]))
 
@@ -203,7 +203,7 @@ def waiting_and_vacant(position: Position, board: Board) -> tuple[list[int], lis
 
 
 def _resolving(state: np.void) -> int:
-    """The space whose marker is being resolved; where A is first, the core is one ahead."""
+    """Index of the space being resolved; in ascending actions the state has the next one."""
     phase = state["phase"]
     if phase in (PASSENGERS, PICK_UP, SET_DOWN):
         return int(state["space"]) - 1

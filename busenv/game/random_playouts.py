@@ -1,4 +1,4 @@
-"""Uniformly random play, of whole games or from a position on, in one compiled call."""
+"""Uniformly random play of whole games, or from a position, in one compiled call."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ from busenv.validation import check_seed, check_whole
 
 @dataclass(frozen=True)
 class Playouts:
-    """What came of random games.
+    """Statistics of random games.
 
-    games, decisions: how many were played and taken.
-    rounds: mean number of rounds a game.
-    deliveries: mean deliveries a game, by seat.
-    endings: how many games ended by "time_stones", "sites" and "markers" (R15, R19).
+    games, decisions: their numbers. rounds: mean a game. deliveries: mean a game, by seat.
+    endings: number of games by ending: "time_stones", "sites" and "markers" (R15, R19).
     """
 
     games: int
@@ -41,11 +39,10 @@ def random_playouts(
     board: str | Path | Board = "city",
     seed: int = 0,
 ) -> Playouts:
-    """Play games to the end, each legal action as likely as another, in one compiled call.
+    """Play games to the end, with actions drawn uniformly at random, in one compiled call.
 
-    One thread, no Python per game, the GIL released. The starting player of each game is drawn
-    from the seed too. Arguments and errors as for `busenv.Game`; games: 0 or more, else
-    ValueError.
+    games: 0 or more. The seed also decides the first player of each game. Runs on one thread and
+    releases the GIL. Other arguments and errors as for `busenv.Game`.
     """
     count = check_whole("games", games, 0, 2**40 - 1)
     players = check_players(num_players)
@@ -72,14 +69,14 @@ def random_playouts(
 
 
 def random_returns(game: Game, playouts: int = 1, reward: str = "win", seed: int = 0) -> np.ndarray:
-    """Play a game on to its end, again and again: what it then has paid each seat in all.
+    """Finish a game by uniformly random play, repeatedly, and return the rewards by seat.
 
-    Each legal action is as likely as another. One compiled call, the GIL released; the game itself
-    stays where it is. When it is over, every playout tells what it has paid.
+    One compiled call, which releases the GIL and leaves the game unchanged. For a game that is
+    over, every playout returns its rewards.
 
-    playouts: how many, 0 or more. reward: a name in `busenv.REWARDS`; paid is from the beginning of
-    the game on, so what is still to come of `margin` is this less the margin so far.
-    Returns float64, shape (playouts, num_players). ValueError says what is allowed instead.
+    playouts: number, 0 or more. reward: a name in `busenv.REWARDS`. Rewards are summed from the
+    start of the game, so the future part of `margin` is this minus the margin so far.
+    Returns float64, (playouts, num_players). Raises ValueError, which names what is allowed.
 
     >>> import busenv
     >>> game = busenv.Game(num_players=3, seed=1)

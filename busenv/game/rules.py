@@ -1,4 +1,4 @@
-"""The rules that differ between editions, as one frozen value."""
+"""Rules that differ between editions, as one frozen value."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ SHARING = ("final_segment", "line_end")
 
 @dataclass(frozen=True)
 class Rules:
-    """What an edition decides. Change a field with `dataclasses.replace(EDITIONS[name], ...)`.
+    """The rules of an edition. Change a field with `dataclasses.replace(EDITIONS[name], ...)`.
 
-    action_markers: action markers a player begins with, 1 to 255 (R4).
+    action_markers: action markers of a player at the start, 1 to 255 (R4).
     line_markers: line markers by seat, 2 to 254 each; None for no limit (R10).
     bus_limit: the most buses that a player may have, 1 to 100 (R12).
     spaces: spaces of a multi-use action, 1 to 8 (R5).
     time_stones: stones on the clock with 3 players, and with 4 or 5; 1 to 100 each (R15).
-    passengers: passengers in all; at most 11 of them may be in supply at the start, since an
-        action id tells how many of one arrival go to the first station (0 to 11).
-    start_passengers: passengers in the city at the start, dealt over the roundabouts in turn (R1).
-    line_sharing: which of the streets of a line that ends at an intersection others may share
-        there (R9): "final_segment", the one by which it arrived, or "line_end", any of them.
+    passengers: passengers in all, at most 11 of them in supply at the start, because an action id
+        encodes how many of an arrival go to the first station (0 to 11).
+    start_passengers: passengers in the city at the start, one by one on the roundabouts (R1).
+    line_sharing: the streets of a line that others may share at its end (R9): "final_segment", the
+        one by which it arrived, or "line_end", any.
 
-    ValueError names the field that is out of its range.
+    Raises ValueError, which names the field, for a value out of range.
     """
 
     action_markers: int = 20
@@ -75,19 +75,19 @@ class Rules:
 
     @property
     def name(self) -> str:
-        """The edition that these rules are, or "custom"."""
+        """The name of the edition with these rules, or "custom"."""
         return next((name for name, rules in EDITIONS.items() if rules == self), "custom")
 
     def stones_for(self, num_players: int) -> int:
-        """How many time stones lie on the clock at the start (R1)."""
+        """Return the number of time stones at the start (R1)."""
         return self.time_stones[0 if num_players == 3 else 1]
 
     def spaces_of(self, action: int) -> int:
-        """How many spaces an action (`busenv.game.actions.BoardAction`) has (R5)."""
+        """Return the number of spaces of an action (`busenv.BoardAction`) (R5)."""
         return 1 if action in (ACT_BUSES, ACT_CLOCK, ACT_START) else self.spaces
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain JSON values."""
+        """Return the fields as plain JSON values."""
         return {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in dataclasses.asdict(self).items()
@@ -95,7 +95,7 @@ class Rules:
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Rules:
-        """Rules from `to_dict`'s value; ValueError names a field that is missing or unknown."""
+        """Make rules from the value of `to_dict`; ValueError names a missing or unknown field."""
         names = {field.name for field in dataclasses.fields(cls)}
         if not isinstance(fields, dict) or set(fields) != names:
             wrong = sorted(names ^ set(fields)) if isinstance(fields, dict) else fields
@@ -103,7 +103,7 @@ class Rules:
         return cls(**_plain(fields))
 
     def record(self, num_players: int) -> np.ndarray:
-        """The rules for a number of players as the core wants them: shape (1,), dtype RULES."""
+        """Return the rules for a number of players for kernels: RULES, (1,)."""
         record = np.zeros(1, RULES)
         record["line_markers"] = self.line_markers or NO_LIMIT
         record["action_markers"] = self.action_markers
@@ -118,7 +118,7 @@ class Rules:
 
 
 def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields as JSON has them with tuples for lists."""
+    """Replace the lists of JSON fields by tuples."""
     return {
         key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
     }
@@ -147,9 +147,9 @@ EDITIONS: dict[str, Rules] = {
 
 
 def as_rules(rules: str | Path | Rules) -> Rules:
-    """The rules of an edition given by name, or of a JSON file by path, or the rules themselves.
+    """Return rules given by the name of an edition, the path of a JSON file, or as rules.
 
-    ValueError names what is allowed, or what is wrong in the file (`load_rules`).
+    Raises ValueError, which names what is allowed, or what is wrong in the file (`load_rules`).
     """
     if isinstance(rules, Rules):
         return rules
@@ -166,14 +166,13 @@ def as_rules(rules: str | Path | Rules) -> Rules:
 
 
 def load_rules(path: str | Path) -> Rules:
-    """Rules from a JSON file: an object with the fields of `Rules` that are to be changed.
+    """Load rules from a JSON file: an object with the fields of `Rules` to change.
 
-    What it leaves out is as in the edition that its key "edition" names, capstone-2024 by default:
+    The other fields are those of the edition under "edition", capstone-2024 by default:
 
         {"edition": "splotter-1999", "bus_limit": 5, "time_stones": [3, 4]}
 
-    Raises ValueError, naming the file and the field that is wrong; OSError when there is no such
-    file.
+    Raises ValueError, which names the file and the wrong field; OSError for a missing file.
     """
     content = read_bounded(path)
     try:
@@ -202,14 +201,14 @@ def load_rules(path: str | Path) -> Rules:
 
 
 def check_players(num_players: int) -> int:
-    """The number of players as a plain int, 3 to 5 (R1)."""
+    """Return the number of players, 3 to 5, as an int; else raise ValueError (R1)."""
     if not isinstance(num_players, (int, np.integer)) or num_players not in (3, 4, 5):
         raise ValueError(f"num_players is {quote(num_players)}; allowed: 3, 4 or 5")
     return int(num_players)
 
 
 def player_counts(num_players: int | Sequence[int]) -> list[int]:
-    """One number of players or several to draw from, as a list."""
+    """Return one number of players, or several to draw from, as a list."""
     counts = [*num_players] if isinstance(num_players, Iterable) else [num_players]
     if not counts:
         raise ValueError("num_players is empty; allowed: 3, 4 or 5, or several of them")

@@ -1,6 +1,4 @@
-"""Pictures of positions: as text, as SVG, in pixels, in a window; and a page to replay a game.
+"""Drawings of positions as text, SVG or pixels, render modes, and the replay page.
 
-`svg` draws a position, `text` tells it, `raster` turns the drawing into pixels, `modes` serves the
-environments, and `replay` puts a whole game on one page. All of them know boards, rules and
-positions (`busenv.Position`), none of them games: a game draws itself by them.
+The modules take a board, rules and positions (`busenv.Position`) and do not import games.
 """

@@ -1,4 +1,4 @@
-"""A number of each seat over the plies of a game, as SVG."""
+"""A chart of one curve per seat over the plies of a game, as SVG."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import groupby
 from busenv.render.pieces import SEAT_COLOURS, disc, text
 
 WIDTH, HEIGHT = 460, 200
-LEFT, RIGHT, TOP, BOTTOM = 44, 426, 16, 170  # of the frame in which the curves lie
-APART = 18  # least distance of the labels at the curves' ends
-STRIPE = 7  # length of a curve's stripes where it shares its way with others
-WORDS = 12  # size of letters
+LEFT, RIGHT, TOP, BOTTOM = 44, 426, 16, 170  # frame of the curves
+LABEL_DISTANCE = 18  # minimum distance of the labels at the curves' ends
+STRIPE = 7  # length of the stripes of curves that coincide
+FONT_SIZE = 12
 
 Curve = Sequence[float | None]
 
@@ -26,12 +26,13 @@ def draw_chart(
     ranking: Sequence[int],
     percent: bool = False,
 ) -> str:
-    """One curve a seat, in steps; what is None is left out.
+    """Draw one step curve per seat; None leaves a gap, equal values share a striped line.
 
-    Seats of equal value share a line in stripes of their colours. low, high: what the axis spans.
-    rounds: by round, the ply at which it begins. ranking: place by seat, the order of equal curves'
-    labels. The line of class "cursor" stands at ply 0; `data-left` and `data-right` tell where the
-    plies begin and end, `data-top` and `data-bottom` where high and low are.
+    low, high: range of the axis. rounds: first ply of each round. ranking: rank by seat, which
+    orders the labels of equal curves. percent: whether values are shares of 1.
+
+    The element of class "cursor" marks ply 0. The attributes `data-left` and `data-right` hold the
+    coordinates of the first and last ply, `data-top` and `data-bottom` those of high and low.
     """
     plies = max(len(curves[0]) - 1, 1)
     drawn = [
@@ -45,13 +46,13 @@ def draw_chart(
         y = _y(value, low, high)
         words = f"{value:.0%}" if percent else f"{value:g}"
         drawn.append(f'<path d="M{LEFT} {y:.1f}H{RIGHT}" class="grid"/>')
-        drawn.append(text(LEFT - 6, round(y + 5, 1), words, WORDS, "faint", "e"))
+        drawn.append(text(LEFT - 6, round(y + 5, 1), words, FONT_SIZE, "faint", "e"))
     for number, ply in rounds.items():
         x = _x(ply, plies)
         drawn.append(f'<path d="M{x:.1f} {TOP}V{BOTTOM}" class="grid"/>')
-        drawn.append(text(round(x, 1), BOTTOM + 20, number, WORDS, "faint", "m"))
-    drawn.append(text(4, BOTTOM + 20, "round", WORDS, "faint"))
-    drawn += _ways(curves, low, high)
+        drawn.append(text(round(x, 1), BOTTOM + 20, number, FONT_SIZE, "faint", "m"))
+    drawn.append(text(4, BOTTOM + 20, "round", FONT_SIZE, "faint"))
+    drawn += _curves(curves, low, high)
     drawn += _labels(curves, low, high, ranking)
     drawn.append(f'<path d="M{LEFT} {TOP}V{BOTTOM}" class="cursor"/></svg>')
     return "".join(drawn)
@@ -65,8 +66,8 @@ def _y(value: float, low: float, high: float) -> float:
     return round(BOTTOM - (BOTTOM - TOP) * (value - low) / max(high - low, 1e-9), 1)
 
 
-def _ways(curves: Sequence[Curve], low: float, high: float) -> list[str]:
-    """The curves: whole where a seat is alone, in stripes where several have the same value."""
+def _curves(curves: Sequence[Curve], low: float, high: float) -> list[str]:
+    """Draw the curves, striped where several seats have the same value."""
     heights = [[None if v is None else _y(v, low, high) for v in curve] for curve in curves]
     drawn = []
     for seat, own in enumerate(heights):
@@ -74,15 +75,15 @@ def _ways(curves: Sequence[Curve], low: float, high: float) -> list[str]:
             tuple(k for k, other in enumerate(heights) if other[ply] == y)
             for ply, y in enumerate(own)
         ]
-        for (place, count), way in _paths(seat, own, shared).items():
+        for (position, count), path in _paths(seat, own, shared).items():
             dashes = ' stroke-linecap="square"'
             if count > 1:
                 dashes = (
                     f' stroke-dasharray="{STRIPE} {STRIPE * (count - 1)}" '
-                    f'stroke-dashoffset="{-STRIPE * place}"'
+                    f'stroke-dashoffset="{-STRIPE * position}"'
                 )
             drawn.append(
-                f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" '
+                f'<path d="{path}" class="line" stroke="{SEAT_COLOURS[seat]}" '
                 f'stroke-width="3"{dashes}/>'
             )
     return drawn
@@ -91,9 +92,9 @@ def _ways(curves: Sequence[Curve], low: float, high: float) -> list[str]:
 def _paths(
     seat: int, heights: Sequence[float | None], shared: Sequence[tuple[int, ...]]
 ) -> dict[tuple[int, int], str]:
-    """A seat's curve as paths, by its place among those of equal value and by their number.
+    """Return a seat's curve as paths, by (index among the seats of equal value, their number).
 
-    heights: by ply. shared: by ply, the seats of that height. Rises and falls are the seat's own.
+    heights: by ply. shared: by ply, the seats of that height. Vertical parts are not shared.
     """
     plies, paths = max(len(heights) - 1, 1), defaultdict[tuple[int, int], str](str)
     before: float | None = None
@@ -101,8 +102,8 @@ def _paths(
         range(len(heights)), key=lambda ply: (heights[ply], shared[ply])
     ):
         if y is not None:
-            held = list(run)
-            start, stop = _x(held[0], plies), _x(min(held[-1] + 1, plies), plies)
+            plies_of_run = list(run)
+            start, stop = _x(plies_of_run[0], plies), _x(min(plies_of_run[-1] + 1, plies), plies)
             if before not in (None, y):
                 paths[0, 1] += f"M{start:.1f} {before:g}V{y:g}"
             paths[seats.index(seat), len(seats)] += f"M{start:.1f} {y:g}H{stop:.1f}"
@@ -111,7 +112,7 @@ def _paths(
 
 
 def _labels(curves: Sequence[Curve], low: float, high: float, ranking: Sequence[int]) -> list[str]:
-    """Each seat's marker where its curve ends, moved apart where they would overlap."""
+    """Draw each seat's marker at the end of its curve, without overlap."""
     ends = []
     for seat, curve in enumerate(curves):
         last = next((value for value in reversed(curve) if value is not None), low)
@@ -119,8 +120,8 @@ def _labels(curves: Sequence[Curve], low: float, high: float, ranking: Sequence[
     ends.sort()
     drawn, free = [], TOP - 6.0
     for k, (y, _, seat) in enumerate(ends):
-        lowest = BOTTOM + 6 - APART * (len(ends) - 1 - k)
+        lowest = BOTTOM + 6 - LABEL_DISTANCE * (len(ends) - 1 - k)
         free = min(max(y, free), lowest)
-        drawn.append(disc(seat, RIGHT + 17, free, 9, WORDS))
-        free += APART
+        drawn.append(disc(seat, RIGHT + 17, free, 9, FONT_SIZE))
+        free += LABEL_DISTANCE
     return drawn

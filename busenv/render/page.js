@@ -1,23 +1,23 @@
-// What the replay page and the playing page do alike.
+// Functions shared by the replay page and the play page.
 
 export function element(kind, words = "", name = "") {
-  const made = document.createElement(kind);
-  made.textContent = words;
-  if (name) made.className = name;
-  return made;
+  const node = document.createElement(kind);
+  node.textContent = words;
+  if (name) node.className = name;
+  return node;
 }
 
 export function percent(share) { return `${(100 * share).toFixed(0)}%`; }
 
 export function seatBadge(seat) { return element("span", seat, `seat seat-${seat}`); }
 
-/** Put states of parts of the drawing on the page: SVG text by name of the part. */
+/** Update parts of the drawing: SVG text by name of the part. */
 export function drawParts(parts) {
   for (const [name, text] of Object.entries(parts))
     document.querySelector(`[data-part="${name}"]`).innerHTML = text;
 }
 
-/** The lines above the board: whose turn it is, where the game stands, what was done last. */
+/** Update the lines above the board: the seat to move, the headline, the last action. */
 export function showHeadline(seat, words, name, last) {
   document.getElementById("turn").className = `seat seat-${seat}`;
   document.getElementById("turn").textContent = seat;
@@ -26,7 +26,7 @@ export function showHeadline(seat, words, name, last) {
   document.getElementById("last").textContent = last;
 }
 
-/** Mark a row of the list of moves, and scroll to it where it is out of sight. */
+/** Mark a row of the list of moves, and scroll to it if it is out of sight. */
 export function markMove(row) {
   const list = document.getElementById("moves");
   list.querySelector("[aria-current]")?.removeAttribute("aria-current");
@@ -37,7 +37,7 @@ export function markMove(row) {
     list.scrollTop = top - list.clientHeight / 2;
 }
 
-/** A bar for each seat's chance to win. */
+/** Show a bar for each seat's probability to win. */
 export function showChances(chances) {
   const bars = chances.flatMap((chance, seat) => {
     const bar = document.createElement("meter");
@@ -48,13 +48,13 @@ export function showChances(chances) {
   document.getElementById("chances").replaceChildren(...bars);
 }
 
-/** Favourite moves, a row each: what tells of the move, and its share. */
+/** Show favourite moves, one row each: an element for the move, and its share. */
 export function showFavourites(rows) {
   const cells = rows.flatMap(([move, share]) => [move, element("span", percent(share))]);
   document.getElementById("favourites").replaceChildren(...cells);
 }
 
-/** Move the line in every chart to a ply. */
+/** Move the cursor of every chart to a ply. */
 export function moveCursors(ply, plies) {
   for (const chart of document.querySelectorAll(".chart")) {
     const left = +chart.dataset.left, right = +chart.dataset.right;
@@ -63,7 +63,7 @@ export function moveCursors(ply, plies) {
   }
 }
 
-/** The ply that a click on a chart means. */
+/** Return the ply of a click on a chart. */
 export function plyAt(chart, event, plies) {
   const box = chart.getBoundingClientRect(), { left, right } = chart.dataset;
   const x = (event.clientX - box.left) / box.width * chart.viewBox.baseVal.width;

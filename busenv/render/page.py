@@ -1,4 +1,4 @@
-"""Style and script that the replay page and the playing page share."""
+"""Style sheet and script shared by the replay page and the play page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parent
 
 
 def pieces_style() -> str:
-    """Style sheet of the pieces, the seats' colours and their badges."""
+    """Return the style sheet of the pieces and of the seats' colours and badges."""
     seats = "".join(
         f":root{{--seat-{seat}:{colour}}}.seat-{seat}{{background:{colour};color:{ink}}}"
         for seat, (colour, ink) in enumerate(zip(SEAT_COLOURS, SEAT_INKS, strict=True))
@@ -19,10 +19,10 @@ def pieces_style() -> str:
 
 
 def page_style() -> str:
-    """Style sheet of a page that stands alone."""
+    """Return the complete style sheet of the replay page."""
     return f"{pieces_style()}\n{(FOLDER / 'page.css').read_text(encoding='utf-8')}"
 
 
 def inline_script() -> str:
-    """The shared script for within a page, where it exports nothing."""
+    """Return the shared script without `export`, for a page's inline script."""
     return (FOLDER / "page.js").read_text(encoding="utf-8").replace("\nexport ", "\n")

@@ -1,4 +1,4 @@
-"""What stands beside the map: clock, action board, players and legend, and the headline above."""
+"""The panels next to the map as SVG: clock, action board, players, legend; and the headline."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, BoardAction, Building
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
-from busenv.render.city import free_site, intersection, people
 from busenv.render.layout import Point
+from busenv.render.map_drawing import free_site, intersection, passengers
 from busenv.render.phrases import headline
 from busenv.render.pieces import (
     BUILDINGS,
@@ -18,9 +18,9 @@ from busenv.render.pieces import (
     PAWN,
     STONE,
     disc,
-    halo,
-    put,
-    strand,
+    highlighted,
+    line_segment,
+    placed,
     text,
 )
 
@@ -29,20 +29,17 @@ CLOCK_Y, ACTIONS_Y, PLAYERS_Y, LEGEND_Y = 64, 180, 425, 667
 CLOCK_HEIGHT, ACTIONS_HEIGHT, PLAYERS_HEIGHT, LEGEND_HEIGHT = 108, 237, 234, 125
 TITLE = 28  # height of a panel's first row
 ROW = 29  # height of an action's row
-SPACES_X, SPACES_WIDTH = X + 174, 220  # where an action's spaces stand
-PLAYER_ROWS = 202  # height of all players' rows together
-MOST_STONES = 6  # that there is room to draw; more are only counted
-RIGHT_TO_LEFT = (
-    BoardAction.LINE_EXPANSION,
-    BoardAction.BUILDINGS,
-)  # actions whose space A is resolved last stand in that order
+SPACES_X, SPACES_WIDTH = X + 174, 220  # of an action's spaces
+PLAYER_ROWS = 202  # height of all players' rows
+MAX_STONES = 6  # drawn stones; more are only counted
+RIGHT_TO_LEFT = (BoardAction.LINE_EXPANSION, BoardAction.BUILDINGS)  # space A is resolved last
 COLUMNS = (("points", 120), ("stones", 184), ("buses", 247), ("markers", 318), ("line", 378))
-PLACES = ("1st", "2nd", "3rd", "4th", "5th")
+RANKS = ("1st", "2nd", "3rd", "4th", "5th")
 LEGEND_COLUMNS = (14, 116, 262)
 
 
 def draw_headline(position: Position, last: str) -> str:
-    """Title of the drawing: the headline, and the last action in words."""
+    """Draw the headline and the last action in words."""
     over = position.phase == Phase.OVER
     seat = position.ranking.index(0) if over else position.current_player
     return disc(seat, 30, 30, 17, 24) + text(58, 28, headline(position), 24) + text(58, 53, last)
@@ -53,13 +50,13 @@ def _panel(y: float, height: float) -> str:
 
 
 def _bar(y: float, height: float) -> str:
-    """The light behind the row whose turn it is."""
+    """Draw the background of the current row."""
     width = PANEL_WIDTH - 8
     return f'<rect x="{X + 4}" y="{y:g}" width="{width}" height="{height:g}" rx="5" class="now"/>'
 
 
 def draw_frames() -> str:
-    """What no game changes beside the map: frames and titles."""
+    """Draw the frames and titles of the panels."""
     drawn = [
         _panel(CLOCK_Y, CLOCK_HEIGHT),
         _panel(ACTIONS_Y, ACTIONS_HEIGHT),
@@ -72,81 +69,83 @@ def draw_frames() -> str:
 
 
 def draw_clock(position: Position) -> str:
-    """The clock with its hand, the time stones, the passengers in supply."""
-    x, y = clock_middle()
+    """Draw the clock with its hand, the time stones and the passengers in supply."""
+    x, y = clock_centre()
     face = [f'<circle cx="{x}" cy="{y}" r="49" class="node"/>']
     for kind in Building:
         angle = math.radians(120 * kind - 90)
-        face.append(put(BUILDINGS[kind], x + 33 * math.cos(angle), y + 33 * math.sin(angle), 1.1))
+        face.append(
+            placed(BUILDINGS[kind], x + 33 * math.cos(angle), y + 33 * math.sin(angle), 1.1)
+        )
     face.append(
         f'<g transform="translate({x} {y}) rotate({120 * position.clock})">'
         '<path d="M-4 8L-2.5-10H-7L0-20 7-10H2.5L4 8Z" fill="#c1121f" class="edge"/></g>'
     )
-    words = X + 122
-    face.append(text(words, y - 25, f"Clock: {Building(position.clock).name.lower()}"))
-    face.append(text(words, y + 7, f"Time stones: {position.time_stones_left}"))
+    left = X + 122
+    face.append(text(left, y - 25, f"Clock: {Building(position.clock).name.lower()}"))
+    face.append(text(left, y + 7, f"Time stones: {position.time_stones_left}"))
     stones = position.time_stones_left + sum(position.time_stones)
-    for k in range(stones if stones <= MOST_STONES else 0):
+    for k in range(stones if stones <= MAX_STONES else 0):
         piece = STONE if k < position.time_stones_left else NO_STONE
-        face.append(put(piece, words + 166 + 21 * k, y + 1))
-    face.append(text(words, y + 39, f"Passengers in supply: {position.supply}"))
+        face.append(placed(piece, left + 166 + 21 * k, y + 1))
+    face.append(text(left, y + 39, f"Passengers in supply: {position.supply}"))
     return "".join(face)
 
 
-def clock_middle() -> Point:
-    """Middle of the clock's face."""
+def clock_centre() -> Point:
+    """Return the centre of the clock's face."""
     return X + 60, CLOCK_Y + CLOCK_HEIGHT / 2
 
 
-def draw_most(position: Position) -> str:
-    """The most buses that anybody has: what action power is counted from (R7)."""
+def draw_most_buses(position: Position) -> str:
+    """Draw M, the most buses of any player, from which action power is counted (R7)."""
     words = f"most buses M = {max(position.buses)}"
     return text(X + PANEL_WIDTH - 12, ACTIONS_Y + 21, words, anchor="e")
 
 
 def draw_actions(position: Position, rules: Rules) -> list[str]:
-    """By action, its spaces in the order in which they are resolved, with markers in them."""
+    """Draw, for each action, its spaces in the order of resolution, with their markers."""
     return [_spaces(position, rules, action) for action in range(len(ACTION_WORDS))]
 
 
 def _spaces(position: Position, rules: Rules, action: int) -> str:
     y, count = ACTIONS_Y + TITLE + ROW * action, rules.spaces_of(action)
     radius = min(13.0, _pitch(rules) / 2 - 1)
-    being_resolved = action == RESOLVED_IN.get(position.phase)
-    drawn = [_bar(y, ROW)] if being_resolved else []
+    is_resolving = action == RESOLVED_IN.get(position.phase)
+    drawn = [_bar(y, ROW)] if is_resolving else []
     drawn.append(text(X + 12, y + 21, ACTION_WORDS[action]))
     for space in range(count):
-        x, middle = space_middle(rules, action, space)
+        x, middle = space_centre(rules, action, space)
         if space < len(position.spaces[action]):
             drawn.append(disc(position.spaces[action][space], x, middle, radius))
         else:
             letter = "ABCDEFGH"[space] if count > 1 else ""
             drawn.append(f'<circle cx="{x:g}" cy="{middle:g}" r="{radius:g}" class="space"/>')
             drawn.append(text(x, middle + 6.5, letter, kind="faint", anchor="m"))
-    if being_resolved:
-        x, middle = space_middle(rules, action, position.resolving)
+    if is_resolving:
+        x, middle = space_centre(rules, action, position.resolving)
         drawn.append(f'<circle cx="{x:g}" cy="{middle:g}" r="{radius:g}" class="acting"/>')
     return "".join(drawn)
 
 
 def _pitch(rules: Rules) -> float:
-    """From one space to the next."""
+    """Return the distance between two spaces."""
     return min(35, SPACES_WIDTH / rules.spaces)
 
 
-def space_middle(rules: Rules, action: int, space: int) -> Point:
-    """Middle of a space on the action board."""
-    place = rules.spaces_of(action) - 1 - space if action in RIGHT_TO_LEFT else space
-    return SPACES_X + _pitch(rules) * (place + 0.5), ACTIONS_Y + TITLE + ROW * (action + 0.5)
+def space_centre(rules: Rules, action: int, space: int) -> Point:
+    """Return the centre of a space on the action board."""
+    column = rules.spaces_of(action) - 1 - space if action in RIGHT_TO_LEFT else space
+    return SPACES_X + _pitch(rules) * (column + 0.5), ACTIONS_Y + TITLE + ROW * (action + 0.5)
 
 
 def draw_players(position: Position) -> list[str]:
-    """By seat a row with points, time stones, buses, action markers and line markers."""
+    """Draw, for each player, points, time stones, buses, action markers and line markers."""
     return [_player(position, seat) for seat in range(position.num_players)]
 
 
 def _player_row(players: int, seat: int) -> tuple[float, float]:
-    """Top and height of a player's row; fewer players have higher ones."""
+    """Return the top and height of a player's row."""
     height = PLAYER_ROWS / players
     return PLAYERS_Y + TITLE + height * seat, height
 
@@ -155,11 +154,11 @@ def _player(position: Position, seat: int) -> str:
     y, height = _player_row(position.num_players, seat)
     middle = y + height / 2
     drawn = [_bar(y, height)] if seat == position.current_player else []
-    drawn.append(strand(seat, f"M{X + 10} {middle + 16:.1f}h88"))
+    drawn.append(line_segment(seat, f"M{X + 10} {middle + 16:.1f}h88"))
     drawn.append(disc(seat, X + 23, middle - 7, 12))
-    drawn.append(text(X + 39, middle - 3, _state(position, seat), kind="faint"))
+    drawn.append(text(X + 39, middle - 3, _status(position, seat), kind="faint"))
     if seat == position.starting_player and position.phase != Phase.OVER:
-        drawn.append(put(BUS, X + 84, middle + 4))
+        drawn.append(placed(BUS, X + 84, middle + 4))
     left = position.line_markers[seat]
     values = (
         position.points[seat],
@@ -172,51 +171,51 @@ def _player(position: Position, seat: int) -> str:
         size = 24 if words == "points" else 20
         drawn.append(text(X + x, round(middle + 7, 1), value, size, anchor="m"))
     if position.phase == Phase.SET_DOWN and seat == position.current_player:
-        drawn.append(put(PAWN, X + 272, middle + 1, 1.2))
+        drawn.append(placed(PAWN, X + 272, middle + 1, 1.2))
     return "".join(drawn)
 
 
-def _state(position: Position, seat: int) -> str:
-    """A word on a player: the place at the end, or that it has passed."""
+def _status(position: Position, seat: int) -> str:
+    """Return a player's rank at the end, or that the player has passed."""
     if position.phase == Phase.OVER:
-        return PLACES[position.ranking[seat]]
-    done = position.phase == Phase.SELECT_ACTIONS and seat not in position.choosing
-    return "passed" if done else ""
+        return RANKS[position.ranking[seat]]
+    passed = position.phase == Phase.SELECT_ACTIONS and seat not in position.choosing
+    return "passed" if passed else ""
 
 
-def ring_player(players: int, seat: int) -> str:
-    """Light up a player's row."""
+def highlight_player(players: int, seat: int) -> str:
+    """Draw a highlight around a player's row."""
     y, height = _player_row(players, seat)
-    return halo(
+    return highlighted(
         f'<rect x="{X + 5}" y="{y:g}" width="{PANEL_WIDTH - 10}" height="{height:g}" rx="5" '
         'class="{}"/>'
     )
 
 
 def draw_legend(board: Board, position: Position) -> str:
-    """The signs of the map; sites are named for as long as there are free ones."""
+    """Draw the legend; sites are listed while some are free."""
     free = [s.zone for s, kind in zip(board.sites, position.buildings, strict=True) if kind < 0]
     zones = sorted({*free})
     columns = (
         (
-            *((put(BUILDINGS[kind], 0, 0), kind.name.lower()) for kind in Building),
-            *([(put(BUS, 0, 0), "starts")] if position.phase != Phase.OVER else []),
+            *((placed(BUILDINGS[kind], 0, 0), kind.name.lower()) for kind in Building),
+            *([(placed(BUS, 0, 0), "starts")] if position.phase != Phase.OVER else []),
         ),
         (
-            (put(intersection(0, 0, False, True), 0, 0, 0.6), "station"),
-            (put(intersection(0, 0, True, False), 0, 0, 0.6), "roundabout"),
-            (strand(0, "M0 0h14") + disc(0, -2, 0), "line's end"),
+            (placed(intersection(0, 0, False, True), 0, 0, 0.6), "station"),
+            (placed(intersection(0, 0, True, False), 0, 0, 0.6), "roundabout"),
+            (line_segment(0, "M0 0h14") + disc(0, -2, 0), "line's end"),
         ),
         (
-            (people(0, 0, 1), "waiting"),
-            (put(BUILDINGS[Building.HOUSE], 0, 0) + put(PAWN, 7, 5, 0.8), "indoors"),
+            (passengers(0, 0, 1), "waiting"),
+            (placed(BUILDINGS[Building.HOUSE], 0, 0) + placed(PAWN, 7, 5, 0.8), "indoors"),
             *((free_site(0, 0, zone, True), "open zone") for zone in zones[:1]),
             *((free_site(0, 0, zone, False), "later zone") for zone in zones[1:2]),
         ),
     )
     drawn = []
-    for left, signs in zip(LEGEND_COLUMNS, columns, strict=True):
-        for row, (sign, words) in enumerate(signs):
+    for left, entries in zip(LEGEND_COLUMNS, columns, strict=True):
+        for row, (symbol, words) in enumerate(entries):
             x, y = X + left + 10, LEGEND_Y + 20 + 29 * row
-            drawn.append(put(sign, x, y, 0.9) + text(x + 19, y + 6, words, kind="faint"))
+            drawn.append(placed(symbol, x, y, 0.9) + text(x + 19, y + 6, words, kind="faint"))
     return "".join(drawn)

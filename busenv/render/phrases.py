@@ -1,11 +1,11 @@
-"""Where a game stands, in words: what drawings, texts and pages say alike."""
+"""Phrases about a position, shared by drawings, texts and pages."""
 
 from __future__ import annotations
 
 from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, Phase
 from busenv.game.position import Position
 
-STEP_WORDS = {  # the part of a round, or of the setup, that a phase belongs to
+STEP_WORDS = {  # by phase, the step of a round or of the setup
     Phase.SETUP_BUILDINGS: "first buildings",
     Phase.SETUP_FIRST_LINE: "first line markers",
     Phase.SETUP_SECOND_LINE: "second line markers",
@@ -13,7 +13,7 @@ STEP_WORDS = {  # the part of a round, or of the setup, that a phase belongs to
     **{phase: ACTION_WORDS[action] for phase, action in RESOLVED_IN.items()},
 }
 DRIVING_WORDS = {Phase.PICK_UP: "pick up", Phase.SET_DOWN: "set down"}
-POWER_WORDS = {  # what a marker's power is counted in
+POWER_WORDS = {  # by phase, the unit of power
     Phase.SETUP_BUILDINGS: "building",
     Phase.LINE_EXPANSION: "street",
     Phase.PASSENGERS: "passenger",
@@ -29,7 +29,7 @@ ENDING_WORDS = {
 
 
 def count(number: int, word: str) -> str:
-    """A number of things: "1 point", "2 points", "3 buses", "4 deliveries"."""
+    """Format a number of things: "1 point", "2 points", "3 buses", "4 deliveries"."""
     if abs(number) == 1:
         return f"{number} {word}"
     if word.endswith("y"):
@@ -38,7 +38,7 @@ def count(number: int, word: str) -> str:
 
 
 def headline(position: Position) -> str:
-    """Where the game stands and whose turn it is, or who has won."""
+    """Describe the step of the game and the player to move, or the winner."""
     if position.phase == Phase.OVER:
         winner = position.ranking.index(0)
         points = count(position.points[winner], "point")

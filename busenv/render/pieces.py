@@ -1,8 +1,8 @@
-"""The pieces of the game as small bits of SVG, and the colours.
+"""Pieces of the game as SVG elements, and their colours.
 
-Seats have colours that the colour-blind can tell apart (Okabe and Ito 2008), and besides each a
-number and a pattern of its own. Buildings differ by shape as well. No text is smaller than `SMALL`:
-a page that shows the drawing 830 pixels wide still has letters of 12.
+Seats have colours that are distinguishable with colour blindness (Okabe and Ito 2008), a number and
+a pattern; buildings differ in shape. No text is smaller than `SMALL`, which is 12 pixels on a page
+that shows the drawing 830 pixels wide.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 SMALL = 18
 
 SEAT_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00")
-SEAT_INKS = ("#fff", "#000", "#000", "#000", "#000")  # what is readable on them
+SEAT_INKS = ("#fff", "#000", "#000", "#000", "#000")  # text on the colours
 
 
 class Pattern(NamedTuple):
-    """Dashes along a seat's strand. width: as a share of the strand's; cap: how a dash ends."""
+    """Dashes along a seat's line. width: as a fraction of the line's; cap: `stroke-linecap`."""
 
     dashes: str
     width: float
@@ -86,20 +86,22 @@ STYLE = (
 def text(
     x: float, y: float, words: object, size: int = SMALL, kind: str = "ink", anchor: str = ""
 ) -> str:
-    """A line of text; anchor "m" for middle, "e" for end."""
-    where = {"": "", "m": ' text-anchor="middle"', "e": ' text-anchor="end"'}[anchor]
+    """Draw a line of text; anchor "m" for middle, "e" for end."""
+    alignment = {"": "", "m": ' text-anchor="middle"', "e": ' text-anchor="end"'}[anchor]
     content = escape(str(words))
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}"{where}>{content}</text>'
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}"{alignment}>{content}</text>'
+    )
 
 
-def put(piece: str, x: float, y: float, scale: float = 1) -> str:
-    """A piece at a place."""
+def placed(piece: str, x: float, y: float, scale: float = 1) -> str:
+    """Draw a piece at a point."""
     size = "" if scale == 1 else f" scale({scale:g})"
     return f'<g transform="translate({x:.1f} {y:.1f}){size}">{piece}</g>'
 
 
 def disc(seat: int, x: float, y: float, radius: float = 11, size: int = SMALL) -> str:
-    """A seat's marker: its colour and number."""
+    """Draw a seat's marker, a disc with its number."""
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{SEAT_COLOURS[seat]}" '
         f'stroke="#fff" stroke-width="1.5"/><text x="{x:.1f}" y="{y + size * 0.36:.1f}" '
@@ -107,22 +109,22 @@ def disc(seat: int, x: float, y: float, radius: float = 11, size: int = SMALL) -
     )
 
 
-def strand(seat: int, way: str, width: float = 8) -> str:
-    """A piece of a seat's line along a path: its colour between dark edges, its pattern on top."""
+def line_segment(seat: int, path: str, width: float = 8) -> str:
+    """Draw a seat's line along a path: its colour between dark edges, under its pattern."""
     drawn = (
-        f'<path d="{way}" class="casing" stroke-width="{width:g}"/>'
-        f'<path d="{way}" class="line" stroke="{SEAT_COLOURS[seat]}" '
+        f'<path d="{path}" class="casing" stroke-width="{width:g}"/>'
+        f'<path d="{path}" class="line" stroke="{SEAT_COLOURS[seat]}" '
         f'stroke-width="{width - 1.6:g}"/>'
     )
     if pattern := PATTERNS[seat]:
         drawn += (
-            f'<path d="{way}" class="dash" stroke="{pattern.ink}" '
+            f'<path d="{path}" class="dash" stroke="{pattern.ink}" '
             f'stroke-width="{pattern.width * width:.2g}" stroke-dasharray="{pattern.dashes}" '
             f'stroke-linecap="{pattern.cap}"/>'
         )
     return drawn
 
 
-def halo(shape: str) -> str:
-    """A shape's outline lit up; the shape leaves a place for its class."""
+def highlighted(shape: str) -> str:
+    """Draw the outline of a shape twice, as "halo" and "glow"; the shape has {} as its class."""
     return shape.format("halo") + shape.format("glow")

@@ -1,4 +1,4 @@
-"""The drawing in pixels, and in a window. Needs the extra `render`."""
+"""The drawing as pixels, and in a window; requires the extra `render`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from busenv.render.layout import HEIGHT, WIDTH
 
 
 def svg_to_png(svg_text: str) -> bytes:
-    """A drawing (`busenv.render.svg.draw_svg`) as a PNG file of 1200 x 800 pixels.
+    """Convert a drawing (`busenv.render.svg.draw_svg`) to a PNG file of 1200 x 800 pixels.
 
-    The one font is pygame's own, so the picture is the same on every machine. Raises as
-    `load_pygame`.
+    The only font is pygame's, so the picture is the same on every machine. Raises
+    ModuleNotFoundError as `load_pygame`.
     """
     pygame = load_pygame()
     import resvg_py
@@ -37,14 +37,14 @@ def svg_to_png(svg_text: str) -> bytes:
 
 
 def draw_pixels(svg_text: str) -> np.ndarray:
-    """A drawing as pixels: uint8, shape (800, 1200, 3), red, green, blue; else as `svg_to_png`."""
+    """Convert a drawing to pixels: uint8, (800, 1200, 3), RGB; raises as `svg_to_png`."""
     pygame = load_pygame()
     surface = pygame.image.load(io.BytesIO(svg_to_png(svg_text)), "drawing.png")
     return np.ascontiguousarray(pygame.surfarray.array3d(surface).transpose(1, 0, 2))
 
 
 class DisplayWindow:
-    """A window that shows pixels; on a machine without a screen it shows nothing."""
+    """A window that shows pixels; invisible on a machine without a screen."""
 
     def __init__(self) -> None:
         self._pygame = load_pygame()
@@ -56,22 +56,22 @@ class DisplayWindow:
         self._pygame.display.set_caption("Bus")
 
     def show(self, pixels: np.ndarray) -> None:
-        """Show a picture of shape (800, 1200, 3)."""
+        """Show pixels: uint8, (800, 1200, 3)."""
         self._pygame.event.pump()
         self._pygame.surfarray.blit_array(self._screen, pixels.transpose(1, 0, 2))
         self._pygame.display.flip()
 
     def close(self) -> None:
-        """Take the window away."""
+        """Close the window."""
         self._pygame.display.quit()
 
 
 def load_pygame() -> ModuleType:
-    """pygame. Raises ModuleNotFoundError, saying what to install, if it or resvg is missing."""
+    """Import pygame; raises ModuleNotFoundError with the install command without it or resvg."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         import pygame
-        import resvg_py  # noqa: F401 - only whether it is there
+        import resvg_py  # noqa: F401 - only to check that it is installed
     except ModuleNotFoundError as error:
         raise missing_extra(error, "render", "drawing pixels") from error
     return pygame

@@ -1,4 +1,4 @@
-"""Render modes of the environments."""
+"""Render modes of the environments: "ansi", "rgb_array" and "human"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RENDER_FPS = 4  # speed of a recorded environment, in frames per second
 
 
 class Drawable(Protocol):
-    """What draws itself, as `busenv.Game` does."""
+    """An object with drawings, such as `busenv.Game`."""
 
     def text(self) -> str: ...
 
@@ -21,11 +21,11 @@ class Drawable(Protocol):
 
 
 class Renderer:
-    """Shows games in one render mode; None shows nothing.
+    """Renders games in one mode; None renders nothing.
 
-    "ansi": the position in words. "rgb_array": pixels, uint8 (800, 1200, 3). "human": a window,
-    shown anew after every step; nothing is seen on a machine without a screen. The last two need
-    the extra `render`.
+    "ansi": the position as text. "rgb_array": pixels, uint8 (800, 1200, 3). "human": a window,
+    updated after every step, invisible on a machine without a screen. The last two require the
+    extra `render`. Raises ValueError for another mode, ModuleNotFoundError without the extra.
     """
 
     def __init__(self, mode: str | None) -> None:
@@ -33,11 +33,11 @@ class Renderer:
             raise ValueError(f"render_mode is {mode!r}; allowed: None or one of {RENDER_MODES}")
         self.mode = mode
         if mode in ("rgb_array", "human"):
-            load_pygame()  # says at once when the extra is missing
+            load_pygame()  # raises now if the extra is missing
         self._window: DisplayWindow | None = None
 
     def render(self, game: Drawable) -> str | np.ndarray | None:
-        """What `render()` of an environment returns; "human" shows the window instead."""
+        """Return the text or pixels of a game; "human" shows the window and returns None."""
         if self.mode == "ansi":
             return game.text()
         if self.mode == "rgb_array":

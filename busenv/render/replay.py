@@ -1,7 +1,7 @@
-"""A whole game on one page: a single HTML file that needs no network.
+"""The replay page of a game: one HTML file that works offline.
 
-The page holds the drawing at the start, and for each part of it (`svg.draw_city`,
-`svg.draw_panels`) the plies at which it changes and what to.
+The page holds the drawing of the first position, and for each of its parts (`svg.draw_map`,
+`svg.draw_panels`) the plies at which the part changes, with its new state.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from busenv.game.rules import Rules
 from busenv.render.chart import draw_chart
 from busenv.render.page import inline_script, page_style
 from busenv.render.phrases import ENDING_WORDS, headline
-from busenv.render.svg import CITY, PANELS, draw_city, draw_panels, join_parts, last_words
+from busenv.render.svg import CITY, PANELS, describe_last, draw_map, draw_panels, join_parts
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
-"""Each seat's chance to win, and favourite actions with their shares; either may be empty."""
+"""Probabilities to win by seat, and (action, probability) pairs; either can be empty."""
 
 TEMPLATE = Path(__file__).with_name("replay.html")
-FAVOURITES = 3  # shown at most
-LEAST_SHARE = 0.005  # of a favourite that is shown: a per cent, rounded
+MAX_FAVOURITES = 3
+MIN_SHARE = 0.005  # of a favourite: 1%, rounded
 
 
 @dataclass(frozen=True)
 class ReplayFrame:
-    """What the page shows after some plies. seat: who took the last action, -1 before the first."""
+    """The page's content after a ply. seat: the last seat to act, -1 before the first."""
 
     position: Position
     seat: int
@@ -53,25 +53,26 @@ def replay_page(
     names: Sequence[str] = (),
     note: str = "",
 ) -> str:
-    """The page of a game, finished or not, as HTML.
+    """Return the replay page of a game, finished or not, as HTML.
 
     positions: before the first action and after each. actions: the action ids.
-    estimates: none, or one for each position that was decided, in order. agent: whose they are.
-    names: none, or the players', by seat. note: a word on how the game was cut off.
-    Raises ValueError when the number of any of them, or of an estimate's chances, is another.
+    estimates: none, or one per action, of the position before it. agent: name of their author.
+    names: none, or one per seat. note: replaces the sentence on the end of the game.
+
+    Raises ValueError for another number of any of them, or of an estimate's probabilities.
     """
     _check_sizes(positions, actions, estimates, names)
-    views = _views(board, rules, positions, actions)
+    frames = _frames(board, rules, positions, actions)
     rounds, last = _rounds(positions), positions[-1]
     data = {
         "headlines": [headline(position) for position in positions],
-        "lasts": [view.last for view in views],
-        "seats": [_whose(position) for position in positions],
+        "lasts": [frame.last for frame in frames],
+        "seats": [_headline_seat(position) for position in positions],
         "names": list(names),
-        "changes": _changes([view.parts for view in views]),
-        "moves": [f"Seat {view.seat}: {view.words}" for view in views[1:]],
+        "changes": _changes([frame.parts for frame in frames]),
+        "moves": [f"Seat {frame.seat}: {frame.words}" for frame in frames[1:]],
         "estimates": [
-            _worded(board, estimate, action)
+            _estimate_data(board, estimate, action)
             for estimate, action in zip(estimates, actions, strict=False)
         ],
     }
@@ -81,13 +82,13 @@ def replay_page(
         "plies": str(len(actions)),
     }
     raw = {
-        "city": join_parts(draw_city(board, positions[0], None), CITY, "The city"),
+        "city": join_parts(draw_map(board, positions[0], None), CITY, "The city"),
         "panels": join_parts(
             draw_panels(board, positions[0], rules, None), PANELS, "Clock, actions, players"
         ),
         "result": _result(last, names, note),
-        "moves": _moves(views, rounds),
-        "marks": _marks(rounds, len(actions)),
+        "moves": _moves(frames, rounds),
+        "round_buttons": _round_buttons(rounds, len(actions)),
         "charts": _charts(positions, estimates, rounds),
         "style": page_style(),
         "script": inline_script(),
@@ -99,7 +100,7 @@ def replay_page(
 
 
 def _json_in_html(data: dict[str, Any]) -> str:
-    """JSON in which nothing can end the script element that holds it, or begin a comment there."""
+    """Return JSON that cannot close its script element or open a comment in it."""
     words = json.dumps(data, separators=(",", ":"))
     return words.replace("</", "<\\/").replace("<!", "\\u003c!")
 
@@ -129,10 +130,10 @@ def _check_sizes(
         raise ValueError(f"{len(names)} names; allowed: none, or one for each of {players} seats")
 
 
-def _views(
+def _frames(
     board: Board, rules: Rules, positions: Sequence[Position], actions: Sequence[int]
 ) -> list[ReplayFrame]:
-    """What is to be shown after each number of plies, from 0 on."""
+    """Return the page's content after each ply, from 0 on."""
     movers = [position.current_player for position in positions[:-1]]
     decisions = [None, *zip(movers, actions, strict=True)]
     return [
@@ -140,21 +141,21 @@ def _views(
             position,
             seat=last[0] if last else -1,
             words=describe_action(board, last[1]) if last else "start",
-            last=last_words(board, position, last),
-            parts=draw_city(board, position, last) | draw_panels(board, position, rules, last),
+            last=describe_last(board, position, last),
+            parts=draw_map(board, position, last) | draw_panels(board, position, rules, last),
         )
         for position, last in zip(positions, decisions, strict=True)
     ]
 
 
-def _whose(position: Position) -> int:
-    """The seat that the headline is about: to move, or the winner."""
+def _headline_seat(position: Position) -> int:
+    """Return the seat of the headline: to move, or the winner."""
     over = position.phase == Phase.OVER
     return position.ranking.index(0) if over else position.current_player
 
 
 def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
-    """By name of a part the plies at which it changes, with what it changes to."""
+    """Return, for each part that changes, its states with their first plies."""
     changes: dict[str, list[tuple[int, str]]] = {}
     for name in parts[0]:
         states = [(ply, part[name]) for ply, part in enumerate(parts)]
@@ -165,22 +166,22 @@ def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
 
 
 def _rounds(positions: Sequence[Position]) -> dict[int, int]:
-    """By round, the ply at which it begins."""
-    seen: dict[int, int] = {}
+    """Return the first ply of each round."""
+    first: dict[int, int] = {}
     for ply, position in enumerate(positions):
-        seen.setdefault(position.round, ply)
-    return {number: ply for number, ply in seen.items() if number}
+        first.setdefault(position.round, ply)
+    return {number: ply for number, ply in first.items() if number}
 
 
-def _worded(board: Board, estimate: Estimate, played: int) -> dict[str, Any]:
-    """An estimate for the page: chances, and favourites as words, share, whether it was played."""
+def _estimate_data(board: Board, estimate: Estimate, played: int) -> dict[str, Any]:
+    """Return an estimate for the page; favourites are words, share, and whether it was played."""
     chances, favourites = estimate
-    shown = [(action, share) for action, share in favourites if share >= LEAST_SHARE]
+    shown = [(action, share) for action, share in favourites if share >= MIN_SHARE]
     return {
         "chances": [round(chance, 4) for chance in chances],
         "favourites": [
             [describe_action(board, action), round(share, 4), action == played]
-            for action, share in shown[:FAVOURITES]
+            for action, share in shown[:MAX_FAVOURITES]
         ],
     }
 
@@ -190,7 +191,7 @@ def _seat(seat: int) -> str:
 
 
 def _result(position: Position, names: Sequence[str], note: str) -> str:
-    """The table of results, best place first, with why the game is over or that it goes on."""
+    """Return the result table, best rank first, with a sentence on the end of the game."""
     rows = "".join(
         f"<tr><td>{position.ranking[seat] + 1}</td>"
         f'<td class="player">{_seat(seat)}{_name(names, seat)}</td>'
@@ -203,32 +204,32 @@ def _result(position: Position, names: Sequence[str], note: str) -> str:
     words = note or (f"The game is over: {ending}." if ending else "The game is not over.")
     return (
         f'<table id="result"><caption>{caption}</caption>'
-        '<tr><th>place</th><th class="player">player</th>'
+        '<tr><th>rank</th><th class="player">player</th>'
         f"<th>points</th><th>deliv.</th><th>stones</th></tr>{rows}</table>"
         f'<p class="help">{escape(words)}</p>'
     )
 
 
 def _name(names: Sequence[str], seat: int) -> str:
-    """A player's name; cut off where there is no room, but whole when pointed at."""
+    """Return a player's name, with a tooltip since CSS truncates long ones."""
     if not names:
         return ""
     name = escape(names[seat])
     return f' <span title="{name}">{name}</span>'
 
 
-def _moves(views: list[ReplayFrame], rounds: Mapping[int, int]) -> str:
-    """The list of moves: a button each, with a heading before each round."""
+def _moves(frames: list[ReplayFrame], rounds: Mapping[int, int]) -> str:
+    """Return the list of moves: a button each, with a heading before each round."""
     titles = {ply: f"<h3>Round {number}</h3>" for number, ply in rounds.items()}
     rows = [titles.get(0, "<h3>Setup</h3>") + '<button data-ply="0">start</button>']
-    for ply, view in enumerate(views[1:], start=1):
-        words = f"{ply}. {_seat(view.seat)} {escape(view.words)}"
+    for ply, frame in enumerate(frames[1:], start=1):
+        words = f"{ply}. {_seat(frame.seat)} {escape(frame.words)}"
         rows.append(f'<button data-ply="{ply}">{words}</button>' + titles.get(ply, ""))
     return "".join(rows)
 
 
-def _marks(rounds: Mapping[int, int], plies: int) -> str:
-    """Buttons along the slider, one where each round begins."""
+def _round_buttons(rounds: Mapping[int, int], plies: int) -> str:
+    """Return buttons along the slider, one at the start of each round."""
     return "".join(
         f'<button data-ply="{ply}" style="--at:{ply / max(plies, 1):.4f}" title="Round {number}" '
         f'aria-label="Go to round {number}">{number}</button>'
@@ -239,7 +240,7 @@ def _marks(rounds: Mapping[int, int], plies: int) -> str:
 def _charts(
     positions: Sequence[Position], estimates: Sequence[Estimate], rounds: Mapping[int, int]
 ) -> str:
-    """Points over time, and the chances to win where they are estimated."""
+    """Return charts of points, and of the probabilities to win if they are estimated."""
     seats, ranking = range(positions[0].num_players), positions[-1].ranking
     points = [[position.points[seat] for position in positions] for seat in seats]
     low, high = min(map(min, points)), max(map(max, points))

@@ -1,7 +1,7 @@
-"""The drawing of a position, as one SVG text.
+"""The drawing of a position as SVG, made of named parts.
 
-The drawing is made of named parts, so that a page that shows many positions of a game need keep
-each state of a part only once, and may put the city and the panels one below the other.
+A page that shows many positions stores each state of a part only once, and can arrange the map and
+the panels as it needs.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from busenv.game.actions import decode, describe_action
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
-from busenv.render import city, panels
-from busenv.render.layout import BOTTOM, EDGE, HEIGHT, LEFT, RIGHT, TOP, WIDTH, lay_out, rim
+from busenv.render import map_drawing, panels
+from busenv.render.layout import BOTTOM, EDGE, HEIGHT, LEFT, RIGHT, TOP, WIDTH, rim, scaled_layout
 from busenv.render.phrases import ENDING_WORDS
 from busenv.render.pieces import STYLE
 
 Decision = tuple[int, int]
-"""A seat and the action that it took."""
+"""A seat and the action id that it took."""
 
 ALL = (0, 0, WIDTH, HEIGHT)
 CITY = (LEFT - EDGE, TOP - EDGE, RIGHT - LEFT + 2 * EDGE, BOTTOM - TOP + 2 * EDGE)
@@ -29,19 +29,18 @@ PANELS = (
 
 
 def draw_svg(board: Board, position: Position, rules: Rules, last: Decision | None = None) -> str:
-    """A position as SVG text, 1200 x 800 units.
+    """Draw a position as SVG text, 1200 x 800 units.
 
-    last: the seat that took the last action, and the action, which is lit up and told; None when
-    there is none.
+    last: the last seat to act and its action, which is highlighted; None before the first.
     """
     parts = {"paper": f'<rect width="{WIDTH}" height="{HEIGHT}" class="paper"/>'}
-    parts |= draw_city(board, position, last) | draw_panels(board, position, rules, last)
-    parts["headline"] = panels.draw_headline(position, last_words(board, position, last))
+    parts |= draw_map(board, position, last) | draw_panels(board, position, rules, last)
+    parts["headline"] = panels.draw_headline(position, describe_last(board, position, last))
     return join_parts(parts, ALL, "Board of the game Bus", f"<style>{STYLE}</style>")
 
 
 def join_parts(parts: dict[str, str], view: tuple[int, ...], label: str, style: str = "") -> str:
-    """A drawing from its parts; each is a group that bears its name. view: x, y, width, height."""
+    """Join parts into a drawing of named groups. view: x, y, width and height of the view box."""
     groups = "".join(f'<g data-part="{name}">{part}</g>' for name, part in parts.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{" ".join(map(str, view))}" '
@@ -49,67 +48,68 @@ def join_parts(parts: dict[str, str], view: tuple[int, ...], label: str, style: 
     )
 
 
-def draw_city(board: Board, position: Position, last: Decision | None) -> dict[str, str]:
-    """The parts of the map by name, in the order in which they are painted."""
-    parts = {"ground": city.draw_ground(board)}
-    parts |= _numbered("street", city.draw_streets(board, position))
-    parts["intersections"] = city.draw_intersections(board)
-    parts |= _numbered("site", city.draw_sites(board, position))
-    parts |= _numbered("people", city.draw_people(board, position))
-    parts["lit-city"] = _ring_city(board, last[1]) if last else ""
+def draw_map(board: Board, position: Position, last: Decision | None) -> dict[str, str]:
+    """Draw the parts of the map by name, in painting order."""
+    parts = {"ground": map_drawing.draw_ground(board)}
+    parts |= _numbered("street", map_drawing.draw_streets(board, position))
+    parts["intersections"] = map_drawing.draw_intersections(board)
+    parts |= _numbered("site", map_drawing.draw_sites(board, position))
+    parts |= _numbered("people", map_drawing.draw_waiting_passengers(board, position))
+    parts["lit-city"] = _highlight_on_map(board, last[1]) if last else ""
     return parts
 
 
 def draw_panels(
     board: Board, position: Position, rules: Rules, last: Decision | None
 ) -> dict[str, str]:
-    """The parts beside the map, likewise."""
+    """Draw the parts of the panels by name, in painting order."""
     parts = {"frames": panels.draw_frames(), "clock": panels.draw_clock(position)}
-    parts["most"] = panels.draw_most(position)
+    parts["most"] = panels.draw_most_buses(position)
     parts |= _numbered("action", panels.draw_actions(position, rules))
     parts |= _numbered("player", panels.draw_players(position))
     parts["legend"] = panels.draw_legend(board, position)
-    parts["lit-panels"] = _ring_panels(board, position, rules, last) if last else ""
+    parts["lit-panels"] = _highlight_on_panels(board, position, rules, last) if last else ""
     return parts
 
 
-def _numbered(name: str, drawn: list[str]) -> dict[str, str]:
-    return {f"{name}-{i}": part for i, part in enumerate(drawn)}
+def _numbered(name: str, parts: list[str]) -> dict[str, str]:
+    return {f"{name}-{i}": part for i, part in enumerate(parts)}
 
 
-def last_words(board: Board, position: Position, last: Decision | None) -> str:
-    """The last action in words, and at the end why the game is over."""
+def describe_last(board: Board, position: Position, last: Decision | None) -> str:
+    """Describe the last action, and at the end the reason for the end."""
     if last is None:
-        return "Nobody has moved yet"
+        return "No moves yet"
     seat, action = last
-    words = describe_action(board, action).replace("→", " to ")  # not every font has arrows
-    told = f"Last: seat {seat}, {words}"
+    words = describe_action(board, action).replace("→", " to ")  # some fonts lack arrows
+    description = f"Last: seat {seat}, {words}"
     if position.ending in ENDING_WORDS:
-        told = f"{ENDING_WORDS[position.ending].capitalize()}. {told}"
-    return told
+        description = f"{ENDING_WORDS[position.ending].capitalize()}. {description}"
+    return description
 
 
-def _ring_city(board: Board, action: int) -> str:
-    """Light up what an action is about, where that is on the map."""
+def _highlight_on_map(board: Board, action: int) -> str:
+    """Draw a highlight around an action's subject on the map."""
     kind, subject, _ = decode(board, action)
-    where = lay_out(board)
+    layout = scaled_layout(board)
     if kind == "build":
-        return city.ring_point(where.sites[subject])
+        return map_drawing.highlight_point(layout.sites[subject])
     if kind == "grow":
-        return city.ring_street(board, subject)
+        return map_drawing.highlight_street(board, subject)
     if kind in ("split", "pick_up", "set_down"):
-        places = board.stations if kind == "split" else (subject,)
+        nodes = board.stations if kind == "split" else (subject,)
         return "".join(
-            city.ring_point(where.intersections[place], rim(board, place) + 3) for place in places
+            map_drawing.highlight_point(layout.intersections[node], rim(board, node) + 3)
+            for node in nodes
         )
     return ""
 
 
-def _ring_panels(board: Board, position: Position, rules: Rules, last: Decision) -> str:
-    """Light up what an action is about, where that is beside the map."""
+def _highlight_on_panels(board: Board, position: Position, rules: Rules, last: Decision) -> str:
+    """Draw a highlight around an action's subject on the panels."""
     kind, subject, _ = decode(board, last[1])
     if kind == "place" and (seats := position.spaces[subject]):
-        return city.ring_point(panels.space_middle(rules, subject, len(seats) - 1), 13)
-    if kind in ("pass", "place"):  # a marker may be off the board again: the round is over
-        return panels.ring_player(position.num_players, last[0])
-    return city.ring_point(panels.clock_middle(), 49) if kind == "clock" else ""
+        return map_drawing.highlight_point(panels.space_centre(rules, subject, len(seats) - 1), 13)
+    if kind in ("pass", "place"):  # a marker has left the board when the round is over
+        return panels.highlight_player(position.num_players, last[0])
+    return map_drawing.highlight_point(panels.clock_centre(), 49) if kind == "clock" else ""

@@ -1,4 +1,4 @@
-"""A position as plain text."""
+"""A position as plain text, for the render mode "ansi" and `Game.text`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from busenv.render.phrases import count, headline
 
 
 def draw_text(board: Board, position: Position, rules: Rules) -> str:
-    """The position in words: where the game stands, each player, each intersection in use."""
-    clock, where = Building(position.clock).name.lower(), headline(position)
+    """Describe the position, each player and each intersection in use."""
+    clock, summary = Building(position.clock).name.lower(), headline(position)
     lines = [
         f"Bus, {position.num_players} players, {rules.name}, {printable(board.name)}: "
-        f"{where[0].lower()}{where[1:]}",
+        f"{summary[0].lower()}{summary[1:]}",
         f"clock {clock}, time stones on it {position.time_stones_left}, "
         f"passengers in supply {position.supply}",
     ]
@@ -27,17 +27,18 @@ def draw_text(board: Board, position: Position, rules: Rules) -> str:
     buildings: dict[int, str] = {}
     for site, kind in enumerate(position.buildings):
         if kind >= 0:
-            place = board.sites[site].intersection
-            buildings[place] = buildings.get(place, "") + "HOP"[kind]
-    for place, people in enumerate(position.passengers):
-        if people or place in buildings:
-            passengers = count(people, "passenger")
-            lines.append(f"intersection {place}: {passengers}, {buildings.get(place, '-')}")
+            intersection = board.sites[site].intersection
+            buildings[intersection] = buildings.get(intersection, "") + "HOP"[kind]
+    for i, waiting in enumerate(position.passengers):
+        if waiting or i in buildings:
+            lines.append(
+                f"intersection {i}: {count(waiting, 'passenger')}, {buildings.get(i, '-')}"
+            )
     return "\n".join(lines) + "\n"
 
 
 def _player(board: Board, position: Position, seat: int) -> list[str]:
-    """A line of what a seat has, the starting player's with a star; a line of where it drives."""
+    """Describe a player, the starting player with a star, and the player's line."""
     left = position.line_markers[seat]
     lines = [
         f"seat {seat}{'*' if seat == position.starting_player else ' '} "

@@ -10,7 +10,7 @@ import asyncio
 import os
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, suppress
@@ -83,8 +83,9 @@ def _get_agent(spec: str, context: str) -> Agent:
     return agent
 
 
-def _build_agent(spec: str) -> None:
-    _get_agent(spec, "")
+def build(spec: str, context: str) -> None:
+    """Build an agent, so that later calls find it."""
+    _get_agent(spec, context)
 
 
 def _close_agents() -> None:
@@ -127,24 +128,13 @@ class AgentPool:
         self._replacements: set[asyncio.Task[None]] = set()
 
     async def call(
-        self,
-        function: Callable[..., Result],
-        spec: str,
-        context: str,
-        game: Game | list[Game],
+        self, function: Callable[..., Result], spec: str, context: str, *arguments: Any
     ) -> Result:
         """Call a function of this module in a worker. AgentTaskError if it fails.
 
         context: a key; calls with the same spec and context share an agent, if possible, and
         thereby the agent's search tree.
         """
-        return await self._run(context, function, spec, context, game)
-
-    async def check(self, spec: str) -> None:
-        """AgentTaskError if the agent cannot be built."""
-        await self._run("", _build_agent, spec)
-
-    async def _run(self, context: str, function: Callable[..., Result], *arguments: Any) -> Result:
         await self._available.acquire()
         idle = self._idle[::-1]
         worker = next((worker for worker in idle if worker.context == context), idle[0])
@@ -152,7 +142,7 @@ class AgentPool:
         worker.context = context
         future: Future[Result] | None = None
         try:
-            future = worker.executor.submit(function, *arguments)
+            future = worker.executor.submit(function, spec, context, *arguments)
             return await asyncio.wrap_future(future)
         except BrokenProcessPool:
             future = None
@@ -165,16 +155,13 @@ class AgentPool:
             if future is not None and future.done():
                 self._release(worker)
             else:
-                self._start_replacement(self._finish_or_replace(worker, future))
+                task = asyncio.create_task(self._finish_or_replace(worker, future))
+                self._replacements.add(task)
+                task.add_done_callback(self._replacements.discard)
 
     def _release(self, worker: _AgentWorker) -> None:
         self._idle.append(worker)
         self._available.release()
-
-    def _start_replacement(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(coroutine)
-        self._replacements.add(task)
-        task.add_done_callback(self._replacements.discard)
 
     async def _finish_or_replace(self, worker: _AgentWorker, future: Future[Any] | None) -> None:
         """Replace a worker, unless its current call finishes within the grace period."""

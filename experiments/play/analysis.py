@@ -6,7 +6,8 @@ import asyncio
 import itertools
 import time
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
@@ -20,10 +21,7 @@ GRAPH_BATCH = 6  # positions of a graph between two messages
 MIN_LOSS, MAX_MISTAKES = 0.03, 8  # loss of the chance to win that is listed; length of the list
 
 
-class Subscriber(Protocol):
-    """A page that receives messages."""
-
-    def send(self, message: dict[str, Any]) -> None: ...
+Subscriber = Callable[[dict[str, Any]], None]  # sends a message to a page
 
 
 class LiveAnalysis(ABC):
@@ -31,7 +29,7 @@ class LiveAnalysis(ABC):
 
     def __init__(self, game: GameSession, analysts: AgentPool, spec: str) -> None:
         self.game, self.analysts, self.spec = game, analysts, spec
-        self.subscribers: set[Any] = set()
+        self.subscribers: set[Subscriber] = set()
         self._subject: Any = None
         self._task: asyncio.Task[None] | None = None
         self._latest: dict[str, Any] | None = None
@@ -40,7 +38,7 @@ class LiveAnalysis(ABC):
         """Send a page the latest message, and all later ones."""
         self.subscribers.add(subscriber)
         if self._latest is not None:
-            subscriber.send(self._latest)
+            subscriber(self._latest)
         self.update()
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
@@ -67,14 +65,14 @@ class LiveAnalysis(ABC):
     def publish(self, message: dict[str, Any]) -> None:
         self._latest = message
         for subscriber in self.subscribers:
-            subscriber.send(message)
+            subscriber(message)
 
     async def _run(self) -> None:
         try:
             await self.analyse()
         except AgentTaskError as error:
             for subscriber in self.subscribers:
-                subscriber.send({"type": "error", "code": "no_estimate", "message": str(error)})
+                subscriber({"type": "error", "code": "no_estimate", "message": str(error)})
 
     def _cancel(self) -> None:
         self._latest, self._subject = None, None
@@ -94,11 +92,12 @@ class PositionAnalysis(LiveAnalysis):
         if tree.nodes[node].turn < 0:
             return
         game, spec = tree.game(node), with_seconds(self.spec, UPDATE_SECONDS)
-        end, running = time.monotonic() + MAX_SECONDS, True
+        end, running = 0.0, True
         while running:
             estimate: Estimate = await self.analysts.call(
                 agent_pool.estimate, spec, self.game.header.id, game
             )
+            end = end or time.monotonic() + MAX_SECONDS  # without the time to build the agent
             running = estimate.simulations is not None and time.monotonic() < end
             self.publish(
                 {

@@ -195,10 +195,12 @@ def _handle(
     match request:
         case messages.DecideRequest():
             game.decide(participant, request.node, request.action)
-        case messages.HistoryRequest(type="undo"):
-            game.undo(participant, request.node)
-        case messages.HistoryRequest():
-            game.redo(participant, request.node)
+        case messages.NodeRequest(type="view"):
+            game.get_node(request.node)
+            session.send_view(connection, request.node)
+            return
+        case messages.NodeRequest(type="undo" | "redo" as direction):
+            game.undo_or_redo(participant, request.node, direction)
         case messages.JumpRequest():
             game.jump(participant, request.node, request.target)
         case messages.PauseRequest():
@@ -213,10 +215,6 @@ def _handle(
         case messages.AnalysisRequest():
             spec = request.agent or (ANALYSTS[0] if request.type == "analysis" else GRAPH_AGENT)
             session.subscribe(connection, request.type, spec if request.enabled else None)
-            return
-        case messages.ViewRequest():
-            game.get_node(request.node)
-            session.send_view(connection, request.node)
             return
         case messages.RenameRequest():
             game.rename(participant, request.seat, request.name)

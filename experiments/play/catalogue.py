@@ -94,7 +94,7 @@ class Catalogue:
 
     def to_dict(self) -> dict[str, Any]:
         """The choices of the start page as plain data."""
-        trusted = {spec: "named on the command line" for spec in sorted(self.trusted)}
+        trusted = {spec: "named on the command line" for spec in sorted(self.trusted - {*AGENTS})}
         return {
             "players": [3, 4, 5],
             "editions": [

@@ -102,21 +102,16 @@ class GameSession:
         self._save({"parent": self.node, "action": action})
         self._set_current(self.tree.add(self.node, action), paused=False, change=None)
 
-    def undo(self, participant: Participant, node: int) -> None:
-        """Return to the last decision of a person. RequestError: only_watching, stale,
-        nothing_to_undo."""
+    def undo_or_redo(
+        self, participant: Participant, node: int, direction: Literal["undo", "redo"]
+    ) -> None:
+        """Move to the previous or next decision of a person in the variation. RequestError:
+        only_watching, stale, nothing_to_undo, nothing_to_redo."""
         self._check_request(participant, node)
-        if (target := self._previous_stop()) is None:
-            raise RequestError("nothing_to_undo", "There is nothing to undo.")
-        self._move_to(target, participant, "undo")
-
-    def redo(self, participant: Participant, node: int) -> None:
-        """Advance to the next decision of a person in the variation, or to its end. RequestError:
-        only_watching, stale, nothing_to_redo."""
-        self._check_request(participant, node)
-        if (target := self._next_stop()) is None:
-            raise RequestError("nothing_to_redo", "There is nothing to redo.")
-        self._move_to(target, participant, "redo")
+        target = self.undo_target() if direction == "undo" else self.redo_target()
+        if target is None:
+            raise RequestError(f"nothing_to_{direction}", f"There is nothing to {direction}.")
+        self._move_to(target, participant, direction)
 
     def jump(self, participant: Participant, node: int, target: int) -> None:
         """Continue the game from any node; agents are paused there. RequestError: only_watching,
@@ -156,19 +151,15 @@ class GameSession:
         self._set_current(self.node, paused=True, change=None)
         self.failure = message
 
-    def can_undo(self) -> bool:
-        return self._previous_stop() is not None
-
-    def can_redo(self) -> bool:
-        return self._next_stop() is not None
-
-    def _previous_stop(self) -> int | None:
+    def undo_target(self) -> int | None:
+        """The node to which undo moves, if any."""
         nodes, node = self.tree.nodes, self.current.parent
         while node >= 0 and not self._is_stop(nodes[node]):
             node = nodes[node].parent
         return node if node >= 0 else None
 
-    def _next_stop(self) -> int | None:
+    def redo_target(self) -> int | None:
+        """The node to which redo moves, if any: a person's decision, or the variation's end."""
         nodes, node = self.tree.nodes, self.current.latest
         if node < 0:
             return None

@@ -7,13 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from busenv.agents.schema import Schema, what_is_wrong
+from busenv.agents.schema import Schema, first_error
 
 MAX_NAME = 40  # characters of a player's name
 MAX_REQUEST = 16_384  # characters of a websocket request
 MAX_BODY = 512 * 1024  # bytes of a POST body; the record of a long game takes 4 kB
 MAX_DELAY = 5.0  # seconds between automatic moves
-SEEDS = "a whole number 0 to 2**64 - 1"
 
 
 class RequestError(Exception):
@@ -41,7 +40,7 @@ def _parse_seed(value: object) -> object:
         value = int(value)
     if value is None or (type(value) is int and 0 <= value < 2**64):
         return value
-    raise PydanticCustomError("seed", f"allowed: {SEEDS}")
+    raise PydanticCustomError("seed", "allowed: a whole number 0 to 2**64 - 1")
 
 
 Number = Annotated[int, Field(ge=0, le=2**31)]
@@ -65,8 +64,8 @@ class DecideRequest(Request):
     action: Number
 
 
-class HistoryRequest(Request):
-    type: Literal["undo", "redo"]
+class NodeRequest(Request):
+    type: Literal["undo", "redo", "view"]
     node: Number
 
 
@@ -98,11 +97,6 @@ class AnalysisRequest(Request):
     agent: AgentSpec | None = None
 
 
-class ViewRequest(Request):
-    type: Literal["view"]
-    node: Number
-
-
 class RenameRequest(Request):
     type: Literal["rename"]
     seat: SeatIndex
@@ -114,17 +108,9 @@ class RematchRequest(Request):
 
 
 AnyRequest = (
-    DecideRequest
-    | HistoryRequest
-    | JumpRequest
-    | PauseRequest
-    | DelayRequest
-    | HintRequest
-    | AnalysisRequest
-    | ViewRequest
-    | RenameRequest
-    | RematchRequest
-)
+    DecideRequest | NodeRequest | JumpRequest | PauseRequest | DelayRequest
+    | HintRequest | AnalysisRequest | RenameRequest | RematchRequest
+)  # fmt: skip
 REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
 
 
@@ -172,4 +158,4 @@ def parse_json(kind: TypeAdapter[Any], text: str | bytes, code: str) -> Any:
         return kind.validate_json(text)
     except ValidationError as error:
         invalid_json = error.errors(include_url=False)[0]["type"] == "json_invalid"
-        raise RequestError("bad_json" if invalid_json else code, what_is_wrong(error)) from None
+        raise RequestError("bad_json" if invalid_json else code, first_error(error)) from None

@@ -15,10 +15,10 @@ from busenv.game.actions import describe_action
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
-from busenv.render.click_targets import mark, spots
+from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.phrases import ENDING_WORDS, POWER_WORDS, count, headline
 from busenv.render.pieces import BUILDINGS
-from busenv.render.svg import CITY, PANELS, Decision, draw_city, draw_panels, last_words
+from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
 
 DRAWING = {"views": {"city": CITY, "panels": PANELS}, "buildings": [*BUILDINGS]}
 MIN_SHARE = 0.005  # of a favourite move: the least that rounds to 1%
@@ -59,7 +59,7 @@ def _draw_position(
 ) -> tuple[dict[str, str], Position]:
     """The position, and the parts of its drawing. Cached, since every page requests them."""
     position = game_from_state(state, rules, board).position()
-    parts = draw_city(board, position, last) | draw_panels(board, position, rules, last)
+    parts = draw_map(board, position, last) | draw_panels(board, position, rules, last)
     return parts, position
 
 
@@ -84,7 +84,7 @@ def view(tree: GameTree, node: int, base: int | None) -> dict[str, Any]:
         "base": base,
         "seat": position.ranking.index(0) if over else position.current_player,
         "headline": headline(position),
-        "last": last_words(tree.board, position, _decision(tree, node)),
+        "last": describe_last(tree.board, position, _decision(tree, node)),
     }
     if base is None:
         return {**message, "panels_from": "frames", "parts": parts}
@@ -97,11 +97,11 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
     """The state of a game, with the choices of a participant."""
     tree, current, status = game.tree, game.current, game.status
     _, position = _draw(tree, game.node)
-    yours = current.turn in participant.seats
+    yours, may_act = current.turn in participant.seats, participant.role != "spectator"
     choices: list[dict[str, Any]] = []
     if yours and status == "person":
         actions = tree.position_game(game.node).legal_actions()
-        choices = spots(tree.board, tree.start.rules, position, actions)
+        choices = click_targets(tree.board, tree.start.rules, position, actions)
     turn = {
         "seat": current.turn,
         "kind": game.seats[current.turn].kind,
@@ -120,8 +120,8 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
         "forced": status == "forced",
         "paused": game.paused,
         "delay": game.delay,
-        "can_undo": participant.role != "spectator" and game.can_undo(),
-        "can_redo": participant.role != "spectator" and game.can_redo(),
+        "can_undo": may_act and game.undo_target() is not None,
+        "can_redo": may_act and game.redo_target() is not None,
         "failure": game.failure or None,
         "last_change": game.last_change,
         "over": status == "over",
@@ -192,7 +192,7 @@ def estimate(tree: GameTree, node: int, value: Estimate) -> dict[str, Any]:
                 "action": action,
                 "text": describe_action(tree.board, action),
                 "share": round(share, 4),
-                **mark(tree.board, tree.start.rules, position, action),
+                **target_shapes(tree.board, tree.start.rules, position, action),
             }
             for action, share in value.favourites
             if share >= MIN_SHARE

@@ -12,7 +12,7 @@ from typing import Any
 
 from busenv import Board, Game, Record
 from busenv.error_text import quote
-from busenv.experiments.play import serializers
+from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
 from busenv.experiments.play.catalogue import SIMPLE_AGENTS, Catalogue, short_spec
 from busenv.experiments.play.game_session import Participant
@@ -138,7 +138,7 @@ class Server:
         if spec in SIMPLE_AGENTS or spec.startswith("uct"):  # these read no files
             return
         try:
-            await self._movers.check(spec)
+            await self._movers.call(agent_pool.build, spec, "")
         except AgentTaskError as error:
             raise RequestError("no_such_agent", str(error)) from None
 

@@ -208,14 +208,14 @@ class Session:
                 check_may_ask(connection.participant)
             self.catalogue.check_agent(spec)
         for key, analysis in [*self._analyses.items()]:
-            if connection in analysis.subscribers and key[0] == kind and key[1] != spec:
-                analysis.unsubscribe(connection)
+            if connection.send in analysis.subscribers and key[0] == kind and key[1] != spec:
+                analysis.unsubscribe(connection.send)
                 if not analysis.subscribers:
                     del self._analyses[key]
         if spec is not None:
             if (kind, spec) not in self._analyses:
                 self._analyses[kind, spec] = ANALYSES[kind](self.game, self.analysts, spec)
-            self._analyses[kind, spec].subscribe(connection)
+            self._analyses[kind, spec].subscribe(connection.send)
 
     def close(self) -> None:
         """Stop the agents and disconnect all pages."""

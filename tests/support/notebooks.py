@@ -1,6 +1,6 @@
-"""Notebooks are kept with their outputs: `python -m tests.support.notebooks` runs all of them anew.
+"""`python -m tests.support.notebooks` runs the notebooks and stores them with their outputs.
 
-What would differ from run to run without a reason (times, ids) is not kept.
+Times, ids and other values that differ between runs are removed.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
 
 
-def run_notebook(notebook: nbformat.NotebookNode, place: Path, temporary: Path) -> None:
-    """Run all cells in a clean kernel, in one folder, with another one for temporary files.
+def run_notebook(notebook: nbformat.NotebookNode, current: Path, temporary: Path) -> None:
+    """Run all cells in a new kernel, in the folder `current`, with a folder for temporary files.
 
     Raises nbclient.exceptions.CellExecutionError when a cell fails.
     """
     environment = {**os.environ, "IPYTHONDIR": str(temporary / "ipython")}
     environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
     environment.pop("PYTHONPATH", None)
-    environment.pop("MPLBACKEND", None)  # so that pictures are shown in the notebook
+    environment.pop("MPLBACKEND", None)  # otherwise no pictures are displayed
     client = NotebookClient(
         notebook,
         timeout=600,
         kernel_name="python3",
-        resources={"metadata": {"path": str(place)}},
+        resources={"metadata": {"path": str(current)}},
         record_timing=False,
     )
     client.execute(env=environment)
 
 
 def tidy(notebook: nbformat.NotebookNode) -> None:
-    """Drop what is of one run only, and make the pictures small."""
+    """Remove metadata and ids of a run, and compress the pictures."""
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     for cell in notebook.cells:
@@ -59,10 +59,10 @@ def tidy(notebook: nbformat.NotebookNode) -> None:
 
 
 def fewer_colours(picture: str) -> str:
-    """A PNG in base64 with a palette of 64 colours: a third of the size, and looks the same."""
+    """A PNG in base64 with a palette of 64 colours: a third of the size."""
     small = io.BytesIO()
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
-        if image.mode == "P":  # it has been done
+        if image.mode == "P":  # converted before
             return picture
         plain = image.convert("RGB").quantize(64, dither=Image.Dither.NONE)
         plain.save(small, "png", optimize=True)
@@ -70,11 +70,11 @@ def fewer_colours(picture: str) -> str:
 
 
 def main() -> None:
-    """Run the notebooks named on the command line, or all, and write them with their outputs."""
+    """Run the notebooks named on the command line, or all, and store them with their outputs."""
     for path in map(Path, sys.argv[1:] or sorted(FOLDER.glob("*.ipynb"))):
         notebook = nbformat.read(path, nbformat.NO_CONVERT)
-        with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as temporary:
-            run_notebook(notebook, Path(place), Path(temporary))
+        with tempfile.TemporaryDirectory() as current, tempfile.TemporaryDirectory() as temporary:
+            run_notebook(notebook, Path(current), Path(temporary))
         tidy(notebook)
         write_whole(path, nbformat.writes(notebook) + "\n")
         print(f"{path}: {path.stat().st_size // 1000} kB")

@@ -1,4 +1,4 @@
-"""The pages of the documentation, as the tests read them."""
+"""Code blocks in the pages of the documentation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def blocks(path: Path, language: str) -> list[str]:
-    """What stands between fences of a language."""
+    """The contents of a page's fenced code blocks in a language."""
     pattern = rf"^```{language}\n(.*?)^```$"
     return re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

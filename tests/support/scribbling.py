@@ -1,18 +1,19 @@
-"""What a careless caller does with what an environment hands out."""
+"""Overwriting of returned values, to prove that they are not views."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def scribble(given: object) -> None:
-    """Write nonsense into every array, dict and list, however deep."""
-    if isinstance(given, dict):
-        for value in given.values():
-            scribble(value)
-        given.clear()
-    elif isinstance(given, (tuple, list)):
-        for value in given:
-            scribble(value)
-    elif isinstance(given, np.ndarray):
-        given[...] = 77
+def scribble(value: object) -> None:
+    """Overwrite every array in a value and clear its dicts."""
+    if isinstance(value, dict):
+        scribble([*value.values()])
+        value.clear()
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            scribble(part)
+    elif isinstance(value, np.ndarray):
+        if value.dtype == object:
+            scribble([*value.flat])
+        value[...] = 77

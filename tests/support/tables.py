@@ -16,7 +16,7 @@ from busenv.train.expert_iteration.expert_config import ExpertConfig
 from tests.support.pages import ROOT
 
 MEANINGS = {
-    "all_opponents_share": "share of the games with opponents in which they play every seat but one",
+    "all_opponents_share": "share of the games with opponents in which they play all other seats",
     "average_checkpoints": "models whose weights are averaged with those of `init_from`",
     "batch_size": "decisions per minibatch",
     "board": "name or file of the board",
@@ -45,10 +45,10 @@ MEANINGS = {
     "offline_epochs": "passes over the offline data",
     "opponent_share": "share of the seats of bots and past selves",
     "past_share": "share of the games with a seat of a past self",
-    "players": "numbers of players, drawn uniformly at random for each game",
+    "players": "numbers of players of the games",
     "policy_only": "self-play without search; the policy learns by PPO",
     "pool_size": "maximum number of past selves",
-    "precision": "`float32`, or `bfloat16` for the layers during learning",
+    "precision": "`float32` or `bfloat16` for the layers during learning; `auto`: bfloat16 if the processor supports it",
     "rate_every": "seconds between ratings",
     "rate_games": "games per rating and agent",
     "rated": "agents that the learner is rated against",
@@ -136,8 +136,8 @@ def _allowed(schema: dict) -> str:
     if schema["type"] in ("integer", "number"):
         low = schema.get("minimum", schema.get("exclusiveMinimum"))
         above = "above " if "exclusiveMinimum" in schema else ""
-        high = f"{schema['maximum']:,}" if schema["maximum"] < 2**62 else "2**63 - 1"
-        return f"{'int' if schema['type'] == 'integer' else 'float'}, {above}{low:,} to {high}"
+        high = f"{schema['maximum']:,.16g}" if schema["maximum"] < 2**62 else "2**63 - 1"
+        return f"{'int' if schema['type'] == 'integer' else 'float'}, {above}{low:g} to {high}"
     return {"string": "text", "boolean": "true, false"}[schema["type"]]
 
 

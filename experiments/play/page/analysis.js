@@ -27,7 +27,7 @@ function createMark({ drawing, shapes, share }) {
   group.style.strokeWidth = 2 + 4 * share;
   group.style.opacity = 0.6 + 0.4 * share;
   const { x, y } = tagPosition(drawing, marked[0]);
-  createSvg("rect", { class: "tag", x: x - 19, y: y - 11, width: 38, height: 22, rx: 11 }, group);
+  createSvg("rect", { class: "tag", x: x - 22, y: y - 11, width: 44, height: 22, rx: 11 }, group);
   createSvg("text", { x, y: y + 5, "font-size": 15, "text-anchor": "middle" }, group)
     .textContent = percent(share);
 }

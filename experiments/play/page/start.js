@@ -31,7 +31,7 @@ function isPerson(value) { return value === "me" || value === "friend"; }
 function addSeat(value) {
   const row = element("div", "", "row"), seat = seatRows().length;
   const player = element("select"), detail = element("input");
-  player.append(new Option("You", "me"), new Option("A friend (gets a link)", "friend"),
+  player.append(new Option("You", "me"), new Option("A friend (by link)", "friend"),
     ...choices.agents.map(({ spec, description }) => new Option(`${description} (${spec})`, spec)),
     new Option(OTHER, OTHER));
   player.setAttribute("aria-label", `Player at seat ${seat}`);
