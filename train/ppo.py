@@ -20,7 +20,6 @@ from busenv.train.selfplay import Decisions
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 IMITATION_LEARNING_RATE = 1e-3
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
-IMITATION_EPOCHS = 2
 TEACHER_POWER = 2  # of a teacher's probabilities, which PPO at temperature 1 continues from
 
 
@@ -139,7 +138,7 @@ class PPO:
             (decisions.observations, decisions.masks, decisions.teacher_probabilities, returns),
         )
         statistics = []
-        for rows in self._minibatches(len(target), IMITATION_BATCH, IMITATION_EPOCHS, rng):
+        for rows in self._minibatches(len(target), IMITATION_BATCH, config.imitation_epochs, rng):
             log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
             probabilities = teacher[rows] ** TEACHER_POWER
             probabilities = probabilities / probabilities.sum(dim=1, keepdim=True)
