@@ -1,22 +1,22 @@
-"""Who plays: agents, from random to trained. `make_agent` builds one from a spec.
+"""Agents, from random to trained. `make_agent` builds one from a spec.
 
 | spec | agent |
 |---|---|
-| `random` | each legal action with the same chance |
-| `greedy` | what leaves it best off at once |
-| `planner` | one decision ahead, by a tuned evaluation of the position |
-| `uct:1000` | tree search, 1000 simulations a decision |
-| `uct:0.5s` | tree search, half a second a decision |
+| `random` | a legal action uniformly at random |
+| `greedy` | one step of lookahead by a simple evaluation |
+| `planner` | one decision of lookahead by a tuned evaluation |
+| `uct:1000` | tree search, 1000 simulations per decision |
+| `uct:0.5s` | tree search, half a second per decision |
 | `uct@2:1000` | ... on two threads |
 | `net:city-2` | the policy of a trained network of the package; `ppo:city-2` is the same |
-| `net:runs/demo/model.safetensors` | ... of one of yours: a path stands wherever a name may |
-| `net@0.5:city-2` | ... at temperature 0.5 (up to 100); at 0 its likeliest action only |
-| `az:city-3:300` | tree search guided by a trained network, 300 simulations a decision |
-| `az@2:city-3:0.5s` | ... half a second a decision, on two threads |
-| `exec:python3 player.py` | a program of yours, in any language (external/EXEC.md) |
-| `exec@0.5:python3 player.py` | ... with half a second for a decision |
+| `net:runs/demo/model.safetensors` | the policy of your own model: a path is allowed wherever a name is |
+| `net@0.5:city-2` | ... at temperature 0.5 (0 to 100); 0 always takes the most likely action |
+| `az:city-3:300` | tree search guided by a trained network, 300 simulations per decision |
+| `az@2:city-3:0.5s` | ... half a second per decision, on two threads |
+| `exec:python3 player.py` | your own program, in any language (external/EXEC.md) |
+| `exec@0.5:python3 player.py` | ... with half a second per decision |
 
-An agent chooses for one game (`act`) or for a whole batch of games at once (`choose`).
+An agent selects an action in one game (`act`) or in each of a batch of games (`choose`).
 """
 
 from busenv.agents.base import Agent, AgentError

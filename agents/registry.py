@@ -1,4 +1,4 @@
-"""Agents by their spec strings."""
+"""Agent specs and the factory that builds agents from them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,15 @@ EXEC = rf"exec(?:@({NUMBER}))?:(.+)"
 
 
 def make_agent(spec: str, seed: int = 0) -> Agent:
-    """Build an agent from its spec (SPECS). seed: 0 to 2**64 - 1, until `reset` gives another.
+    """Build an agent from its spec.
 
-    ValueError says which specs there are, or what is wrong with this one or with its model;
-    FileNotFoundError when there is no such model or program; ModuleNotFoundError names the extra
-    to install when a network finds no torch.
+    spec: one of the forms in SPECS: `random`, `greedy`, `planner`, `uct:SIMULATIONS`,
+        `net:NAME`, `az:NAME:SIMULATIONS`, `exec:COMMAND` and their variants.
+    seed: 0 to 2**64 - 1, until `reset` sets another.
+
+    Raises ValueError for an unknown spec, a bad budget or a damaged model, FileNotFoundError for a
+    missing model or program, and ModuleNotFoundError, which names the extra to install, when a
+    network needs torch.
     """
     if spec == "random":
         return RandomAgent(seed)
@@ -51,25 +55,25 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         return GreedyAgent(seed)
     if spec == "planner":
         return PlannerAgent(seed)
-    if found := re.fullmatch(UCT, spec):
-        threads, *budget = found.groups()
+    if match := re.fullmatch(UCT, spec):
+        threads, *budget = match.groups()
         return UctAgent(*_budget(*budget), int(threads or 1), seed, name=spec)
-    if found := re.fullmatch(AZ, spec):
+    if match := re.fullmatch(AZ, spec):
         try:
             from busenv.agents.networks.model_files import load_search_agent
         except ModuleNotFoundError as error:
             raise missing_extra(error, "train", f"agent {spec!r}") from error
-        threads, name, *budget = found.groups()
+        threads, name, *budget = match.groups()
         return load_search_agent(name, *_budget(*budget), int(threads or 1), seed, spec)
-    if found := re.fullmatch(NET, spec):
+    if match := re.fullmatch(NET, spec):
         try:  # here, since no other agent needs torch
             from busenv.agents.networks.model_files import load_policy_agent
         except ModuleNotFoundError as error:
             raise missing_extra(error, "train", f"agent {spec!r}") from error
-        temperature = float(found[1]) if found[1] else None  # the model's own
-        return load_policy_agent(found[2], seed, temperature, spec)
-    if found := re.fullmatch(EXEC, spec):
-        return ExternalAgent(found[2], seed, float(found[1] or SECONDS), name=spec)
+        temperature = float(match[1]) if match[1] else None  # None: the model's own
+        return load_policy_agent(match[2], seed, temperature, spec)
+    if match := re.fullmatch(EXEC, spec):
+        return ExternalAgent(match[2], seed, float(match[1] or SECONDS), name=spec)
     kind = re.split("[@:]", spec)[0]
     if kind == "az":
         raise ValueError(
@@ -86,5 +90,5 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
 
 
 def _budget(simulations: str | None, seconds: str | None) -> tuple[int | None, float | None]:
-    """Simulations or seconds of a spec, as numbers."""
+    """Convert a spec's simulations or seconds to numbers."""
     return int(simulations) if simulations else None, float(seconds) if seconds else None

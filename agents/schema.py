@@ -1,5 +1,4 @@
-"""Files that may come from anyone, read into typed values: of limited size, and refused in one
-sentence."""
+"""Typed values from untrusted files: limited in size, with one-line error messages."""
 
 from __future__ import annotations
 
@@ -10,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from busenv.error_text import truncate
 
-SMALL_FILE = 1_000_000  # bytes at most of a card, of settings
-LONGEST_SENTENCE = 1000  # characters of an error
-LONGEST_VALUE = 80  # of what is quoted in it
+SMALL_FILE = 1_000_000  # bytes at most of a card or of settings
+LONGEST_SENTENCE = 1000  # characters of an error message
+LONGEST_VALUE = 80  # characters of a quoted value
 
 
 class Schema(BaseModel):
-    """A typed value from a file: numbers are numbers, and finite."""
+    """A typed value from a file: strict types, finite numbers, no unknown keys."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -25,9 +24,9 @@ Kind = TypeVar("Kind", bound=Schema)
 
 
 def read_limited(path: Path, limit: int = SMALL_FILE) -> bytes:
-    """All of a file; ValueError when it holds more than `limit` bytes."""
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise ValueError(f"{path} is no file")
+    """Return a file's content; ValueError when it holds more than `limit` bytes."""
+    if path.exists() and not path.is_file():  # reading a pipe would block
+        raise ValueError(f"{path} is not a file")
     with path.open("rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:
@@ -36,15 +35,15 @@ def read_limited(path: Path, limit: int = SMALL_FILE) -> bytes:
 
 
 def parse(kind: type[Kind], data: str | bytes) -> Kind:
-    """A typed value from JSON text; ValueError, in one sentence, says what is wrong first."""
+    """Return a typed value from JSON text; ValueError names the first error in one line."""
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
-        raise ValueError(what_is_wrong(error)) from None
+        raise ValueError(first_error(error)) from None
 
 
-def what_is_wrong(error: ValidationError) -> str:
-    """The first thing that a value is refused for, in one sentence."""
+def first_error(error: ValidationError) -> str:
+    """Return the first error of a value in one line."""
     first = error.errors(include_url=False)[0]
     words = first["msg"][0].lower() + first["msg"][1:]
     where = ".".join(map(str, first["loc"]))

@@ -1,4 +1,4 @@
-"""Agents that follow a fixed rule, compiled."""
+"""The `random` and `greedy` agents: the compiled bots of `busenv.core.bots`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from busenv.validation import check_games, check_seed
 
 
 class _Scripted(Agent):
-    """A bot of the core, by its kind."""
+    """A bot of the core; subclasses set its kind."""
 
     kind: int
 
@@ -35,12 +35,12 @@ class _Scripted(Agent):
 
 
 class RandomAgent(_Scripted):
-    """Takes each legal action with the same chance."""
+    """Takes a legal action uniformly at random."""
 
     name, kind = "random", bots.RANDOM
 
 
 class GreedyAgent(_Scripted):
-    """Looks one step ahead and takes what leaves it best off at once (see busenv.core.bots)."""
+    """Takes the action with the best next position (one step of lookahead)."""
 
     name, kind = "greedy", bots.GREEDY

@@ -153,7 +153,7 @@ def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None
     card = json.loads(path.with_suffix(".json").read_text())
     card["board_file"]["sites"].pop()
     path.with_suffix(".json").write_text(json.dumps(card))
-    with pytest.raises(ValueError, match="that neither comes with busenv nor is in its card"):
+    with pytest.raises(ValueError, match="that is neither in busenv nor in its card"):
         make_agent(f"net:{path}")
 
 
@@ -226,7 +226,7 @@ def test_damaged_models_are_refused_and_nothing_is_executed(tmp_path: Path) -> N
         make_agent(f"ppo:{path}")
     assert not (tmp_path / "sprung").exists()
     card.write_text("{")
-    with pytest.raises(ValueError, match="is no card of a model"):
+    with pytest.raises(ValueError, match="is not a model card"):
         make_agent(f"ppo:{path}")
 
 

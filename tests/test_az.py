@@ -1,8 +1,9 @@
-"""The guided search: what it finds, what it keeps, and that simulations are shared out well."""
+"""Search agents of both kinds, and the search guided by a network."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,10 @@ from busenv.agents.networks.logits import POINTS
 from busenv.agents.networks.mlp import SeatsMlp, build_network
 from busenv.agents.networks.model_files import save_model
 from busenv.agents.search.az_agent import AzAgent
-from busenv.agents.search.guided import GuidedSettings, begin_search, make_search_state
-from busenv.agents.search.halving import improved_policy, root_weights, simulate_guided
+from busenv.agents.search.az_search import AzSettings, make_az_search
+from busenv.agents.search.search import begin_search, root_weights, simulate
+from busenv.agents.search.search_agent import SearchAgent
+from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import make_tree, set_root
 from busenv.core.state import MAX_PLAYERS
 from busenv.observation import observe_games
@@ -44,10 +47,25 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(params=["uct", "az"])
+def kind(request: pytest.FixtureRequest, model: Path) -> Callable[..., SearchAgent]:
+    """Builds a search agent of a kind from a budget, threads (such as "@2") and a seed."""
+
+    def build(budget: str, threads: str = "", seed: int = 1) -> SearchAgent:
+        name = f"az{threads}:{model}" if request.param == "az" else f"uct{threads}"
+        agent = make_agent(f"{name}:{budget}", seed)
+        assert isinstance(agent, SearchAgent)
+        return agent
+
+    return build
+
+
 @pytest.mark.parametrize("budget", ["8", "80", "0.001s"])
 @pytest.mark.parametrize("threads", ["", "@2"])
-def test_it_plays_whole_games_the_same_for_a_seed(model: Path, budget: str, threads: str) -> None:
-    played, agent = [], make_agent(f"az{threads}:{model}:{budget}")
+def test_agents_play_whole_games_the_same_for_a_seed(
+    kind: Callable[..., SearchAgent], budget: str, threads: str
+) -> None:
+    played, agent = [], kind(budget, threads)
     for players in (3, 3, 5):
         agent.reset(4)
         game = Game(players, seed=1)
@@ -56,17 +74,74 @@ def test_it_plays_whole_games_the_same_for_a_seed(model: Path, budget: str, thre
         played.append(game.history)
     agent.close()
     assert played[0] == played[1] or budget.endswith("s")
-    with pytest.raises(ValueError, match="over"):
-        agent.act(game)
+    for decide in (agent.act, agent.estimate):
+        with pytest.raises(ValueError, match="the game is over"):
+            decide(game)
+
+
+def test_a_closed_agent_starts_from_scratch(kind: Callable[..., SearchAgent]) -> None:
+    agent, game = kind("20"), in_the_middle()
+    game.step(agent.act(game))
+    agent.close()
+    assert agent.act(game) in game.legal_actions()
+    agent.reset(2)
+    agent.close()
+    assert agent.act(game) == kind("20", seed=2).act(game)
+
+
+def test_searches_of_many_games_do_not_depend_on_threads(kind: Callable[..., SearchAgent]) -> None:
+    games = [in_the_middle(3 + k % 3, 8 * k) for k in range(12)]
+    batch, found = np.concatenate([game.arrays()[0] for game in games]), []
+    for threads in ("", "@2", "@3"):
+        agent = kind("20", threads, 5)
+        found.append(agent.action_probabilities(batch, CITY))
+        agent.close()
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
+    np.testing.assert_allclose(found[0].sum(axis=1), 1, rtol=1e-5)
+    for game, row in zip(games, found[0], strict=True):
+        assert set(np.flatnonzero(row)) <= set(game.legal_actions())
+    assert (kind("20", seed=6).action_probabilities(batch, CITY) != found[0]).any()
+
+
+@pytest.mark.parametrize("budget", ["1000000.0s", "999999999"])
+def test_forced_decisions_are_not_searched(kind: Callable[..., SearchAgent], budget: str) -> None:
+    game, rng = Game(4, seed=1), random.Random(2)
+    while len(game.legal_actions()) > 1:
+        game.step(rng.choice(game.legal_actions()))
+    agent = kind(budget)
+    assert [agent.act(game)] == game.legal_actions()
+    assert agent.choose(game.arrays()[0], CITY).tolist() == game.legal_actions()
+
+
+def test_search_continues_when_its_memory_is_full(
+    kind: Callable[..., SearchAgent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "busenv.agents.search.search_agent.make_tree", lambda nodes, edges: make_tree(10, 90)
+    )
+    agent, game = kind("100"), in_the_middle(plies=20)
+    for _ in range(12):
+        game.step(agent.act(game))
+    assert 5 < agent._trees[0].used[0] <= 10
+
+
+def test_estimates_are_distributions(kind: Callable[..., SearchAgent]) -> None:
+    game = Game(5, seed=2)
+    chances, favourites = kind("50").estimate(game)
+    assert len(chances) == 5
+    assert sum(chances) == pytest.approx(1)
+    assert sorted(action for action, _ in favourites) == game.legal_actions()
+    assert sum(share for _, share in favourites) == pytest.approx(1)
 
 
 def grown(game: Game, simulations: int, **settings: float):  # type: ignore[no-untyped-def]
     """A tree grown from a game's position, and its guide."""
     tree = make_tree(5000, 200_000)
-    guide = make_search_state(GuidedSettings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
+    guide = make_az_search(AzSettings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
     set_root(tree, game.arrays()[0])
     begin_search(tree, guide, CITY.array)
-    simulate_guided(tree, guide, CITY.array, simulations)
+    simulate(tree, guide, CITY.array, simulations)
     return tree, guide
 
 
@@ -79,7 +154,7 @@ def in_the_middle(players: int = 4, plies: int = 80) -> Game:
 
 def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
     game = in_the_middle()
-    tree, _ = grown(game, 0, points_share=0.25, points_width=8.0)
+    tree, _ = grown(game, 0, score_weight=0.25, score_scale=8.0)
     shares = make_policy(small_network(), CITY)(game.arrays()[0], 1.0)[0]
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert edges["action"].tolist() == game.legal_actions()
@@ -114,7 +189,7 @@ def test_long_searches_also_play_out_to_the_end(budget: dict, is_long: bool) -> 
 
 def test_playouts_alone_tell_how_a_game_ends() -> None:
     """Where the network counts for nothing, a chance to win is a share of the playouts."""
-    tree, _ = grown(in_the_middle(3), 20, playouts=4, playout_share=1.0, points_share=0.0)
+    tree, _ = grown(in_the_middle(3), 20, num_playouts=4, playout_weight=1.0, score_weight=0.0)
     nodes = tree.nodes[: tree.used[0]]
     won = 4 * nodes["values"][nodes["edges"] > 0, :3]
     assert len(won) > 10
@@ -128,7 +203,7 @@ def test_a_search_does_not_depend_on_the_one_before() -> None:
     set_root(tree, in_the_middle().arrays()[0])
     tree.noise[0] = 0
     begin_search(tree, guide, CITY.array)
-    simulate_guided(tree, guide, CITY.array, 50)
+    simulate(tree, guide, CITY.array, 50)
     fresh, _ = grown(in_the_middle(), 50)
     count = fresh.used[1]
     assert tree.used[1] == count
@@ -155,15 +230,15 @@ def test_the_tree_holds_no_forced_decisions_and_adds_up() -> None:
 
 @pytest.mark.parametrize(("simulations", "visits"), [(8, [1, 1, 3, 3]), (2, [0, 0, 1, 1])])
 def test_simulations_are_shared_out_by_halving(simulations: int, visits: list[int]) -> None:
-    tree, guide = grown(in_the_middle(), simulations, candidates=4)
+    tree, guide = grown(in_the_middle(), simulations, max_considered_actions=4)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert sorted(edges["visits"].tolist())[-4:] == visits
     tried = {int(k) for k in np.flatnonzero(edges["visits"])}
-    assert tried == set(np.argsort(-guide.priors[: len(edges)])[: len(tried)].tolist())
+    assert tried == set(np.argsort(-guide.logits[: len(edges)])[: len(tried)].tolist())
 
 
 def test_the_improved_policy_prefers_what_turned_out_well() -> None:
-    tree, guide = grown(in_the_middle(), 32, value_scale=1.0, prior_visits=1e-9)
+    tree, guide = grown(in_the_middle(), 32, value_scale=1.0, root_prior_visits=1e-9)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     found = np.zeros(CITY.num_actions, np.float32)
     improved_policy(tree, guide, found)
@@ -196,7 +271,7 @@ def test_one_lucky_visit_tells_less_than_many() -> None:
 def test_what_an_earlier_search_tried_more_often_leaves_nothing_out() -> None:
     tree, guide = grown(in_the_middle(), 32)
     edges = tree.edges[: tree.nodes[0]["edges"]]
-    chosen = guide.order[0]
+    chosen = guide.ranking[0]
     before = (chosen + 1) % len(edges)
     edges["visits"][before] = 1000
     edges["total"][before] = 990 * edges["total"][chosen] / edges["visits"][chosen]
@@ -219,18 +294,6 @@ def test_search_keeps_its_tree_past_forced_decisions(model: Path) -> None:
         game.step(chosen if rng.random() < 0.7 else rng.choice(game.legal_actions()))
     assert forced > 0
     assert kept > 40
-
-
-def test_searches_of_many_games_do_not_depend_on_threads(model: Path) -> None:
-    games = np.concatenate([in_the_middle(3 + k % 3, 8 * k).arrays()[0] for k in range(8)])
-    found = []
-    for threads in ("", "@2", "@3"):
-        agent = make_agent(f"az{threads}:{model}:20", seed=5)
-        found.append(agent.action_probabilities(games, CITY))
-        agent.close()
-    assert (found[0] == found[1]).all()
-    assert (found[0] == found[2]).all()
-    np.testing.assert_allclose(found[0].sum(axis=1), 1, rtol=1e-5)
 
 
 def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:
@@ -264,31 +327,21 @@ def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:
     assert sum(chances) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("budget", [{"seconds": 1e6}, {"simulations": 10**9}])
-def test_forced_decisions_are_not_searched(budget: dict) -> None:
-    game, rng = Game(4, seed=1), random.Random(2)
-    while len(game.legal_actions()) > 1:
-        game.step(rng.choice(game.legal_actions()))
-    agent = AzAgent(small_network(), CITY, **budget)
-    assert [agent.act(game)] == game.legal_actions()
-    assert agent.choose(game.arrays()[0], CITY).tolist() == game.legal_actions()
-
-
-def test_search_goes_on_when_its_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "busenv.agents.search.search_agent.make_tree", lambda nodes, edges: make_tree(10, 90)
-    )
-    agent, game = AzAgent(small_network(), CITY, 100, seed=1), in_the_middle(plies=20)
-    for _ in range(12):
-        game.step(agent.act(game))
-    assert agent._trees[0].used[0] <= 10
+def test_training_steps_take_effect_at_the_next_decision() -> None:
+    network, game = small_network(1), in_the_middle()
+    agent = AzAgent(network, CITY, 50, seed=1)
+    before = agent.estimate(game)
+    network.load_state_dict(small_network(2).state_dict())
+    agent.reset(1)
+    assert agent.estimate(game) == AzAgent(small_network(2), CITY, 50, seed=1).estimate(game)
+    assert agent.estimate(game) != before
 
 
 def test_bad_specs_and_models_that_cannot_guide_are_refused(model: Path) -> None:
     for spec in ("az", "az:city-2", "az:city-2:", "az:city-2:0", "az@0:city-2:5", "az:30"):
         with pytest.raises(ValueError, match="a guided search needs a model, and a number of"):
             make_agent(spec)
-    with pytest.raises(ValueError, match="az:city-2:30: the network does not tell of every seat"):
+    with pytest.raises(ValueError, match="az:city-2:30: the network has no values for every seat"):
         make_agent("az:city-2:30")
     with pytest.raises(FileNotFoundError, match="no model 'nobody'"):
         make_agent("az:nobody:30")

@@ -1,4 +1,4 @@
-"""The outlook that a network may be told."""
+"""The handcrafted evaluation features of a network."""
 
 from __future__ import annotations
 
@@ -62,36 +62,36 @@ def network_of(width: int = 16) -> SeatsMlp:
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_the_outlook_is_the_evaluation_seen_by_who_decides(players: int) -> None:
+def test_evaluation_features_are_the_evaluation_of_the_seat_to_decide(players: int) -> None:
     games, found = positions(players), make_evaluation()
     rows, masks = observe_with_features(games, CITY, WEIGHTS)
     plain, legal = observe_games(games, CITY)
     assert (rows[:, :-FEATURES_SIZE] == plain).all()
     assert (masks == legal).all()
-    outlooks = rows[:, -FEATURES_SIZE:].reshape(-1, MAX_PLAYERS, COLUMNS).astype(float)
-    assert not outlooks[:, players:].any()
-    for game, outlook in zip(games, outlooks, strict=True):
+    blocks = rows[:, -FEATURES_SIZE:].reshape(-1, MAX_PLAYERS, COLUMNS).astype(float)
+    assert not blocks[:, players:].any()
+    for game, block in zip(games, blocks, strict=True):
         evaluate(game, CITY.array[0], WEIGHTS, found)
         seats = (int(game["seat"]) + np.arange(players)) % players
         features = found.features[seats, :OWN]
         expected = np.floor(np.clip(FEATURE_SCALE * features, 0, 255))
-        assert (outlook[:players, :OWN] == expected).all()
+        assert (block[:players, :OWN] == expected).all()
         below = np.floor(np.clip(-FEATURE_SCALE * features[:, AT.points], 0, 255))
-        assert (outlook[:players, OWN] == below).all()
+        assert (block[:players, OWN] == below).all()
         for column, numbers in ((OWN + 1, found.win_logits), (OWN + 3, found.values)):
             off = FEATURE_SCALE * (numbers[seats] - numbers[:players].mean())
-            signed = outlook[:players, column] - outlook[:players, column + 1]
+            signed = block[:players, column] - block[:players, column + 1]
             np.testing.assert_allclose(signed, np.clip(off, -255, 255), atol=1)
         chances = np.exp(found.win_logits[seats] - found.win_logits[:players].max())
         np.testing.assert_allclose(
-            outlook[:players, OWN + 5], CHANCE_SCALE * chances / chances.sum(), atol=1
+            block[:players, OWN + 5], CHANCE_SCALE * chances / chances.sum(), atol=1
         )
-    assert outlooks[..., OWN].any()
-    assert outlooks[..., OWN + 2].any()
+    assert blocks[..., OWN].any()
+    assert blocks[..., OWN + 2].any()
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_the_outlook_tells_what_playouts_lead_to(players: int) -> None:
+def test_playout_features_are_means_over_playouts(players: int) -> None:
     """On the mean as many playouts of other random choices do; and each position's are its own."""
     games, found, ahead = positions(players, 120), make_evaluation(), np.zeros(1, GAME)
     rows, _ = observe_with_features(games, CITY, WEIGHTS)
@@ -133,7 +133,7 @@ def test_without_a_plan_there_is_the_observation_alone() -> None:
     assert (rows == observe_games(games, CITY)[0]).all()
 
 
-def test_a_model_keeps_the_weights_of_its_outlook(tmp_path: Path) -> None:
+def test_a_model_keeps_its_evaluation_weights(tmp_path: Path) -> None:
     """So that it plays the same when the hand-made ones are tuned anew."""
     network, games = network_of(), positions(4)
     with torch.no_grad():

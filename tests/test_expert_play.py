@@ -13,7 +13,7 @@ from busenv.agents import make_agent
 from busenv.agents.networks.compiled_mlp import Weights, make_workspace, read_weights
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.inference import make_policy
-from busenv.agents.search.guided import pass_forced
+from busenv.agents.search.search import pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -41,6 +41,7 @@ from busenv.train.expert_iteration.selfplay_players import (
     UCT,
     SelfPlayConfig,
     assign_seats,
+    make_players,
 )
 from tests.support.expert import CITY, RULES, SMALL, decisive_network, small_weights
 
@@ -55,6 +56,14 @@ def play(
     games = draw_games(config, RULES, config.past_share, np.random.default_rng(seed))
     payload = WorkerPayload(weights, small_weights(2), selfplay, CITY)
     return play_on_threads(games, payload, threads), games
+
+
+@pytest.mark.parametrize("simulations", [(500, 4, 4), (4, 500, 4), (4, 4, 500)])
+def test_trees_have_space_for_the_longest_search(simulations: tuple[int, int, int]) -> None:
+    full, fast, bot = simulations
+    config, weights = SelfPlayConfig(full, fast, 0.5, 10, bot, False), small_weights(1)
+    trees = make_players(weights, weights, config).trees
+    assert all(len(tree.nodes) > 2 * max(simulations) for tree in trees)
 
 
 def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets() -> None:

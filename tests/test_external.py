@@ -271,7 +271,7 @@ def test_an_interrupted_question_does_not_leave_its_answer_behind(
         ("exec@:x", "unknown agent"),
         ("exec@5s:x", "unknown agent"),
         ("exec@-1:x", "unknown agent"),
-        ("exec@0:python3", "0 seconds a decision; allowed: above 0, to 86400"),
+        ("exec@0:python3", "0 seconds per decision; allowed: above 0, to 86400"),
         ("exec@86401:python3", "86401 seconds"),
         ("exec:  ", "command '  ' names no program"),
         ("exec:'python3", "command .*No closing quotation"),
@@ -327,7 +327,7 @@ def test_games_begun_in_a_position_are_refused() -> None:
     game = Game(3, seed=1)
     game.step(8)
     agent = make_agent(f"exec:{command(EXAMPLE)}")
-    with pytest.raises(ValueError, match="plays games from their set-up on"):
+    with pytest.raises(ValueError, match="supports games from the set-up only"):
         agent.act(Game.from_position(game.position()))
     assert agent.act(game) in game.legal_actions()
     agent.close()

@@ -67,7 +67,7 @@ def test_a_model_that_is_just_written_anew_is_read_once_more(
     with monkeypatch.context() as patched:
         patched.setattr(model_files.time, "sleep", pauses.append)
         for load_it in (lambda: make_agent(f"net:{model}"), lambda: load_model(model, CITY)):
-            with pytest.raises(ValueError, match=r"is not the file that its card .* tells of"):
+            with pytest.raises(ValueError, match=r"does not match the checksum in its card"):
                 load_it()
         patched.setattr(model_files.time, "sleep", second)
         found, _ = load_model(model, CITY)
@@ -150,7 +150,7 @@ def test_cards_that_are_none_are_told_in_a_sentence(
     """6 files, and one that is too large."""
     card = model.with_suffix(".json")
     card.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(ValueError, match=f"small.json is no card of a model: .*{words}") as refused:
+    with pytest.raises(ValueError, match=f"small.json is not a model card: .*{words}") as refused:
         make_agent(f"net:{model}")
     assert len(str(refused.value)) < 400
     card.write_bytes(b" " * 1_000_001)
@@ -173,7 +173,7 @@ def test_cards_that_are_none_are_told_in_a_sentence(
         ({"network": "x" * 500_000}, "network is 'xxx"),
         ({"observation_version": 10**4000}, "observation_version is 1000"),
         ({"board_file": []}, "board_file is "),
-        ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is none: "),
+        ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is not valid: "),
         ({"num_actions": 3}, "has 3 actions; its board 375"),
         ({"network": None}, "network is None"),
     ],

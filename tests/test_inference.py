@@ -122,12 +122,12 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
 
     def check(k: int, logits: np.ndarray, values: np.ndarray) -> bool:
         """Whether what came was added to something."""
-        kept = work.rows[games[k]["seat"]].copy()
+        kept = work.previous_rows[games[k]["seat"]].copy()
         count = evaluate(games[k], CITY.array[0], weights, work)
         np.testing.assert_allclose(work.logits[:count], logits[k, work.actions[:count]], atol=1e-4)
         np.testing.assert_allclose(work.values, values[k], atol=1e-4)
         assert count == masks[k].sum()
-        return bool((work.rows[games[k]["seat"]] == kept).all())
+        return bool((work.previous_rows[games[k]["seat"]] == kept).all())
 
     with torch.no_grad():
         before = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
@@ -155,7 +155,7 @@ def test_what_is_not_on_the_cpu_or_of_another_kind_is_left_to_torch() -> None:
     assert is_compiled(build_network("mlp", CITY, 8))
     scattered = build_network("mlp", CITY, 8)
     scattered.shared.weight.data = scattered.shared.weight.data.contiguous()
-    with pytest.raises(ValueError, match="do not stand input by input"):
+    with pytest.raises(ValueError, match="are not stored by input"):
         read_weights(scattered)
 
 

@@ -167,10 +167,10 @@ def test_damaged_checkpoints_and_full_disks_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PPORun(SMALL, tmp_path).save()
-    with pytest.raises(ValueError, match="no checkpoint to go on from"):
+    with pytest.raises(ValueError, match="no checkpoint to resume from"):
         PPORun(SMALL.changed({"width": 9}), tmp_path)
     (tmp_path / NAME).write_bytes(b"hello, this is no tensor")
-    with pytest.raises(ValueError, match="no checkpoint to go on from"):
+    with pytest.raises(ValueError, match="no checkpoint to resume from"):
         PPORun(SMALL, tmp_path)
     monkeypatch.setattr(run, "FREE_BYTES", 2**62)
     with pytest.raises(OSError, match="MB are free on the disk"):

@@ -1,1 +1,1 @@
-"""Programs of any language that play by a line protocol (EXEC.md)."""
+"""The `exec` agent: programs in any language that speak a line protocol (EXEC.md)."""

@@ -1,28 +1,28 @@
-"""A player for `exec:` in plain Python: chooses at random and knows no rules. See EXEC.md."""
+"""A client for `exec:` in plain Python that selects actions at random. See EXEC.md."""
 
 import random
 import sys
 
 
-def say(line: str) -> None:
-    print(line, flush=True)  # without flush the line may wait in a buffer
+def send(line: str) -> None:
+    print(line, flush=True)  # unflushed lines stay in a buffer
 
 
 def main() -> None:
-    chance = random.Random()
+    rng = random.Random()
     for line in sys.stdin:
-        word, *rest = line.split()
-        if word == "hello":
-            say("ready example")
-        elif word == "seed":
-            chance.seed(int(rest[0]))
-        elif word == "position":
+        command, *rest = line.split()
+        if command == "hello":
+            send("ready example")
+        elif command == "seed":
+            rng.seed(int(rest[0]))
+        elif command == "position":
             history = [int(action) for action in rest]
-        elif word == "go":
+        elif command == "go":
             legal = [int(action) for action in rest[rest.index("legal") + 1 :]]
-            say(f"info decision {len(history)}: {len(legal)} actions are legal")
-            say(f"bestmove {chance.choice(legal)}")
-        elif word == "quit":
+            send(f"info decision {len(history)}: {len(legal)} actions are legal")
+            send(f"bestmove {rng.choice(legal)}")
+        elif command == "quit":
             break
 
 

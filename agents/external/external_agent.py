@@ -1,4 +1,4 @@
-"""An agent that is a program of its own, in any language; the protocol is on the page EXEC.md."""
+"""The `exec` agent: an external program that speaks the protocol of EXEC.md."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from busenv.agents.external.program import Program
 from busenv.validation import check_seed
 
 PROTOCOL = 1
-SECONDS = 10.0  # a decision, where the spec does not say
-START_SECONDS = 60.0  # to get ready: some load a network first
+SECONDS = 10.0  # per decision, by default
+START_SECONDS = 60.0  # to answer hello: some programs load a network first
 MAX_SECONDS = 86400.0
 
 
 class ExternalAgent(Agent):
-    """Asks a program for each decision. It is started at the first one, and again after a failure.
+    """Asks a program for each decision; starts it at the first one, and again after a failure.
 
-    command: the program and its arguments, split as a POSIX shell would; no shell runs it.
-    seconds: time limit of a decision, up to a day.
+    command: the program and its arguments, split by the rules of a POSIX shell, but run without a
+        shell.
+    seconds: time limit per decision, up to a day.
 
-    ValueError for a bad command or limit, FileNotFoundError when there is no such program.
+    Raises ValueError for a bad command or limit, FileNotFoundError when the program is missing.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class ExternalAgent(Agent):
     ) -> None:
         if not 0 < seconds <= MAX_SECONDS:
             raise ValueError(
-                f"{seconds:g} seconds a decision; allowed: above 0, to {MAX_SECONDS:g}"
+                f"{seconds:g} seconds per decision; allowed: above 0, to {MAX_SECONDS:g}"
             )
         self.name = name or f"exec:{command}"
         self._arguments = _split(command)
@@ -49,24 +50,24 @@ class ExternalAgent(Agent):
         self._history: list[int] = []
 
     def close(self) -> None:
-        """End the program. The agent can still be used: the next decision starts it anew."""
+        """End the program. The agent remains usable: the next decision starts it again."""
         if self._program is not None:
             self._program.stop()
         self._program = None
         self.reset(self._seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Not possible: a GAME record does not tell how the game came about."""
+        """Raise ValueError: the protocol needs the history, which GAME records lack."""
         raise ValueError(f"{self.name} plays whole games only: use act(game), not choose(games)")
 
     def act(self, game: Game) -> int:
-        """The program's answer. AgentError when it fails, which ends the program."""
+        """Return the program's action. AgentError when it fails, which ends the program."""
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
         if game.begun_in_position:
             raise ValueError(
-                f"{self.name} plays games from their set-up on: the protocol has no word for the "
-                "position that this one began in"
+                f"{self.name} supports games from the set-up only; this one began in a given "
+                "position"
             )
         legal = game.legal_actions()
         try:
@@ -75,7 +76,7 @@ class ExternalAgent(Agent):
                 self._greet(self._program)
             answer = self._program.ask(self._question(game, legal), self._seconds)
             return self._check(answer, legal)
-        except BaseException:  # a late answer to this question must not count for the next
+        except BaseException:  # else a late answer would count for the next question
             self.close()
             raise
 
@@ -85,7 +86,7 @@ class ExternalAgent(Agent):
             raise AgentError(f'{self.name}: answered {_short(answer)} to hello; expected "ready"')
 
     def _question(self, game: Game, legal: list[int]) -> str:
-        """All lines that the program needs to decide."""
+        """Return the lines that the program needs for a decision."""
         board = {"name": game.board.name, "fingerprint": game.board.fingerprint}
         setup = (game.rules, board, game.num_players, game.first_player)
         history = game.history
@@ -97,23 +98,23 @@ class ExternalAgent(Agent):
                 f"newgame players {game.num_players} first {game.first_player}",
             ]
         self._seed_due, self._setup, self._history = False, setup, history
-        lines.append(_words("position", history))
+        lines.append(_line("position", history))
         go = f"go seat {game.current_player} time {self._seconds:g} legal"
-        lines.append(_words(go, legal))
+        lines.append(_line(go, legal))
         return "\n".join(lines) + "\n"
 
     def _check(self, answer: str, legal: list[int]) -> int:
-        found = re.fullmatch(r"bestmove +([0-9]{1,9})", answer)
-        if found is None:
+        match = re.fullmatch(r"bestmove +([0-9]{1,9})", answer)
+        if match is None:
             raise AgentError(
                 f'{self.name}: answered {_short(answer)} to go; expected "bestmove ID"'
             )
-        action = int(found[1])
+        action = int(match[1])
         if action not in legal:
-            some = ", ".join(map(str, legal[:10])) + (", ..." if len(legal) > 10 else "")
+            listed = ", ".join(map(str, legal[:10])) + (", ..." if len(legal) > 10 else "")
             raise AgentError(
                 f"{self.name}: chose {action}, which is illegal; "
-                f"legal: {some} ({len(legal)} in all)"
+                f"legal: {listed} ({len(legal)} in all)"
             )
         return action
 
@@ -130,7 +131,7 @@ def _split(command: str) -> list[str]:
     return arguments
 
 
-def _words(start: str, numbers: list[int]) -> str:
+def _line(start: str, numbers: list[int]) -> str:
     return " ".join([start, *map(str, numbers)])
 
 

@@ -1,4 +1,4 @@
-"""A running program that is talked with by lines of text."""
+"""A child process that exchanges lines of text with busenv."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from typing import BinaryIO, cast
 
 from busenv.agents.base import AgentError
 
-MAX_LINE = 65536  # bytes of a line from a program; more is an error, so that none can fill memory
-# Waits until nobody holds the other end of its standard input, then kills a process group: so no
-# program outlives a process of ours that is killed. (Linux' signal on a parent's death would come
-# when the thread ends that started the program, and to the program alone.)
+MAX_LINE = 65536  # bytes of a line from a program, so that none can fill the memory
+# A shell that kills a process group when its standard input closes, so that no program outlives
+# busenv even if busenv is killed. (Linux' parent-death signal depends on the starting thread, and
+# reaches the program alone.)
 GUARD = ["/bin/sh", "-c", 'read line; kill -KILL "-$1"', "guard"]
-GRACE = 1.0  # seconds that a program has to end by itself
-KILLED = 10.0  # ... and one that was killed; only one that may not be killed takes longer
+GRACE = 1.0  # seconds for a program to end by itself
+KILLED = 10.0  # seconds for a killed program to end
 
 
 class Program:
-    """A program of its own process group, which ends with us, however we end (not on Windows).
+    """A program in a process group of its own, which ends when busenv ends, even if killed.
 
-    What it starts ends too, unless that begins a group or session of its own. Its standard error
-    goes where ours goes.
+    Its own children end too, unless they start another group or session. (On Windows only the
+    program itself ends, and only if busenv exits normally.) It shares busenv's standard error.
+    A thread reads and writes, so that a program that does neither cannot exceed the time limit.
 
-    All reading and writing is done by a thread, so that a program that neither reads nor writes
-    keeps nobody waiting beyond the time limit. (Pipes alone can be waited for on POSIX only.)
-
-    name: how errors call it. arguments: the program and its arguments; no shell comes between.
+    name: the agent's name in errors. arguments: the program and its arguments; no shell runs them.
     """
 
     def __init__(self, name: str, arguments: list[str]) -> None:
@@ -53,13 +51,13 @@ class Program:
             target=_talk, args=(self._process, self._messages, self._answers), daemon=True
         )
         thread.start()
-        # Runs once: when called, or when nobody holds the program any more, or when Python ends.
+        # Runs once: when called, when this object is garbage, or when Python exits.
         self.stop = weakref.finalize(self, _stop, self._process, guard, self._messages, thread)
 
     def ask(self, message: str, seconds: float) -> str:
-        """Send lines of text and wait for a line that does not begin with the word "info".
+        """Send lines of text and return the next line that does not begin with the word "info".
 
-        Raises AgentError when none comes in time, when it is too long, or when the program ends.
+        Raises AgentError on a timeout, on a line above MAX_LINE, or when the program has ended.
         """
         self._messages.put(message.encode())
         try:
@@ -73,7 +71,7 @@ class Program:
         raise AgentError(f"{self._name}: {self._ending()}")
 
     def _ending(self) -> str:
-        """Why nothing more comes."""
+        """Describe why the program has stopped answering."""
         try:
             code = self._process.wait(GRACE)
         except subprocess.TimeoutExpired:
@@ -82,7 +80,7 @@ class Program:
 
 
 def _start_guard(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | None:
-    """Have a program's group killed when we are gone; OSError, the program killed, if not."""
+    """Start the guard of a program's group; on failure, kill the program and raise OSError."""
     if sys.platform == "win32":
         return None
     try:
@@ -99,7 +97,7 @@ def _start_guard(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | 
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):  # nothing left to kill
+    with contextlib.suppress(OSError):  # it has ended
         if sys.platform == "win32":
             process.kill()
         else:
@@ -113,23 +111,23 @@ def _talk(
     messages: queue.SimpleQueue[bytes | None],
     answers: queue.SimpleQueue[bytes],
 ) -> None:
-    """Put an answer for every message; b"" when the program is gone. Closes both pipes."""
+    """Put an answer for every message, b"" when the program has ended, then close both pipes."""
     with cast(BinaryIO, process.stdout) as output:
         try:
-            with cast(BinaryIO, process.stdin) as entry:
+            with cast(BinaryIO, process.stdin) as stdin:
                 for message in iter(messages.get, None):
-                    entry.write(message)
-                    entry.flush()
+                    stdin.write(message)
+                    stdin.flush()
                     answers.put(_read(output))
-                entry.write(b"quit\n")
-        except OSError:  # it reads no more
+                stdin.write(b"quit\n")
+        except OSError:  # it no longer reads
             answers.put(b"")
-        while output.read(MAX_LINE):  # its last words, which it must not be kept from
+        while output.read(MAX_LINE):  # so that it can finish writing
             pass
 
 
 def _read(output: BinaryIO) -> bytes:
-    """The next line that is no "info"; without a line feed if too long or cut off."""
+    """Return the next line other than "info"; without a line feed if too long or cut off."""
     while True:
         line = output.readline(MAX_LINE)
         if not line.endswith(b"\n") or line.split()[:1] != [b"info"]:
@@ -142,12 +140,12 @@ def _stop(
     messages: queue.SimpleQueue[bytes | None],
     thread: threading.Thread,
 ) -> None:
-    """Ask the program to quit, then kill it and what it has started."""
+    """Ask the program to quit, then kill its process group."""
     messages.put(None)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(GRACE)
     _kill_group(process)
     if guard is not None:
-        _kill_group(guard)  # before its input closes: it would kill whoever has the number then
+        _kill_group(guard)  # before its input closes: the group number may be in use again
         cast(BinaryIO, guard.stdin).close()
     thread.join(GRACE)

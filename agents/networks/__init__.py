@@ -1,1 +1,1 @@
-"""Networks that play, and their files."""
+"""Networks: architectures, compiled inference, model files, and the agent that plays a policy."""

@@ -1,4 +1,4 @@
-"""A network that knows the board: its weights are shared over all entities of a kind."""
+"""The `board` network: message passing on the board's graph."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from busenv import Board
 from busenv.core.state import FIRST_BUILD, MAX_SPLIT
 from busenv.observation import ObservationLayout
 
-MESSAGES = 2  # times that intersections tell their neighbours
-CLOCK_ACTIONS = 2  # to let it advance, to stop it
+MESSAGES = 2  # rounds of message passing
+CLOCK_ACTIONS = 2  # advance, stop
 
 
 class BoardNetwork(nn.Module):
-    """Knows the board: weights are shared over intersections, streets, sites and players.
+    """A graph network whose weights are shared over intersections, streets, sites and players.
 
-    Intersections tell their neighbours along the streets what they are, a few times over, in view
-    of the table and the players. The logit of an action is read off what it names: a site, a street
-    with the end that it is entered from, an intersection; those of the rest are read off a summary
-    of the whole.
-
-    Every step is a linear layer on each entity by itself, then a sum over what lies at it.
+    Intersections exchange messages along the streets. The logit of an action is computed from the
+    entity that it names (a site, a street with the end that it is entered from, an intersection),
+    other logits and the value from a summary of the whole board. Every step is a linear layer on
+    each entity, then a sum over the adjacent entities.
     """
 
     scale: torch.Tensor
@@ -56,7 +54,7 @@ class BoardNetwork(nn.Module):
         self.streets = nn.Linear(features["streets"], width)
         self.rounds = nn.ModuleList(_Messages(width) for _ in range(MESSAGES))
         self.whole = nn.Linear(2 * width + wide, wide)
-        others = FIRST_BUILD + MAX_SPLIT + CLOCK_ACTIONS  # actions that name no part of the board
+        others = FIRST_BUILD + MAX_SPLIT + CLOCK_ACTIONS  # actions that name no entity
         self.at_table = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, others))
         self.site = _Head((features["sites"], width, wide), width, 3)
         self.growth = _Head((width, width, width, wide), width, 1)
@@ -64,8 +62,8 @@ class BoardNetwork(nn.Module):
         self.value = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, 1))
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        # Entities come first, (entries, N, width): so both a layer on each entity and a sum along
-        # the streets is one product of two large matrices.
+        # With entities first, (entries, N, width), a layer on each entity and a sum along the
+        # streets are one product of two large matrices each.
         seen = self._blocks(observations * self.scale)
         players = self.players(seen["players"]).relu()
         table = self.table(seen["table"][0]).relu()
@@ -94,46 +92,46 @@ class BoardNetwork(nn.Module):
         return torch.cat(logits, dim=1), self.value(whole)
 
     def _blocks(self, rows: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The blocks of observations, (entries, N, width) each."""
-        found = {}
+        """Return the blocks of observations, (entries, N, width) each."""
+        blocks = {}
         for name, (start, entries, width, planes) in self.layout.blocks.items():
             part = rows[:, start : start + entries * width]
             if planes:
-                found[name] = part.unflatten(1, (width, entries)).permute(2, 0, 1).contiguous()
+                blocks[name] = part.unflatten(1, (width, entries)).permute(2, 0, 1).contiguous()
             else:
-                found[name] = part.unflatten(1, (entries, width)).transpose(0, 1).contiguous()
-        return found
+                blocks[name] = part.unflatten(1, (entries, width)).transpose(0, 1).contiguous()
+        return blocks
 
 
 def _flat(logits: torch.Tensor) -> torch.Tensor:
-    """Logits (entries, N, k) as (N, entries * k)."""
+    """Reshape logits (entries, N, k) to (N, entries * k)."""
     return logits.transpose(0, 1).flatten(1)
 
 
 class _Messages(nn.Module):
-    """Each intersection hears from its neighbours, by way of the streets between them."""
+    """One round of message passing: each intersection receives its streets' messages."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.told = nn.Linear(width, width)
-        self.heard = nn.Linear(width, width)
-        self.kept = nn.Linear(width, width)
+        self.send = nn.Linear(width, width)
+        self.receive = nn.Linear(width, width)
+        self.update = nn.Linear(width, width)
 
     def forward(
         self, nodes: torch.Tensor, streets: torch.Tensor, incidence: torch.Tensor
     ) -> torch.Tensor:
-        # A street's message depends on both of its ends alike, and goes to both.
-        message = (_sums(incidence.T, self.told(nodes)) + streets).relu()
-        return nodes + (self.kept(nodes) + self.heard(_sums(incidence, message))).relu()
+        # A street's message is symmetric in its two ends, and both receive it.
+        message = (_sums(incidence.T, self.send(nodes)) + streets).relu()
+        return nodes + (self.update(nodes) + self.receive(_sums(incidence, message))).relu()
 
 
 def _sums(which: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """For each row of `which` the sum of the entities (first axis of `values`) that it marks."""
+    """Return for each row of `which` the sum of the entities (first axis) that it marks."""
     return (which @ values.flatten(1)).unflatten(1, values.shape[1:])
 
 
 class _Head(nn.Module):
-    """Logits of entities from several inputs: a linear layer each, added, then one more."""
+    """Logits of entities: a linear layer for each input, their sum, and one more layer."""
 
     def __init__(self, inputs: tuple[int, ...], width: int, outputs: int) -> None:
         super().__init__()
@@ -143,16 +141,16 @@ class _Head(nn.Module):
     def forward(
         self,
         inputs: tuple[torch.Tensor, ...],
-        picked: tuple[torch.Tensor | None, ...],
+        indices: tuple[torch.Tensor | None, ...],
     ) -> torch.Tensor:
-        """Logits, float32 (entities, N, outputs).
+        """Return logits, float32 (entities, N, outputs).
 
-        inputs: (entries, N, size) each, or (N, size) for all entities alike. picked: which entry of
-        an input belongs to each entity; None: its entries are the entities.
+        inputs: (entries, N, size) each, or (N, size) shared by all entities. indices: the entry of
+        each input that belongs to each entity; None where the entries are the entities.
         """
         parts = [layer(value) for layer, value in zip(self.inputs, inputs, strict=True)]
         total = sum(
             part if index is None else part.index_select(0, index)
-            for part, index in zip(parts, picked, strict=True)
+            for part, index in zip(parts, indices, strict=True)
         )
         return self.last(total)

@@ -1,13 +1,13 @@
-"""The default network in compiled code, for one position at a time.
+"""The Mlp in compiled code, for one position at a time.
 
-A library's layers take a matrix of rows; a search has one row, nine tenths of which are zeros. Here
-a layer adds up the weights of those inputs that are not zero, eight inputs at a time along all
-outputs, so that it is a loop over contiguous floats; of the logits those of legal actions are
-worked out only. Weights are the network's own, read where they are (`Mlp` keeps them input by
-input), so that what is learned counts at once.
+Libraries multiply matrices of many rows; a search has one row, nine tenths of which are zeros. A
+layer here adds up the weights of inputs that are not zero, eight inputs at a time along all
+outputs, and computes the logits of legal actions only. Weights are views of the network's own
+(`Mlp` stores them by input), so that training steps take effect at once.
 
-A search looks at positions that have most in common. So it keeps what the first layer made of one
-position for each seat, and adds what others change (Nasu 2018, NNUE), until it is told to `clear_cache`.
+Positions of a search are similar: the first layer keeps its sums for one position of each seat and
+updates them by what differs (Nasu 2018, "Efficiently updatable neural network"), until
+`clear_cache`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ from busenv.core.state import GAME, MAX_PLAYERS
 if TYPE_CHECKING:  # weights play without torch
     from busenv.agents.networks.mlp import Mlp
 
-AT_ONCE = 8  # inputs added up in one loop, and bytes looked at in one step
-MOST_CHANGES = 128  # most bytes in which a row is taken for a change of another
+UNROLL = 8  # inputs added up per loop, and bytes compared per step
+MAX_CHANGES = 128  # changed bytes up to which the previous sums are updated
 
 
 class Weights(NamedTuple):
-    """A network's weights, float32. Matrices are (inputs, outputs), heads' last ones (outputs,
-    inputs): their rows are wanted one by one."""
+    """A network's weights, float32. Matrices are (inputs, outputs); the heads' last ones, whose
+    outputs are computed one by one, are (outputs, inputs).
+
+    eval_weights: float64, (4, COUNT), of the evaluation features; (0, COUNT) without them.
+    blocks: (count, width, width).
+    """
 
     scale: np.ndarray
-    eval_weights: (
-        np.ndarray
-    )  # float64, (4, COUNT), of the outlook behind an observation; empty without
+    eval_weights: np.ndarray
     shared: np.ndarray
     shared_bias: np.ndarray
-    blocks: np.ndarray  # (count, width, width)
+    blocks: np.ndarray
     blocks_bias: np.ndarray
     policy: np.ndarray
     policy_bias: np.ndarray
@@ -58,15 +60,15 @@ class Weights(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Arrays that the kernels work in, one set a thread.
+    """Arrays of one thread.
 
-    row: uint8, (size,), what the network is told; cache, cached: see `busenv.core.observation_cache`.
-    features: of the outlook. bits: uint64, (words,). places: int64 and value: float32, inputs
-    that are not zero, or that change. known: bool, (5,), by seat, whether there is a row that it
-    was told before, in rows: uint8, (5, size), and what the first layer adds up to there, in sums:
-    float32, (5, width). empty: a row of zeros. trunk, hidden: float32, of the layers. actions:
-    int64 and logits: float32, (num_actions,), of the legal actions, side by side. values: float32,
-    (outputs,).
+    row: uint8, (size,), the network's input. cache, cached: of `busenv.core.observation_cache`.
+    bits: uint64, (words,), legal actions. indices: int64, values_at: float32, (size + 1,), the
+    inputs that are not zero or that changed.
+    has_previous: bool, (5,), by seat, whether previous_rows (uint8, (5, size)) and previous_sums
+    (float32, (5, width)), the first layer's sums for them, are valid. zero_row: uint8, (size,).
+    trunk, hidden: float32, of the layers. actions: int64, logits: float32, (num_actions,), of the
+    legal actions. values: float32, (outputs,).
     """
 
     row: np.ndarray
@@ -74,12 +76,12 @@ class Workspace(NamedTuple):
     cached: np.ndarray
     features: FeatureWorkspace
     bits: np.ndarray
-    places: np.ndarray
-    value: np.ndarray
-    known: np.ndarray
-    rows: np.ndarray
-    sums: np.ndarray
-    empty: np.ndarray
+    indices: np.ndarray
+    values_at: np.ndarray
+    has_previous: np.ndarray
+    previous_rows: np.ndarray
+    previous_sums: np.ndarray
+    zero_row: np.ndarray
     trunk: np.ndarray
     hidden: np.ndarray
     actions: np.ndarray
@@ -88,7 +90,7 @@ class Workspace(NamedTuple):
 
 
 def read_weights(network: Mlp) -> Weights:
-    """The weights of a network on the CPU, without copying."""
+    """Return views of the weights of a network on the CPU: changes in place are visible."""
 
     def array(tensor: Any) -> np.ndarray:
         return tensor.detach().numpy()
@@ -96,7 +98,7 @@ def read_weights(network: Mlp) -> Weights:
     def by_input(layer: Any) -> tuple[np.ndarray, np.ndarray]:
         matrix = array(layer.weight).T
         if not matrix.flags.c_contiguous:
-            raise ValueError("the network's weights do not stand input by input")
+            raise ValueError("the network's weights are not stored by input")
         return matrix, array(layer.bias)
 
     (policy, _, logits), (value, _, outputs) = network.policy, network.value
@@ -116,13 +118,13 @@ def read_weights(network: Mlp) -> Weights:
 
 
 def make_workspace(weights: Weights) -> Workspace:
-    """Arrays to work in with a network of such weights."""
+    """Return arrays for a network with such weights."""
     size, width = weights.shared.shape
     actions, hidden = weights.logits.shape
-    widest = max(size, width) + 1  # a list is written one beyond its end
+    widest = max(size, width) + 1  # lists are written one beyond their end
     return Workspace(
         np.zeros(size, np.uint8),
-        np.zeros(size, np.uint8),  # longer than a picture
+        np.zeros(size, np.uint8),  # at least the size of the cache
         np.zeros(1, GAME),
         make_feature_workspace(),
         np.zeros((actions + 63) // 64, np.uint64),
@@ -142,14 +144,14 @@ def make_workspace(weights: Weights) -> Workspace:
 
 @fast_kernel
 def _list_changes(row, before, scale, index, value):
-    """Where a row differs from one before, and by how much that counts; how many places."""
+    """List where a row differs from the previous one and by how much; return how many."""
     count, size = 0, row.shape[0]
-    for first in range(0, size - AT_ONCE + 1, AT_ONCE):
+    for first in range(0, size - UNROLL + 1, UNROLL):
         if load_word(row, first) != load_word(before, first):
-            for k in range(first, first + AT_ONCE):  # without a branch
+            for k in range(first, first + UNROLL):  # without a branch
                 index[count] = k
                 count += row[k] != before[k]
-    for k in range(size - size % AT_ONCE, size):
+    for k in range(size - size % UNROLL, size):
         index[count] = k
         count += row[k] != before[k]
     for k in range(count):
@@ -160,7 +162,7 @@ def _list_changes(row, before, scale, index, value):
 
 @fast_kernel
 def _list_positive(inputs, index, value):
-    """Where inputs are above zero (what ReLU leaves), and what they are; how many there are."""
+    """List the inputs above zero and their indices; return how many."""
     count = 0
     for k in range(inputs.shape[0]):
         index[count] = k
@@ -171,10 +173,10 @@ def _list_positive(inputs, index, value):
 
 @fast_kernel
 def _add_rows(count, index, value, matrix, out):
-    """Add `value` times the rows of a matrix that `index` names."""
+    """Add the rows of a matrix at `index`, each times its `value`, to `out`."""
     width = matrix.shape[1]
-    whole = count - count % AT_ONCE
-    for k in range(0, whole, AT_ONCE):
+    whole = count - count % UNROLL
+    for k in range(0, whole, UNROLL):
         i0, i1, i2, i3 = index[k], index[k + 1], index[k + 2], index[k + 3]
         i4, i5, i6, i7 = index[k + 4], index[k + 5], index[k + 6], index[k + 7]
         v0, v1, v2, v3 = value[k], value[k + 1], value[k + 2], value[k + 3]
@@ -197,17 +199,17 @@ def _relu(out, width):
 
 @fast_kernel
 def _hidden(count, work, matrix, bias):
-    """A head's hidden layer, from the inputs listed in `work`, into `work.hidden`."""
+    """Compute a head's hidden layer from the inputs listed in `work`, into `work.hidden`."""
     hidden = work.hidden
     for j in range(bias.shape[0]):
         hidden[j] = bias[j]
-    _add_rows(count, work.places, work.value, matrix, hidden)
+    _add_rows(count, work.indices, work.values_at, matrix, hidden)
     _relu(hidden, bias.shape[0])
 
 
 @fast_kernel
 def _output(hidden, matrix, bias, k):
-    """Output `k` of a head's last layer."""
+    """Return output `k` of a head's last layer."""
     total = bias[k]
     for j in range(matrix.shape[1]):
         total += hidden[j] * matrix[k, j]
@@ -216,23 +218,28 @@ def _output(hidden, matrix, bias, k):
 
 @kernel
 def clear_cache(work):
-    """Let nothing that comes be worked out from what was before: other weights, another search."""
-    work.known[:] = False
+    """Discard previous rows; required when weights have changed."""
+    work.has_previous[:] = False
 
 
 @fast_kernel
 def _first_layer(weights, work, seat):
-    """What the row in `work` adds up to into its trunk, by way of what is known of the seat."""
-    row, trunk, sums, before = work.row, work.trunk, work.sums[seat], work.rows[seat]
-    index, value = work.places, work.value
-    if work.known[seat]:
+    """Compute the first layer of `work.row` into `work.trunk`; update previous sums if possible."""
+    row, trunk, sums, before = (
+        work.row,
+        work.trunk,
+        work.previous_sums[seat],
+        work.previous_rows[seat],
+    )
+    index, value = work.indices, work.values_at
+    if work.has_previous[seat]:
         count = _list_changes(row, before, weights.scale, index, value)
-        if count <= MOST_CHANGES:
+        if count <= MAX_CHANGES:
             for j in range(trunk.shape[0]):
                 trunk[j] = sums[j]
             _add_rows(count, index, value, weights.shared, trunk)
             return
-    count = _list_changes(row, work.empty, weights.scale, index, value)
+    count = _list_changes(row, work.zero_row, weights.scale, index, value)
     for j in range(trunk.shape[0]):
         sums[j] = weights.shared_bias[j]
     _add_rows(count, index, value, weights.shared, sums)
@@ -240,14 +247,13 @@ def _first_layer(weights, work, seat):
         trunk[j] = sums[j]
     for k in range(row.shape[0]):
         before[k] = row[k]
-    work.known[seat] = True
+    work.has_previous[seat] = True
 
 
 @fast_kernel
 def forward(weights, work, legal, seat):
-    """Logits of the first `legal` of `work.actions`, and values, of the row in `work`, which is a
-    seat's."""
-    index, value, trunk = work.places, work.value, work.trunk
+    """Compute logits of the first `legal` actions in `work.actions`, and values, of `work.row`."""
+    index, value, trunk = work.indices, work.values_at, work.trunk
     _first_layer(weights, work, seat)
     _relu(trunk, trunk.shape[0])
     count = _list_positive(trunk, index, value)
@@ -268,8 +274,10 @@ def forward(weights, work, legal, seat):
 
 @fast_kernel
 def evaluate(g, b, weights, work):
-    """What the network says to the seat that decides in a game that is not over: see `forward`.
-    How many actions are legal; they are in `work.actions`."""
+    """Evaluate a game that is not over for the seat to decide; see `forward`.
+
+    Returns the number of legal actions, which are in `work.actions`.
+    """
     work.cached[0].players = 0
     update_cache(g, b, work.cache, work.row, work.cached[0])
     observe(g, b, work.cache, g.seat, work.row, False)
@@ -282,7 +290,7 @@ def evaluate(g, b, weights, work):
 
 @fast_kernel
 def softmax(logits, count, temperature):
-    """Turn the first `count` logits into probabilities; whether they were finite numbers."""
+    """Turn the first `count` logits into probabilities; return whether they were finite."""
     best, total = logits[0], np.float32(0.0)
     for k in range(count):
         best = max(best, logits[k])

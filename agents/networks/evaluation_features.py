@@ -1,12 +1,16 @@
-"""What a player reckons at a glance and foresees, as bytes behind an observation: a network need
-not find out by itself what a line could deliver, and begins where the hand-made evaluation ends.
+"""Handcrafted features that a network receives as bytes behind an observation.
 
-For each seat, the viewer's first and the others clockwise, COLUMNS bytes. First its own features
-(`agents.planner.evaluation`), then points below zero, its logit of winning and its worth in points,
-each above and below the mean of the seats, and its chance to win by those logits. Then what
-FEATURE_PLAYOUTS playouts of PLAYOUT_ROUNDS rounds lead to (`agents.search.playout`): the mean of its chances to win
-there, how far that is from certain, and its points above and below the mean of the seats. Absent
-seats are zeros. The playouts are drawn from the position itself, so that it always looks the same.
+For each seat, the viewer's first and then clockwise, COLUMNS bytes:
+
+- evaluation features: the seat's features of `agents.planner.evaluation`; points below zero; its
+  logit of winning and its value in points, each above and below the mean of the seats; its chance
+  to win by those logits.
+- playout features, from FEATURE_PLAYOUTS playouts of PLAYOUT_ROUNDS rounds
+  (`agents.search.playout`): the mean of its chances to win, minus the logarithm of that, and its
+  points above and below the mean of the seats.
+
+Absent seats are zeros. The playouts' random stream is a hash of the position, so that equal
+positions have equal features.
 """
 
 from __future__ import annotations
@@ -34,26 +38,24 @@ from busenv.observation import ObservationLayout, observe_games
 from busenv.validation import check_games
 
 FEATURE_PLAYOUTS, PLAYOUT_ROUNDS = 4, 2
-EVALUATION_COLUMNS = OWN + 6  # columns before those of playouts
+EVALUATION_COLUMNS = OWN + 6
 COLUMNS = EVALUATION_COLUMNS + 4
 FEATURES_SIZE = MAX_PLAYERS * COLUMNS
-FEATURE_SCALE = 8.0  # bytes to one of a feature
-CHANCE_SCALE = 64.0  # byte of a chance of 1
-PLAYOUT_CHANCE_SCALE = 255.0  # ... of one that playouts lead to
-LOG_CHANCE_SCALE, MIN_CHANCE = (
-    48.0,
-    0.01,
-)  # bytes to one of -log(chance), and the least chance there
-POINTS_SCALE = 16.0  # bytes to a point ahead
-INPUT_SCALE = np.float32(1 / 64)  # what brings usual bytes to 0..1
-NO_EVAL_WEIGHTS = np.zeros((0, COUNT))  # of a network that is told no outlook
+# Bytes per unit. Values below 0 and above 255 are clipped.
+FEATURE_SCALE = 8.0
+CHANCE_SCALE = 64.0
+PLAYOUT_CHANCE_SCALE = 255.0
+LOG_CHANCE_SCALE, MIN_CHANCE = 48.0, 0.01  # -log(chance), of chances from MIN_CHANCE up
+POINTS_SCALE = 16.0
+INPUT_SCALE = np.float32(1 / 64)  # brings usual bytes to 0..1
+NO_EVAL_WEIGHTS = np.zeros((0, COUNT))  # of networks without these features
 
 
 class FeatureWorkspace(NamedTuple):
-    """Arrays that an outlook is worked out in.
+    """Arrays of one thread.
 
-    ahead: GAME, (1,), where a playout leads. chances, points: float64, (5,), by seat, the sums of
-    what playouts lead to.
+    ahead: GAME, (1,), the end of a playout. chances, points: float64, (5,), by seat, sums over
+    playouts.
     """
 
     evaluation: Evaluation
@@ -63,7 +65,7 @@ class FeatureWorkspace(NamedTuple):
 
 
 def make_feature_workspace() -> FeatureWorkspace:
-    """Arrays for one thread, for any board."""
+    """Return arrays for any board."""
     return FeatureWorkspace(
         make_evaluation(), np.zeros(1, GAME), np.zeros(MAX_PLAYERS), np.zeros(MAX_PLAYERS)
     )
@@ -76,7 +78,7 @@ def _byte(number):
 
 @kernel
 def _noise_of(g):
-    """A random stream of a position."""
+    """Return a random stream that depends on the position alone."""
     noise = mix(g.free_sites) ^ g.peopled ^ np.uint64(g.round)
     for seat in range(g.players):
         noise = mix(noise ^ g.reach[seat]) + np.uint64(g.markers[seat])
@@ -87,7 +89,7 @@ def _noise_of(g):
 
 @kernel
 def _run_playouts(g, b, eval_weights, work):
-    """Chances and points at the ends of playouts, summed up."""
+    """Sum up chances and points at the ends of playouts."""
     noise, ahead = _noise_of(g), work.ahead[0]
     work.chances[:] = 0.0
     work.points[:] = 0.0
@@ -144,9 +146,9 @@ def _write_evaluation_features(g, b, eval_weights, evaluation, row):
 
 @kernel
 def write_features(g, b, eval_weights, work, row):
-    """The outlook of a game that is not over, as the seat to decide sees it, into bytes (FEATURES_SIZE,).
+    """Write the features of a game that is not over into bytes (FEATURES_SIZE,).
 
-    eval_weights: float64, (4, COUNT), weights of the evaluation.
+    eval_weights: float64, (4, COUNT), of `agents.planner.evaluation`.
     """
     _write_evaluation_features(g, b, eval_weights, work.evaluation, row)
     _run_playouts(g, b, eval_weights, work)
@@ -164,18 +166,25 @@ def _write_feature_rows(games, board, eval_weights, work, rows):
 def observe_with_features(
     games: np.ndarray, board: Board, eval_weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`busenv.observation.observe_games` with the outlook behind each row, unless the eval_weights is
-    empty (0, COUNT): uint8 (N, size), bool (N, num_actions). For games that are not over."""
+    """Return observations with features behind them, uint8 (N, size), and masks, bool
+    (N, num_actions), of games that are not over.
+
+    eval_weights: as in `write_features`; NO_EVAL_WEIGHTS for observations alone.
+    """
     rows, masks = observe_games(games, board)
     if not len(eval_weights):
         return rows, masks
     games = check_games(games, board)
-    outlooks = np.zeros((len(games), FEATURES_SIZE), np.uint8)
-    _write_feature_rows(games, board.array, eval_weights, make_feature_workspace(), outlooks)
-    return np.concatenate([rows, outlooks], axis=1), masks
+    features = np.zeros((len(games), FEATURES_SIZE), np.uint8)
+    _write_feature_rows(games, board.array, eval_weights, make_feature_workspace(), features)
+    return np.concatenate([rows, features], axis=1), masks
 
 
-def input_scale(board: Board, outlook: bool) -> np.ndarray:
-    """Factors that bring usual bytes of such rows to 0..1: float32, (size,)."""
+def input_scale(board: Board, evaluation_features: bool) -> np.ndarray:
+    """Return the factors that bring usual bytes of such rows to 0..1: float32, (size,)."""
     scale = ObservationLayout(board).scale
-    return np.concatenate([scale, np.full(FEATURES_SIZE, INPUT_SCALE)]) if outlook else scale
+    return (
+        np.concatenate([scale, np.full(FEATURES_SIZE, INPUT_SCALE)])
+        if evaluation_features
+        else scale
+    )

@@ -1,4 +1,4 @@
-"""What acts by a network: compiled (agents.networks.compiled_mlp) where it can be, or by torch."""
+"""Networks as functions: in compiled code where possible, else by torch."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ Policy = Callable[[np.ndarray, float], np.ndarray]
 
 @fast_kernel
 def _policies(games, board, weights, work, temperature, out):
-    """The probabilities of each game's actions into `out`, zeros at first.
+    """Write the probabilities of each game's actions into `out`, zeros before.
 
-    Whether a game was over, or its logits not finite: (index of the first such game, which).
+    Returns (index of the first game that failed, whether it is over), or (-1, True). A game fails
+    when it is over or its logits are not finite.
     """
     for i in range(games.shape[0]):
         if games[i].phase == OVER:
             return i, True
-        clear_cache(work)  # so that it does not matter which games stand beside
+        clear_cache(work)  # so that rows do not depend on their neighbours
         legal = evaluate(games[i], board[0], weights, work)
         if not softmax(work.logits, legal, temperature):
             return i, False
@@ -52,7 +53,7 @@ def _policies(games, board, weights, work, temperature, out):
 
 @kernel
 def draw_actions(probabilities, noise, actions):
-    """An action for each row of probabilities (float32), drawn by them; never one of 0.
+    """Draw an action for each row of probabilities (float32); never one of probability 0.
 
     noise: uint64, (1,), state of the random stream. actions: int64, (N,).
     """
@@ -73,7 +74,7 @@ def draw_actions(probabilities, noise, actions):
 
 @fast_kernel
 def evaluate_games(games, board, weights, work):
-    """`evaluate` games one by one, as a search does, for the sake of what it costs."""
+    """Evaluate games one by one, as a search does, to measure the cost."""
     clear_cache(work)
     for i in range(games.shape[0]):
         evaluate(games[i], board[0], weights, work)
@@ -81,7 +82,7 @@ def evaluate_games(games, board, weights, work):
 
 @fast_kernel
 def _forward_rows(rows, masks, weights, work, logits, values):
-    """`forward` for many observations; logits of what is not legal are left as they are."""
+    """Run `forward` on many observations; logits of illegal actions stay as they are."""
     row, actions = work.row, work.actions
     for i in range(rows.shape[0]):
         for k in range(row.shape[0]):
@@ -91,7 +92,7 @@ def _forward_rows(rows, masks, weights, work, logits, values):
             actions[legal] = action
             legal += masks[i, action]
         clear_cache(work)
-        forward(weights, work, legal, 0)  # of whatever seat: nothing is known of any
+        forward(weights, work, legal, 0)  # any seat will do: the cache is empty
         for k in range(legal):
             logits[i, actions[k]] = work.logits[k]
         for k in range(values.shape[1]):
@@ -99,12 +100,12 @@ def _forward_rows(rows, masks, weights, work, logits, values):
 
 
 def make_forward(network: nn.Module | Weights) -> Forward:
-    """A network as a function of observations (uint8, (N, size)) and masks (bool, (N,
-    num_actions)): logits (float32, (N, num_actions)), 0 or anything where not legal, and values
-    (float32, (N, outputs)).
+    """Return a function of observations (uint8, (N, size)) and masks (bool, (N, num_actions)) that
+    returns logits (float32, (N, num_actions), undefined for illegal actions) and values (float32,
+    (N, outputs)).
 
-    An Mlp on the CPU, or the weights of one, is called in compiled code, anything else by torch.
-    The function has arrays of its own: one thread at a time may call it.
+    An Mlp on the CPU, or its weights, runs in compiled code; other networks run by torch. The
+    function owns its arrays: one thread at a time may call it.
     """
     if not isinstance(network, Weights) and not is_compiled(network):
         return lambda rows, masks: _by_torch(network, rows)
@@ -121,10 +122,10 @@ def make_forward(network: nn.Module | Weights) -> Forward:
 
 
 def make_policy(network: nn.Module | Weights, board: Board) -> Policy:
-    """A network as a function of games (GAME, (N,)) and a temperature above 0: the probability of
-    each action, float32 (N, num_actions).
+    """Return a function of games (GAME, (N,)) and a temperature above 0 that returns the
+    probability of each action, float32 (N, num_actions).
 
-    Errors and threads are those of `action_probabilities` and `make_forward`.
+    It raises ValueError as `action_probabilities` does; threads are as in `make_forward`.
     """
     if not isinstance(network, Weights) and not is_compiled(network):
         from busenv.agents.networks.mlp import Mlp
@@ -142,17 +143,17 @@ def make_policy(network: nn.Module | Weights, board: Board) -> Policy:
     work = make_workspace(weights)
 
     def compiled(games: np.ndarray, temperature: float) -> np.ndarray:
-        found = np.zeros((len(games), board.num_actions), np.float32)
-        wrong, over = _policies(games, board.array, weights, work, np.float32(temperature), found)
-        if wrong >= 0:
+        out = np.zeros((len(games), board.num_actions), np.float32)
+        failed, over = _policies(games, board.array, weights, work, np.float32(temperature), out)
+        if failed >= 0:
             check_playable(finite=over, legal=not over)
-        return found
+        return out
 
     return compiled
 
 
 def is_compiled(network: nn.Module) -> TypeGuard[Mlp]:
-    """Whether a network is called in compiled code: an Mlp on the CPU."""
+    """Return whether a network runs in compiled code: an Mlp on the CPU."""
     from busenv.agents.networks.mlp import Mlp
 
     return isinstance(network, Mlp) and network.shared.weight.device.type == "cpu"

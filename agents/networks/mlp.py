@@ -1,9 +1,9 @@
-"""Networks that play: bytes of an observation in, action logits and values out.
+"""Network architectures: bytes of an observation in, action logits and values out.
 
-A network is a torch module. Called with rows (uint8, (N, size)) it returns logits
-(float32, (N, num_actions)) and values (float32, (N, outputs)). The kinds that PPO teaches have one
-output: what the seat that decides expects to be paid from here on, in the unit of the training.
-Those that searches learn (`SeatsMlp`) tell of every seat how the game will end for it.
+A network is a torch module that maps rows (uint8, (N, size)) to logits (float32, (N, num_actions))
+and values (float32, (N, outputs)). Kinds `mlp` and `board`, which PPO trains, have one output: the
+expected return of the seat to decide. Kinds `seats` and `features` (`SeatsMlp`), which searches
+use, predict the final result of every seat.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, input_sc
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.state import MAX_PLAYERS
 
-WIDEST = 8192  # hidden layers of a network
-OUTPUTS = 2 * MAX_PLAYERS  # of a network that tells of every seat
+WIDEST = 8192  # units of a hidden layer
+OUTPUTS = 2 * MAX_PLAYERS  # of a network with values for every seat
 
 
 class Mlp(nn.Module):
-    """Layers over the flat row: one shared, then one for each head.
+    """A shared layer over the flat row, `blocks` residual layers, and a hidden layer per head.
 
-    Between them stand `blocks` more that are shared, each added to what it is given. value_width:
-    of the value's layer, by default `width`. outputs: numbers that the value is. outlook: whether
-    rows have an outlook behind the observation (agents.networks.evaluation_features); the weights that it is
-    worked out by are kept with the network's own, so that it means the same for ever.
+    value_width: units of the value head's hidden layer, by default `width`. outputs: number of
+    values. evaluation_features: whether rows have evaluation features behind the observation
+    (`agents.networks.evaluation_features`). Their weights are saved with the network's own, so
+    that the features of a trained network never change.
     """
 
     scale: torch.Tensor
@@ -69,15 +69,15 @@ class Mlp(nn.Module):
         shared = self.blocks(sums.relu())
         return self.policy(shared), self.value(shared)
 
-    def stand_by_input(self) -> None:
-        """Let the weights of an input lie side by side, as the compiled network reads them."""
+    def store_by_input(self) -> None:
+        """Store the weights of each input contiguously, as the compiled network reads them."""
         for layer in (self.shared, self.policy[0], self.value[0]):
             assert isinstance(layer, nn.Linear)
             layer.weight.data = layer.weight.data.T.contiguous().T
 
 
 class _Blocks(nn.Module):
-    """Layers one after the other, each added to what it is given; at first they add nothing."""
+    """Residual layers, initialised to the identity."""
 
     def __init__(self, count: int, width: int) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class _Blocks(nn.Module):
         if count:
             self.weight = nn.Parameter(torch.zeros(count, width, width))  # inputs, outputs
             self.bias = nn.Parameter(torch.zeros(count, width))
-        else:  # buffers, which no file of an older network has
+        else:  # buffers, which weights files leave out
             self.register_buffer("weight", torch.zeros(0, width, width), persistent=False)
             self.register_buffer("bias", torch.zeros(0, width), persistent=False)
 
@@ -96,8 +96,8 @@ class _Blocks(nn.Module):
 
 
 class SeatsMlp(Mlp):
-    """An Mlp that tells how the game will end, for every seat present, the viewer's first and the
-    others clockwise: logits of winning (five), then final points in units of POINTS (five)."""
+    """An Mlp that predicts the result of every seat, the viewer's first and then clockwise: five
+    logits of winning, then five final points in units of POINTS."""
 
     def __init__(self, board: Board, width: int = 384, evaluation_features: bool = False) -> None:
         wide = max(width // 4, 1)
@@ -105,14 +105,14 @@ class SeatsMlp(Mlp):
 
 
 class FeaturesMlp(SeatsMlp):
-    """A SeatsMlp that is told the outlook as well."""
+    """A SeatsMlp that also receives the evaluation features."""
 
     def __init__(self, board: Board, width: int = 384) -> None:
         super().__init__(board, width, evaluation_features=True)
 
 
 def _initialise(network: nn.Module) -> None:
-    """Orthogonal weights; last layers small, so that play begins nearly uniform."""
+    """Initialise orthogonally; last layers small, so that the first policy is nearly uniform."""
     for module in network.modules():
         if isinstance(module, nn.Linear):
             nn.init.orthogonal_(module.weight, np.sqrt(2))
@@ -123,9 +123,10 @@ def _initialise(network: nn.Module) -> None:
 
 
 def load_compatible(network: nn.Module, past: nn.Module) -> None:
-    """Give a fresh network the weights of one of its kind, or of one of those in COMPATIBLE, which then
-    plays as before: what it is told besides counts for nothing at first, and a head that says other
-    things stays fresh."""
+    """Initialise a network from one of its kind or of a kind that COMPATIBLE lists for it.
+
+    It then plays as `past` does: additional inputs have weight 0. Heads of other shape stay fresh.
+    """
     weights = network.state_dict()
     for name, tensor in past.state_dict().items():
         if name == "shared.weight":
@@ -137,10 +138,9 @@ def load_compatible(network: nn.Module, past: nn.Module) -> None:
 
 
 def mask_logits(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Logits with -inf for illegal actions: whatever they are divided by, a softmax makes them 0.
+    """Return logits with -inf for illegal actions. logits: float32, masks: bool, (N, num_actions).
 
-    0 times -inf is nan: see `expected_log_probs`. logits: float32, masks: bool, both
-    (N, num_actions).
+    0 times -inf is nan: see `expected_log_probs`.
     """
     return logits.masked_fill(~masks, -torch.inf)
 
@@ -148,9 +148,9 @@ def mask_logits(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
 def expected_log_probs(
     probabilities: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
 ) -> torch.Tensor:
-    """The mean of log-probabilities over legal actions, weighted by `probabilities`.
+    """Return the mean of log-probabilities weighted by `probabilities`, float32, (N,).
 
-    float32, (N,); minus it is an entropy, or a cross-entropy. log_probs: -inf where not legal.
+    Its negative is an entropy or a cross-entropy. log_probs: -inf for illegal actions.
     """
     return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)
 
@@ -161,14 +161,17 @@ NETWORKS: dict[str, type[nn.Module]] = {
     "seats": SeatsMlp,
     "features": FeaturesMlp,
 }
-COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}  # who may begin as which
-SEAT_VALUE_NETWORKS = ("mlp", "board")  # whose value is what PPO learns
+COMPATIBLE = {
+    "mlp": ("seats", "features"),
+    "seats": ("features",),
+}  # kinds that others may be initialised from
+SEAT_VALUE_NETWORKS = ("mlp", "board")  # with the one value that PPO learns
 
 
 def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Module:
-    """A network for a board with fresh weights from a seed.
+    """Return a network for a board with fresh weights from a seed.
 
-    kind: a name in NETWORKS, else ValueError. width: of its hidden layers, 1 or more.
+    kind: a name in NETWORKS, else ValueError. width: units of its hidden layers, 1 or more.
     """
     _check_kind(kind)
     with torch.random.fork_rng(devices=[]):
@@ -176,28 +179,27 @@ def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Modu
         network = NETWORKS[kind](board, width)
         _initialise(network)
     if isinstance(network, Mlp):
-        network.stand_by_input()
+        network.store_by_input()
     return network
 
 
 def weights_of(kind: str, board: Board, width: int) -> dict[str, torch.Tensor]:
-    """Names, shapes and dtypes of the weights that `build_network` would make: tensors without
-    content, which take no memory however wide the network is."""
+    """Return names, shapes and dtypes of a network's weights, as tensors that take no memory."""
     _check_kind(kind)
     with torch.device("meta"):
         return NETWORKS[kind](board, width).state_dict()
 
 
-def check_tensors(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> None:
-    """ValueError when tensors have other names, shapes or dtypes than wanted, or are not finite."""
-    if strange := found.keys() ^ wanted.keys():
-        name = min(strange)
-        raise ValueError(f"{name} is {'missing' if name in wanted else 'not part of it'}")
-    for name, tensor in found.items():
-        one, other = (f"{t.dtype}, {tuple(t.shape)}" for t in (tensor, wanted[name]))
-        if one != other:
-            raise ValueError(f"{name} is {one}; it needs {other}")
-    for name, tensor in found.items():
+def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    """Raise ValueError unless tensors are finite, with the expected names, shapes and dtypes."""
+    if differing := tensors.keys() ^ expected.keys():
+        name = min(differing)
+        raise ValueError(f"{name} is {'missing' if name in expected else 'not part of it'}")
+    for name, tensor in tensors.items():
+        actual, needed = (f"{t.dtype}, {tuple(t.shape)}" for t in (tensor, expected[name]))
+        if actual != needed:
+            raise ValueError(f"{name} is {actual}; it needs {needed}")
+    for name, tensor in tensors.items():
         if not tensor.isfinite().all():
             raise ValueError(f"{name} holds a number that is not finite")
 

@@ -1,13 +1,12 @@
-"""Trained networks on disk: NAME.safetensors holds the weights, NAME.json, the card, all else.
+"""Trained models on disk: NAME.safetensors holds the weights, NAME.json is the model card.
 
-The card says what the network is (`network`, `width`), what it was made for (`observation_version`,
-`board`, `num_actions`, `rules`, `players`), how it was trained (`training`), how well it plays
-(`ratings`), at which `temperature` it is meant to play (1 where the card does not say), and which
-weights it belongs to (`sha256`). A board that does not come with busenv is in the card as a whole
-(`board_file`), so that a model can be loaded wherever it is.
+The card holds the architecture (`network`, `width`), what the model was made for
+(`observation_version`, `board`, `num_actions`, `rules`, `players`), the training procedure
+(`training`), the playing strength (`ratings`), the `temperature` to play at (default 1) and the
+checksum of the weights (`sha256`). `board_file` holds a board that busenv does not include.
 
-Both may come from anyone. Nothing in them is executed, and no memory is taken that the weights on
-disk do not take: they are compared with what the card's network needs before it is built.
+Both files may come from anyone. Loading executes nothing, and compares the weights with what the
+card's network needs before it allocates memory for them.
 """
 
 from __future__ import annotations
@@ -43,22 +42,21 @@ from busenv.observation import VERSION
 
 WEIGHTS, CARD = ".safetensors", ".json"
 SHIPPED = Path(__file__).parent / "models"
-HEADER = 100_000  # bytes at most of a weights file that are not weights
-PAUSE = 0.1  # seconds in which the second of two files is written, on a slow disk
-
+HEADER = 100_000  # bytes at most of a weights file besides the weights
+RETRY_SECONDS = 0.1  # until a writer has replaced the second of the two files
 
 Number = Annotated[int, Field(ge=0, le=10**9)]
 
 
 class BoardName(Schema):
-    """Which board: its name, and the fingerprint that tells it from all others."""
+    """A board's name and fingerprint."""
 
     name: str = ""
     fingerprint: Annotated[str, Field(pattern="^[0-9a-z]{1,64}$")]
 
 
 class ModelCard(Schema):
-    """What loading needs of a card; it may tell more."""
+    """The keys of a card that loading needs; others are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -73,49 +71,51 @@ class ModelCard(Schema):
 
 
 def shipped_models() -> list[str]:
-    """Names of the models that come with the package."""
+    """Return the names of the models in the package."""
     return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS}"))
 
 
 def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[str, Any]) -> None:
-    """Write PATH (.safetensors) and its card beside it, each whole or not at all, through no link.
+    """Write PATH (.safetensors) and its card, each atomically and without following links.
 
-    Who reads between the two reads once more.
-    card: `network` and `width` as for `build_network`, and whatever else is to be told.
+    A reader that meets the new weights with the old card retries.
+    card: `network` and `width` as for `build_network`, and any further keys.
     """
     path = Path(path)
     if path.suffix != WEIGHTS:
         raise ValueError(f"model path is {str(path)!r}; allowed: one that ends in {WEIGHTS}")
     data = save({name: value.cpu().contiguous() for name, value in network.state_dict().items()})
-    about: dict[str, Any] = {
+    generated: dict[str, Any] = {
         "sha256": hashlib.sha256(data).hexdigest(),
         "observation_version": VERSION,
         "board": {"name": board.name, "fingerprint": board.fingerprint},
         "num_actions": board.num_actions,
     }
     if _shipped_board(board.fingerprint) is None:
-        about["board_file"] = _board_content(board)
+        generated["board_file"] = _board_content(board)
     write_whole(path, data, follow_links=False)
     write_whole(
-        path.with_suffix(CARD), json.dumps({**card, **about}, indent=1) + "\n", follow_links=False
+        path.with_suffix(CARD),
+        json.dumps({**card, **generated}, indent=1) + "\n",
+        follow_links=False,
     )
 
 
 def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any]]:
-    """The network of a model, for a board, and its card.
+    """Return a model's network and card.
 
-    FileNotFoundError when either file is missing; ValueError when they are damaged, do not belong
-    together, hold weights that are not finite, or were made for other observations or for another
-    board.
+    Raises FileNotFoundError when a file is missing, and ValueError when the files are damaged, do
+    not match each other, hold weights that are not finite, or were made for another observation
+    version or board.
     """
     network, card, _ = _load(Path(path), board)
     return network, card.model_dump(exclude_unset=True)
 
 
 def model_path(name: str) -> Path:
-    """Where a model is: a path that ends in .safetensors, or the name of a shipped model.
+    """Return the weights file of a model: a path that ends in .safetensors, or a shipped model.
 
-    FileNotFoundError when there is none; it names the shipped models.
+    Raises FileNotFoundError, which lists the shipped models, when there is none.
     """
     path = Path(name)
     if path.suffix == WEIGHTS:
@@ -133,10 +133,10 @@ def model_path(name: str) -> Path:
 def load_policy_agent(
     name: str, seed: int = 0, temperature: float | None = None, spec: str = ""
 ) -> PolicyAgent:
-    """An agent from a model's path (ends in .safetensors) or the name of a shipped model.
+    """Return an agent that plays a model's policy on the model's board.
 
-    It plays on the board that the model was trained on. temperature: by default what the card says.
-    Errors are those of `load_model` and `model_path`.
+    name: as for `model_path`. temperature: by default the card's. Errors are those of `load_model`
+    and `model_path`.
     """
     network, card, board = _load(model_path(name))
     if temperature is None:
@@ -152,21 +152,22 @@ def load_search_agent(
     seed: int = 0,
     spec: str = "",
 ) -> AzAgent:
-    """An agent that searches guided by a model, as `load_policy_agent` finds it; see `AzAgent`."""
+    """Return an agent that searches guided by a model; see `AzAgent` and `load_policy_agent`."""
     network, _, board = _load(model_path(name))
     return AzAgent(network, board, simulations, seconds, threads, seed, spec or f"az:{name}")
 
 
 class _MismatchError(ValueError):
-    """Weights and card do not belong together."""
+    """The weights do not match the card's checksum."""
 
 
 def _load(
-    path: Path, board: Board | None = None, again: bool = True
+    path: Path, board: Board | None = None, retry: bool = True
 ) -> tuple[nn.Module, ModelCard, Board]:
-    """A model with its card and board: the one that is wanted, or by default its own.
+    """Return a model with its card and its board.
 
-    again: read once more after a moment, where the files may just be written anew.
+    board: the board that it must have. retry: read again if weights and card do not match, since
+    a writer may be between the two files.
     """
     card = _read_card(path.with_suffix(CARD))
     if board is not None and card.board.fingerprint != board.fingerprint:
@@ -175,76 +176,78 @@ def _load(
     try:
         return _load_network(path, card, own), card, own
     except _MismatchError:
-        if not again:
+        if not retry:
             raise
-    time.sleep(PAUSE)
-    return _load(path, board, again=False)
+    time.sleep(RETRY_SECONDS)
+    return _load(path, board, retry=False)
 
 
 def _load_network(path: Path, card: ModelCard, board: Board) -> nn.Module:
-    """The network that a card tells of, from the weights at the path."""
+    """Return the network that a card describes, with the weights at the path."""
     version = card.observation_version
     if version != VERSION:
         raise ValueError(
-            f"{path} sees observations of version {version}; this busenv has {VERSION}"
+            f"{path} needs observations of version {version}; this busenv has {VERSION}"
         )
     if card.num_actions != board.num_actions:
         raise ValueError(f"{path} has {card.num_actions} actions; its board {board.num_actions}")
-    wanted = weights_of(card.network, board, card.width)
-    data = read_limited(path, sum(w.numel() * w.itemsize for w in wanted.values()) + HEADER)
+    expected = weights_of(card.network, board, card.width)
+    data = read_limited(path, sum(w.numel() * w.itemsize for w in expected.values()) + HEADER)
     if hashlib.sha256(data).hexdigest() != card.sha256:
         raise _MismatchError(
-            f"{path} is not the file that its card {path.with_suffix(CARD)} tells of"
+            f"{path} does not match the checksum in its card {path.with_suffix(CARD)}"
         )
     try:
         weights = load(data)
-        check_tensors(weights, wanted)
+        check_tensors(weights, expected)
     except (SafetensorError, ValueError) as error:
-        words = truncate(
+        message = truncate(
             f"{path} holds no {card.network} of width {card.width}: {error}", LONGEST_SENTENCE
         )
-        raise ValueError(words) from error
+        raise ValueError(message) from error
     network = build_network(card.network, board, card.width)
     network.load_state_dict(weights)
     return network.eval().requires_grad_(False)
 
 
 def _read_card(path: Path) -> ModelCard:
-    """A card with all that loading needs."""
+    """Return a card that has all that loading needs."""
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}, the card of the model beside it")
+        raise FileNotFoundError(f"there is no file {path}, the model's card")
     data = read_limited(path)
     try:
         return parse(ModelCard, data)
     except ValueError as error:
-        raise ValueError(f"{path} is no card of a model: {error}") from error
+        raise ValueError(f"{path} is not a model card: {error}") from error
 
 
 def _board_of(path: Path, card: ModelCard) -> Board:
-    """The board that a model was trained on: one that comes with busenv, or the card's own."""
+    """Return the board that a model was trained on: one of busenv's, or the card's own."""
     fingerprint = card.board.fingerprint
     board = _shipped_board(fingerprint)
     if board is None and card.board_file is not None:
         try:
             board = make_board(card.board_file)
         except BoardError as error:
-            raise ValueError(f"{path.with_suffix(CARD)}: its board is none: {error}") from error
+            raise ValueError(
+                f"{path.with_suffix(CARD)}: its board is not valid: {error}"
+            ) from error
     if board is None or board.fingerprint != fingerprint:
         raise ValueError(
-            f"{path} was trained on a board (fingerprint {fingerprint}) that neither "
-            "comes with busenv nor is in its card"
+            f"{path} was trained on a board (fingerprint {fingerprint}) that is neither in "
+            "busenv nor in its card"
         )
     return board
 
 
 def _shipped_board(fingerprint: str) -> Board | None:
-    """The board of a fingerprint, if it comes with busenv."""
+    """Return busenv's board with a fingerprint, if there is one."""
     boards = (load_board(name) for name in board_names())
     return next((board for board in boards if board.fingerprint == fingerprint), None)
 
 
 def _board_content(board: Board) -> dict[str, Any]:
-    """A board as its file has it."""
+    """Return the content of a board file."""
     return {
         "name": board.name,
         "intersections": [

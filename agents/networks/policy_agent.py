@@ -1,4 +1,4 @@
-"""An agent that plays by a trained network."""
+"""The `net` agent: a network's policy without a search."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from busenv.validation import check_games, check_seed
 if TYPE_CHECKING:
     from torch import nn
 
-FAVOURITES = 5  # actions that an estimate names
-COLDEST = 1e-30  # a temperature that float32 can divide by
+TOP_ACTIONS = 5  # in an estimate
+MIN_TEMPERATURE = 1e-30  # that float32 can divide by
 
 
 class PolicyAgent(Agent):
     """Samples from a network's distribution over the legal actions.
 
-    network: see `busenv.agents.networks.mlp`; used where its weights are, on the CPU (the
-        default network in compiled code) or a GPU. Whatever it learns counts at once. Or the
-        weights of one, which need no torch.
-    board: the board that it was made for; games of another are refused with a ValueError.
-    temperature: by which logits are divided, 0 to 100; 0 takes the likeliest action always.
+    network: a network (`busenv.agents.networks.mlp`) on the CPU or a GPU, where changes of its
+        weights take effect at once; or the `Weights` of an Mlp, which need no torch.
+    board: the network's board; games on another one are refused with a ValueError.
+    temperature: 0 to 100, by which logits are divided; 0 always takes the most likely action.
     """
 
     def __init__(
@@ -65,21 +64,21 @@ class PolicyAgent(Agent):
         return actions
 
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """The probability of each action; at temperature 0 those of temperature 1."""
+        """Return the probability of each action; at temperature 0 those of temperature 1."""
         return self._probabilities(check_games(games, board), board)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         if board.fingerprint != self.board.fingerprint:
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
-        # Greedy play needs no scaling: its favourite is the same.
-        temperature = max(self._temperature, COLDEST) if self._temperature else 1.0
+        # At temperature 0 the caller takes the maximum, which scaling would not change.
+        temperature = max(self._temperature, MIN_TEMPERATURE) if self._temperature else 1.0
         return self._policy(games, temperature)
 
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
-        """No chances to win, which a policy does not know, and its likeliest actions."""
+        """Return no chances to win, which a policy does not have, and the most likely actions."""
         if game.is_over:
             raise ValueError("the game is over: there is nothing to estimate")
         probabilities = self.action_probabilities(game.arrays()[0], game.board)[0]
-        count = min(FAVOURITES, len(game.legal_actions()))
+        count = min(TOP_ACTIONS, len(game.legal_actions()))
         best = np.argsort(-probabilities, kind="stable")[:count]
         return [], list(zip(best.tolist(), probabilities[best].tolist(), strict=True))

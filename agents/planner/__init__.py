@@ -1,1 +1,1 @@
-"""A scripted player with a plan, and its evaluation of positions, which the search uses too."""
+"""The `planner` agent and the evaluation of positions that it shares with the search."""

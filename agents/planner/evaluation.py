@@ -1,12 +1,11 @@
-"""What a position is worth to each seat: a weighted sum of features that players look at.
+"""The evaluation of positions: weighted sums of handcrafted features of each seat.
 
-Of each seat: points; what its line could deliver at the coming clock and the two after it; whether
-the line runs past stations, open sites and other lines; buses; and what the markers on the action
-board will bring. `weights.json` weighs every feature once in points, to compare positions ("plan"),
-and three times, by how far the round is, for the logits of winning. All were found by play
-(`experiments.studies.tune plan` and `win`). The logits are a blend of fits to different line-ups,
-and markers weigh less in them than fitted: else the search hoards markers against players who spend
-theirs quickly.
+Features are points, what the line could deliver at the next three hours, stations, open sites and
+other lines along it, buses, and the expected result of markers on the action board. `weights.json`
+has four weights for every feature: one in points, to compare positions ("value"), and one for each
+stage of a round, for the logits of winning. They were tuned by play (`experiments.studies.tune
+value` and `win`). The logits average fits to different line-ups, with lower weights of markers,
+since the search otherwise hoards markers against players who spend theirs quickly.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ from busenv.core.state import (
 
 
 class Features(NamedTuple):
-    """The features of a seat, in order; `AT` has the place of each.
+    """The features of a seat, in order; `AT` has the index of each.
 
-    "_left" is times `left`, the share of a seat's markers still to be used: what pays over many
-    rounds counts less as they run out. "now" is the hour of the coming Vrrooomm!, "next" and "last"
-    are the two after it; the three stand together.
+    "_left" is multiplied by the share of the seat's markers that are still to be used, since
+    long-term assets lose value as markers run out. "now" is the hour of the coming Vrrooomm!,
+    "next" and "last" are the two after it; the three are adjacent.
     """
 
     points: int
@@ -72,7 +71,7 @@ class Features(NamedTuple):
     open_sites_left: int  # free sites on the line in the lowest zone
     later_sites_left: int  # ... and in later zones
     people_left: int  # passengers on the line
-    markers: int  # in hand, as far as they can be used before the others run out
+    markers: int  # in hand, that can be used before the others run out
     lines_pending: int  # power of own markers on the action board, not yet resolved
     passengers_pending: int
     buildings_pending: int
@@ -82,8 +81,8 @@ class Features(NamedTuple):
     start_pending: int
     vroom_pending: int  # deliveries that own markers on Vrrooomm! will bring, in space order
     vroom_markers: int
-    clock_choice: int  # what the owner of the clock gains by stopping it
-    # Of the other seats' sums, taken off by `relative_value`; `compute_features` leaves them out.
+    clock_choice: int  # passengers that the owner of the clock gains by stopping it
+    # Weights of the other seats' values in `relative_value`; not features of the seat.
     others_best: int
     others_mean: int
 
@@ -92,21 +91,21 @@ FEATURES = Features._fields
 COUNT = len(FEATURES)
 AT = Features(*range(COUNT))
 OWN = AT.others_best  # the features before it are the seat's own
-LEFT = COUNT  # column behind the features: the share of a seat's markers still to be used
+LEFT = COUNT  # column behind the features: the share of markers still to be used
 
 # Rows of the weights: in points, and the logits of winning by how far the round is.
-STAGES = ("plan", "choosing", "resolving", "driving")
-PLAN, CHOOSING, RESOLVING, DRIVING = range(len(STAGES))
+STAGES = ("value", "selecting", "resolving", "driving")
+VALUE, SELECTING, RESOLVING, DRIVING = range(len(STAGES))
 
-FULL_HAND = 20.0  # markers that count as all
+FULL_HAND = 20.0  # markers for a share of 1
 LAST_ROUND = 3  # markers that a player may use in the round in which the others' run out
 WIN = 3.0  # points that the first place is worth
 MOST_COUNTED = 6  # passengers waiting, or free buildings, on a line at an hour
 
-# Rows of a workspace's counts. Three by type of building, a byte an intersection:
+# Rows of `Evaluation.counts`: three by type of building, with a byte per intersection,
 BUILDINGS, WAITING, VACANT = 0, 3, 6
-# and a number a seat: what the line could deliver, buses aside; how much of it drives before the
-# seat's next one take; what the seat's own drives will deliver.
+# and three with a number per seat: what the line could deliver with unlimited buses, what earlier
+# drives take of that, and what the seat's own drives will deliver.
 SERVED, TAKEN, DRIVEN, ROWS = 9, 10, 11, 12
 
 BYTE = np.uint64(255)
@@ -114,10 +113,9 @@ EIGHT = np.uint64(8)
 
 
 class Evaluation(NamedTuple):
-    """What `evaluate` and `find_chances` find, and the arrays that they work in, so that none is
-    made on the way.
+    """Results and workspace of `evaluate` and `find_chances`.
 
-    counts: uint64, (ROWS, 8). features: float64, (5, COUNT + 1), a row a seat.
+    counts: uint64, (ROWS, 8). features: float64, (5, COUNT + 1), a row per seat.
     values, win_logits, chances: float64, (5,), by seat.
     """
 
@@ -129,7 +127,7 @@ class Evaluation(NamedTuple):
 
 
 class EvaluationWorkspace(NamedTuple):
-    """Arrays for kernels that try actions and evaluate what they lead to.
+    """Arrays for kernels that try actions and evaluate the next positions.
 
     ahead: GAME, (2,), positions after one decision and after two. bits: uint64, (words,), legal
     actions as bits. actions: int64, (2, num_actions), the ids of one decision and of the next.
@@ -142,7 +140,7 @@ class EvaluationWorkspace(NamedTuple):
 
 
 def make_evaluation() -> Evaluation:
-    """An evaluation to write to, for any board."""
+    """Return arrays for any board."""
     return Evaluation(
         np.zeros((ROWS, 8), np.uint64),
         np.zeros((MAX_PLAYERS, COUNT + 1)),
@@ -153,7 +151,7 @@ def make_evaluation() -> Evaluation:
 
 
 def make_evaluation_workspace(num_actions: int) -> EvaluationWorkspace:
-    """A workspace for boards with a number of action ids."""
+    """Return a workspace for boards with `num_actions` action ids."""
     return EvaluationWorkspace(
         np.zeros(2, GAME),
         np.zeros((num_actions + 63) // 64, np.uint64),
@@ -163,9 +161,9 @@ def make_evaluation_workspace(num_actions: int) -> EvaluationWorkspace:
 
 
 def read_weights(text: str) -> np.ndarray:
-    """Weights from JSON, one object of FEATURES for each of STAGES: float64, (4, COUNT)."""
-    found = json.loads(text)
-    return np.array([[found[stage][name] for name in FEATURES] for stage in STAGES])
+    """Parse weights from JSON, an object of FEATURES for each of STAGES: float64, (4, COUNT)."""
+    weights = json.loads(text)
+    return np.array([[weights[stage][name] for name in FEATURES] for stage in STAGES])
 
 
 WEIGHTS = read_weights((Path(__file__).parent / "weights.json").read_text())
@@ -173,7 +171,7 @@ WEIGHTS = read_weights((Path(__file__).parent / "weights.json").read_text())
 
 @kernel
 def _count_waiting(g, b, counts):
-    """Buildings, who would wait and what would be free, by intersection and type of building."""
+    """Count buildings, waiting passengers and free buildings by intersection and building type."""
     counts[BUILDINGS:WAITING] = ZERO
     for kind in range(3):
         rest = g.type_sites[kind]
@@ -191,10 +189,10 @@ def _count_waiting(g, b, counts):
 
 @kernel
 def _line_features(g, b, seat, counts, own):
-    """What a seat's line could deliver, and where it runs."""
+    """Write the features of a seat's line: deliveries and reach."""
     reach, buses, left = g.reach[seat], np.int64(g.buses[seat]), own[LEFT]
     waiting, vacant, beyond = 0, 0, 0
-    soon = 0 if g.action == ACT_VROOM else 1  # the clock moves on before anybody drives
+    soon = 0 if g.action == ACT_VROOM else 1  # the clock advances before the next drive
     for later in range(3):
         kind = (np.int64(g.clock) + soon + later) % 3
         rest, word = reach, 0
@@ -234,7 +232,7 @@ def _line_features(g, b, seat, counts, own):
 
 @kernel
 def _site_features(g, b, seat, own):
-    """Free sites and passengers on a seat's line."""
+    """Write the features of free sites and passengers on a seat's line."""
     reach, left = g.reach[seat], own[LEFT]
     opened = later = people = ZERO
     now = g.free_sites & b.zone_sites[g.zone] if g.free_sites != ZERO else ZERO
@@ -252,13 +250,13 @@ def _site_features(g, b, seat, own):
 
 @kernel
 def _count_drives(g, counts):
-    """Deliveries that each seat's markers on Vrrooomm! will bring, each taking from those after."""
+    """Count the deliveries of markers on Vrrooomm! in space order, earlier drives first."""
     counts[TAKEN] = ZERO
     counts[DRIVEN] = ZERO
     first = 0
     if g.action == ACT_VROOM:
         first = np.int64(g.space)
-        driven = min(np.uint64(g.power), counts[SERVED, g.seat])  # by the seat that is driving
+        driven = min(np.uint64(g.power), counts[SERVED, g.seat])  # of the seat that is driving
         counts[DRIVEN, g.seat] = driven
         counts[TAKEN, g.seat] = driven
     for space in range(first, g.taken[ACT_VROOM]):
@@ -273,7 +271,7 @@ def _count_drives(g, counts):
 
 @kernel
 def _marker_features(g, seat, counts, own):
-    """What a seat's markers on the action board will bring."""
+    """Write the features of a seat's markers on the action board."""
     own[AT.lines_pending : OWN] = 0.0
     if g.phase == SELECT_ACTIONS:
         for feature, action in (
@@ -285,9 +283,9 @@ def _marker_features(g, seat, counts, own):
                 if g.spaces[action, space] == seat:
                     own[feature] += power_of(g, action, space)
         if g.taken[ACT_BUSES] > 0 and g.spaces[ACT_BUSES, 0] == seat:
-            gained = np.float64(g.buses[seat] < g.bus_limit)
-            own[AT.bus_pending] = gained
-            own[AT.bus_pending_left] = gained * own[LEFT]
+            new_bus = np.float64(g.buses[seat] < g.bus_limit)
+            own[AT.bus_pending] = new_bus
+            own[AT.bus_pending_left] = new_bus * own[LEFT]
     own[AT.start_pending] = g.taken[ACT_START] > 0 and g.spaces[ACT_START, 0] == seat
     own[AT.vroom_pending] = np.float64(counts[DRIVEN, seat])
     if g.action != ACT_VROOM:
@@ -295,13 +293,13 @@ def _marker_features(g, seat, counts, own):
             own[AT.vroom_markers] += g.spaces[ACT_VROOM, space] == seat
         if g.taken[ACT_CLOCK] > 0 and g.spaces[ACT_CLOCK, 0] == seat:
             own[AT.clock_pending] = 1.0
-            if own[AT.vroom_markers] > 0.0:  # to stop the clock is to drive two hours later
+            if own[AT.vroom_markers] > 0.0:  # stopping the clock means to drive at the hour "last"
                 own[AT.clock_choice] = max(own[AT.drive_last] - own[AT.drive_now], 0.0)
 
 
 @kernel
 def _usable_markers(g, seat):
-    """Markers in hand that can still be of use: the game ends when the others have none (R19)."""
+    """Count the markers in hand that can be used before the others have none (R19)."""
     most = np.int64(0)
     for other in range(g.players):
         if other != seat:
@@ -311,7 +309,7 @@ def _usable_markers(g, seat):
 
 @kernel
 def compute_features(g, b, evaluation):
-    """Work out every seat's own features in a game that is not over, into `evaluation.features`."""
+    """Write every seat's features of a game that is not over into `evaluation.features`."""
     _count_waiting(g, b, evaluation.counts)
     for seat in range(g.players):
         own = evaluation.features[seat]
@@ -327,18 +325,17 @@ def compute_features(g, b, evaluation):
 
 @kernel
 def stage(g):
-    """Which row of the weights gives the logits of winning."""
+    """Return the row of the weights for the logits of winning."""
     if g.phase <= SELECT_ACTIONS:
-        return CHOOSING
+        return SELECTING
     return DRIVING if g.action == ACT_VROOM else RESOLVING
 
 
 @kernel
 def evaluate(g, b, weights, evaluation):
-    """What a position is worth to each seat, in points, and its chance to win, as a logit.
+    """Write each seat's value, in points, and logit of winning into `evaluation`.
 
-    They go to `evaluation.values` and `evaluation.win_logits`. When the game is over the points are
-    both; the winner's value is WIN higher.
+    When the game is over, both are the points, and the winner's value is WIN higher.
     """
     if g.phase == OVER:
         for seat in range(g.players):
@@ -351,7 +348,7 @@ def evaluate(g, b, weights, evaluation):
     for seat in range(g.players):
         value = logit = 0.0
         for k in range(OWN):
-            value += weights[PLAN, k] * evaluation.features[seat, k]
+            value += weights[VALUE, k] * evaluation.features[seat, k]
             logit += weights[row, k] * evaluation.features[seat, k]
         evaluation.values[seat] = value
         evaluation.win_logits[seat] = logit
@@ -359,8 +356,7 @@ def evaluate(g, b, weights, evaluation):
 
 @kernel
 def find_chances(g, evaluation):
-    """The chances to win of a position that was evaluated, by seat, into `evaluation.chances`; when
-    the game is over it is known who wins."""
+    """Write the chances to win of an evaluated position into `evaluation.chances`."""
     logits, chances, best, total = evaluation.win_logits, evaluation.chances, -1e9, 0.0
     for seat in range(g.players):
         best = max(best, logits[seat])
@@ -373,12 +369,12 @@ def find_chances(g, evaluation):
 
 @kernel
 def relative_value(g, weights, values, seat):
-    """A seat's value less shares of the best and of the mean of the others'."""
+    """Return a seat's value minus weighted best and mean values of the others."""
     best, total = -1e9, 0.0
     for other in range(g.players):
         if other != seat:
             best = max(best, values[other])
             total += values[other]
     mean = total / (np.float64(g.players) - 1.0)
-    best_weight, mean_weight = weights[PLAN, AT.others_best], weights[PLAN, AT.others_mean]
+    best_weight, mean_weight = weights[VALUE, AT.others_best], weights[VALUE, AT.others_mean]
     return values[seat] - best_weight * best - mean_weight * mean

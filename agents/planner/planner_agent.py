@@ -1,4 +1,4 @@
-"""A scripted player with a plan: one decision ahead, by a tuned evaluation of the position."""
+"""The `planner` agent: one decision of lookahead by the tuned evaluation of positions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from busenv.core.rules.step import step
 from busenv.core.state import OVER, SET_DOWN
 from busenv.validation import check_games, check_seed
 
-NOISE = 0.05  # points: among actions this close it draws, so that games differ
+NOISE = 0.05  # points of uniform noise on each action, so that games differ
 
 
 @kernel
 def _best_set_down(b, weights, work):
-    """Value of the best way to set down the passenger picked up in `work.ahead[0]`."""
+    """Return the best value of setting down the passenger picked up in `work.ahead[0]`."""
     positions, actions, evaluation = work.ahead, work.actions[1], work.evaluation
     driving, arrived = positions[0], positions[1]
     seat, best = driving.seat, -1e9
@@ -38,9 +38,9 @@ def _best_set_down(b, weights, work):
 
 @kernel
 def planned_action(g, b, weights, noise, work):
-    """The action that leads to the best position; picking up and setting down count as one."""
+    """Return the best action; picking up and setting down count as one decision."""
     positions, actions, evaluation = work.ahead, work.actions[0], work.evaluation
-    seat, best, found, ahead = g.seat, -1e9, np.int64(0), positions[0]
+    seat, best, best_action, ahead = g.seat, -1e9, np.int64(0), positions[0]
     for k in range(legal_ids(g, b, work.bits, actions)):
         positions[0] = g
         step(ahead, b, actions[k])
@@ -52,13 +52,13 @@ def planned_action(g, b, weights, noise, work):
         noise += GOLDEN
         value += NOISE * 1e-6 * np.float64(below(mix(noise), 1000000))
         if value > best:
-            best, found = value, actions[k]
-    return found
+            best, best_action = value, actions[k]
+    return best_action
 
 
 @kernel
 def _planned_actions(games, board, weights, noise, work, actions):
-    """An action for every game that is not over; `noise` (uint64, (1,)) moves on."""
+    """Write an action for every game that is not over. noise: uint64, (1,), a random stream."""
     for i in range(games.shape[0]):
         noise[0] += GOLDEN
         if games[i].phase != OVER:
@@ -66,7 +66,7 @@ def _planned_actions(games, board, weights, noise, work, actions):
 
 
 class PlannerAgent(Agent):
-    """Takes the action that leaves its seat best off against the others.
+    """Takes the action with the highest value of the seat relative to the others.
 
     weights: float64, (4, COUNT), of `busenv.agents.planner.evaluation`.
     """

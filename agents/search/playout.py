@@ -1,13 +1,12 @@
-"""Playouts: quick play to the end of a round or of the game, far better than uniform.
+"""Playouts: weighted random play, much stronger than uniform play at about the same cost.
 
-Uniform play passes too early and seldom drives. Here every choice is random still, but weighted. To
-select an action, PLAYOUT_WEIGHTS are drawn by: Vrrooomm! when the line can deliver at the coming
-hour, buses early on, what still has power, and passing once two markers are placed, yet not before
-a seat has placed as many as in its rounds so far (else every playout hoards, and the search with
-it). Lines mostly grow to where there is most, buildings mostly stand on the own line and are what
-is asked for next. The weights follow what the tree search itself chose (`experiments.studies.tune
-playout`), but for passing after more than three markers and by that pace. A choice costs about as
-much as a uniform one.
+Actions on the board are drawn by PLAYOUT_WEIGHTS, which favour Vrrooomm! when the line can deliver
+at the coming hour, buses early in the game, and actions with power. Seats pass after two markers,
+but rarely before they have placed as many as in their earlier rounds; otherwise playouts, and the
+search, hoard markers. Of two random streets a line takes the one that reaches more; buildings are
+mostly on the own line and of the type that the clock asks for next. The weights follow the
+actions that the tree search selected (`experiments.studies.tune playout`), except for passing
+after more than three markers and by pace.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from busenv.core.state import (
 
 TO_THE_END = 1000  # rounds; no game has so many
 
-# Weight of each action, and of passing; `weight_column` tells which of the four columns applies.
+# Weight of each action and of passing; `weight_column` returns the column that applies.
 PLAYOUT_WEIGHTS = np.array(
     [
         [3, 12, 23, 19],  # Line Expansion, by action power
@@ -54,7 +53,7 @@ PLAYOUT_WEIGHTS = np.array(
 
 @kernel
 def deliverable(g, seat, hour):
-    """Roughly how many passengers a seat's buses could deliver at an hour (R16, R17)."""
+    """Estimate how many passengers a seat's buses could deliver at an hour (R16, R17)."""
     waiting = g.peopled & ~g.built[hour] & g.reach[seat]
     vacant = g.built[hour] & ~g.peopled & g.reach[seat]
     return min(popcount(waiting), popcount(vacant), np.uint64(g.buses[seat]))
@@ -62,7 +61,7 @@ def deliverable(g, seat, hour):
 
 @kernel
 def weight_column(g, seat, action, coming):
-    """Which column of PLAYOUT_WEIGHTS applies to an action; the farther right, the more it pays.
+    """Return the column of PLAYOUT_WEIGHTS for an action; the higher, the more valuable it is.
 
     coming: how many passengers the seat could deliver at the coming hour.
     """
@@ -88,7 +87,7 @@ def weight_column(g, seat, action, coming):
 
 @kernel
 def _select_action(g, noise):
-    """An action to place a marker on, or a pass, drawn by PLAYOUT_WEIGHTS."""
+    """Draw an action to place a marker on, or a pass, by PLAYOUT_WEIGHTS."""
     seat = np.int64(g.seat)
     coming = deliverable(g, seat, g.clock + 1 if g.clock < 2 else 0)
     weights, total = ZERO, np.int64(0)  # eight weights, a byte each
@@ -110,7 +109,7 @@ def _select_action(g, noise):
 
 @kernel
 def _select_building(g, b, noise):
-    """A site on the own line if one of two draws is on it; there mostly the type asked for next."""
+    """Draw a site, on the own line if one of two draws is; there mostly the type needed next."""
     sites, site = open_sites(g, b), ZERO
     for _ in range(2):
         site = nth(sites, below(noise, popcount(sites)))
@@ -127,7 +126,7 @@ def _select_building(g, b, noise):
 
 @kernel
 def _select_split(g, b, noise):
-    """All passengers to a station on one's own line, or any split when it has none or both."""
+    """Send all passengers to the station on the own line; draw a split when it has none or both."""
     limit = np.int64(split_limit(g))
     first, second = has(g.reach[g.seat], b.station[0]), has(g.reach[g.seat], b.station[1])
     if first == second:
@@ -137,22 +136,22 @@ def _select_split(g, b, noise):
 
 @kernel
 def _newly_reached(g, b, action):
-    """What an extension of a line would reach anew: passengers, stations, buildings, sites."""
+    """Score what a new street adds to a line: passengers, stations, buildings, sites."""
     k = action - np.int64(b.first_street)
     at = np.int64(b.street_ends[k >> 1, 1 - (k & 1)])
     if has(g.reach[g.seat], at):
         return np.int64(0)
-    found = 1 + 2 * np.int64(g.passengers[at])
-    found += 2 * np.int64(g.supply > 0 and (at == b.station[0] or at == b.station[1]))
+    score = 1 + 2 * np.int64(g.passengers[at])
+    score += 2 * np.int64(g.supply > 0 and (at == b.station[0] or at == b.station[1]))
     for hour in range(3):
-        found += np.int64(has(g.built[hour], at))
+        score += np.int64(has(g.built[hour], at))
     open_here = b.intersection_sites[at] & g.free_sites & b.zone_sites[g.zone]
-    return found + np.int64(popcount(open_here))
+    return score + np.int64(popcount(open_here))
 
 
 @kernel
 def _select_street(g, b, noise):
-    """The better of two random extensions of a line."""
+    """Return the better of two random streets for a line."""
     one = np.int64(random_action(g, b, noise))
     two = np.int64(random_action(g, b, mix(noise)))
     return one if _newly_reached(g, b, one) >= _newly_reached(g, b, two) else two
@@ -160,7 +159,7 @@ def _select_street(g, b, noise):
 
 @kernel
 def playout_action(g, b, noise):
-    """A random legal action, weighted towards what pays. noise: a random uint64."""
+    """Return a weighted random legal action. noise: a random uint64."""
     if g.phase == SELECT_ACTIONS:
         return np.int64(_select_action(g, noise))
     if g.phase == LINE_EXPANSION:
@@ -176,10 +175,7 @@ def playout_action(g, b, noise):
 
 @kernel
 def playout(g, b, rounds, noise):
-    """Play a game on until `rounds` more rounds have begun, or to its end.
-
-    noise: a uint64 that the random choices come from.
-    """
+    """Play a game until `rounds` more rounds have begun, or to its end. noise: uint64, a seed."""
     goal = np.int64(g.round) + rounds
     while g.phase != OVER and np.int64(g.round) < goal:
         noise += GOLDEN

@@ -1,7 +1,6 @@
-"""The tree that searches grow: positions and the actions between them, in arrays made once.
+"""The search tree: nodes with positions and edges with actions, in arrays of fixed size.
 
-Every node keeps its position, so that a simulation walks down by index and steps only where it
-leaves the tree.
+Every node stores its position, so that a simulation steps the game only where it leaves the tree.
 """
 
 from __future__ import annotations
@@ -21,27 +20,32 @@ NODE = np.dtype(
         ("visits", _I),
         ("first", _I),  # its edges are first to first + edges - 1; 0 edges: not expanded
         ("edges", _I),
-        ("values", _F, MAX_PLAYERS),  # each seat's return as a network sees it, if one guides
+        (
+            "values",
+            _F,
+            MAX_PLAYERS,
+        ),  # the network's return of each seat, if a network guides the search
     ]
 )
 EDGE = np.dtype(
     [
         ("action", _I),
-        ("node", _I),  # the child that it leads to; -1 when there is none yet
+        ("node", _I),  # the child; -1 while it has none
         ("visits", _I),
         ("prior", _F),  # probability; those of a node's edges add up to 1
-        ("prior_value", _F),  # return of the seat that decides, by knowledge of what it leads to
-        ("total", _F),  # ... and by the simulations that went there, summed up
+        ("prior_value", _F),  # estimated return of the seat to decide
+        ("total", _F),  # sum of that seat's returns over simulations
     ]
 )
-MAX_DEPTH = 256  # a simulation goes no deeper
+MAX_DEPTH = 256  # of a simulation
 
 
 class Tree(NamedTuple):
-    """Arrays of a tree: NODE, (N,); EDGE, (E,); how many of each are in use: int64, (2,).
+    """Arrays of a tree.
 
-    path: int64, (MAX_DEPTH, 2), nodes and edges of a simulation. wins: float64, (6,), chances of
-    winning by seat, summed over the simulations, then the number of these.
+    nodes: NODE, (N,). edges: EDGE, (E,). used: int64, (2,), numbers of nodes and edges in use.
+    path: int64, (MAX_DEPTH, 2), nodes and edges of a simulation. wins: float64, (6,), chances to
+    win by seat, summed over the simulations, then the number of simulations.
     noise: uint64, (1,), state of the random stream.
     """
 
@@ -54,7 +58,7 @@ class Tree(NamedTuple):
 
 
 def make_tree(nodes: int, edges: int) -> Tree:
-    """An empty tree that has space for so many nodes and edges; memory is taken up as it grows."""
+    """Return an empty tree with space for numbers of nodes and edges."""
     return Tree(
         np.zeros(nodes, NODE),
         np.zeros(edges, EDGE),
@@ -67,7 +71,7 @@ def make_tree(nodes: int, edges: int) -> Tree:
 
 @kernel
 def add_node(tree, g):
-    """Add a node for a position; -1 when the tree is full."""
+    """Add a node for a position; return its index, or -1 when the tree is full."""
     at = tree.used[0]
     if at == tree.nodes.shape[0]:
         return -1
@@ -82,7 +86,7 @@ def add_node(tree, g):
 
 @kernel
 def set_root(tree, game):
-    """Empty a tree and begin it with one position (GAME, an array of length one)."""
+    """Clear a tree and set its root. game: GAME, (1,)."""
     tree.used[:] = 0
     tree.wins[:] = 0.0
     add_node(tree, game[0])
@@ -90,7 +94,7 @@ def set_root(tree, game):
 
 @kernel
 def child_of(tree, at, action):
-    """The node that an action of a node leads to; -1 when there is none."""
+    """Return the node that an action of a node leads to; -1 when there is none."""
     for k in range(tree.nodes[at].first, tree.nodes[at].first + tree.nodes[at].edges):
         if tree.edges[k].action == action:
             return np.int64(tree.edges[k].node)
@@ -99,7 +103,7 @@ def child_of(tree, at, action):
 
 @kernel
 def reroot(tree, root, target):
-    """Copy what is below a node into another tree, where the node becomes the root."""
+    """Copy the subtree of a node into another tree, as its root."""
     target.nodes[0] = tree.nodes[root]
     target.wins[:] = 0.0
     target.noise[0] = tree.noise[0]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from busenv.agents.schema import Schema, what_is_wrong
+from busenv.agents.schema import Schema, first_error
 
 MAX_NAME = 40  # characters of a player's name
 MAX_REQUEST = 16_384  # characters of a websocket request
@@ -158,4 +158,4 @@ def parse_json(kind: TypeAdapter[Any], text: str | bytes, code: str) -> Any:
         return kind.validate_json(text)
     except ValidationError as error:
         invalid_json = error.errors(include_url=False)[0]["type"] == "json_invalid"
-        raise RequestError("bad_json" if invalid_json else code, what_is_wrong(error)) from None
+        raise RequestError("bad_json" if invalid_json else code, first_error(error)) from None

@@ -2,11 +2,11 @@
 
 Run `python -m busenv.experiments.studies.tune STUDY`:
 
-plan: CMA-ES (Hansen 2016) on the planner's weights, one planner against three greedy.
+value: CMA-ES (Hansen 2016) on the planner's weights, one planner against three greedy.
 win: logits of winning, by a conditional logit on features of positions of mixed line-ups.
 playout: how often the search takes each action, by the cases that the playout weights distinguish.
 
-`plan` and `win` write weights in the format of agents/planner/weights.json;
+`value` and `win` write weights in the format of agents/planner/weights.json;
 `playout` prints shares.
 """
 
@@ -26,8 +26,8 @@ from busenv.agents import Agent, make_agent
 from busenv.agents.planner.evaluation import (
     FEATURES,
     OWN,
-    PLAN,
     STAGES,
+    VALUE,
     WEIGHTS,
     compute_features,
     make_evaluation,
@@ -65,18 +65,18 @@ def planner_score(weights: np.ndarray, games: int, seed: int) -> float:
     return score.wins / games + 0.05 * score.points
 
 
-def tune_plan(seconds: float, seed: int, games: int = 400) -> np.ndarray:
+def tune_value(seconds: float, seed: int, games: int = 400) -> np.ndarray:
     """Improve the present plan weights for a time; returns all weights, (4, COUNT)."""
     import cma
 
-    scale = np.maximum(np.abs(WEIGHTS[PLAN]), 0.1)
+    scale = np.maximum(np.abs(WEIGHTS[VALUE]), 0.1)
     search = cma.CMAEvolutionStrategy(
         np.zeros(len(FEATURES)), 0.5, {"popsize": 20, "seed": seed + 1, "verbose": -9}
     )
 
     def weights(point: np.ndarray) -> np.ndarray:
         changed = WEIGHTS.copy()
-        changed[PLAN] += point * scale
+        changed[VALUE] += point * scale
         return changed
 
     end, generation = time.monotonic() + seconds, 0
@@ -167,7 +167,7 @@ def tune_playout(seconds: float, seed: int, simulations: int = 300) -> np.ndarra
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="busenv.experiments.studies.tune", description=__doc__)
-    parser.add_argument("study", choices=("plan", "win", "playout"))
+    parser.add_argument("study", choices=("value", "win", "playout"))
     parser.add_argument("--seconds", type=float, default=240.0, help="time of play (240)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/weights.json"))
@@ -175,7 +175,7 @@ def main() -> None:
     if arguments.study == "playout":
         print(np.round(100 * tune_playout(arguments.seconds, arguments.seed)).astype(int))
         return
-    tune = tune_plan if arguments.study == "plan" else tune_win
+    tune = tune_value if arguments.study == "value" else tune_win
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(arguments.out, weights_text(tune(arguments.seconds, arguments.seed)))
     print(f"weights: {arguments.out}")

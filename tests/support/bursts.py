@@ -76,7 +76,7 @@ COMMANDS: dict[str, tuple[list[str], float]] = {
     ),
     "replay": ([*BUSENV, *"replay GAME --agent uct:300 -o OUT.html".split()], 5),
     "show": ([*BUSENV, "show", "GAME"], 3),
-    "tune": ([*TUNE, "plan", "--seconds", "900", "--out", "OUT.json"], 6),
+    "tune": ([*TUNE, "value", "--seconds", "900", "--out", "OUT.json"], 6),
 }
 
 

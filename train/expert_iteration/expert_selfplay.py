@@ -12,8 +12,9 @@ import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents.networks.compiled_mlp import Weights, clear_cache, evaluate
-from busenv.agents.search.guided import begin_search, pass_forced, read_priors, read_values
-from busenv.agents.search.halving import improved_policy, root_weights, simulate_guided
+from busenv.agents.search.az_search import read_priors, read_values
+from busenv.agents.search.search import begin_search, pass_forced, root_weights, simulate
+from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import child_of, reroot, set_root
 from busenv.core.bits import GOLDEN, mix, seeded
 from busenv.core.jit import kernel
@@ -48,7 +49,7 @@ def _search_action(tree, is_full, explores, config, players, board, sample):
     search, policy = players.full if is_full else players.fast, players.policy
     begin_search(tree, search, board)
     simulations = config.num_simulations if is_full else config.fast_simulations
-    simulate_guided(tree, search, board, simulations)
+    simulate(tree, search, board, simulations)
     policy[:] = 0.0
     if explores:
         improved_policy(tree, search, policy)
@@ -123,7 +124,7 @@ def _play_game(seed, owners, config, players, board, samples):
         if is_sample and count < MAX_SAMPLES:
             count += 1
         step(g, b, action)
-        pass_forced(g, b, players.full.work)
+        pass_forced(g, b, players.full)
         decisions += 1
         child = np.int64(-1)
         if is_mirror and not config.policy_only:

@@ -12,10 +12,10 @@ import numpy as np
 from busenv.agents.networks.compiled_mlp import Weights
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.agents.planner.planner_agent import planned_action
-from busenv.agents.search.guided import GuidedSettings, SearchState, begin_search, make_search_state
-from busenv.agents.search.halving import root_weights, simulate_guided
+from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_search
+from busenv.agents.search.search import begin_search, root_weights, simulate
 from busenv.agents.search.tree import Tree, make_tree, set_root
-from busenv.agents.search.uct_search import Search, make_search, simulate
+from busenv.agents.search.uct_search import UctSearchState, make_uct_search
 from busenv.agents.search.uct_search import UctSettings as BotSettings
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.bots import BotWorkspace, greedy_action, make_bot_workspace
@@ -49,10 +49,10 @@ class Players(NamedTuple):
     policy: float32, (num_actions,). greedy: workspace of `greedy`.
     """
 
-    full: SearchState
-    fast: SearchState
-    past: SearchState
-    bot: Search
+    full: AzSearchState
+    fast: AzSearchState
+    past: AzSearchState
+    bot: UctSearchState
     trees: tuple[Tree, Tree, Tree]
     game: np.ndarray
     policy: np.ndarray
@@ -61,16 +61,16 @@ class Players(NamedTuple):
 
 def make_players(weights: Weights, past_weights: Weights, config: SelfPlayConfig) -> Players:
     """Allocate the players of one thread. weights: of the learner's network."""
-    actions, settings = len(weights.logits_bias), GuidedSettings()
-    full = make_search_state(settings._replace(noise=1.0), weights)
-    fast = full._replace(settings=settings._replace(noise=PLAY_NOISE))
+    actions, settings = len(weights.logits_bias), AzSettings()
+    full = make_az_search(settings._replace(gumbel_scale=1.0), weights)
+    fast = full._replace(settings=settings._replace(gumbel_scale=PLAY_NOISE))
     simulations = max(config.num_simulations, config.fast_simulations, config.bot_simulations)
     nodes = 4 * simulations + 64
     return Players(
         full,
         fast,
-        make_search_state(fast.settings, past_weights),
-        make_search(BotSettings(), WEIGHTS, actions),
+        make_az_search(fast.settings, past_weights),
+        make_uct_search(BotSettings(), WEIGHTS, actions),
         tuple(make_tree(nodes, 24 * nodes + 512) for _ in range(3)),  # type: ignore[arg-type]
         np.zeros(1, GAME),
         np.zeros(actions, np.float32),
@@ -111,13 +111,12 @@ def opponent_action(owner, noise, config, players, board):
     policy[:] = 0.0
     if owner == PAST:
         begin_search(tree, players.past, board)
-        simulate_guided(tree, players.past, board, config.fast_simulations)
+        simulate(tree, players.past, board, config.fast_simulations)
         root_weights(tree, players.past, policy)
     else:
+        begin_search(tree, players.bot, board)
         simulate(tree, players.bot, board, config.bot_simulations)
-        for k in range(tree.nodes[0].edges):
-            edge = tree.edges[tree.nodes[0].first + k]
-            policy[edge.action] = edge.visits
+        root_weights(tree, players.bot, policy)
     return np.int64(policy.argmax())
 
 

@@ -1,0 +1,205 @@
+"""The compiled tree search that `uct` and `az` agents share: select, expand, evaluate, back up.
+
+A simulation descends from the root by PUCT (Rosin 2011; Silver et al. 2017) to a position that the
+tree (`agents.search.tree`) does not hold, evaluates that position, and adds the returns to all
+edges on its path. Every seat maximises its own return (max^n, Luckhardt and Irani 1986).
+
+The class of the search state selects, at compile time, what differs between searches: how a leaf is
+evaluated, where priors come from, and how simulations are distributed at the root. `METHODS` maps
+the class to those kernels. A search state has at least these fields:
+
+settings: with exploration (weight of the prior in PUCT), prior_visits (visits that an edge's prior
+    value counts for), fpu_reduction (by how much an untried edge without a prior value counts as
+    worse than its position, when all of the prior has been tried), and skip_forced (whether
+    decisions with one legal action are left out of the tree).
+ahead: GAME, (1,), the position at which a simulation leaves the tree.
+returns, chances: float64, (5,), returns (0 to 1) and chances to win of the evaluated leaf, by seat.
+bits, actions: uint64, (words,), and int64, (num_actions,), for legal actions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from busenv.agents.search.tree import MAX_DEPTH, add_node, child_of, set_root
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import legal_ids
+from busenv.core.rules.step import step
+from busenv.core.state import MAX_PLAYERS, OVER
+
+
+class SearchMethod(NamedTuple):
+    """The kernels in which one search differs from another; each is documented below."""
+
+    begin_search: Any
+    expand: Any
+    evaluate_leaf: Any
+    simulate: Any
+    root_weights: Any
+
+
+METHODS: dict[type, SearchMethod] = {}  # by class of the search state
+
+
+def begin_search(tree, search, board):
+    """Expand the root unless it is expanded, and prepare the choice at the root."""
+    METHODS[type(search)].begin_search(tree, search, board)
+
+
+def expand(tree, search, at, b):
+    """Add edges with priors to a node that a simulation reaches again, if the search does so."""
+    METHODS[type(search)].expand(tree, search, at, b)
+
+
+def evaluate_leaf(tree, search, at, b):
+    """Evaluate the position `search.ahead[0]`: write `search.returns` and `search.chances`.
+
+    at: the node of the position, which may receive edges; -1 when the tree is full.
+    """
+    METHODS[type(search)].evaluate_leaf(tree, search, at, b)
+
+
+def simulate(tree, search, board, simulations):
+    """Run simulations from an expanded root, after `begin_search`."""
+    METHODS[type(search)].simulate(tree, search, board, simulations)
+
+
+def root_weights(tree, search, out):
+    """Write the weights of the root's actions into a row of zeros, float32, (num_actions,)."""
+    METHODS[type(search)].root_weights(tree, search, out)
+
+
+# Kernels call the same five functions. Their compiler asks for plain functions of equal signature.
+overload(begin_search)(lambda tree, search, board: _method(search).begin_search.py_func)
+overload(expand)(lambda tree, search, at, b: _method(search).expand.py_func)
+overload(evaluate_leaf)(lambda tree, search, at, b: _method(search).evaluate_leaf.py_func)
+overload(simulate)(lambda tree, search, board, simulations: _method(search).simulate.py_func)
+overload(root_weights)(lambda tree, search, out: _method(search).root_weights.py_func)
+
+
+def _method(search: Any) -> SearchMethod:
+    """Return the kernels of a search state's numba type."""
+    return METHODS[search.instance_class]
+
+
+@kernel
+def pass_forced(g, b, search):
+    """Step through decisions that have one legal action, up to one that has more."""
+    while g.phase != OVER and legal_ids(g, b, search.bits, search.actions) == 1:
+        step(g, b, search.actions[0])
+
+
+@kernel
+def select_edge(tree, settings, at):
+    """Return the edge of a node with the highest PUCT score."""
+    node = tree.nodes[at]
+    first = np.int64(node.first)
+    scale = settings.exploration * np.sqrt(np.float64(node.visits) + 1.0)
+    selected, best, untried, highest_prior, tried = first, -1e9, np.int64(-1), -1.0, 0.0
+    for k in range(first, first + node.edges):
+        edge = tree.edges[k]
+        prior, visits = np.float64(edge.prior), np.float64(edge.visits)
+        weight = settings.prior_visits + visits
+        if weight == 0.0:
+            if prior > highest_prior:
+                highest_prior, untried = prior, k
+            continue
+        tried += prior
+        value = (settings.prior_visits * edge.prior_value + edge.total) / weight
+        score = value + scale * prior / (1.0 + visits)
+        if score > best:
+            best, selected = score, k
+    if untried >= 0:
+        value = np.float64(node.values[node.game.seat]) - settings.fpu_reduction * np.sqrt(tried)
+        if value + scale * highest_prior > best:
+            return untried
+    return selected
+
+
+@kernel
+def simulate_once(tree, search, b, root_edge):
+    """Run one simulation: walk to a leaf, evaluate it, add its returns to the edges on the path.
+
+    root_edge: the edge to take at the root; -1 to select it by PUCT.
+    """
+    at, leaf, depth, ahead = np.int64(0), np.int64(-1), 0, search.ahead[0]
+    while True:
+        node = tree.nodes[at]
+        if node.edges == 0 and node.game.phase != OVER:
+            expand(tree, search, at, b)
+        if node.edges == 0 or depth == MAX_DEPTH:
+            search.ahead[0] = node.game
+            leaf = at
+            break
+        if depth == 0 and root_edge >= 0:
+            k = root_edge
+        else:
+            k = select_edge(tree, search.settings, at)
+        edge = tree.edges[k]
+        tree.path[depth, 0] = at
+        tree.path[depth, 1] = k
+        depth += 1
+        if edge.node < 0:
+            search.ahead[0] = node.game
+            step(ahead, b, np.int64(edge.action))
+            if search.settings.skip_forced:
+                pass_forced(ahead, b, search)
+            leaf = add_node(tree, ahead)
+            edge.node = leaf
+            break
+        at = np.int64(edge.node)
+    evaluate_leaf(tree, search, leaf, b)
+    for k in range(depth):
+        node, edge = tree.nodes[tree.path[k, 0]], tree.edges[tree.path[k, 1]]
+        node.visits += 1
+        edge.visits += 1
+        edge.total += search.returns[node.game.seat]
+    for seat in range(tree.nodes[0].game.players):
+        tree.wins[seat] += search.chances[seat]
+    tree.wins[MAX_PLAYERS] += 1.0
+
+
+@kernel
+def search_root(tree, search, board, simulations, out):
+    """Run `begin_search`, `simulate` and `root_weights` in one call."""
+    begin_search(tree, search, board)
+    simulate(tree, search, board, simulations)
+    root_weights(tree, search, out)
+
+
+@kernel
+def follow(tree, search, board, moves):
+    """Return the node that moves (int64) lead to from the root; -1 when the tree has none."""
+    at, ahead = np.int64(0), search.ahead[0]
+    search.ahead[0] = tree.nodes[0].game
+    for move in moves:
+        legal = legal_ids(ahead, board[0], search.bits, search.actions)
+        if legal > 1 or not search.settings.skip_forced:
+            at = child_of(tree, at, move)
+        elif move != search.actions[0]:
+            return np.int64(-1)
+        if at < 0:
+            return at
+        step(ahead, board[0], move)
+    return at
+
+
+@kernel
+def search_games(tree, search, games, board, simulations, seeds, out):
+    """Search games one after the other, and write the weights of their actions into rows of `out`.
+
+    games: GAME, (N,). seeds: uint64, (N,), of the random streams. out: float32, (N, num_actions),
+    zeros. A single legal action has weight 1 and is not searched.
+    """
+    for i in range(len(games)):
+        set_root(tree, games[i : i + 1])
+        tree.noise[0] = seeds[i]
+        begin_search(tree, search, board)
+        if tree.nodes[0].edges == 1:
+            out[i, tree.edges[tree.nodes[0].first].action] = 1.0
+            continue
+        simulate(tree, search, board, simulations)
+        root_weights(tree, search, out[i])

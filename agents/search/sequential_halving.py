@@ -1,0 +1,137 @@
+"""The choice at the root by sequential halving on Gumbel noise, and the improved policy (Danihelka
+et al. 2022, "Policy improvement by planning with Gumbel").
+
+The root tries the actions with the highest noisy logits equally often, then the better half of
+them, and so on. PUCT would spend most simulations on actions that are not in doubt.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv.agents.search.search import simulate_once
+from busenv.core.bits import GOLDEN, mix
+from busenv.core.jit import kernel
+
+MIN_PRIOR = np.float32(1e-8)  # lower priors count as this one
+
+
+@kernel
+def sample_logits(tree, search):
+    """Write the root's logits plus scaled Gumbel noise into `search.logits`."""
+    first = np.int64(tree.nodes[0].first)
+    for k in range(tree.nodes[0].edges):
+        tree.noise[0] += GOLDEN
+        uniform = (np.float64(mix(tree.noise[0]) >> np.uint64(11)) + 0.5) / 2.0**53
+        gumbel = -np.log(-np.log(uniform))
+        prior = max(tree.edges[first + k].prior, MIN_PRIOR)
+        search.logits[k] = np.log(prior) + search.settings.gumbel_scale * gumbel
+
+
+@kernel
+def _root_values(tree):
+    """Return the most visits of the root's edges, and the root's value: the network's value and
+    the edges' mean values weighted by prior, mixed by visits (v_mix of the paper)."""
+    root = tree.nodes[0]
+    first, seat = np.int64(root.first), root.game.seat
+    tried, mean, visits, most = 0.0, 0.0, 0, 0
+    for k in range(first, first + root.edges):
+        edge = tree.edges[k]
+        most = max(most, edge.visits)
+        if edge.visits > 0:
+            tried += edge.prior
+            mean += edge.prior * np.float64(edge.total) / np.float64(edge.visits)
+            visits += edge.visits
+    value = np.float64(root.values[seat]) + visits * mean / max(tried, 1e-8)
+    return most, value / (1.0 + visits)
+
+
+@kernel
+def _score(search, edge, logit, most, mixed_value):
+    """Return a logit plus sigma of the action's value.
+
+    The root's value counts for root_prior_visits more visits, since a value that rests on few
+    visits is uncertain.
+    """
+    settings = search.settings
+    visits = np.float64(edge.visits) + settings.root_prior_visits
+    value = (np.float64(edge.total) + settings.root_prior_visits * mixed_value) / visits
+    scale = (settings.maxvisit_init + np.float64(most)) * settings.value_scale
+    return np.float64(logit) + scale * value
+
+
+@kernel
+def _sort_ranking(search, count):
+    """Sort the first `count` edges of `search.ranking` by score, best first; stable."""
+    ranking, scores = search.ranking, search.scores
+    for i in range(1, count):
+        moved, k = ranking[i], i
+        while k > 0 and scores[ranking[k - 1]] < scores[moved]:
+            ranking[k] = ranking[k - 1]
+            k -= 1
+        ranking[k] = moved
+
+
+@kernel
+def simulate_by_halving(tree, search, board, simulations):
+    """Run simulations from the root by sequential halving among its most likely actions."""
+    first, edges = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
+    for k in range(edges):
+        search.ranking[k] = k
+        search.scores[k] = search.logits[k]
+    _sort_ranking(search, edges)
+    count = min(edges, search.settings.max_considered_actions, simulations)
+    phases, used = max(np.int64(np.ceil(np.log2(np.float64(count)))), 1), 0
+    while used < simulations:
+        for _ in range(max(simulations // (phases * count), 1)):
+            for i in range(count):
+                if used < simulations:
+                    simulate_once(tree, search, board[0], first + search.ranking[i])
+                    used += 1
+        most, mixed_value = _root_values(tree)
+        for i in range(count):
+            k = search.ranking[i]
+            search.scores[k] = _score(
+                search, tree.edges[first + k], search.logits[k], most, mixed_value
+            )
+        _sort_ranking(search, count)
+        count = max(count // 2, min(count, 2))
+
+
+@kernel
+def halving_weights(tree, search, out):
+    """Write exp(score) of the root's actions, relative to the best one, into a row of zeros.
+
+    Actions without simulations in the last phase keep 0, unless earlier searches visited them as
+    often. out: float32, (num_actions,).
+    """
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
+    (most, mixed_value), best = _root_values(tree), -1e9
+    enough = tree.edges[first + search.ranking[0]].visits
+    for k in range(count):
+        edge = tree.edges[first + k]
+        if 2 * edge.visits > enough:
+            search.scores[k] = _score(search, edge, search.logits[k], most, mixed_value)
+            best = max(best, np.float64(search.scores[k]))
+    for k in range(count):
+        edge = tree.edges[first + k]
+        if 2 * edge.visits > enough:
+            out[edge.action] = np.exp(search.scores[k] - best)
+
+
+@kernel
+def improved_policy(tree, search, out):
+    """Write the improved policy of the root, softmax(logits + sigma(values)), the target of
+    expert iteration, into a row of zeros. out: float32, (num_actions,)."""
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
+    (most, mixed_value), best, total = _root_values(tree), -1e9, 0.0
+    for k in range(count):
+        edge = tree.edges[first + k]
+        logit = np.log(max(np.float64(edge.prior), MIN_PRIOR))
+        search.scores[k] = _score(search, edge, logit, most, mixed_value)
+        best = max(best, np.float64(search.scores[k]))
+    for k in range(count):
+        search.scores[k] = np.exp(search.scores[k] - best)
+        total += search.scores[k]
+    for k in range(count):
+        out[tree.edges[first + k].action] = search.scores[k] / total
