@@ -129,8 +129,10 @@ class PPO:
         """
         config = self.config
         self._set_learning_rate(IMITATION_LEARNING_RATE)
-        values = np.zeros_like(decisions.values)
-        returns = compute_gae(decisions.trajectories, decisions.rewards, values, config.gamma, 1.0)
+        no_values = np.zeros_like(decisions.values)
+        returns = compute_gae(
+            decisions.trajectories, decisions.rewards, no_values, config.gamma, 1.0
+        )
         observations, masks, teacher, target = map(
             self._tensor,
             (decisions.observations, decisions.masks, decisions.teacher_probabilities, returns),
@@ -191,10 +193,7 @@ def uses_bfloat16(precision: str, device: torch.device) -> bool:
 
 def _has_bfloat16_instructions() -> bool:
     """Whether the CPU multiplies bfloat16 in hardware; torch 2.6 keeps the query private."""
-    return bool(
-        torch.cpu._is_avx512_bf16_supported()  # type: ignore[no-untyped-call]
-        or torch.cpu._is_amx_tile_supported()  # type: ignore[no-untyped-call]
-    )
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def _means(names: tuple[str, ...], statistics: list[torch.Tensor]) -> dict[str, float]:
