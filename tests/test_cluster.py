@@ -120,7 +120,7 @@ def test_a_node_with_another_version_is_refused(
         pytest.raises(RunError, match=r"has another busenv \(0\.0\.9, .* install the same") as told,
     ):
         run_rating(SMALL, tmp_path / "run", ray="auto")
-    assert f"the same command with --out {tmp_path / 'run'} goes on" in str(told.value)
+    assert f"the same command with --out {tmp_path / 'run'} resumes" in str(told.value)
 
 
 def test_a_node_without_it_is_refused(

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
 
 from busenv.interrupts import interrupts_deferred
 
@@ -49,7 +48,9 @@ def run_command(command: Callable[[], object]) -> None:
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if interruption.received:
-        interruption.exit(message)
+        _kill_children()
+        interruption.report(message)
+        sys.exit(STATUS)  # not at once: multiprocessing's semaphores are cleaned up on the way
 
 
 @contextmanager
@@ -75,7 +76,7 @@ class _Interruption:
     def __init__(self) -> None:
         self.received = False
         self._stderr = 2
-        self._exiting = threading.Lock()
+        self._unreported = threading.Semaphore()
         # Python writes to this descriptor at once, even while the main thread is in compiled code.
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
@@ -83,14 +84,14 @@ class _Interruption:
         threading.Thread(target=self._watch, daemon=True).start()
         signal.signal(signal.SIGINT, self._interrupt)
 
-    def exit(self, message: str = "", prefix: bytes = b"") -> NoReturn:
-        """Print the last line and end the process without the interpreter's slow shutdown."""
-        self._exiting.acquire()  # held for good: one thread ends the process
+    def report(self, message: str = "", prefix: bytes = b"") -> None:
+        """Print the last line of the command, once."""
+        if not self._unreported.acquire(blocking=False):
+            return
         line = f"{STOPPED}: {message}\n" if message else f"{STOPPED}\n"
         with suppress(OSError, ValueError):  # a stream's reader may have ended before
             os.write(self._stderr, prefix + line.encode(errors="replace"))
             sys.stdout.flush()
-        os._exit(STATUS)
 
     def _interrupt(self, *_: object) -> None:
         if self.received:
@@ -105,6 +106,12 @@ class _Interruption:
         while signal.SIGINT not in self._reader.recv(64):
             pass
         time.sleep(GRACE)
-        for child in multiprocessing.active_children():
-            child.kill()
-        self.exit(prefix=SHOW_CURSOR if os.isatty(self._stderr) else b"")
+        _kill_children()
+        self.report(prefix=SHOW_CURSOR if os.isatty(self._stderr) else b"")
+        os._exit(STATUS)
+
+
+def _kill_children() -> None:
+    """Kill worker processes that still run: one that is just starting would print a traceback."""
+    for child in multiprocessing.active_children():
+        child.kill()
