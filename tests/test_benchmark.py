@@ -334,14 +334,14 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ppo", "greedy"], "ppo is one learner"),
-        (["ppo", "--name", "mine"], "ppo is one learner"),
+        (["ppo", "greedy"], "ppo is a learner: it takes no other agents"),
+        (["ppo", "--name", "mine"], "ppo is a learner: it takes no other agents"),
         (["planer"], "unknown agent 'planer'; did you mean 'planner'?"),
         (["greedy", "--name", "Mine!"], "name is 'Mine!'"),
         (["greedy", "--hours", "2"], "the budget of agents is in hours; allowed: decisions"),
         (["greedy", "--decisions", "-1"], "decisions is -1"),
         (["--add", "no.json"], "no.json"),
-        (["ppo", "--seeds", "4-0"], "4-0 is not N or N-M"),
+        (["ppo", "--seeds", "4-0"], "'4-0' is not N or N-M"),
     ],
 )
 def test_invalid_arguments_are_refused(
@@ -358,7 +358,8 @@ def test_the_help_names_the_learners(capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
         cli.main(["bench", "agents", "--help"])
     text = "".join(capsys.readouterr().out.split())  # lines break at hyphens too
-    assert ",".join(LEARNERS) in text
+    *names, last = LEARNERS
+    assert f"{','.join(names)}or{last}" in text
 
 
 def test_the_pages_show_the_shipped_cards() -> None:

@@ -135,18 +135,18 @@ def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("more", "shares"),
-    [([], 1), (["--ray", "auto"], 2), (["--ray", "auto", "--set", "num_workers=3"], 3),
+    ("more", "num_workers"),
+    [([], 2), (["--ray", "auto"], 4), (["--ray", "auto", "--set", "num_workers=3"], 3),
      (["--ray", "auto", "--set", "games=20"], 1)],
 )  # fmt: skip
-def test_a_run_that_begins_on_a_cluster_is_played_in_shares(
-    more: list[str], shares: int, monkeypatch: pytest.MonkeyPatch
+def test_a_new_run_on_a_cluster_has_more_workers(
+    more: list[str], num_workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = []
     monkeypatch.setattr(demo, "train_and_report", lambda *given: told.append(given))
     cli.main(["train", "quick", *more])
     ((config, _, _, ray),) = told
-    assert (config.num_workers, ray) == (shares, "auto" if more else "")
+    assert (config.num_workers, ray) == (num_workers, "auto" if more else "")
 
 
 @pytest.mark.slow

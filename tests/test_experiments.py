@@ -1,4 +1,4 @@
-"""Matches are balanced, the demo leaves its report, the commands answer in any installation."""
+"""Matches, the demo, and the command line with and without extras."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.play import cut_off
 
 
 class Watcher(Agent):
-    """Plays at random and notes where it sits and who starts."""
+    """Plays at random and records its seats and the starting players."""
 
     name = "watcher"
 
@@ -48,7 +48,7 @@ class Watcher(Agent):
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_every_agent_sits_and_starts_everywhere_equally(players: int) -> None:
+def test_seats_and_starting_players_are_balanced(players: int) -> None:
     watcher = Watcher()
     others = [make_agent("random", k) for k in range(players - 1)]
     scores = play_match([watcher, *others], 2 * players * players)
@@ -56,7 +56,7 @@ def test_every_agent_sits_and_starts_everywhere_equally(players: int) -> None:
         2 * [(seat, first) for seat in range(players) for first in range(players)]
     )
     assert sum(score.wins for score in scores) == 2 * players * players
-    assert sum(score.place for score in scores) == pytest.approx(players * (players - 1) / 2)
+    assert sum(score.rank for score in scores) == pytest.approx(players * (players - 1) / 2)
 
 
 def test_equal_agents_score_par() -> None:
@@ -69,25 +69,26 @@ def test_equal_agents_score_par() -> None:
 def test_wilson_interval() -> None:
     low, high = Score("a", 100, 25, 0, 0).interval()
     assert (round(low, 4), round(high, 4)) == (0.1755, 0.3430)
-    for games in range(1, 200):  # a limit on the wrong side would make a bar of negative length
+    for games in range(1, 200):  # a plot needs error bars of positive length
         assert Score("a", games, 0, 0, 0).interval()[0] == 0
         assert Score("a", games, games, 0, 0).interval()[1] == 1
 
 
-def test_an_agent_that_chooses_wrongly_is_named() -> None:
-    class Wrong(Watcher):
-        name = "wrong"
+def test_an_illegal_action_names_the_agent() -> None:
+    class Illegal(Watcher):
+        name = "illegal"
 
         def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
             return np.full(len(games), 374)
 
     with pytest.raises(
-        IllegalActionError, match=r"'wrong': action 374 .*of game 0 is illegal for seat \d in phase"
+        IllegalActionError,
+        match=r"'illegal': action 374 .*of game 0 is illegal for seat \d in phase",
     ):
-        play_match([Wrong(), make_agent("random"), make_agent("random")], 3)
+        play_match([Illegal(), make_agent("random"), make_agent("random")], 3)
 
 
-def test_speeds_are_of_every_run_but_the_first_in_turns() -> None:
+def test_speeds_skip_the_warm_up_and_take_turns() -> None:
     calls = []
     found = measure_speeds(
         [lambda: calls.append(0) or 1000, lambda: calls.append(1) or 10], repeats=4
@@ -98,7 +99,7 @@ def test_speeds_are_of_every_run_but_the_first_in_turns() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
+def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     folder = tmp_path / "a run"
@@ -118,7 +119,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     out = capsys.readouterr().out
     assert re.search(f"Training: {how}", out.replace("\n", " "))
     (head,) = (line for line in out.splitlines() if line.startswith("line-up"))
-    for column in ("agent", "wins", "95% interval", "place", "points"):  # all fit in 80 columns
+    for column in ("agent", "wins", "95% interval", "rank", "points"):  # all fit in 80 columns
         assert f" {column} " in f"{head} "
     assert len(head) <= 80
     assert "greedy, 3 random" in out
@@ -128,7 +129,7 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     assert game.num_players == 4
     page = (folder / "replay.html").read_text()
     assert "planner" in page
-    assert "<h2>Estimate of az:model:64</h2>" in page  # not where it lies
+    assert "<h2>Estimate of az:model:64</h2>" in page  # not its path
     assert "ppo" not in out
 
     commands = report.split("```sh\n")[1].split("\n```")[0].splitlines()
@@ -143,43 +144,41 @@ def test_demo_leaves_a_report_a_game_to_watch_and_commands_that_work(
     cli.main([{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]])
     assert (folder / "replay-uct.html").exists()
 
-    def agents_only(plan: Schedule, *_: object) -> None:  # a rating plays 48 games or more
-        for spec in plan.specs:
+    def agents_only(schedule: Schedule, *_: object) -> None:  # a rating plays 48 games or more
+        for spec in schedule.specs:
             rating.check_agent(spec)
-        raise RunError(f"all there: {plan.specs}")
+        raise RunError(f"agents: {schedule.specs}")
 
     monkeypatch.setattr(rating, "run_rating", agents_only)
     with pytest.raises(SystemExit):
         cli.main([*rate[1:], "--out", str(tmp_path / "rating")])
-    assert f"all there: ('az:{folder}/model.safetensors:64', 'planner')" in capsys.readouterr().err
+    assert f"agents: ('az:{folder}/model.safetensors:64', 'planner')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     "arguments",
     [["fly"], ["demo", "--seconds", "0"], ["demo", "--games", "-3"], ["demo", "--seed", "-1"]],
 )
-def test_wrong_commands_say_what_is_allowed(
-    arguments: list[str], capsys: pytest.CaptureFixture
-) -> None:
+def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.CaptureFixture) -> None:
     assert "usage: busenv" in refusal(capsys, *arguments)
 
 
 def refusal(capsys: pytest.CaptureFixture, *arguments: str) -> str:
-    """What a command that cannot be done says."""
+    """The error output of a refused command."""
     with pytest.raises(SystemExit) as stopped:
         cli.main(arguments)
     assert stopped.value.code == 2
     return capsys.readouterr().err
 
 
-def test_the_bare_command_helps(capsys: pytest.CaptureFixture) -> None:
+def test_the_bare_command_prints_help(capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit) as stopped:
         cli.main([])
     assert stopped.value.code == 0
     assert "usage: busenv" in capsys.readouterr().out
 
 
-def test_a_mistyped_command_is_guessed(capsys: pytest.CaptureFixture) -> None:
+def test_a_mistyped_command_gets_a_suggestion(capsys: pytest.CaptureFixture) -> None:
     assert "no command 'rat'; did you mean 'rate'?" in refusal(capsys, "rat", "--players", "3")
     assert "allowed: play, show, replay, demo, train" in refusal(capsys, "xyz")
 
@@ -191,7 +190,7 @@ def help_of(capsys: pytest.CaptureFixture, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_help_is_a_table_of_contents(
+def test_help_lists_commands_with_examples(
     capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -231,7 +230,7 @@ main()
 
 
 def optional_modules() -> dict[str, str]:
-    """Extra by module, of every package of the extras."""
+    """Extra by module, for every package of the extras."""
     modules: dict[str, str] = {}
     for module, packages in metadata.packages_distributions().items():
         if extras := missing_extras(module):
@@ -241,14 +240,14 @@ def optional_modules() -> dict[str, str]:
 
 
 def bare(*arguments: str) -> subprocess.CompletedProcess:
-    """A command where no extra is installed."""
+    """Run a command as if no extra were installed."""
     blocked = ",".join(optional_modules())
     return subprocess.run(
         [sys.executable, "-c", BLOCK, blocked, *arguments], capture_output=True, text=True
     )
 
 
-def test_extras_are_known_by_their_modules() -> None:
+def test_modules_map_to_extras() -> None:
     found = optional_modules()
     for module, extra in (
         ("torch", "train"),
@@ -266,7 +265,7 @@ def test_extras_are_known_by_their_modules() -> None:
     assert missing_extras("numpy") == missing_extras("nowhere") == missing_extras(None) == []
 
 
-def test_a_plain_installation_shows_and_tells_what_is_missing(tmp_path: Path) -> None:
+def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Path) -> None:
     record, page = tmp_path / "game.json", tmp_path / "game.html"
     game = Game(3, seed=1)
     game.step(game.legal_actions()[0])
@@ -299,7 +298,7 @@ def test_a_plain_installation_shows_and_tells_what_is_missing(tmp_path: Path) ->
 
 
 def mains() -> list[str]:
-    """The modules of experiments that can be run."""
+    """Modules of experiments with a main program."""
     folder = Path(cli.__file__).parents[1]
     names = []
     for path in sorted(folder.rglob("*.py")):
@@ -309,7 +308,7 @@ def mains() -> list[str]:
     return names
 
 
-def test_there_are_modules_to_run() -> None:
+def test_main_programs_are_listed() -> None:
     assert {"cli", "profiling.server_latency", "replays.readme_pictures"} <= {*mains()}
 
 
@@ -352,7 +351,7 @@ def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture)
     assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
 
 
-def test_a_games_file_with_one_game_is_told(
+def test_a_games_file_with_one_game_is_narrated(
     games_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     alone = tmp_path / "games.jsonl"
@@ -407,7 +406,7 @@ def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFi
     assert Path(page).exists()
 
 
-def test_info_tells_versions_board_and_speed(capsys: pytest.CaptureFixture) -> None:
+def test_info_reports_versions_board_and_speed(capsys: pytest.CaptureFixture) -> None:
     cli.main(["info"])
     out = capsys.readouterr().out
     for word in ("numba", "36 intersections", "capstone-2024", "million decisions/s"):

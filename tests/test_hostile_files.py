@@ -1,4 +1,4 @@
-"""Files from strangers: nothing that is not true is believed, and nothing but a sentence is said.
+"""Damaged and malicious files: a false file is refused with one sentence.
 
 The numbers of tries are the tests' defaults; those marked slow try a hundred times as often.
 """
@@ -131,7 +131,7 @@ LIES = (
     (
         "forfeit",
         lambda line: line.update(forfeit={"seat": 0, "ply": 3, "why": ""}),
-        "over or somebody forfeits",
+        "by the rules or by a forfeit",
     ),
 )
 

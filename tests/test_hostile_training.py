@@ -103,7 +103,7 @@ def test_no_damage_of_a_checkpoint_is_taken_for_true(folder: Path) -> None:
             assert found[0] == good[0]
             assert same(found[1], good[1])
     assert len(told) > 650
-    assert all(f"{CHECKPOINT} is no checkpoint to go on from: " in words for words in told)
+    assert all(f"{CHECKPOINT} is no checkpoint to resume from: " in words for words in told)
     assert not any("\n" in words for words in told)
 
 
@@ -118,7 +118,7 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
 
     def refused(words: str, **changes: Any) -> None:
         save_checkpoint(folder, network, optimizer, {**about, **changes})
-        with pytest.raises(ValueError, match=f"no checkpoint to go on from: {words}") as told:
+        with pytest.raises(ValueError, match=f"no checkpoint to resume from: {words}") as told:
             read_checkpoint(folder)
         assert len(str(told.value)) < 1200
 

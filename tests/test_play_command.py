@@ -41,15 +41,10 @@ def command(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.communicate()
 
 
-def open_page(link: str) -> PageClient:
-    origin, _, _ = link.partition("/play/")
-    return PageClient(f"ws{link.removeprefix('http')}/socket", origin)
-
-
 def test_killed_server_resumes_its_games(tmp_path: Path) -> None:
     seats = [word for seat in ("me", "greedy", "greedy") for word in ("--seat", seat)]
     with command(tmp_path, *seats, "--seed", "7") as (process, link):
-        page = open_page(link)
+        page = PageClient(link)
         page.send("delay", seconds=0.05)
         for _ in range(4):
             page.decide_first()
@@ -58,7 +53,7 @@ def test_killed_server_resumes_its_games(tmp_path: Path) -> None:
         process.wait()
     with command(tmp_path) as (process, start):
         assert "/start/" in start
-        again = open_page(start.partition("/start/")[0] + "/play/" + link.rpartition("/")[2])
+        again = PageClient(start.partition("/start/")[0] + "/play/" + link.rpartition("/")[2])
         assert again.latest["init"]["seed"] == "7"
         assert {k: again.nodes[k] for k in nodes} == nodes
         assert again.my_turn()["node"] >= node
@@ -75,7 +70,7 @@ def test_killed_server_resumes_its_games(tmp_path: Path) -> None:
 def test_ctrl_c_stops_the_server_with_one_line(tmp_path: Path) -> None:
     seats = [word for seat in ("me", "friend", "greedy") for word in ("--seat", seat)]
     with command(tmp_path, *seats) as (process, link):
-        page = open_page(link)
+        page = PageClient(link)
         children = _children(process.pid)
         started = time.monotonic()
         process.send_signal(signal.SIGINT)

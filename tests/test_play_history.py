@@ -38,7 +38,7 @@ def test_undo_branches_and_earlier_moves(served: Served, player: Callable[..., P
     branch.click()
     me.wait_for_node(2)
     assert "move 2 of" in page.inner_text("#viewing")
-    assert me.spots() == []
+    assert me.targets() == []
     page.click("[data-key=PageDown]")
     me.wait_for_node(3)
     page.click("#back")
@@ -71,7 +71,7 @@ def test_hint_analysis_and_graph_on_the_page(served: Served, player: Callable[..
     assert page.is_hidden("#analysis")
     assert page.locator(".marks .mark").count() == 0
     me.my_turn()
-    me.choose(me.spots()[0])
+    me.choose(me.targets()[0])
     me.my_turn()
     page.click("#graph")
     page.locator("#mistakes button").first.wait_for()

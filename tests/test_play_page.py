@@ -27,12 +27,12 @@ def test_whole_game_by_mouse(served: Served, player: Callable[..., Player]) -> N
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", "greedy", **FIRST))
     kinds = set()
     while me.my_turn():
-        spots = me.spots()
-        spot = "pass" if "pass" in spots and chance.random() < 0.8 else chance.choice(spots)
-        drive = [name for name in ("action-5", "action-2", "action-4") if name in spots]
-        spot = chance.choice(drive) if drive and chance.random() < 0.4 else spot
-        kinds.add(spot.partition("-")[0])
-        me.choose(spot, chance.randrange)
+        targets = me.targets()
+        target = "pass" if "pass" in targets and chance.random() < 0.8 else chance.choice(targets)
+        drive = [name for name in ("action-5", "action-2", "action-4") if name in targets]
+        target = chance.choice(drive) if drive and chance.random() < 0.4 else target
+        kinds.add(target.partition("-")[0])
+        me.choose(target, chance.randrange)
     assert kinds >= {"site", "street", "action", "pass"}
     game = Game.from_record(me.record())
     assert game.is_over
@@ -71,8 +71,8 @@ def test_card_describes_a_choice_before_the_click(
     text = me.card()
     me.choose("street-20")
     assert text.lower() == me.rows()[7].lower()
-    while me.my_turn() and "action-5" not in me.spots():
-        me.choose(me.spots()[0])
+    while me.my_turn() and "action-5" not in me.targets():
+        me.choose(me.targets()[0])
     me.page.mouse.move(*me.point("action-5"))
     assert me.card().startswith("Place marker on Vrrooomm!: space A: 1 bus")
     me.page.mouse.move(2, 2)
@@ -82,13 +82,13 @@ def test_card_describes_a_choice_before_the_click(
 def test_keyboard(served: Served, player: Callable[..., Player]) -> None:
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     page, press = me.page, me.page.keyboard.press
-    focus = "document.activeElement.dataset.spot ?? document.activeElement.id"
+    focus = "document.activeElement.dataset.target ?? document.activeElement.id"
     me.my_turn()
     press("ArrowDown")
-    assert page.evaluate(focus) == me.spots()[0]
+    assert page.evaluate(focus) == me.targets()[0]
     press("Tab")
-    assert page.evaluate(focus) == me.spots()[1]
-    before = me.point(me.spots()[1])
+    assert page.evaluate(focus) == me.targets()[1]
+    before = me.point(me.targets()[1])
     press("ArrowDown")
     below = page.evaluate(focus)
     assert me.point(below)[1] > before[1]
@@ -110,11 +110,11 @@ def test_keyboard(served: Served, player: Callable[..., Player]) -> None:
     press("Home")
     me.wait_for_node(0)
     assert page.is_visible("#viewing")
-    assert me.spots() == []
+    assert me.targets() == []
     press("PageDown")
     me.wait_for_node(1)
     assert page.is_hidden("#viewing")
-    assert len(me.spots()) == 11
+    assert len(me.targets()) == 11
     press("?")
     assert page.is_visible("#help-dialog")
     press("Escape")
@@ -135,7 +135,7 @@ def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player])
     x, y = me.point("site-1")
     tap(x, y + 9)  # taps are imprecise
     me.page.locator("#card .choices button").first.tap()
-    while me.page.locator("[data-spot^=street]").count() < 50:
+    while me.page.locator("[data-target^=street]").count() < 50:
         me.page.wait_for_timeout(20)
     node = me.node()
     tap(*me.point("street-20"))
@@ -145,8 +145,8 @@ def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player])
     me.wait_for_change(node)
     me.my_turn()
     assert me.page.evaluate("document.documentElement.scrollWidth") == 390
-    while me.my_turn() and "action-1" not in me.spots():
-        me.tap(me.spots()[0])
+    while me.my_turn() and "action-1" not in me.targets():
+        me.tap(me.targets()[0])
     me.page.wait_for_timeout(600)  # the page scrolls to the action board
     _, y = me.point("action-1")
     assert 0 < y < 844 - 100

@@ -38,17 +38,17 @@ def test_two_people_and_a_spectator_on_the_page(
     for one in (host, friend, watcher):
         one.page.locator(".chip", has_text=name).wait_for()
         assert one.page.locator(".chip img").count() == 0
-    assert friend.spots() == []
+    assert friend.targets() == []
     host.my_turn()
     host.choose("site-0")
     host.my_turn()
     host.choose("site-1")
     friend.my_turn()
-    assert host.spots() == []
+    assert host.targets() == []
     friend.choose("site-2")
     for one in (host, watcher):
         one.wait_for_node(3)
-        assert one.spots() == []
+        assert one.targets() == []
         assert f"({name})" in one.page.inner_text(".headline")
     assert watcher.page.is_hidden("#undo")
     assert watcher.page.is_hidden("#invite")
@@ -62,16 +62,16 @@ def test_lost_connection_is_restored(browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         me = Player(context, []).join(served.origin + served.begin("me", "greedy", "greedy"))
         me.my_turn()
-        me.choose(me.spots()[0])
+        me.choose(me.targets()[0])
         node, rows = me.node(), me.rows()
         port = served.port
     me.page.locator("#offline", has_text="Connection lost").wait_for()
-    assert me.spots() == []
+    assert me.targets() == []
     with serving(tmp_path, port=port):
         me.page.locator("#offline").wait_for(state="hidden")
         me.my_turn()
         assert me.rows()[: len(rows)] == rows
-        me.choose(me.spots()[0])
+        me.choose(me.targets()[0])
         assert me.node() > node
         context.close()
 
@@ -90,7 +90,7 @@ def test_page_in_a_frame_of_a_local_notebook(
         thread.start()
         me.page.goto(f"http://localhost:{jupyter.server_port}/notebook.html")
         inside = me.page.frame_locator("iframe")
-        inside.locator("[data-spot=site-0] circle").click()
+        inside.locator("[data-target=site-0] circle").click()
         inside.locator("#card .choices button").first.click()
         inside.locator("#board[data-node='1']").wait_for()
         jupyter.shutdown()

@@ -135,7 +135,7 @@ def test_5000_invalid_messages_change_nothing(served: Served) -> None:
         host.decide_first()
     state, (file,) = host.my_turn(), served.server.store.folder.glob("*.jsonl")
     content = file.read_bytes()
-    legal = {choice["action"] for spot in state["spots"] for choice in spot["choices"]}
+    legal = {choice["action"] for target in state["targets"] for choice in target["choices"]}
     illegal = [k for k in (*range(380), 2**31) if k not in legal]
     cases = make_cases(random.Random(1), illegal, state["node"] + 1)
     codes: Counter[str] = Counter()
@@ -156,7 +156,7 @@ def test_5000_invalid_messages_change_nothing(served: Served) -> None:
     again = served.open(links["spectator"])
     assert (again.state["version"], again.state["node"]) == (state["version"], state["node"])
     assert {**host.state, "last_change": None} == {**state, "last_change": None}
-    assert host.decide(state["spots"][0]["choices"][0]["action"])["node"] == state["node"] + 1
+    assert host.decide(state["targets"][0]["choices"][0]["action"])["node"] == state["node"] + 1
     for page in (*pages.values(), again):
         page.close()
 

@@ -21,12 +21,12 @@ from tests.support.play_client import PageClient, Served, serving
 
 
 def play_to_the_end(page: PageClient, seed: int = 0) -> None:
-    """Pick the first choice of varying spots until the game is over."""
+    """Pick the first choice of varying targets until the game is over."""
     while not page.my_turn()["over"]:
         assert not page.state["failure"]
-        spots = page.state["spots"]
+        targets = page.state["targets"]
         seed = (seed * 75 + 74) % 65537
-        page.decide(spots[seed % len(spots)]["choices"][0]["action"])
+        page.decide(targets[seed % len(targets)]["choices"][0]["action"])
 
 
 def test_whole_game(served: Served) -> None:
@@ -58,7 +58,7 @@ def test_undo_keeps_the_main_line_and_branches(served: Served) -> None:
     page = served.open(served.begin("me", "greedy", "greedy", first_player=0, seed=1))
     page.send("delay", seconds=0)
     first = page.my_turn()["node"]
-    choices = [choice["action"] for spot in page.state["spots"] for choice in spot["choices"]]
+    choices = [choice["action"] for target in page.state["targets"] for choice in target["choices"]]
     page.decide(choices[0])
     second = page.my_turn()["node"]
     page.decide_first()
@@ -109,7 +109,7 @@ def test_two_people_and_a_spectator(served: Served) -> None:
     host.until("participants", lambda message: message["spectators"] == 1)
     assert [seat["connections"] for seat in host.latest["participants"]["seats"]] == [1, 1, 0]
     node, action = host.state["node"], host.first_choice
-    assert friend.state["spots"] == spectator.state["spots"] == []
+    assert friend.state["targets"] == spectator.state["targets"] == []
     assert friend.error_code("decide", node=node, action=action) == "not_your_turn"
     for kind, fields in {
         "decide": {"node": node, "action": action},
@@ -150,7 +150,7 @@ def test_hint_analysis_and_graph(served: Served) -> None:
     ply = len(record.actions) - 12
     page = served.open(served.begin("me", "me", "me", "me", record=record.to_json(), ply=ply))
     node = page.my_turn()["node"]
-    legal = {choice["action"] for spot in page.state["spots"] for choice in spot["choices"]}
+    legal = {choice["action"] for target in page.state["targets"] for choice in target["choices"]}
     for agent in ("uct:50", "greedy"):
         page.send("hint", node=node, agent=agent)
         hint = page.until("hint")
@@ -260,7 +260,7 @@ def test_restarted_server_restores_all_games(tmp_path: Path) -> None:
         page = served.open(link)
         assert page.nodes == nodes
         assert page.latest["participants"]["seats"][0]["name"] == "Ada"
-        for name in ("node", "variation", "spots", "can_undo", "can_redo"):
+        for name in ("node", "variation", "targets", "can_undo", "can_redo"):
             assert page.my_turn()[name] == state[name]
         page.decide_first()
         page.close()

@@ -128,7 +128,7 @@ def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
     for folder in (broken, missing):
         shutil.copytree(tmp_path / "run", folder)
     (broken / "pool" / f"{names[1]}.safetensors").write_bytes(b"")
-    with pytest.raises(ValueError, match=f"{names[1]}.safetensors is not the file"):
+    with pytest.raises(ValueError, match=f"{names[1]}.safetensors does not match the checksum"):
         PPORun(SMALL, broken)
     (missing / "pool" / f"{names[2]}.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=names[2]):
@@ -167,10 +167,10 @@ def test_damaged_checkpoints_and_full_disks_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PPORun(SMALL, tmp_path).save()
-    with pytest.raises(ValueError, match="no checkpoint to go on from"):
+    with pytest.raises(ValueError, match="no checkpoint to resume from"):
         PPORun(SMALL.changed({"width": 9}), tmp_path)
     (tmp_path / NAME).write_bytes(b"hello, this is no tensor")
-    with pytest.raises(ValueError, match="no checkpoint to go on from"):
+    with pytest.raises(ValueError, match="no checkpoint to resume from"):
         PPORun(SMALL, tmp_path)
     monkeypatch.setattr(run, "FREE_BYTES", 2**62)
     with pytest.raises(OSError, match="MB are free on the disk"):

@@ -1,7 +1,7 @@
-"""Checkpoints: one file, written whole or not at all, from which a run goes on as it would have.
+"""Checkpoints: one file, written atomically, from which a run resumes bit for bit.
 
 A checkpoint holds the network's weights, Adam's moments, and the state of the run, with one SHA-256
-over all of them, so that damage is found whatever it hit.
+over all of them, which detects any damage.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class State(Schema):
-    """What a checkpoint holds besides tensors; see `busenv.train.ppo_run.PPORun`.
+    """The part of a checkpoint that is no tensor; see `busenv.train.ppo_run.PPORun`.
 
-    config, rules: as in their files. seconds: of training so far. league: its members' names and
+    config, rules: as JSON objects. seconds: of training so far. league: its members' names and
     scores, 0 to 1.
     """
 
@@ -55,7 +55,7 @@ class State(Schema):
 def save_checkpoint(
     folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]
 ) -> None:
-    """Write the checkpoint of a run. state: the fields of `State` but for the format."""
+    """Write the checkpoint of a run. state: the fields of `State` except the format."""
     tensors = {
         name: value.detach().cpu().contiguous()
         for name, value in tensors_of(network, optimizer).items()
@@ -66,7 +66,7 @@ def save_checkpoint(
 
 
 def tensors_of(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """What `restore` takes: the network's weights and the optimiser's moments, which live on."""
+    """Return the network's weights and the optimiser's moments by name, without copying."""
     tensors = {f"{NETWORK}{name}": value for name, value in network.state_dict().items()}
     for index, moments in optimizer.state_dict()["state"].items():
         for name, value in moments.items():
@@ -90,9 +90,9 @@ def atomic_update(network: nn.Module, optimizer: torch.optim.Optimizer) -> Itera
 
 
 def read_state(folder: Path) -> State:
-    """The state that a checkpoint was saved with; it is proven by `read_tensors` only.
+    """Read the state of a checkpoint; only `read_tensors` verifies its checksum.
 
-    FileNotFoundError when there is no checkpoint, ValueError when it is none.
+    FileNotFoundError when there is no checkpoint, ValueError when the file is damaged.
     """
     path = folder / NAME
     try:
@@ -105,24 +105,27 @@ def read_state(folder: Path) -> State:
 
 
 def read_tensors(folder: Path, weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors of a checkpoint, by name.
+    """Read the tensors of a checkpoint, by name.
 
-    weights: those that its network needs (`busenv.agents.networks.mlp.weights_of`). ValueError
-    when the checkpoint has others, or anything in it is not as it was saved.
+    weights: of its network (`busenv.agents.networks.mlp.weights_of`). ValueError when the
+    checkpoint has others, or its checksum is wrong.
     """
     path = folder / NAME
     try:
         metadata = _metadata(path)
-        wanted = {f"{NETWORK}{name}": weight for name, weight in weights.items()}
+        expected = {f"{NETWORK}{name}": weight for name, weight in weights.items()}
         moments = _moments(weights)
-        largest = sum(t.numel() * t.itemsize for t in (wanted | moments).values()) + 2 * SMALL_FILE
+        largest = (
+            sum(t.numel() * t.itemsize for t in (expected | moments).values()) + 2 * SMALL_FILE
+        )
         if path.stat().st_size > largest:
             raise ValueError(f"it is too large; allowed: {largest:,} bytes")
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if any(not name.startswith(NETWORK) for name in tensors):  # else nothing was learned yet
-            wanted |= moments
-        check_tensors(tensors, wanted)
+        # Adam has no state before the first update.
+        if any(not name.startswith(NETWORK) for name in tensors):
+            expected |= moments
+        check_tensors(tensors, expected)
         if _digest(tensors, metadata["state"]) != metadata["sha256"]:
             raise ValueError("it is not as it was saved")
     except (SafetensorError, KeyError, ValueError) as error:
@@ -133,7 +136,7 @@ def read_tensors(folder: Path, weights: dict[str, torch.Tensor]) -> dict[str, to
 def restore(
     tensors: dict[str, torch.Tensor], network: nn.Module, optimizer: torch.optim.Optimizer
 ) -> None:
-    """Bring network and optimiser back to the tensors of a checkpoint."""
+    """Load the tensors of a checkpoint into network and optimiser."""
     network.load_state_dict(
         {k[len(NETWORK) :]: v for k, v in tensors.items() if k.startswith(NETWORK)}
     )
@@ -147,38 +150,40 @@ def restore(
 
 
 def _metadata(path: Path) -> dict[str, str]:
-    """The texts in a checkpoint's header."""
+    """Read the metadata in a checkpoint's header."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     with safe_open(path, "pt") as file:
-        found: dict[str, str] = file.metadata() or {}
-    if len(found["state"]) > SMALL_FILE:
+        metadata: dict[str, str] = file.metadata() or {}
+    if len(metadata["state"]) > SMALL_FILE:
         raise ValueError("its state is too large")
-    return found
+    return metadata
 
 
 def _moments(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """What Adam keeps of some weights: a count of its steps, and moments like the weight.
+    """Adam's state of some weights: a step count, and two moments of the weight's shape.
 
-    All that is learned is float32; what a network keeps beside it is not.
+    Parameters are float32; other dtypes are those of buffers, which are not learned.
     """
-    found = {}
+    moments = {}
     learned = (weight for weight in weights.values() if weight.dtype == torch.float32)
     for index, weight in enumerate(learned):
-        found[f"optimizer.{index}.step"] = torch.zeros((), device="meta")
-        found |= {f"optimizer.{index}.{name}": weight for name in MOMENTS}
-    return found
+        moments[f"optimizer.{index}.step"] = torch.zeros((), device="meta")
+        moments |= {f"optimizer.{index}.{name}": weight for name in MOMENTS}
+    return moments
 
 
 def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
-    """SHA-256 over the state and over names, dtypes, shapes and content of the tensors."""
-    found = hashlib.sha256(state.encode())
+    """SHA-256 over the state, and over names, dtypes, shapes and content of the tensors."""
+    digest = hashlib.sha256(state.encode())
     for name, tensor in sorted(tensors.items()):
-        found.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        found.update(tensor.numpy().tobytes())
-    return found.hexdigest()
+        digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:
     words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-    return ValueError(truncate(f"{path} is no checkpoint to go on from: {words}", LONGEST_SENTENCE))
+    return ValueError(
+        truncate(f"{path} is no checkpoint to resume from: {words}", LONGEST_SENTENCE)
+    )

@@ -158,9 +158,10 @@ class PPOConfig(RunConfig):
         entropy_coef, value_coef: weights in the loss. gamma, gae_lambda, clip_range,
         max_grad_norm: as in Schulman et al. (2017). precision: of the matrix products in updates:
         "float32", "bfloat16", or "auto" for bfloat16 on CPUs with instructions for it.
-    warm_start: an agent to imitate during the first `imitation_share` of the run, at a learning
-        rate of its own; "" for none. It follows `init_from` too, so "" is required to improve a
-        model by PPO alone. Of a search (`uct@2:150`) the distribution of its visits is learned.
+    warm_start: an agent to imitate during the first `imitation_share` of the run, with
+        `imitation_epochs` passes over a rollout at a learning rate of its own; "" for none. It
+        follows `init_from` too, so "" is required to improve a model by PPO alone. Of a search
+        (`uct@2:150`) the distribution of its visits is learned.
         Imitation never follows PPO, also in a lengthened run.
     opponent_share: share of seats that belong to opponents: scripted `bots`, and past selves, one
         of which is stored every `snapshot_every` rollouts, `pool_size` of them at most. Above 0,
@@ -178,9 +179,11 @@ class PPOConfig(RunConfig):
     network: Annotated[str, one_of(*SEAT_VALUE_NETWORKS)] = "mlp"
     reward: Annotated[str, one_of(*REWARDS)] = "margin"
     reward_unit: Scale = 5.0
+    games: Count = 128
+    batch_size: Count = 1024
     gamma: Share = 0.99
     gae_lambda: Share = 0.9
-    epochs: Annotated[int, Field(ge=1, le=100)] = 2
+    epochs: Annotated[int, Field(ge=1, le=100)] = 1
     clip_range: Small = 0.2
     entropy_coef: Annotated[float, Field(ge=0, le=10)] = 0.02
     value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
@@ -188,6 +191,7 @@ class PPOConfig(RunConfig):
     warm_start: NoneOrSpec = "planner"
     num_workers: Count = 2
     imitation_share: Share = 0.3
+    imitation_epochs: Annotated[int, Field(ge=1, le=100)] = 2
     opponent_share: Share = 0.5
     bots: tuple[Spec, ...] = ("greedy", "planner")
     pool_size: Annotated[int, Field(ge=1, le=1000)] = 12
@@ -210,6 +214,7 @@ PRESETS = {
         players=(3, 4, 5),
         games=96,
         batch_size=4096,
+        epochs=2,
         gamma=0.995,
         gae_lambda=0.95,
         imitation_share=0.05,
@@ -226,6 +231,8 @@ PRESETS = {
         gamma=0.999,
         gae_lambda=0.95,
         games=256,
+        batch_size=2048,
+        epochs=2,
         learning_rate=3e-4,
         entropy_coef=0.01,
         warm_start="uct@2:150",

@@ -1,4 +1,4 @@
-"""Reading the settings of a run from a file, which may come from anyone."""
+"""Settings of a run from a preset or a JSON file, which may be untrusted."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ METHODS: dict[str, type[PPOConfig] | type[ExpertConfig]] = {
 AGENTS = ("bots", "rated", "warm_start", "teacher")  # settings that name agents
 
 
-def kind_of(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfig]:
-    """Which settings a file has, by its `method`; ValueError when there is no such."""
+def _config_class(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfig]:
+    """Return the class of a file's settings by its `method`; ValueError for an unknown one."""
     method = content.get("method", "ppo")
     if method not in METHODS:
         raise ValueError(f"method is {truncate(repr(method), 80)}; allowed: {', '.join(METHODS)}")
     return METHODS[method]
 
 
-def peek(source: str) -> type[PPOConfig] | type[ExpertConfig]:
-    """Which settings a source for `read_config` has, which says what is wrong where it is none."""
+def config_class_of(source: str) -> type[PPOConfig] | type[ExpertConfig]:
+    """Return the class of the settings that `read_config` reads, PPOConfig if it would fail."""
     path = Path(source)
     if path.suffix != ".json" or not _is_file(path):
         return PPOConfig
     try:
-        return kind_of(from_json(read_limited(path)))
+        return _config_class(from_json(read_limited(path)))
     except (AttributeError, ValueError, OSError):
         return PPOConfig
 
 
 def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
-    """A preset by its name, or a JSON file with fields that differ from those of "quick", or from
-    the usual ones of its `method`.
+    """Read a preset by name, or a JSON file of the settings that differ from the defaults of its
+    `method`.
 
-    A `board` or `rules` that is a file beside the JSON file is meant as that file.
-    named: programs (`programs`) that the file may name, since the user has named them; it may come
-        from anyone, and an agent `exec:COMMAND` runs what it says.
+    `board` and `rules` may name files in the folder of the JSON file.
+    named: programs (`programs`) that the user has named on the command line; the file, which may be
+        untrusted, may name no others, since an agent `exec:COMMAND` runs a command.
 
-    ValueError when it is neither, holds a wrong field or names another program, OSError when the
+    ValueError when it is neither, has a wrong field or names another program, OSError when the
     file cannot be read.
     """
     if source in PRESETS:
@@ -66,18 +66,18 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
         if not isinstance(content, dict):
             raise ValueError("it holds no object")
         if foreign := sorted(programs(content) - {*named}):
-            raise ValueError(_foreign_program(content, foreign[0]))
+            raise ValueError(_program_error(content, foreign[0]))
         for name in ("board", "rules"):
             value = content.get(name)
             if isinstance(value, str) and _is_file(path.parent / value):
                 content[name] = str(path.parent / value)
-        return kind_of(content)().changed(content)
+        return _config_class(content)().changed(content)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
 def programs(settings: dict[str, Any]) -> set[str]:
-    """The agents in settings that are programs, `exec:COMMAND`."""
+    """Return the agents in settings that are programs, `exec:COMMAND`."""
     return {
         spec
         for name in AGENTS
@@ -87,12 +87,12 @@ def programs(settings: dict[str, Any]) -> set[str]:
 
 
 def _specs(value: Any) -> list[Any]:
-    """What a setting with one agent or several names."""
+    """Return the specs in a setting of one agent or several."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _foreign_program(content: dict[str, Any], program: str) -> str:
-    """That a file names a program, and how to allow it."""
+def _program_error(content: dict[str, Any], program: str) -> str:
+    """Describe that a file names a program, and how to allow it."""
     name = next(name for name in AGENTS if program in _specs(content.get(name)))
     words = f"{name} has {program!r}: a file may not name a program to be run"
     setting = f"{name}={','.join(map(str, _specs(content[name])))}"
@@ -102,7 +102,7 @@ def _foreign_program(content: dict[str, Any], program: str) -> str:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether there is a file; no name that a system refuses is one."""
+    """Whether there is a file; False for names that the system refuses."""
     try:
         return path.is_file()
     except (OSError, ValueError):

@@ -20,7 +20,6 @@ from busenv.train.selfplay import Decisions
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 IMITATION_LEARNING_RATE = 1e-3
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
-IMITATION_EPOCHS = 2
 TEACHER_POWER = 2  # of a teacher's probabilities, which PPO at temperature 1 continues from
 
 
@@ -130,14 +129,16 @@ class PPO:
         """
         config = self.config
         self._set_learning_rate(IMITATION_LEARNING_RATE)
-        values = np.zeros_like(decisions.values)
-        returns = compute_gae(decisions.trajectories, decisions.rewards, values, config.gamma, 1.0)
+        no_values = np.zeros_like(decisions.values)
+        returns = compute_gae(
+            decisions.trajectories, decisions.rewards, no_values, config.gamma, 1.0
+        )
         observations, masks, teacher, target = map(
             self._tensor,
             (decisions.observations, decisions.masks, decisions.teacher_probabilities, returns),
         )
         statistics = []
-        for rows in self._minibatches(len(target), IMITATION_BATCH, IMITATION_EPOCHS, rng):
+        for rows in self._minibatches(len(target), IMITATION_BATCH, config.imitation_epochs, rng):
             log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
             probabilities = teacher[rows] ** TEACHER_POWER
             probabilities = probabilities / probabilities.sum(dim=1, keepdim=True)
@@ -192,10 +193,7 @@ def uses_bfloat16(precision: str, device: torch.device) -> bool:
 
 def _has_bfloat16_instructions() -> bool:
     """Whether the CPU multiplies bfloat16 in hardware; torch 2.6 keeps the query private."""
-    return bool(
-        torch.cpu._is_avx512_bf16_supported()  # type: ignore[no-untyped-call]
-        or torch.cpu._is_amx_tile_supported()  # type: ignore[no-untyped-call]
-    )
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def _means(names: tuple[str, ...], statistics: list[torch.Tensor]) -> dict[str, float]:

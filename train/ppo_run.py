@@ -17,7 +17,7 @@ from busenv.train.checkpoint import atomic_update
 from busenv.train.config import PPOConfig
 from busenv.train.distributed_rollout import RayWorkers, ThreadWorkers, WorkerPayload
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
-from busenv.train.ppo import PPO
+from busenv.train.ppo import PPO, compute_gae
 from busenv.train.run import MODEL, Iteration, TrainingRun
 from busenv.train.selfplay import Decisions, SelfPlayGames, join
 
@@ -100,7 +100,8 @@ class PPORun(TrainingRun):
         """Play a game, and let every agent choose once, before the clock starts: this compiles all
         kernels and raises the error of an agent that cannot play on this board."""
         config, rng = self.config, np.random.default_rng(0)
-        self._play(1, rng)
+        *_, decisions = self._play(1, rng)
+        compute_gae(decisions.trajectories, decisions.rewards, decisions.values, 1.0, 1.0)
         games = self._new_games(1, rng)
         for spec in {*config.bots, *config.rated}:
             agent = make_agent(spec)

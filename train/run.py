@@ -1,4 +1,4 @@
-"""What every run in a folder has, however it learns: how far it is, its card, its checkpoint."""
+"""Training runs in a folder: progress, model card, checkpoint; the base of all kinds of runs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from busenv.train.checkpoint import (
 )
 from busenv.train.config import RunConfig
 
-FREE_BYTES = 500_000_000  # that a run wants to see free on the disk before it begins
+FREE_BYTES = 500_000_000  # of disk space that a run requires at its start
 MODEL = "model.safetensors"
 
 
 @dataclass
 class Iteration:
-    """Where a run is after a rollout and its update.
+    """Progress of a run after an iteration.
 
     progress: 0 to 1. scalars: statistics by name, such as "train/value_loss".
     """
@@ -45,10 +45,10 @@ class Iteration:
 
 
 class TrainingRun:
-    """A run in a folder, with nothing learned yet; a subclass sets `network` and `_optimizer`.
+    """A run in a folder; a subclass sets `network` and `_optimizer`.
 
-    iteration: how many are done. decisions: learned from so far; imitated: how many of them were
-    learned by imitation. `_seconds`: of training so far, at the end of the last iteration.
+    iteration: number of finished ones. decisions: learned from so far; imitated: those of them that
+    were learned by imitation. `_seconds`: of training, at the end of the last iteration.
     """
 
     network: torch.nn.Module
@@ -63,12 +63,12 @@ class TrainingRun:
 
     @property
     def seconds(self) -> float:
-        """Of training so far, those before a checkpoint included."""
+        """Seconds of training so far, including those before a checkpoint."""
         return time.monotonic() - self._began
 
     @property
     def progress(self) -> float:
-        """How much of the run is done, 0 to 1 and a little more."""
+        """The finished share of the run: 0 to 1, or slightly more."""
         if self.config.decisions is not None:
             return self.decisions / self.config.decisions
         assert self.config.seconds is not None
@@ -76,11 +76,11 @@ class TrainingRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether the seconds or decisions of the settings are used up."""
+        """Whether the run has reached its seconds or decisions."""
         return self.progress >= 1
 
     def card(self) -> dict[str, Any]:
-        """What a model's card says of network and training."""
+        """Return the network and training fields of a model card."""
         config = self.config
         return {
             "network": config.network,
@@ -99,48 +99,48 @@ class TrainingRun:
         }
 
     def _start_clock(self) -> None:
-        """All is ready: from now on seconds are of training."""
+        """Count seconds of training from now on."""
         self._began = time.monotonic() - self._seconds
 
     def _check_disk(self) -> None:
-        """OSError when the disk is nearly full."""
+        """Raise OSError when the disk is nearly full."""
         free = shutil.disk_usage(self.folder).free
         if free < FREE_BYTES:
             raise OSError(f"{self.folder}: only {free / 1e6:.0f} MB are free on the disk")
 
     def _initial_network(self) -> torch.nn.Module:
-        """The network that the run starts with."""
+        """Return the network at the start of the run, by `init_from` and `average_checkpoints`."""
         config = self.config
         network = build_network(config.network, self.board, config.width, config.seed)
-        if config.init_from and not (self.folder / NAME).exists():  # else the checkpoint has it all
-            self._begin_as(network, config.init_from)
-            for so_far, model in enumerate(config.average_checkpoints, 1):
+        if config.init_from and not (self.folder / NAME).exists():
+            self._initialise(network, config.init_from)
+            for count, model in enumerate(config.average_checkpoints, 1):
                 other = build_network(config.network, self.board, config.width, config.seed)
-                self._begin_as(other, model)
+                self._initialise(other, model)
                 with torch.no_grad():
-                    for mean, its in zip(network.parameters(), other.parameters(), strict=True):
-                        mean.lerp_(its, 1 / (so_far + 1))
+                    for mean, weight in zip(network.parameters(), other.parameters(), strict=True):
+                        mean.lerp_(weight, 1 / (count + 1))
         return network
 
-    def _begin_as(self, network: torch.nn.Module, model: str) -> None:
-        """Give a fresh network a model's weights."""
+    def _initialise(self, network: torch.nn.Module, model: str) -> None:
+        """Copy a model's weights into a new network."""
         config = self.config
         past, card = load_model(model_path(model), self.board)
-        heirs = (card["network"], *COMPATIBLE.get(card["network"], ()))
-        if config.network not in heirs or config.width != card["width"]:
+        compatible = (card["network"], *COMPATIBLE.get(card["network"], ()))
+        if config.network not in compatible or config.width != card["width"]:
             raise ValueError(
                 f"{model} holds a network {card['network']!r} of width {card['width']}, "
                 f"the settings say {config.network!r} of width {config.width}; "
-                f"allowed with it: {', '.join(heirs)}, of width {card['width']}"
+                f"allowed with it: {', '.join(compatible)}, of width {card['width']}"
             )
         load_compatible(network, past)
 
     def _checkpoint(
         self, weights: dict[str, torch.Tensor] | None = None
     ) -> tuple[State, dict[str, torch.Tensor]] | None:
-        """What the checkpoint of the folder holds, if it is one of this run; None without one.
+        """Read the folder's checkpoint; None without one, ValueError if it is of another run.
 
-        weights: that the network needs; None for those that the settings say.
+        weights: names, shapes and dtypes of the network's; None for those of the settings.
         """
         if not (self.folder / NAME).exists():
             return None
@@ -161,7 +161,7 @@ class TrainingRun:
         return state, read_tensors(self.folder, weights)
 
     def _resume(self, state: State, tensors: dict[str, torch.Tensor]) -> None:
-        """Back to a checkpoint."""
+        """Restore a checkpoint."""
         restore(tensors, self.network, self._optimizer)
         self.iteration, self.decisions = state.iteration, state.decisions
         self.imitated, self._seconds = state.imitated, state.seconds

@@ -11,13 +11,13 @@ import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents import Agent
-from busenv.agents.networks.inference import Forward, draw_actions
-from busenv.agents.networks.logits import action_probabilities
+from busenv.agents.networks.inference import Forward
+from busenv.agents.networks.logits import check_playable
 from busenv.core import kernels
-from busenv.core.bits import ONE, ZERO
+from busenv.core.bits import GOLDEN, ONE, ZERO, mix
 from busenv.core.jit import kernel
 from busenv.core.reward_kernels import copy_points, pay
-from busenv.core.rules.legal import legal_bits, random_action
+from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.rules import as_rules
@@ -50,12 +50,17 @@ def _advance(
     kind: int,
     unit: float,
     cumulative_rewards: np.ndarray,
-) -> None:
+) -> int:
     """Take one action in some games and all forced ones after it; add up the seats' rewards.
 
     games: GAME, (N,). indices, actions: int64, (n,). cumulative_rewards: float64, (N, 5), in units.
+
+    Returns the position in `indices` of the first illegal action, no game changed; -1 without one.
     """
     b = board[0]
+    for k, i in enumerate(indices):
+        if not is_legal(games[i], b, actions[k]):
+            return k
     before = np.zeros(1, GAME)
     rewards = np.zeros(MAX_PLAYERS)
     bits = np.zeros((b.actions + 63) // 64, np.uint64)
@@ -68,6 +73,51 @@ def _advance(
         pay(kind, before[0], g, rewards)
         for seat in range(MAX_PLAYERS):
             cumulative_rewards[i, seat] += rewards[seat] / unit
+    return -1
+
+
+@kernel
+def _sample(
+    logits: np.ndarray,
+    masks: np.ndarray,
+    temperature: float,
+    noise: np.ndarray,
+    actions: np.ndarray,
+    log_probs: np.ndarray,
+) -> bool:
+    """Sample an action of each row by the softmax of legal logits over temperature.
+
+    logits: float32, masks: bool, (N, num_actions). noise: uint64, (1,), state of the random stream.
+    actions: int64, (N,), and log_probs: float32, (N,), are written.
+
+    Returns whether all legal logits are finite.
+    """
+    legal, weights = np.zeros(masks.shape[1], np.int64), np.zeros(masks.shape[1])
+    for row in range(len(masks)):
+        count, best = 0, -np.inf
+        for action in range(masks.shape[1]):
+            if masks[row, action]:
+                if not np.isfinite(logits[row, action]):
+                    return False
+                legal[count] = action
+                best = max(best, np.float64(logits[row, action]))
+                count += 1
+        total = 0.0
+        for k in range(count):
+            weights[k] = np.exp((np.float64(logits[row, legal[k]]) - best) / temperature)
+            total += weights[k]
+        noise[0] += GOLDEN
+        rest = total * (np.float64(mix(noise[0]) >> np.uint64(11)) / 2.0**53)
+        sampled = 0
+        for k in range(count):
+            if weights[k] > 0.0:
+                sampled = k
+                rest -= weights[k]
+                if rest < 0.0:
+                    break
+        actions[row] = legal[sampled]
+        log_probs[row] = np.log(weights[sampled] / total)
+    return True
 
 
 class SelfPlayGames:
@@ -126,13 +176,12 @@ class SelfPlayGames:
 
         IllegalActionError, the games unchanged, when an action is not legal.
         """
-        illegal = kernels.first_illegal(self.states[indices], self.board.array, actions)
-        if illegal >= 0:
-            raise illegal_action(self.states[indices], illegal, self.board, int(actions[illegal]))
-        _advance(
+        illegal = _advance(
             self.states, self.board.array, indices, actions.astype(np.int64),
             self._kind, self._unit, self.cumulative_rewards,
         )  # fmt: skip
+        if illegal >= 0:
+            raise illegal_action(self.states[indices], illegal, self.board, int(actions[illegal]))
 
     def ranks(self) -> np.ndarray:
         """Return the rank of each seat so far, 0 is the winner: int64, (N, 5)."""
@@ -197,12 +246,16 @@ def play_games(
             learner, seats = running[owner == 0], seats[owner == 0]
             observations, masks = games.observe(learner)
             logits, values = forward(observations, masks)
-            probabilities = action_probabilities(
-                logits, masks, max(temperature, LOWEST_TEMPERATURE)
+            sampled, log_probs = (
+                np.zeros(len(learner), np.int64),
+                np.zeros(len(learner), np.float32),
             )
-            sampled = np.zeros(len(learner), np.int64)
-            draw_actions(probabilities, noise, sampled)
-            log_probs = np.log(probabilities[np.arange(len(sampled)), sampled])
+            check_playable(
+                _sample(
+                    logits, masks, max(temperature, LOWEST_TEMPERATURE), noise, sampled, log_probs
+                ),
+                legal=True,
+            )
             teaching = np.zeros((len(sampled), 0), np.float32)
             if teacher is not None:
                 teaching = teacher.action_probabilities(games.states[learner], games.board)

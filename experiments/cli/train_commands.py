@@ -68,14 +68,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 def _train(args: argparse.Namespace) -> None:
     from busenv.experiments.training.demo import train_and_report
     from busenv.train.config import PPOConfig, parse_settings
-    from busenv.train.config_files import peek, programs, read_config
+    from busenv.train.config_files import config_class_of, programs, read_config
 
     source = Path(args.config)
     resumes = source.is_dir()
     folder = args.out or (source if resumes else new_folder("train"))
     if resumes:
         source /= "run.json"
-    given = parse_settings(args.set, peek(str(source)))
+    given = parse_settings(args.set, config_class_of(str(source)))
     config = read_config(str(source), programs(given)).changed(given)
     if args.ray and isinstance(config, PPOConfig) and not resumes:
         workers = max(config.games // GAMES_PER_WORKER, 1)

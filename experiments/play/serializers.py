@@ -115,7 +115,7 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
         "node": game.node,
         "variation": tree.variation(game.node),
         "turn": turn if current.turn >= 0 else None,
-        "spots": choices,
+        "targets": choices,
         "thinking": status == "agent",
         "forced": status == "forced",
         "paused": game.paused,

@@ -71,11 +71,11 @@ async def _play(origin: str, link: str, times: Times, end: float, pause: float, 
         await socket.send(json.dumps({"type": "delay", "seconds": 0}))
         state = await _next_state(socket)
         while time.monotonic() < end and not state["over"]:
-            if not state["spots"]:
+            if not state["targets"]:
                 state = await _step(socket, state, times)
                 continue
             await asyncio.sleep(rng.expovariate(1 / pause))
-            choice = rng.choice(rng.choice(state["spots"])["choices"])["action"]
+            choice = rng.choice(rng.choice(state["targets"])["choices"])["action"]
             sent = time.perf_counter()
             asked = {"type": "decide", "node": state["node"], "action": choice}
             await socket.send(json.dumps(asked))

@@ -36,7 +36,7 @@ def every_seat_speed(config: PPOConfig, seconds: float) -> tuple[float, float]:
             updating.append(time.perf_counter() - start)
             return statistics
 
-        run.ppo.update = timed_update  # type: ignore[method-assign]
+        run.ppo.update = timed_update  # type: ignore[method-assign, assignment]
         speed, spent = _speed(run, seconds)
         return speed, sum(updating) / spent
 

@@ -1,4 +1,4 @@
-"""Train an agent, rate it against the bots, and write a report.
+"""Train an agent, rate it against the bots, and write a report with a sample game.
 
 The demo imitates a search and continues by expert iteration (`busenv.train.expert_iteration`), the
 method that gives the stronger agent in three minutes.
@@ -7,16 +7,20 @@ method that gives the stronger agent in three minutes.
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
 import busenv
+from busenv import Game
 from busenv.agents import Agent, make_agent
 from busenv.experiments.common.console import TextTable
 from busenv.experiments.ratings.match import Score
-from busenv.experiments.training.sample_game import PAGE, next_commands, play_sample, playing_spec
+from busenv.experiments.replays.replay_files import write_replay
 from busenv.experiments.training.training_run import (
     CURVE,
     PICTURE,
@@ -26,12 +30,17 @@ from busenv.experiments.training.training_run import (
     run_training,
 )
 from busenv.io import write_whole
+from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.run import MODEL
 
-COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
-MatchUp = tuple[str, list[Score]]
+REPORT, RECORD, PAGE, SEARCH_PAGE = "report.md", "replay.json", "replay.html", "replay-uct.html"
+COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]
+MEANS = "A line-up's second row is the mean of the other seats."
+OPPONENTS = ("planner", "greedy", "greedy", "planner")  # of the sample game, as many as needed
+SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
+HOUR = 3600.0
 MAX_THREADS = 4
 SETTINGS = ExpertConfig(
     width=128,
@@ -65,54 +74,39 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
     console = Console()
     run, _ = run_training(config, folder, console, ray)
     console.print("Rating ...")
-    match_ups = _match_ups(run, games)
-    table = _table(match_ups, run, games)
+    table = _rate_all(run, games)
     table.show(console)
-    console.print("A line-up's second row is the mean of the other seats.")
-    play_sample(run)
-    commands = next_commands(run)
-    write_whole(folder / "report.md", _report(table, run, commands), follow_links=False)
-    for title, name in (("Report", "report.md"), ("Learning curve", PICTURE), ("Replay", PAGE)):
+    console.print(MEANS)
+    _play_sample(run)
+    commands = _next_commands(run)
+    write_whole(folder / REPORT, _report(table, run, commands), follow_links=False)
+    for title, name in (("Report", REPORT), ("Learning curve", PICTURE), ("Replay", PAGE)):
         console.print(f"{title}: {escape(str(folder / name))}", soft_wrap=True)
     console.print("Next steps:")
     for command in commands:
         console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
 
 
-def _match_ups(run: AnyRun, games: int) -> list[MatchUp]:
+def _rate_all(run: AnyRun, games: int) -> TextTable:
     """Rate the agent against copies of each bot, and `greedy` against `random` for comparison."""
-    bots, others = run.config.rated, run.config.rating_players - 1
+    players, bots = run.config.rating_players, run.config.rated
     agents: list[Agent] = [run.agent]
     if isinstance(run.config, ExpertConfig):
-        agents.insert(0, make_agent(playing_spec(run)))
+        agents.insert(0, make_agent(_spec(run)))
         agents[0].name = f"az:{run.config.num_simulations}"
-    match_ups = [
-        (f"{agent.name}, {others} {bot}", rate(run, agent, bot, games))
-        for agent in agents
-        for bot in bots
-    ]
+    match_ups = [(agent, bot) for agent in agents for bot in bots]
     if "greedy" in bots and "random" in bots:
-        scores = rate(run, make_agent("greedy"), "random", games)
-        match_ups.append((f"greedy, {others} random", scores))
-    return match_ups
-
-
-def _caption(run: AnyRun, games: int) -> str:
-    players = run.config.rating_players
-    return (
+        match_ups.append((make_agent("greedy"), "random"))
+    rows = [
+        [f"{agent.name}, {players - 1} {bot}" if row == 0 else "", *_cells(score)]
+        for agent, bot in match_ups
+        for row, score in enumerate(rate(run, agent, bot, games))
+    ]
+    caption = (
         f"{games} games each of {players} players, seats and starting player rotated; "
         f"par is {1 / players:.0%} of wins"
     )
-
-
-def _table(match_ups: list[MatchUp], run: AnyRun, games: int) -> TextTable:
-    """The results as a table; a line-up's second row is the mean of the other seats."""
-    rows = [
-        [title if row == 0 else "", *_cells(score)]
-        for title, scores in match_ups
-        for row, score in enumerate(scores)
-    ]
-    return TextTable(_caption(run, games), COLUMNS, rows, names=2)
+    return TextTable(caption, COLUMNS, rows, names=2)
 
 
 def _cells(score: Score) -> list[str]:
@@ -121,31 +115,87 @@ def _cells(score: Score) -> list[str]:
         score.name,
         f"{score.wins / score.games:.1%}",
         f"{low:.1%} to {high:.1%}" if score.seats == 1 else "",
-        f"{score.place + 1:.2f}",
+        f"{score.rank + 1:.2f}",
         f"{score.points:.2f}",
     ]
 
 
 def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
+    """The report in Markdown."""
     config = run.config
     length = f" for {config.seconds:g} s" if config.seconds else ""
-    lines = [
-        "# An agent, trained and rated",
-        "",
-        f"busenv {busenv.__version__}, board {run.board.name}, rules {run.rules.name}. Trained"
-        f"{length} by {describe_training(config)}; {run.decisions:,} decisions learned from, "
-        f"{run.imitated:,} of them by imitation; seed {config.seed}.",
-        "",
-        f"{table.title}. A line-up's second row is the mean of the other seats. Place and points "
-        "are means; place 1 is the winner's.",
-        "",
-        table.markdown().rstrip(),
-    ]
-    lines += ["", f"![learning curve]({PICTURE})", ""]
-    lines += [
-        f"[{PAGE}]({PAGE}) replays a game of the agent with its estimates. `{CURVE}` holds the"
-    ]
-    lines += [f"curve, `{MODEL}` and its card the agent, `run.json` the settings, and the folder"]
-    lines += ["`tensorboard` the statistics.", ""]
-    lines += ["Next steps:", "", "```sh", *commands, "```", ""]
-    return "\n".join(lines)
+    shell = "\n".join(commands)
+    return f"""# An agent, trained and rated
+
+busenv {busenv.__version__}, board {run.board.name}, rules {run.rules.name}. Trained{length} by
+{describe_training(config)}; {run.decisions:,} decisions learned from, {run.imitated:,} of them by
+imitation; seed {config.seed}.
+
+{table.title}. {MEANS} Place and points are means; place 1 is the winner's.
+
+{table.markdown().rstrip()}
+
+![learning curve]({PICTURE})
+
+[{PAGE}]({PAGE}) replays a game of the agent with its estimates. `{CURVE}` holds the curve,
+`{MODEL}` and its card the agent, `run.json` the settings, and the folder `tensorboard` the
+statistics.
+
+Next steps:
+
+```sh
+{shell}
+```
+"""
+
+
+def _play_sample(run: AnyRun) -> None:
+    """Play one game of a run's agent against scripted ones; write its record and replay page.
+
+    The game depends on the agent and the run's seed alone. The page shows the agent's estimates.
+    """
+    config, players = run.config, run.config.rating_players
+    seat = config.seed % players
+    spec = _spec(run)
+    own = spec.partition(":")[0]
+    names = [*OPPONENTS[:seat], own, *OPPONENTS[seat : players - 1]]
+    agents = [make_agent(spec if name == own else name) for name in names]
+    game = Game(players, run.rules, run.board, seed=config.seed)
+    for number, agent in enumerate(agents):
+        agent.reset(config.seed + number)
+    while not game.is_over:
+        game.step(agents[game.current_player].act(game))
+    game.save(run.folder / RECORD)
+    write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=run.board, names=names)
+
+
+def _next_commands(run: AnyRun) -> list[str]:
+    """Shell commands that train the agent for longer, rate it, and replay the sample game."""
+    config, folder = run.config, run.folder
+    if config.decisions is not None:
+        longer = f"decisions={2 * config.decisions}"
+    else:
+        assert config.seconds is not None
+        longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
+    players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
+    rules = ["--rules", config.rules] * (config.rules != PPOConfig().rules)
+    board = ["--board", config.board] * (config.board != PPOConfig().board)
+    page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
+    commands = (
+        ["train", str(folder), "--set", longer],
+        ["rate", _spec(run), "planner", *players, *rules, *board],
+        ["replay", str(folder / RECORD), *page, *board],
+    )
+    # By its path where only this Python's folder has the program.
+    path = Path(sys.executable).with_name("busenv")
+    is_installed = shutil.which("busenv") or not path.exists()
+    program = "busenv" if is_installed else os.path.relpath(path)
+    return [shlex.join([program, *arguments]) for arguments in commands]
+
+
+def _spec(run: AnyRun) -> str:
+    """Spec of a run's agent: its network, with the run's search in expert iteration."""
+    model = run.folder / MODEL
+    if isinstance(run.config, ExpertConfig):
+        return f"az:{model}:{run.config.num_simulations}"
+    return f"net:{model}"

@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Locator
 from busenv import Record
 from tests.support.play_client import PATIENCE
 
-CHOICES = "#board.yours .spot"
+CHOICES = "#board.yours .target"
 OVER = "#result:not([hidden])"
 FIRST = {"first_player": 0, "seed": 5}  # settings that make games reproducible
 
@@ -38,22 +38,24 @@ class Player:
         self.page.locator(f"{CHOICES}, {OVER}").first.wait_for(state="attached")
         return not self.page.locator(OVER).count()
 
-    def spots(self) -> list[str]:
-        return self.page.eval_on_selector_all(".spot", "all => all.map(spot => spot.dataset.spot)")
+    def targets(self) -> list[str]:
+        return self.page.eval_on_selector_all(
+            ".target", "all => all.map(one => one.dataset.target)"
+        )
 
-    def point(self, spot: str) -> tuple[float, float]:
-        """The centre of a spot on the screen."""
-        shape = self.page.locator(f"[data-spot='{spot}'] > :not(text)").first
+    def point(self, target: str) -> tuple[float, float]:
+        """The centre of a target on the screen."""
+        shape = self.page.locator(f"[data-target='{target}'] > :not(text)").first
         shape.scroll_into_view_if_needed()
         box = shape.bounding_box()
         assert box
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
-    def choose(self, spot: str, pick: Callable[[int], int] = lambda count: 0) -> str:
-        """Click a spot, and one of its choices if it has several. Wait until the drawing has
+    def choose(self, target: str, pick: Callable[[int], int] = lambda count: 0) -> str:
+        """Click a target, and one of its choices if it has several. Wait until the drawing has
         changed; return the card's description of the choice."""
         node, text = self.node(), ""
-        self.page.mouse.click(*self.point(spot))
+        self.page.mouse.click(*self.point(target))
         if self.page.locator("#card.open").count():
             buttons = self.page.locator("#card .choices button").all()
             button = buttons[pick(len(buttons))]
@@ -63,10 +65,10 @@ class Player:
         self.wait_for_change(node)
         return text
 
-    def tap(self, spot: str) -> None:
-        """Tap a spot, then the first button of its card."""
+    def tap(self, target: str) -> None:
+        """Tap a target, then the first button of its card."""
         node = self.node()
-        self.page.touchscreen.tap(*self.point(spot))
+        self.page.touchscreen.tap(*self.point(target))
         self.page.locator("#card .choices button").first.tap()
         self.wait_for_change(node)
 

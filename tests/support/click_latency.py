@@ -47,10 +47,10 @@ NEXT = "(count) => times.length > count || new Promise((resolve) => { window.sho
 
 
 def decide(page: Page) -> None:
-    """Click a spot, and one of its choices if it has several; wait for the paint."""
-    page.locator("#board.yours .spot").first.wait_for()
+    """Click a target, and one of its choices if it has several; wait for the paint."""
+    page.locator("#board.yours .target").first.wait_for()
     before = page.evaluate("times.length")
-    shape = page.locator(".spot").last.locator(":scope > :not(text)").first
+    shape = page.locator(".target").last.locator(":scope > :not(text)").first
     box = shape.bounding_box()
     assert box
     where = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

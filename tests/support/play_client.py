@@ -81,16 +81,20 @@ class Served:
         return answer["link"]
 
     def open(self, link: str, origin: str | None = None) -> PageClient:
-        address = f"ws://127.0.0.1:{self.port}{link}/socket"
-        return PageClient(address, self.origin if origin is None else origin)
+        return PageClient(self.origin + link, origin)
 
 
 class PageClient:
-    """A page: stores the latest message of each type, the nodes, and the parts of each drawing."""
+    """A page: stores the latest message of each type, the nodes, and the parts of each drawing.
 
-    def __init__(self, address: str, origin: str) -> None:
+    origin: by default that of the link; "" for none.
+    """
+
+    def __init__(self, link: str, origin: str | None = None) -> None:
         self._stack = ExitStack()
-        connection = connect(address, origin=origin or None, max_size=None)  # type: ignore[arg-type]
+        address = f"ws{link.removeprefix('http')}/socket"
+        sender: Any = (link.partition("/play/")[0] if origin is None else origin) or None
+        connection = connect(address, origin=sender, max_size=None, open_timeout=PATIENCE)
         self.socket = self._stack.enter_context(connection)
         self.latest: dict[str, dict[str, Any]] = {}
         self.views: dict[int, dict[str, str]] = {}
@@ -129,7 +133,7 @@ class PageClient:
     @property
     def first_choice(self) -> int:
         """The action of the first legal choice."""
-        return self.state["spots"][0]["choices"][0]["action"]
+        return self.state["targets"][0]["choices"][0]["action"]
 
     def error_code(self, kind: str, **fields: Any) -> str:
         """Send an invalid request; return the code of the error."""
@@ -140,7 +144,7 @@ class PageClient:
         """Receive until this page has a choice, the game is over, or an agent has failed."""
 
         def is_mine(state: dict[str, Any]) -> bool:
-            return bool(state["spots"]) or state["over"] or bool(state["failure"])
+            return bool(state["targets"]) or state["over"] or bool(state["failure"])
 
         return self.state if is_mine(self.state) else self.until("state", is_mine)
 

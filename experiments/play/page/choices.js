@@ -8,15 +8,15 @@ import { centre, clearLayer, colourLayers, createShape, createSvg, distanceTo, g
   toDrawing, toScreen } from "./drawing.js";
 
 const REACH = { mouse: 14, pen: 20, touch: 30 };  // pixels from a shape at which a pointer hits it
-const MARGIN = 24;  // pixels between a spot and the edge of the visible area
+const MARGIN = 24;  // pixels between a target and the edge of the visible area
 const BUILDINGS = ["house", "office", "pub"];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 const card = document.getElementById("card");
 let buildingSvgs, onPick;  // SVG text of the building types; called with the picked action
-let spots = [], markers = new Map();  // the server's spots; their elements on the drawing by id
+let targets = [], markers = new Map();  // the server's targets; their elements on the drawing by id
 let drawArrows = true;
-let activeSpot = null, cardOpen = false, usesKeyboard = false, pointerType = "mouse";
+let activeTarget = null, cardOpen = false, usesKeyboard = false, pointerType = "mouse";
 
 export function initChoices(buildings, pick) {
   [buildingSvgs, onPick] = [buildings, pick];
@@ -27,30 +27,30 @@ export function initChoices(buildings, pick) {
       usesKeyboard = false;
     });
     svg.addEventListener("pointermove", (event) => {
-      if (event.pointerType !== "touch" && !cardOpen) activate(spotAt(name, event));
+      if (event.pointerType !== "touch" && !cardOpen) activate(targetAt(name, event));
     });
     svg.addEventListener("pointerleave", () => { if (!cardOpen && !usesKeyboard) activate(null); });
     svg.addEventListener("click", (event) => {
       if (event.detail === 0) return;  // from the keyboard: see handleChoiceKey
-      const spot = spotAt(name, event);
-      if (spot) press(spot, pointerType === "touch");
+      const target = targetAt(name, event);
+      if (target) press(target, pointerType === "touch");
       else activate(null);
     });
   }
 }
 
 /** Replace the choices. seat: whose colour they have. directed: draw streets as arrows. */
-export function showChoices(newSpots, seat = 0, directed = true) {
-  const hadFocus = document.activeElement?.closest(".spot, #card");
-  spots = newSpots;
+export function showChoices(newTargets, seat = 0, directed = true) {
+  const hadFocus = document.activeElement?.closest(".target, #card");
+  targets = newTargets;
   drawArrows = directed;
   activate(null);
-  clearLayer("spots");
-  colourLayers(["spots", "ghosts"], seat);
-  markers = new Map(spots.map((spot) => [spot.id, createMarker(spot)]));
-  if (!spots.length) return;
+  clearLayer("targets");
+  colourLayers(["targets", "ghosts"], seat);
+  markers = new Map(targets.map((target) => [target.id, createMarker(target)]));
+  if (!targets.length) return;
   if (hadFocus || usesKeyboard) focusChoices();
-  else setTimeout(scrollToSpots);  // measuring takes time: the drawing is painted first
+  else setTimeout(scrollToTargets);  // measuring takes time: the drawing is painted first
 }
 
 /** Focus the first choice. */
@@ -59,18 +59,18 @@ export function focusChoices() {
   markers.values().next().value?.focus();
 }
 
-function createMarker(spot) {
-  const text = spot.choices.length === 1 ? describe(spot.choices[0])
-    : `${spot.label}: ${spot.choices.map((choice) => choice.short).join(", ")}`;
-  const marker = createSvg("g", { class: `spot ${spot.id.split("-")[0]}`, tabindex: 0,
-    role: "button", "data-spot": spot.id, "aria-label": text }, layer(spot.in, "spots"));
-  for (const shape of spot.shapes) {
+function createMarker(target) {
+  const text = target.choices.length === 1 ? describe(target.choices[0])
+    : `${target.label}: ${target.choices.map((choice) => choice.short).join(", ")}`;
+  const marker = createSvg("g", { class: `target ${target.id.split("-")[0]}`, tabindex: 0,
+    role: "button", "data-target": target.id, "aria-label": text }, layer(target.in, "targets"));
+  for (const shape of target.shapes) {
     createShape(shape, marker, drawArrows);
-    if (shape.kind === "line" && drawArrows && spot.choices.length > 1)
+    if (shape.kind === "line" && drawArrows && target.choices.length > 1)
       createShape({ ...shape, x1: shape.x2, y1: shape.y2, x2: shape.x1, y2: shape.y1 }, marker);
   }
-  if (spot.id === "pass") createLabel(marker, centre(spot.shapes[0]), "Pass");
-  marker.addEventListener("focus", () => { if (!cardOpen) activate(spot); });
+  if (target.id === "pass") createLabel(marker, centre(target.shapes[0]), "Pass");
+  marker.addEventListener("focus", () => { if (!cardOpen) activate(target); });
   marker.addEventListener("blur", () => { if (!cardOpen && usesKeyboard) activate(null); });
   return marker;
 }
@@ -84,64 +84,64 @@ function describe(choice) { return choice.note ? `${choice.words}: ${choice.note
 
 function capitalise(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
 
-/** The spot at the pointer: the nearest within reach, and of several the one with the nearest
+/** The target at the pointer: the nearest within reach, and of several the one with the nearest
  * centre. */
-function spotAt(drawing, event) {
+function targetAt(drawing, event) {
   const point = toDrawing(drawing, event), { scale } = toScreen(drawing, point);
   const reach = (REACH[event.pointerType] ?? REACH.mouse) / scale;
   const toCentre = (shape) => Math.hypot(centre(shape).x - point.x, centre(shape).y - point.y);
-  const [nearest] = spots.filter((spot) => spot.in === drawing)
-    .map((spot) => ({ spot,
-      distance: Math.min(...spot.shapes.map((shape) => distanceTo(shape, point))),
-      fromCentre: Math.min(...spot.shapes.map(toCentre)) }))
+  const [nearest] = targets.filter((target) => target.in === drawing)
+    .map((target) => ({ target,
+      distance: Math.min(...target.shapes.map((shape) => distanceTo(shape, point))),
+      fromCentre: Math.min(...target.shapes.map(toCentre)) }))
     .filter(({ distance }) => distance < reach)
     .sort((a, b) => a.distance - b.distance || a.fromCentre - b.fromCentre);
-  return nearest?.spot ?? null;
+  return nearest?.target ?? null;
 }
 
-/** Highlight and describe a spot; null: none. */
-function activate(spot) {
-  if (spot === activeSpot && !cardOpen) return;
-  markers.get(activeSpot?.id)?.classList.remove("on");
-  [activeSpot, cardOpen] = [spot, false];
+/** Highlight and describe a target; null: none. */
+function activate(target) {
+  if (target === activeTarget && !cardOpen) return;
+  markers.get(activeTarget?.id)?.classList.remove("on");
+  [activeTarget, cardOpen] = [target, false];
   clearLayer("ghosts");
-  card.hidden = !spot;
-  if (!spot) return;
-  markers.get(spot.id)?.classList.add("on");
-  const [choice, ...others] = spot.choices;
+  card.hidden = !target;
+  if (!target) return;
+  markers.get(target.id)?.classList.add("on");
+  const [choice, ...others] = target.choices;
   const verb = pointerType === "touch" ? "tap" : "click";
   card.className = "";
   card.replaceChildren(element("p", capitalise(
-    others.length ? `${spot.label}: ${verb} to choose` : describe(choice))));
-  if (!others.length) showGhost(spot, choice);
-  placeCard(spot);
+    others.length ? `${target.label}: ${verb} to choose` : describe(choice))));
+  if (!others.length) showGhost(target, choice);
+  placeCard(target);
 }
 
 /** React to a click, a tap or Enter. confirm: whether a single choice needs a second tap. */
-function press(spot, confirm) {
-  const open = cardOpen && activeSpot === spot;
-  if (spot.choices.length === 1 && (!confirm || open)) return onPick(spot.choices[0].action);
+function press(target, confirm) {
+  const open = cardOpen && activeTarget === target;
+  if (target.choices.length === 1 && (!confirm || open)) return onPick(target.choices[0].action);
   if (open) return;
-  activate(spot);
-  openCard(spot);
+  activate(target);
+  openCard(target);
 }
 
-function openCard(spot) {
+function openCard(target) {
   cardOpen = true;
   card.className = "open";
-  const single = spot.choices.length === 1;
-  const text = element("p", capitalise(single ? describe(spot.choices[0]) : spot.label));
+  const single = target.choices.length === 1;
+  const text = element("p", capitalise(single ? describe(target.choices[0]) : target.label));
   const row = element("div", "", "choices"), close = element("button", "×", "close");
-  row.append(...spot.choices.map((choice, k) => choiceButton(spot, choice, k, text)));
+  row.append(...target.choices.map((choice, k) => choiceButton(target, choice, k, text)));
   close.setAttribute("aria-label", "Close");
   close.onclick = closeCard;
   card.replaceChildren(text, row, close);
-  placeCard(spot);
+  placeCard(target);
   if (usesKeyboard) row.firstChild.focus();
 }
 
-function choiceButton(spot, choice, k, text) {
-  const single = spot.choices.length === 1, building = buildingOf(choice);
+function choiceButton(target, choice, k, text) {
+  const single = target.choices.length === 1, building = buildingOf(choice);
   const button = element("button", single ? "Confirm" : choice.short, single ? "main" : "");
   if (building) {
     const icon = createSvg("svg",
@@ -154,7 +154,7 @@ function choiceButton(spot, choice, k, text) {
   if (!single) button.setAttribute("aria-keyshortcuts", k + 1);
   button.onpointerenter = button.onfocus = () => {
     text.textContent = capitalise(describe(choice));
-    showGhost(spot, choice);
+    showGhost(target, choice);
   };
   button.onclick = () => onPick(choice.action);
   return button;
@@ -163,31 +163,31 @@ function choiceButton(spot, choice, k, text) {
 function buildingOf(choice) { return buildingSvgs[BUILDINGS.indexOf(choice.short)]; }
 
 function closeCard() {
-  const spot = activeSpot;
+  const target = activeTarget;
   activate(null);
-  if (usesKeyboard) markers.get(spot?.id)?.focus();
+  if (usesKeyboard) markers.get(target?.id)?.focus();
 }
 
 /** Preview a choice on the drawing. */
-function showGhost(spot, choice) {
+function showGhost(target, choice) {
   clearLayer("ghosts");
-  const ghosts = layer(spot.in, "ghosts"), building = buildingOf(choice);
+  const ghosts = layer(target.in, "ghosts"), building = buildingOf(choice);
   if (building) {
-    const { x, y } = centre(spot.shapes[0]);
+    const { x, y } = centre(target.shapes[0]);
     createSvg("g", { transform: `translate(${x} ${y}) scale(1.15)`, class: "ghost" }, ghosts)
       .innerHTML = building;
   }
   else for (const shape of choice.shapes) createShape(shape, ghosts, drawArrows).classList.add("ghost");
-  if (spot.id === "split")  // the passengers at each station
+  if (target.id === "split")  // the passengers at each station
     choice.short.split(" | ").forEach((count, k) => {
-      const { x, y, r } = spot.shapes[k];
+      const { x, y, r } = target.shapes[k];
       createLabel(ghosts, { x, y: y - r - 14 }, `+${count}`);
     });
 }
 
-/** Place the card next to its spot; on a phone the style sheet puts it at the bottom. */
-function placeCard(spot) {
-  const { x, y, scale } = toScreen(spot.in, centre(spot.shapes[0]));
+/** Place the card next to its target; on a phone the style sheet puts it at the bottom. */
+function placeCard(target) {
+  const { x, y, scale } = toScreen(target.in, centre(target.shapes[0]));
   if (getComputedStyle(card).position === "fixed") {
     card.style.bottom = `${document.querySelector(".controls").offsetHeight + 6}px`;
     const hidden = y + 30 - card.getBoundingClientRect().top;
@@ -200,7 +200,7 @@ function placeCard(spot) {
   let left = Math.min(Math.max(x - frame.left - width / 2, 4), frame.width - width - 4);
   const fitsAbove = y - height - distance > Math.max(frame.top, 0);
   let top = y - frame.top + (fitsAbove ? -height - distance : distance);
-  if (spot.in === "panels") {  // left of the panels, over the city
+  if (target.in === "panels") {  // left of the panels, over the city
     left = document.getElementById("panels").offsetLeft - width - 4;
     top = y - frame.top - height / 2;
   }
@@ -208,10 +208,10 @@ function placeCard(spot) {
   card.style.top = `${top}px`;
 }
 
-/** Scroll spots that are out of sight, as on a phone, into view. */
-function scrollToSpots() {
-  if (cardOpen || !spots.length) return;
-  const heights = spots.map((spot) => toScreen(spot.in, centre(spot.shapes[0])).y);
+/** Scroll targets that are out of sight, as on a phone, into view. */
+function scrollToTargets() {
+  if (cardOpen || !targets.length) return;
+  const heights = targets.map((target) => toScreen(target.in, centre(target.shapes[0])).y);
   const top = Math.min(...heights) - MARGIN, bottom = Math.max(...heights) + MARGIN;
   const controls = document.querySelector(".controls").getBoundingClientRect();
   const end = Math.min(controls.top, window.innerHeight);
@@ -232,21 +232,21 @@ export function handleChoiceKey({ key }) {
     else return false;
     return true;
   }
-  const marker = document.activeElement?.closest(".spot");
+  const marker = document.activeElement?.closest(".target");
   if (!marker) return false;
-  const spot = spots.find(({ id }) => id === marker.dataset.spot);
-  if (key === "Enter" || key === " ") press(spot, false);
-  else if (key in ARROWS) neighbour(spot, ARROWS[key])?.focus();
+  const target = targets.find(({ id }) => id === marker.dataset.target);
+  if (key === "Enter" || key === " ") press(target, false);
+  else if (key in ARROWS) neighbour(target, ARROWS[key])?.focus();
   else if (key === "Escape") marker.blur();
   else return false;
   return true;
 }
 
-/** The marker of the next spot in a direction. */
-function neighbour(spot, [dx, dy]) {
-  const position = (one) => toScreen(one.in, centre(one.shapes[0])), from = position(spot);
+/** The marker of the next target in a direction. */
+function neighbour(target, [dx, dy]) {
+  const position = (one) => toScreen(one.in, centre(one.shapes[0])), from = position(target);
   let best = null, leastCost = Infinity;
-  for (const other of spots) {
+  for (const other of targets) {
     const to = position(other), x = to.x - from.x, y = to.y - from.y;
     const ahead = x * dx + y * dy, cost = ahead + 2 * (Math.abs(x * dy) + Math.abs(y * dx));
     if (ahead >= 1 && cost < leastCost) [best, leastCost] = [other, cost];

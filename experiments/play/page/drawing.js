@@ -3,7 +3,7 @@
 import { drawParts } from "/static/page.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LAYERS = ["ghosts", "spots", "marks"];
+const LAYERS = ["ghosts", "targets", "marks"];
 const FLASHING = /^(street|site|people|player)-/;  // parts whose changes are animated
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 const drawings = {};  // svg elements by name
@@ -47,7 +47,7 @@ export function showParts(newParts, animate) {
       .animate([{ opacity: 0.15 }, { opacity: 1 }], { duration: 350, easing: "ease-out" });
 }
 
-/** A layer above a drawing: "marks" (favourites), "ghosts" (a choice's result), "spots". */
+/** A layer above a drawing: "marks" (favourites), "ghosts" (a choice's result), "targets". */
 export function layer(drawing, name) { return drawings[drawing].querySelector(`.${name}`); }
 
 export function clearLayer(name) {

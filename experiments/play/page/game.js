@@ -165,7 +165,7 @@ function displayChoices() {
   if (active && node === choicesNode) return;  // an open card stays open
   choicesNode = node;
   $("frame").style.backgroundColor = active ? `var(--seat-${state.turn.seat})` : "";
-  if (active) showChoices(state.spots, state.turn.seat, state.turn.phase !== "SETUP_FIRST_LINE");
+  if (active) showChoices(state.targets, state.turn.seat, state.turn.phase !== "SETUP_FIRST_LINE");
   else showChoices([]);
 }
 
