@@ -1,4 +1,4 @@
-"""Action ids: their words, and there and back."""
+"""Action ids: descriptions, encoding and decoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No game is longer than the rules let it be, and what the bounds add up can be reached."""
+"""Upper bounds of a game are never exceeded, and their parts can be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled code is cached and never stale, damaged or another's; it works without any folder."""
+"""The kernel cache: never stale or damaged, private, and optional."""
 
 from __future__ import annotations
 

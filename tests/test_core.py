@@ -1,4 +1,4 @@
-"""The kernels: the three ways to ask what is legal agree, and a batch is its games alone."""
+"""Kernels: mask, list and test of legal actions agree, and a batch equals its single games."""
 
 from __future__ import annotations
 

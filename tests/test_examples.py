@@ -1,4 +1,4 @@
-"""The worked examples that the rulebooks give in words, rebuilt on a board."""
+"""The worked examples of the rulebooks, rebuilt on a board."""
 
 from __future__ import annotations
 

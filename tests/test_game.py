@@ -1,4 +1,4 @@
-"""The face of a game: names, errors, copies, taking back, looking and drawing."""
+"""`Game`: properties, errors, copies, undo, observation and drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The golden playthroughs still go as they are written down."""
+"""Golden playthroughs replay as recorded."""
 
 from __future__ import annotations
 

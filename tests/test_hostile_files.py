@@ -1,4 +1,4 @@
-"""Files from strangers: nothing that is not true is believed, and nothing but a sentence is said.
+"""Damaged and malicious files: a false file is refused with one sentence.
 
 The numbers of tries are the tests' defaults; those marked slow try a hundred times as often.
 """

@@ -1,4 +1,4 @@
-"""What a seat sees: complete, egocentric, named, and true."""
+"""Observations: complete, egocentric, named and correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random play from a position on: what it pays, compared with the same play step by step."""
+"""Random playouts from a position, compared with the same play step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Games that begin in a position: how they play on, and which positions cannot be."""
+"""Games that begin in a position, and validation of positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds in every position, on games that hypothesis makes up and shrinks."""
+"""Properties of every position, on games that hypothesis generates and shrinks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of games: as JSON text, as bytes, and played again."""
+"""Records of games: JSON text, bytes, and replay."""
 
 from __future__ import annotations
 

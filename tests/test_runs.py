@@ -128,7 +128,7 @@ def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
     for folder in (broken, missing):
         shutil.copytree(tmp_path / "run", folder)
     (broken / "pool" / f"{names[1]}.safetensors").write_bytes(b"")
-    with pytest.raises(ValueError, match=f"{names[1]}.safetensors is not the file"):
+    with pytest.raises(ValueError, match=f"{names[1]}.safetensors does not match the checksum"):
         PPORun(SMALL, broken)
     (missing / "pool" / f"{names[2]}.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=names[2]):

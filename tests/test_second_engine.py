@@ -1,4 +1,4 @@
-"""The compiled core agrees with the second engine at every decision of whole random games."""
+"""The compiled core and the second engine agree at every decision of random games."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a game holds its position and nothing else: equal positions have equal bytes."""
+"""A state holds its position only: equal positions have equal bytes."""
 
 from __future__ import annotations
 

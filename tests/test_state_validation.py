@@ -1,4 +1,4 @@
-"""Games of strangers: what is accepted can be played on from, what is not is named."""
+"""GAME records from other programs: valid ones can be continued, invalid fields are named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.play import picks
 
 CITY = load_board("city")
 
-# What plays on from each game of a file, so that a crash is seen from outside.
+# Continues each game of a file, in a process of its own, so that a crash is visible.
 PLAY = """
 import sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""The compiled core beside the second engine, decision by decision."""
+"""Comparison of the compiled core with the second engine, decision by decision."""
 
 from __future__ import annotations
 

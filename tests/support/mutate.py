@@ -1,4 +1,4 @@
-"""Damage done to files: to a value of JSON text, and to bytes, by a seeded generator."""
+"""Seeded damage to JSON values and to bytes."""
 
 from __future__ import annotations
 

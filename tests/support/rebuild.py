@@ -1,4 +1,4 @@
-"""Rebuild the state of a game from what a seat sees, seats counted from the viewer."""
+"""Rebuild a state from an observation, seats counted from the viewer."""
 
 from __future__ import annotations
 

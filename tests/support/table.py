@@ -1,4 +1,4 @@
-"""A table at which tests play: set a game up, play rounds marker by marker, look at the offers."""
+"""A test table: set up a game, play rounds marker by marker, read the legal lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards and rules drawn at random, quite unlike the real ones."""
+"""Random boards and rules, unlike the real ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from busenv import Rules
 
 
 def random_board(rng: random.Random) -> dict:
-    """A small connected board, quite unlike the city."""
+    """A small connected board, unlike the city."""
     size = rng.randint(2, 9)
     joined = {(rng.randrange(i), i) for i in range(1, size)}
     for _ in range(rng.randint(0, size)):
