@@ -105,7 +105,7 @@ def test_models_travel_and_programs_have_to_be_there(
         monkeypatch.setattr(
             distributed_games, "file_hashes", lambda specs: dict.fromkeys(specs, "another")
         )
-        with pytest.raises(RunError, match=r"a program must lie at the same place on every node"):
+        with pytest.raises(RunError, match=r"every node needs the same files"):
             played(programs, range(9))
 
 

@@ -56,7 +56,7 @@ def test_seats_and_starting_players_are_balanced(players: int) -> None:
         2 * [(seat, first) for seat in range(players) for first in range(players)]
     )
     assert sum(score.wins for score in scores) == 2 * players * players
-    assert sum(score.place for score in scores) == pytest.approx(players * (players - 1) / 2)
+    assert sum(score.rank for score in scores) == pytest.approx(players * (players - 1) / 2)
 
 
 def test_equal_agents_score_par() -> None:
@@ -119,7 +119,7 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     out = capsys.readouterr().out
     assert re.search(f"Training: {how}", out.replace("\n", " "))
     (head,) = (line for line in out.splitlines() if line.startswith("line-up"))
-    for column in ("agent", "wins", "95% interval", "place", "points"):  # all fit in 80 columns
+    for column in ("agent", "wins", "95% interval", "rank", "points"):  # all fit in 80 columns
         assert f" {column} " in f"{head} "
     assert len(head) <= 80
     assert "greedy, 3 random" in out

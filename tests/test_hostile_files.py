@@ -131,7 +131,7 @@ LIES = (
     (
         "forfeit",
         lambda line: line.update(forfeit={"seat": 0, "ply": 3, "why": ""}),
-        "over or somebody forfeits",
+        "by the rules or by a forfeit",
     ),
 )
 

@@ -86,6 +86,7 @@ def test_pettingzoo_save_observations(
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.filterwarnings("ignore:Observations between agents:UserWarning")
 def test_pettingzoo_tests_that_cannot_pass() -> None:
     """Each fails for the reason that the module docstring states."""
     with pytest.raises(TypeError, match="unexpected keyword argument 'max_cycles'"):

@@ -178,7 +178,7 @@ def test_a_half_written_tail_is_dropped(
     lines = whole.splitlines(keepends=True)
     for damaged, message in (
         (lines[0] + b"{}\n" + lines[1], "line 2, is damaged"),
-        (lines[0] * 2, "line 2: game [0-9]+ is there twice"),
+        (lines[0] * 2, "line 2: game [0-9]+ occurs twice"),
     ):
         with pytest.raises(RunError, match=message):
             parse_games(damaged)
@@ -375,17 +375,17 @@ def test_ladder_fills_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     readme, folder = tmp_path / "README.md", tmp_path / "run"
     readme.write_text("# Title\n")
     with pytest.raises(RunError, match="no lines <!-- ladder -->"):
-        ladder.run_ladder(folder, 1, 0, 1, quiet(), readme)
+        ladder.run_ladder(folder, 1, 0, 1, quiet(), readme=readme)
     assert not folder.exists()
     readme.write_text(f"# Title\n{ladder.BEGIN}\nold\n{ladder.END}\nend\n")
-    ladder.run_ladder(folder, 1, 0, 1, quiet(), readme)
+    ladder.run_ladder(folder, 1, 0, 1, quiet(), readme=readme)
     text, table = readme.read_text(), (folder / ladder.TABLE).read_text()
     assert text == f"# Title\n{ladder.BEGIN}\n{table}{ladder.END}\nend\n"
     assert "| greedy | random | " in table
     assert "| random | 0.0 [0.0, 0.0] |" in table
     games = {path: path.read_bytes() for path in folder.glob(f"*/*/{GAMES}")}
     assert len(games) == 2
-    ladder.run_ladder(folder, 1, 0, 1, quiet(), readme)
+    ladder.run_ladder(folder, 1, 0, 1, quiet(), readme=readme)
     assert readme.read_text() == text
     assert all(path.read_bytes() == content for path, content in games.items())
 

@@ -70,7 +70,7 @@ def test_tables_count_what_they_say(small_games: list[dict[str, Any]]) -> None:
     table = result_table(rows, SMALL)
     assert [*table.index] == ["greedy", "random", "random#2"]
     assert (table["games"] == 90).all()
-    assert table["place"].sum() == pytest.approx(6)
+    assert table["rank"].sum() == pytest.approx(6)
     won = sum(game["ranking"][game["agents"].index("greedy")] == 0 for game in small_games)
     assert table.loc["greedy", "won"] == won / 90
     assert table.loc["random", "rating"] == 0

@@ -141,7 +141,9 @@ class BusVecEnv(VecEnv):
     def _observations(self) -> Observation:
         return self._format.convert(self.batch.observations, self.batch.masks, self._copy)
 
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list:
+    def env_method(
+        self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
+    ) -> list[Any]:
         """Call a method once for all games; returns a list of one result."""
         return [getattr(self, method_name)(*args, **kwargs)]
 

@@ -1,4 +1,4 @@
-"""What agents need besides the package: the model, or the program, that a spec names."""
+"""Files that agents need besides the package: models and programs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from tempfile import TemporaryDirectory
 from busenv.agents import Agent, make_agent
 from busenv.agents.registry import AZ, NET
 
-WEIGHTS, CARD = (
-    ".safetensors",
-    ".json",
-)  # of a model: `busenv.agents.networks.model_files`, without torch
+# Suffixes of a model's files, as in `busenv.agents.networks.model_files`, which needs torch.
+WEIGHTS, CARD = ".safetensors", ".json"
 
-Model = tuple[bytes, bytes]  # weights and card
+Model = tuple[bytes, bytes]  # content of weights and card
 
 
-def file_hashes(specs: tuple[str, ...]) -> dict[str, str]:
-    """SHA-256 of the files that specs name: another file of the same name is another agent."""
-    found = {}
+def file_hashes(specs: tuple[str, ...], folder: Path = Path()) -> dict[str, str]:
+    """Return a SHA-256 by spec, of the files that it names; specs without files are left out.
+
+    folder: where relative paths of programs start.
+    """
+    hashes = {}
     for spec in specs:
-        if paths := _files(spec):
-            contents = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)
-            found[spec] = hashlib.sha256(contents).hexdigest()
-    return found
+        if paths := _files(spec, folder):
+            digests = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)
+            hashes[spec] = hashlib.sha256(digests).hexdigest()
+    return hashes
 
 
 def is_program(spec: str) -> bool:
@@ -34,7 +35,7 @@ def is_program(spec: str) -> bool:
 
 
 def read_models(specs: tuple[str, ...]) -> dict[str, Model]:
-    """The models that specs name by a path, by spec."""
+    """Return the content of the models that specs name by a path, by spec."""
     paths = {spec: Path(model_of(spec)) for spec in specs if model_of(spec).endswith(WEIGHTS)}
     return {
         spec: (path.read_bytes(), path.with_suffix(CARD).read_bytes())
@@ -42,40 +43,49 @@ def read_models(specs: tuple[str, ...]) -> dict[str, Model]:
     }
 
 
-def build(spec: str, models: dict[str, Model]) -> Agent:
-    """An agent, where the file that its spec names need not be: its model may be in `models`."""
-    if spec not in models:
+def build_agent(spec: str, models: dict[str, Model], folder: Path = Path()) -> Agent:
+    """Build an agent on a machine that may lack the files of the machine that names it.
+
+    models: content of models by spec (`read_models`). folder: where relative paths of a program's
+    command start.
+    """
+    if is_program(spec):
+        kind, _, command = spec.partition(":")
+        words = [str(_program_file(word, folder) or word) for word in shlex.split(command)]
+        agent = make_agent(f"{kind}:{shlex.join(words)}")
+    elif spec in models:
+        with TemporaryDirectory(prefix="busenv-") as temporary:
+            path = Path(temporary) / f"model{WEIGHTS}"
+            for file, content in zip((path, path.with_suffix(CARD)), models[spec], strict=True):
+                file.write_bytes(content)
+            agent = make_agent(spec.replace(model_of(spec), str(path)))
+    else:
         return make_agent(spec)
-    with TemporaryDirectory(prefix="busenv-") as folder:
-        path = Path(folder) / f"model{WEIGHTS}"
-        for place, content in zip((path, path.with_suffix(CARD)), models[spec], strict=True):
-            place.write_bytes(content)
-        agent = make_agent(spec.replace(model_of(spec), str(path)))
     agent.name = spec
     return agent
 
 
 def model_of(spec: str) -> str:
-    """The name or path of the model that a spec names; "" without one."""
-    found = re.fullmatch(NET, spec) or re.fullmatch(AZ, spec)
-    return found[2] if found else ""
+    """Return the name or path of the model in a spec, "" for none."""
+    match = re.fullmatch(NET, spec) or re.fullmatch(AZ, spec)
+    return match[2] if match else ""
 
 
-def _files(spec: str) -> list[Path]:
-    """A model and its card, or each word of a program's command that is a file."""
+def _files(spec: str, folder: Path) -> list[Path]:
+    """Return a model's weights and card, or the words of a program's command that are files."""
     if is_program(spec):
         words = shlex.split(spec.partition(":")[2])
-        return [path for word in words if (path := _program_file(word))]
+        return [path for word in words if (path := _program_file(word, folder))]
     if name := model_of(spec):
-        from busenv.agents.networks.model_files import model_path  # needs torch, as no other does
+        from busenv.agents.networks.model_files import model_path  # imports torch
 
         return [model_path(name), model_path(name).with_suffix(CARD)]
     return []
 
 
-def _program_file(word: str) -> Path | None:
-    """The file that a word of a command names, if it is one."""
+def _program_file(word: str, folder: Path) -> Path | None:
+    """Return the path of a word of a command if it is a file."""
     try:
-        return Path(word) if Path(word).is_file() else None
+        return folder / word if (folder / word).is_file() else None
     except OSError:  # too long for a name
         return None

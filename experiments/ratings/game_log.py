@@ -1,8 +1,7 @@
-"""The lines of a games file, believed only as far as they are true.
+"""Validation of the games in a games file (games.jsonl), which may come from anyone.
 
-A line is read in three steps, each of which raises ValueError: what it must consist of
-(`parse_line`), what the rules make of the game (`check_game`), and what the schedule of the rating says
-of it (`check_scheduled`).
+Three checks raise ValueError: `parse_line` for the format, `check_game` for the rules, and
+`check_scheduled` for the schedule of the rating.
 """
 
 from __future__ import annotations
@@ -15,16 +14,15 @@ from busenv import Board, Game, Record
 from busenv.error_text import quote
 from busenv.experiments.ratings.schedule import Schedule
 
-MAX_LINE_BYTES = 2**20  # bytes; a long game takes less than 4 kB
-LONGEST_TIME = 1e9  # seconds; not a number and infinity are none either
-KEYS = frozenset(
-    "number agents record points ranking forfeit decisions timed seconds".split()
-)  # as `tournament.play_game` tells them
+MAX_LINE_BYTES = 2**20  # a long game takes less than 4 kB
+MAX_SECONDS = 1e9
+# Of `tournament.play_game`
+KEYS = frozenset("number agents record points ranking forfeit decisions timed seconds".split())
 FORFEIT = frozenset(("seat", "ply", "why"))
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """A line's game, in which everything is of the right kind."""
+    """Parse a line into a game whose values have the right types."""
     game = json.loads(line)
     _check_keys("a game", game, KEYS)
     agents, forfeit = game["agents"], game["forfeit"]
@@ -36,7 +34,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
     seats = range(players)
     for key, fits, kind in (
         ("points", _is_whole, "whole numbers"),
-        ("ranking", _is_count, "places"),
+        ("ranking", _is_count, "ranks"),
         ("decisions", _is_count, "whole numbers, 0 or more"),
         ("timed", _is_count, "whole numbers, 0 or more"),
         ("seconds", _is_time, "numbers, 0 or more"),
@@ -44,7 +42,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
         _check(key, game[key], _is_list_of(fits, players), f"a list of {players} {kind}")
     if sorted(game["ranking"]) != [*seats]:
         raise ValueError(
-            f"ranking is {quote(game['ranking'])}; allowed: each place 0 to {players - 1}"
+            f"ranking is {quote(game['ranking'])}; allowed: each rank 0 to {players - 1}"
         )
     for seat in seats:
         decided, timed, seconds = (game[k][seat] for k in ("decisions", "timed", "seconds"))
@@ -62,40 +60,40 @@ def parse_line(line: bytes) -> dict[str, Any]:
 
 
 def check_game(game: dict[str, Any], board: Board) -> None:
-    """Play the record of a line through the rules; what else the line says must follow from it."""
+    """Replay the record by the rules, and compare the other values of the game with it."""
     record, forfeit = Record.from_dict(game["record"]), game["forfeit"]
     live, decided = Game.begin_record(record, board), [0] * record.players
     for live, _ in Game.replay(record, board):
         decided[live.current_player] += 1
     if live.is_over != (forfeit is None):
-        raise ValueError("the game is over or somebody forfeits it; both, or neither, cannot be")
+        raise ValueError("a game must end either by the rules or by a forfeit")
     loser = None
     if forfeit is not None:
         loser, plies = forfeit["seat"], len(record.actions)
-        # Before the first decision an agent may fail that has not been asked to decide.
+        # Before the first decision any agent may fail: at its start.
         if forfeit["ply"] != plies or (plies and loser != live.current_player):
             raise ValueError(
                 f"seat {loser} forfeits at ply {quote(forfeit['ply'])}, but the record ends at ply "
-                f"{plies}, where seat {live.current_player} decides"
+                f"{plies} with a decision of seat {live.current_player}"
             )
         decided[loser] += game["decisions"][loser] == decided[loser] + 1  # an illegal one counts
-    for key, true in (
+    for key, expected in (
         ("points", live.points),
         ("ranking", ranking(live.ranking(), loser)),
         ("decisions", decided),
     ):
-        if game[key] != true:
-            raise ValueError(f"{key} by seat are {quote(game[key])}, but by the record {true}")
+        if game[key] != expected:
+            raise ValueError(f"{key} by seat are {quote(game[key])}; the record gives {expected}")
 
 
 def check_scheduled(game: dict[str, Any], schedule: Schedule) -> None:
-    """The line must be of a game of the schedule: its number, who sits where, who starts, by what."""
+    """Compare number, seating, first player, seed, rules and board with the schedule."""
     number, record = game["number"], game["record"]
     if number >= schedule.total:
         raise ValueError(f"number is {quote(number)}; allowed: 0 to {schedule.total - 1}")
     entrants, first = schedule.seating(number)
     board = schedule.loaded_board
-    for what, found, planned in (
+    for name, value, scheduled in (
         ("agents", game["agents"], [schedule.labels[entrant] for entrant in entrants]),
         ("first_player", record["first_player"], first),
         ("seed", record["seed"], number),
@@ -103,26 +101,26 @@ def check_scheduled(game: dict[str, Any], schedule: Schedule) -> None:
         ("board", record["board"], {"name": board.name, "fingerprint": board.fingerprint}),
         ("position", record.get("position"), None),
     ):
-        if found != planned:
-            raise ValueError(f"game {number} has {what} {quote(found)}, by the schedule {planned}")
+        if value != scheduled:
+            raise ValueError(f"game {number} has {name} {quote(value)}; scheduled: {scheduled}")
 
 
 def ranking(standing: list[int], forfeiter: int | None) -> list[int]:
-    """Place by seat, 0 first: the standing, but a seat that forfeits goes last."""
+    """Return the rank by seat, 0 for the winner; a seat that forfeits is last."""
     order = sorted(range(len(standing)), key=lambda seat: (seat == forfeiter, standing[seat]))
     return [order.index(seat) for seat in range(len(standing))]
 
 
-def _check_keys(what: str, value: object, keys: frozenset[str]) -> None:
+def _check_keys(name: str, value: object, keys: frozenset[str]) -> None:
     if not isinstance(value, dict) or set(value) != keys:
-        raise ValueError(f"{what} has {', '.join(sorted(keys))}; this is {quote(value)}")
+        raise ValueError(f"{name} has the keys {', '.join(sorted(keys))}; got {quote(value)}")
 
 
 def _check(
-    what: str, value: object, fits: Callable[[Any], bool], allowed: str = "one of the game"
+    name: str, value: object, fits: Callable[[Any], bool], allowed: str = "one of the game"
 ) -> None:
     if not fits(value):
-        raise ValueError(f"{what} is {quote(value)}; allowed: {allowed}")
+        raise ValueError(f"{name} is {quote(value)}; allowed: {allowed}")
 
 
 def _is_list_of(fits: Callable[[Any], bool], length: int | None = None) -> Callable[[Any], bool]:
@@ -141,4 +139,4 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < LONGEST_TIME
+    return type(value) in (int, float) and 0 <= value < MAX_SECONDS

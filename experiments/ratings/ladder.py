@@ -1,6 +1,6 @@
-"""The standing reference table: known agents, 3 to 5 players, by default the newest edition.
+"""The ladder: ratings of the reference agents in games of 3, 4 and 5 players.
 
-Every part of it is a rating in a run folder of its own, so a stopped ladder goes on where it was.
+Each match has a run folder of its own, so that a stopped ladder resumes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from busenv.io import check_plain, write_whole
 
 PLAYERS = (3, 4, 5)
 
-# The ladder's agents, weakest first, and who plays in one seat against copies of whom.
+# Agents of the ratings, weakest first, and pairs of one agent against copies of another.
 AGENTS = ("random", "greedy", "planner", "net:city-2", "uct:300")
 MATCH_UPS = (
     ("greedy", "random"),
@@ -52,31 +52,32 @@ def run_ladder(
     seed: int,
     workers: int,
     console: Console,
+    *,
     readme: Path | None = None,
     rules: str = "capstone-2024",
     board: str = "city",
     ray: str = "",
 ) -> None:
-    """Play the ladder's ratings, write the table, and put it into the README if one is given.
+    """Play the matches and ratings of the ladder, and write the table, also into a README if given.
 
-    rules, board: as for `ratings.schedule.Schedule`; agents that cannot play on the board are left out.
-    ray: as for `ratings.rating.run_rating`.
-    Raises RunError, before anything is played, when the README has no place for the table.
+    games: per match and number of players. rules, board: see `Schedule`; agents that cannot play
+    on the board are left out. ray: see `run_rating`.
+    RunError, before any game, when the README lacks the marks of the table.
     """
     if readme is not None:
         replace_block(readme.read_text(encoding="utf-8"), "")
     specs = dict.fromkeys([*AGENTS, *chain(*MATCH_UPS)])
-    able = [spec for spec in specs if _plays(spec, rules, board, console)]
-    agents = tuple(agent for agent in AGENTS if agent in able)
-    match_ups = [pair for pair in MATCH_UPS if {*pair} <= {*able}]
+    playable = [spec for spec in specs if _can_play(spec, rules, board, console)]
+    agents = tuple(agent for agent in AGENTS if agent in playable)
+    match_ups = [pair for pair in MATCH_UPS if {*pair} <= {*playable}]
 
     def rate(schedule: Schedule, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {schedule.players} players")
         table = folder / f"{schedule.players}-players"
-        place = table / re.sub(r"[^\w.-]+", "-", name)
+        match_folder = table / re.sub(r"[^\w.-]+", "-", name)
         check_plain(table)
-        check_plain(place)
-        return run_rating(schedule, place, workers, console, ray).results
+        check_plain(match_folder)
+        return run_rating(schedule, match_folder, workers, console, ray).results
 
     with connected(ray, workers):
         matches = {
@@ -108,8 +109,11 @@ def run_ladder(
     console.print(f"Table: {escape(str(folder / TABLE))}")
 
 
-def _plays(spec: str, rules: str, board: str, console: Console) -> bool:
-    """Whether an agent can play on the board; tells why not. RunError where it cannot be built."""
+def _can_play(spec: str, rules: str, board: str, console: Console) -> bool:
+    """Return whether an agent plays on the board; print the reason if not.
+
+    RunError when it cannot be built.
+    """
     check_agent(spec)
     try:
         check_agent(spec, rules, board)
@@ -120,11 +124,11 @@ def _plays(spec: str, rules: str, board: str, console: Console) -> bool:
 
 
 def replace_block(text: str, block: str, begin: str = BEGIN, end: str = END) -> str:
-    """Text with what stands between two marks replaced; RunError without them."""
-    before, found, rest = text.partition(begin)
+    """Replace the text between two marks; RunError when they are missing."""
+    before, opened, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise RunError(f"the README has no lines {begin} and {end} to put the table between")
+    if not (opened and closed):
+        raise RunError(f"the README has no lines {begin} and {end} around the table")
     return f"{before}{begin}\n{block}{end}{after}"
 
 

@@ -1,4 +1,4 @@
-"""Matches of agents, all games side by side, seats and starting player rotated."""
+"""Matches of agents: all games in one batch, seats and starting player rotated."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from busenv.validation import check_whole, illegal_action
 
 @dataclass(frozen=True)
 class Score:
-    """How an agent of a line-up did: wins of games, and its mean place (0 is first) and points.
+    """Result of an agent: wins out of games, mean rank (0 is first) and mean points.
 
-    seats: how many seats of each game are taken together here; each counts as a game.
+    seats: number of seats per game that this result combines; each counts as a game.
     """
 
     name: str
     games: int
     wins: int
-    place: float
+    rank: float
     points: float
     seats: int = 1
 
     def interval(self, z: float = 1.96) -> tuple[float, float]:
-        """Share of wins with 95% confidence (Wilson 1927), for a single seat."""
+        """Return the Wilson interval of the share of wins, 95% by default."""
         return wilson(self.wins, self.games, z)
 
 
@@ -43,7 +43,7 @@ def play_match(
     rules: str | Path | Rules = "capstone-2024",
     board: str | Path | Board = "city",
 ) -> list[Score]:
-    """Play a line-up of 3 to 5 agents and score each.
+    """Play games of 3 to 5 agents and return the result of each.
 
     Game i seats agent k at (k + i) mod n and starts at seat (i // n) mod n, so over n * n games
     each agent sits everywhere and starts equally often.
@@ -54,7 +54,7 @@ def play_match(
     states = np.zeros(len(numbers), GAME)
     first = numbers // players % players
     kernels.new_games(states, loaded.array, as_rules(rules).record(players), first)
-    # By game and seat: which agent sits there.
+    # Agent by game and seat
     seat_owner = (np.arange(players)[None, :] - numbers[:, None]) % players
     actions = np.zeros(len(numbers), np.int64)
     while (running := np.flatnonzero(states["phase"] != OVER)).size:
@@ -63,24 +63,25 @@ def play_match(
             mine = running[to_decide == k]
             if mine.size:
                 actions[mine] = agent.choose(states[mine], loaded)
-        wrong = kernels.step_games(states, loaded.array, actions)
-        if wrong >= 0:
-            name = agents[seat_owner[wrong, states["seat"][wrong]]].name
-            error = illegal_action(states, wrong, loaded, int(actions[wrong]))
+        illegal = kernels.step_games(states, loaded.array, actions)
+        if illegal >= 0:
+            name = agents[seat_owner[illegal, states["seat"][illegal]]].name
+            error = illegal_action(states, illegal, loaded, int(actions[illegal]))
             raise IllegalActionError(f"agent {name!r}: {error}")
     return _scores(agents, states)
 
 
 def _scores(agents: Sequence[Agent], states: np.ndarray) -> list[Score]:
-    """What games of `play_match` that are over say of each agent."""
+    """Return the result of each agent in the finished games of `play_match`."""
     players, numbers = len(agents), np.arange(len(states))
-    places = np.zeros((len(states), players), np.int64)
-    kernels.rankings(states, places)
+    ranks = np.zeros((len(states), players), np.int64)
+    kernels.rankings(states, ranks)
     points = states["deliveries"].astype(np.int64) - states["stones"]
     scores = []
     for k, agent in enumerate(agents):
         seat = (numbers + k) % players
-        place, wins = places[numbers, seat], int((places[numbers, seat] == 0).sum())
+        rank = ranks[numbers, seat]
+        wins = int((rank == 0).sum())
         mean_points = float(points[numbers, seat].mean())
-        scores.append(Score(agent.name, len(states), wins, float(place.mean()), mean_points))
+        scores.append(Score(agent.name, len(states), wins, float(rank.mean()), mean_points))
     return scores

@@ -1,8 +1,7 @@
-"""Ratings of agents from whole rankings of games, after Plackett and Luce.
+"""Plackett-Luce ratings of agents from the rankings of games.
 
-Each seat is a team of one. In a game where an agent sits several times, its rating moves by the
-mean of what its seats gain and lose: it stands still where their sum is zero, as for an agent that
-sits once. The scale is openskill's (beta 25/6) and depends on the number of players.
+Each seat is a team of one. In a game in which an agent has several seats, its rating changes by the
+mean of their changes. The scale is openskill's (beta 25/6) and depends on the number of players.
 """
 
 from __future__ import annotations
@@ -17,39 +16,39 @@ from busenv.experiments.common.worker_pool import worker_pool
 RESAMPLES = 100
 LIMITS = (2.5, 97.5)  # percentiles
 
-# Agents do not change while they are rated: no noise from game to game (tau), and every game
-# counts for what it tells (gamma).
+# Agents do not change during a rating: no noise from game to game (tau), and full weight of every
+# game (gamma).
 MODEL = PlackettLuce(tau=0.0, gamma=lambda *_: 1.0)
 
 
 def openskill_ratings(orders: np.ndarray, agents: int) -> np.ndarray:
     """Rate agents game by game.
 
-    orders: (games, players) agents by number, the winner of a game first.
-    Returns float64, (agents,): the means of the ratings.
+    orders: int (games, players), agent numbers in the order of ranks, the winner first.
+    Returns the means of the ratings, float64 (agents,).
     """
     ratings = [MODEL.rating() for _ in range(agents)]
     for order in orders.tolist():
         after = MODEL.rate([[ratings[agent]] for agent in order])
-        moved: dict[int, list[PlackettLuceRating]] = {}
+        updates: dict[int, list[PlackettLuceRating]] = {}
         for agent, (seat,) in zip(order, after, strict=True):
-            moved.setdefault(agent, []).append(seat)
-        for agent, seats in moved.items():
+            updates.setdefault(agent, []).append(seat)
+        for agent, seats in updates.items():
             ratings[agent].mu = sum(seat.mu for seat in seats) / len(seats)
             ratings[agent].sigma = sum(seat.sigma for seat in seats) / len(seats)
     return np.array([rating.mu for rating in ratings])
 
 
 def max_likelihood_ratings(orders: np.ndarray, agents: int, rounds: int = 200) -> np.ndarray:
-    """The Plackett-Luce strengths that make the rankings most likely (Hunter 2004), on the same
-    scale: a check on `openskill_ratings` that does not depend on the order of the games.
+    """Return the maximum-likelihood ratings on the scale of `openskill_ratings` (Hunter 2004).
 
-    Half a win and half a loss against an agent of mean strength keep them finite.
+    They do not depend on the order of the games. Half a win and half a loss against an agent of
+    mean strength, added to each agent, keep them finite.
     """
     games, players = orders.shape
-    chosen = np.bincount(orders[:, :-1].ravel(), minlength=agents) + 0.5
-    # A game is a row of choices, each of one seat among those not placed yet; how often each agent
-    # is among them.
+    choices = np.bincount(orders[:, :-1].ravel(), minlength=agents) + 0.5
+    # A ranking is a sequence of choices among the seats that are left; present: how many of those
+    # seats each agent has.
     placed = np.zeros((games, players, agents))
     placed[np.arange(games)[:, None], np.arange(players), orders] = 1
     present = placed[:, ::-1].cumsum(axis=1)[:, ::-1][:, :-1].reshape(-1, agents)
@@ -57,7 +56,7 @@ def max_likelihood_ratings(orders: np.ndarray, agents: int, rounds: int = 200) -
     strengths = np.ones(agents)
     for _ in range(rounds):
         expected = (times / (stages @ strengths)) @ stages + 1 / (strengths + 1)
-        strengths = chosen / expected
+        strengths = choices / expected
         strengths /= np.exp(np.log(strengths).mean())
     return MODEL.beta * np.sqrt(players) * np.log(strengths)
 
@@ -65,17 +64,17 @@ def max_likelihood_ratings(orders: np.ndarray, agents: int, rounds: int = 200) -
 def bootstrap(
     orders: np.ndarray, agents: int, anchor: int, seed: int, workers: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """95% limits of openskill ratings less the anchor's, from games drawn with replacement.
+    """Return 95% bootstrap intervals of openskill ratings minus the anchor's rating.
 
-    Returns low and high, float64, (agents,); the same for any number of worker processes.
+    Returns low and high, float64 (agents,), the same for any number of worker processes.
     """
     draw = partial(_resample, orders, agents, seed)
     if workers == 1:
-        found = [draw(index) for index in range(RESAMPLES)]
+        samples = [draw(index) for index in range(RESAMPLES)]
     else:
         with worker_pool(workers) as pool:
-            found = list(pool.map(draw, range(RESAMPLES)))
-    ratings = np.array(found)
+            samples = list(pool.map(draw, range(RESAMPLES)))
+    ratings = np.array(samples)
     low, high = np.percentile(ratings - ratings[:, anchor : anchor + 1], LIMITS, axis=0)
     return low, high
 

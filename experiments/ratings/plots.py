@@ -1,4 +1,4 @@
-"""Pictures of tables."""
+"""Plots of rating tables."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ BLUE, GREY = "#0072b2", "0.45"
 def draw_intervals(
     path: Path, table: pd.DataFrame, title: str, note: str, share: bool = False
 ) -> None:
-    """A line a row of the table: its value as a dot, the interval, and par as an upright stroke.
+    """Plot one line per row of a table: value, interval, and par as a vertical stroke.
 
-    table: value, low, high and par, in this order; the index names the rows. share: whether the
-    numbers are shares, to be shown as percentages.
+    table: columns value, low, high and par, in this order; the index names the rows. share: show
+    values as percentages.
     """
-    from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
+    from matplotlib.figure import Figure  # pyplot would change the caller's backend
     from matplotlib.ticker import PercentFormatter
 
     value, low, high, par = (table.iloc[:, k].to_numpy(float) for k in range(4))
@@ -33,8 +33,8 @@ def draw_intervals(
     axes.plot(value, rows, "o", color=BLUE, markersize=7)
     axes.plot(par, rows, "|", color=GREY, markersize=18, markeredgewidth=2, label="par")
     for row in rows:
-        words = f"{value[row]:.1%}" if share else f"{value[row]:.1f}"
-        axes.annotate(words, (high[row], row), (9, 0), textcoords="offset points", va="center")
+        label = f"{value[row]:.1%}" if share else f"{value[row]:.1f}"
+        axes.annotate(label, (high[row], row), (9, 0), textcoords="offset points", va="center")
     axes.set_yticks(rows, [short_name(str(name)) for name in table.index])
     axes.set_ylim(len(table) - 0.4, -0.6)
     axes.set_title(title, loc="left", fontweight="bold")
@@ -58,5 +58,5 @@ def draw_intervals(
 
 
 def short_name(name: str, longest: int = 28) -> str:
-    """A name that leaves room for the picture; of a path the end tells most."""
+    """Shorten a name to its end, which is the distinctive part of a path."""
     return name if len(name) <= longest else f"…{name[1 - longest :]}"

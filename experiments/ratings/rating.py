@@ -1,4 +1,4 @@
-"""Rate agents: play a schedule in a run folder, as far as it is not played yet, and report."""
+"""Rate agents: play the missing games of a schedule in a run folder, and report."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def run_rating(
     console: Console | None = None,
     ray: str = "",
 ) -> Report:
-    """Play what is left of a schedule, each game on disk as soon as it ends, and write its report.
+    """Play the missing games of a schedule, and write the report.
 
-    workers: processes. console: where to tell how it goes; by default nowhere. ray: the cluster to
-    play on (`busenv.cluster.connected`); "" for none. Games are the same wherever they are played,
-    so a run may go on elsewhere.
-    Raises RunError when the agents cannot be built or the folder is in use or holds another run,
-    `busenv.cluster.ClusterError` when the cluster cannot be used.
+    Each game is on disk as soon as it ends, and is the same on any machine: a stopped run resumes
+    anywhere. workers: number of processes. console: for progress; by default there is none. ray:
+    address of a Ray cluster (`busenv.cluster.connected`), "" for none.
+    RunError when an agent cannot be built, or the folder is in use or holds another run;
+    `busenv.cluster.ClusterError` when the cluster fails.
     """
     for spec in dict.fromkeys(schedule.specs):
         check_agent(spec, schedule.rules, schedule.board)
     if console is None:
-        console = Console(quiet=True, force_jupyter=False)  # in Jupyter a bar needs ipywidgets
+        console = Console(quiet=True, force_jupyter=False)  # Jupyter's bar needs ipywidgets
     with connected(ray, workers), lock_folder(folder):
         console.print(f"Run folder: {escape(str(folder))}")
         if (folder / GAMES).exists() and not (folder / SETTINGS).exists():
@@ -52,10 +52,11 @@ def run_rating(
         if cut:
             console.print(f"Dropped a half-written game ({cut} bytes) at the end of {GAMES}.")
         if games:
-            console.print(f"Going on after {len(games):,} games.")
+            console.print(f"Resuming after {len(games):,} games.")
         if schedule.total != schedule.games:
             console.print(
-                f"Playing {schedule.total:,} games, not {schedule.games:,}: whole blocks of {schedule.block:,}."
+                f"Playing {schedule.total:,} games, not {schedule.games:,}: "
+                f"whole blocks of {schedule.block:,}."
             )
         games += _play(schedule, folder, games, workers, console, ray)
         with console.status("rating ..."):
@@ -86,13 +87,13 @@ def _play(
     console: Console,
     ray: str,
 ) -> list[dict[str, Any]]:
-    """Play the games that are missing; returns them."""
+    """Play the missing games, and return them."""
     done = {game["number"] for game in played}
     missing = [number for number in range(schedule.total) if number not in done]
     if not missing:
         return []
     bar = progress_bar(console, "games")
-    fresh: list[dict[str, Any]] = []
+    new: list[dict[str, Any]] = []
     forfeits = sum(game["forfeit"] is not None for game in played)
     try:
         with open_plain(folder / GAMES, "ab") as file, bar:
@@ -101,17 +102,17 @@ def _play(
                 play = play_on_cluster(schedule, missing)
             else:
                 play = play_games(schedule, missing, min(workers, len(missing)))
-            with closing(play):  # at once, should a game not be written: it holds back Ctrl-C
+            with closing(play):  # it defers Ctrl-C until it is closed
                 for games in play:
                     append_games(file, games)
-                    fresh += games
+                    new += games
                     forfeits += sum(game["forfeit"] is not None for game in games)
                     note = f"{forfeits} forfeits" if forfeits else ""
                     bar.update(task, advance=len(games), note=note)
     except (BrokenProcessPool, ClusterError) as error:
-        why = "a worker process died" if isinstance(error, BrokenProcessPool) else str(error)
+        cause = "a worker process died" if isinstance(error, BrokenProcessPool) else str(error)
         raise RunError(
-            f"{why}; {folder} keeps the games so far, and the same command with "
-            f"--out {folder} goes on"
+            f"{cause}; the games so far are in {folder}, and the same command with "
+            f"--out {folder} resumes"
         ) from error
-    return fresh
+    return new

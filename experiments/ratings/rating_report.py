@@ -1,4 +1,4 @@
-"""A rating as tables in the terminal, and as files in its run folder."""
+"""The report of a rating: tables for the terminal, and files in the run folder."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ ORDERS = ("first", "second", "third", "fourth", "fifth")
 
 @dataclass(frozen=True)
 class Report:
-    """A rating: its table of results (ratings.tables.result_table), and all in words.
+    """The report of a rating.
 
-    warning: what speaks against its intervals, "" for nothing.
+    results: see `tables.result_table`. tables: to print. warning: reason to distrust the intervals,
+    "" for none.
     """
 
     results: pd.DataFrame
@@ -39,7 +40,7 @@ class Report:
 def write_report(
     games: list[dict[str, Any]], schedule: Schedule, folder: Path, workers: int = 1
 ) -> Report:
-    """Write the tables and pictures of a rating, and report.md, into its folder."""
+    """Write the tables, the plots and report.md of a rating into its folder."""
     rows = seat_rows(games)
     results, pairs, seats = (
         result_table(rows, schedule, workers),
@@ -67,7 +68,7 @@ def percent(share: float) -> str:
 
 
 def interval(row: pd.Series) -> str:
-    """Of a share, in percent."""
+    """Format the interval of a share, in percent."""
     return f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
 
@@ -80,7 +81,7 @@ def decision_time(row: pd.Series) -> str:
 
 
 def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
-    header = ["agent", "games", "won", "95% interval", "par", "place", "points"]
+    header = ["agent", "games", "won", "95% interval", "par", "rank", "points"]
     rows = [
         [
             str(agent),
@@ -88,7 +89,7 @@ def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
             percent(row["won"]),
             interval(row),
             percent(row["par"]),
-            f"{row['place']:.2f}",
+            f"{row['rank']:.2f}",
             f"{row['points']:.2f}",
         ]
         for agent, row in results.iterrows()
@@ -97,13 +98,13 @@ def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
 
 
 def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
-    header = ["agent", "rating", "95% interval", "likeliest", "ms/decision", "forfeits"]
+    header = ["agent", "rating", "95% interval", "max.\nlikelihood", "ms/decision", "forfeits"]
     rows = [
         [
             str(agent),
             f"{row['rating']:.1f}",
             rating_interval(row),
-            f"{row['likeliest']:.1f}",
+            f"{row['max_likelihood']:.1f}",
             decision_time(row),
             f"{row['forfeits']:.0f}",
         ]
@@ -120,7 +121,7 @@ def _pairs(pairs: pd.DataFrame, schedule: Schedule) -> TextTable:
         [agent, *(cell(agent, other) for other in schedule.labels)] for agent in schedule.labels
     ]
     return TextTable(
-        "how often an agent is placed ahead of another", ["ahead of", *schedule.labels], rows
+        "how often an agent is ranked ahead of another", ["ahead of", *schedule.labels], rows
     )
 
 
@@ -135,15 +136,16 @@ def _orders(orders: pd.DataFrame, schedule: Schedule) -> TextTable:
 
 def _title(schedule: Schedule) -> str:
     board = "" if schedule.board == "city" else f", board {schedule.board}"
-    return f"{schedule.total:,} games, {schedule.players} players, {schedule.rules}{board}, seed {schedule.seed}"
+    games = f"{schedule.total:,} games, {schedule.players} players"
+    return f"{games}, {schedule.rules}{board}, seed {schedule.seed}"
 
 
 def _warning(different: int, schedule: Schedule) -> str:
     if different == schedule.total:
         return ""
     return (
-        f"Only {different:,} of the {schedule.total:,} games are different: agents that leave nothing "
-        "to chance repeat them. The intervals take all for independent, and are too narrow."
+        f"Only {different:,} of the {schedule.total:,} games are different: deterministic agents "
+        "repeat them. The intervals assume independent games and are too narrow."
     )
 
 
@@ -166,15 +168,15 @@ def _markdown(sheets: list[TextTable], schedule: Schedule, warning: str) -> str:
         "# A rating",
         f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}.",
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
-        "share of seats that were its own. Place and points: means over its seats. Rating: "
-        "openskill's Plackett-Luce, with bootstrap intervals; likeliest: the same model fitted to "
-        "all games at once. Ratings of different numbers of players are on different scales. An "
-        "agent that fails or chooses what is illegal forfeits and is placed last.",
+        "share of seats that were its own. Rank and points: means over its seats. Rating: "
+        "openskill's Plackett-Luce, with bootstrap intervals; max. likelihood: the same model "
+        "fitted to all games at once. Ratings of different numbers of players are on different "
+        "scales. An agent that fails or takes an illegal action forfeits and is ranked last.",
     ]
     if warning:
         parts.append(f"**{warning}**")
     for sheet in sheets:
         parts += [f"## {sheet.title[0].upper()}{sheet.title[1:]}", sheet.markdown().rstrip()]
     parts.append("![games won](wins.png) ![ratings](ratings.png) ![turn order](seats.png)")
-    parts.append("In numbers: `results.csv`, `pairs.csv`, `seats.csv`. The games: `games.jsonl`.")
+    parts.append("Data: `results.csv`, `pairs.csv`, `seats.csv`. Games: `games.jsonl`.")
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""The folder of a run: its settings, and its games, one line each, kept through every kill."""
+"""The games file of a rating: one JSON line per game, which survives a kill at any moment."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def parse_games(
     name: str | Path = GAMES,
     check: Callable[[dict[str, Any]], None] = lambda game: None,
 ) -> tuple[list[dict[str, Any]], int]:
-    """The games of a games file, open or its content, and the length of its whole lines.
+    """Parse a games file, open or as bytes; return its games and the length of its whole lines.
 
-    name: of the file, for errors. check: what else must hold of a game, besides
-    `ratings.lines.parse_line`; raises ValueError.
-    A last line that was not written to its end is left out. RunError, naming the line, when any
-    other is damaged, too long or not true, or a game is there twice.
+    name: of the file, for error messages. check: raises ValueError for a game that passes
+    `game_log.parse_line` but is not accepted.
+    A half-written last line is left out. RunError, with the line number, for any other invalid or
+    too long line, and for a game that occurs twice.
     """
     games: list[dict[str, Any]] = []
     numbers: set[int] = set()
@@ -51,7 +51,7 @@ def parse_games(
                 break
             raise RunError(f"{name}, line {row}, is damaged: {error}") from error
         if game["number"] in numbers:
-            raise RunError(f"{name}, line {row}: game {game['number']} is there twice")
+            raise RunError(f"{name}, line {row}: game {game['number']} occurs twice")
         numbers.add(game["number"])
         games.append(game)
         whole += len(line)
@@ -67,9 +67,11 @@ def _is_json(line: bytes) -> bool:
 
 
 def recover_games(folder: Path, schedule: Schedule) -> tuple[list[dict[str, Any]], int]:
-    """The games of a run so far, and how many bytes of a half-written last line were cut off.
+    """Read the games of a run, and cut off a half-written last line.
 
-    RunError, naming the line, when a game is not of the schedule or not true by the rules.
+    Returns the games, and the number of bytes cut off.
+
+    RunError, with the line number, for a game that contradicts the schedule or the rules.
     """
 
     def check(game: dict[str, Any]) -> None:
@@ -88,7 +90,7 @@ def recover_games(folder: Path, schedule: Schedule) -> tuple[list[dict[str, Any]
 
 
 def append_games(file: IO[bytes], games: list[dict[str, Any]]) -> None:
-    """Add lines to an open games file; on disk when this returns."""
+    """Append lines to an open games file, and wait until they are on disk."""
     file.write(b"".join(json.dumps(game).encode() + b"\n" for game in games))
     file.flush()
     os.fsync(file.fileno())

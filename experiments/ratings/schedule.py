@@ -1,4 +1,4 @@
-"""Who plays whom, where each sits and who starts: the balanced design of a rating."""
+"""The balanced schedule of a rating: line-ups, seats and first players."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from busenv.game.board import Board, load_board
 from busenv.game.rules import Rules, as_rules, check_players
 from busenv.validation import check_seed
 
-LineUp = tuple[int, ...]  # entrants, by number; one entry a seat
+LineUp = tuple[int, ...]  # number of the entrant for each seat
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """All that decides the games of a rating; game `number` depends on nothing else.
+    """The settings of a rating, which determine all its games.
 
-    agents: specs (`busenv.agents.make_agent`) of the entrants; a spec may be there more than once.
+    agents: specs of the entrants (`busenv.agents.make_agent`); a spec may occur several times.
     players: 3, 4 or 5.
-    games: as many as were asked for; `total` are played, in whole balanced blocks.
+    games: requested number; `total` games are played, in whole balanced blocks.
     seed: 0 to 2**64 - 1.
     rules: name of an edition, or a JSON file of rules (`busenv.game.rules.as_rules`).
-    against: if given, each of `agents` plays by itself against players - 1 copies of this one;
-        otherwise all play all.
-    board: name or file of a board. Files of rules and boards are read once, when a schedule is made:
-        it takes them along to other processes, and its settings hold what was in them.
+    against: if given, each of `agents` plays against players - 1 copies of this one; otherwise the
+        agents play each other.
+    board: name or file of a board.
+
+    Files of rules and board are read when the schedule is made, and travel with it to other
+    processes.
     """
 
     agents: tuple[str, ...]
@@ -48,16 +50,16 @@ class Schedule:
             raise RunError(
                 "a rating needs two agents or more; allowed: a second one, or --against AGENT"
             )
-        _ = self.loaded_rules, self.loaded_board  # now, so that they are what is pickled
+        _ = self.loaded_rules, self.loaded_board  # reads the files
 
     @cached_property
     def loaded_rules(self) -> Rules:
-        """What `rules` names."""
+        """The rules that `rules` names."""
         return as_rules(self.rules)
 
     @cached_property
     def loaded_board(self) -> Board:
-        """What `board` names."""
+        """The board that `board` names."""
         return load_board(self.board)
 
     @cached_property
@@ -67,11 +69,11 @@ class Schedule:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The entrants' names in tables: the spec, with #2, #3 ... from its second time on."""
-        times = [self.specs[: k + 1].count(spec) for k, spec in enumerate(self.specs)]
+        """The entrants' names in tables: the spec, with #2, #3 ... for repeated ones."""
+        counts = [self.specs[: k + 1].count(spec) for k, spec in enumerate(self.specs)]
         return tuple(
-            spec if time == 1 else f"{spec}#{time}"
-            for spec, time in zip(self.specs, times, strict=True)
+            spec if count == 1 else f"{spec}#{count}"
+            for spec, count in zip(self.specs, counts, strict=True)
         )
 
     @cached_property
@@ -83,20 +85,20 @@ class Schedule:
 
     @property
     def block(self) -> int:
-        """Games after which every entrant has sat everywhere and started equally often."""
+        """Games in which every entrant has every seat and every turn equally often."""
         return len(self.line_ups) * self.players**2
 
     @property
     def total(self) -> int:
-        """Games to play: `games`, rounded up to whole blocks."""
+        """Games to play: `games` rounded up to whole blocks."""
         return -(-self.games // self.block) * self.block
 
     def seating(self, number: int) -> tuple[LineUp, int]:
-        """Entrant by seat, and the first player, of a game."""
+        """Return the entrant by seat, and the first player, of a game."""
         return seating(self.line_ups, number)
 
     def settings(self) -> dict[str, Any]:
-        """The schedule as plain JSON values, with what else the games depend on."""
+        """Return the schedule as JSON values, with the version and the content of its files."""
         return {
             "busenv": busenv.__version__,
             **asdict(self),
@@ -107,28 +109,27 @@ class Schedule:
 
 
 def all_play_all(entrants: int, players: int) -> list[LineUp]:
-    """All line-ups of as many different entrants as can sit at one table.
+    """Return all line-ups with as many different entrants as possible.
 
-    With fewer entrants than seats everybody sits in every line-up and the other seats are filled
-    in every way, so that each line-up has its mirror image: for two entrants and four seats
-    1 + 3, 2 + 2 and 3 + 1.
+    With fewer entrants than seats, every entrant is in every line-up and the other seats are filled
+    in all ways: with two entrants and four seats 1 + 3, 2 + 2 and 3 + 1.
     """
     different = min(entrants, players)
-    every = combinations_with_replacement(range(entrants), players)
-    return [line_up for line_up in every if len(set(line_up)) == different]
+    line_ups = combinations_with_replacement(range(entrants), players)
+    return [line_up for line_up in line_ups if len(set(line_up)) == different]
 
 
 def all_against(entrants: int, players: int) -> list[LineUp]:
-    """Each entrant in one seat, and in all others the one whose number comes after the last."""
+    """Return line-ups of each entrant with copies of the additional entrant number `entrants`."""
     return [(k, *[entrants] * (players - 1)) for k in range(entrants)]
 
 
 def seating(line_ups: list[LineUp], number: int) -> tuple[LineUp, int]:
-    """Entrant by seat, and the first player, of a game.
+    """Return the entrant by seat, and the first player, of a game.
 
-    The line-ups take turns. Over n * n games of a line-up of n, each of its members sits in every
-    seat once with every seat starting. The next n * n games seat it in another circular order, its
-    mirror image first, so that the neighbours change too.
+    The line-ups alternate. In n * n games of a line-up of n players, each has every seat once with
+    every first player. The next n * n games use another circular order, the mirror image first, so
+    that neighbours change too.
     """
     turn, index = divmod(number, len(line_ups))
     players = len(line_ups[index])
@@ -140,13 +141,15 @@ def seating(line_ups: list[LineUp], number: int) -> tuple[LineUp, int]:
 
 @cache
 def circular_orders(line_up: LineUp) -> list[LineUp]:
-    """The different ways round a table, each followed by its mirror image."""
+    """Return the different circular orders, each followed by its mirror image."""
 
-    def turned(order: LineUp) -> LineUp:
+    def rotated(order: LineUp) -> LineUp:
         return min(order[k:] + order[:k] for k in range(len(order)))
 
     return list(
         dict.fromkeys(
-            turned(order) for ahead in permutations(line_up) for order in (ahead, ahead[::-1])
+            rotated(order)
+            for forward in permutations(line_up)
+            for order in (forward, forward[::-1])
         )
     )

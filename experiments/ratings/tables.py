@@ -1,4 +1,4 @@
-"""What the games of a rating say, as pandas tables."""
+"""Statistics of a rating as pandas tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from busenv.experiments.ratings.schedule import Schedule
 
 
 def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
-    """One row a seat of a game, in order of number and seat.
+    """Return one row per seat of a game, ordered by game and seat.
 
-    Columns: game, agent (label), seat, order (1 for the starting player), place (1 for the
-    winner), won, points, seconds, decisions, timed, forfeit.
+    Columns: game, agent (label), seat, order (1 for the starting player), rank (1 for the winner),
+    won, points, seconds, decisions, timed, forfeit.
     """
     rows = []
     for game in sorted(games, key=lambda game: game["number"]):
@@ -34,7 +34,7 @@ def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
                     "agent": agent,
                     "seat": seat,
                     "order": (seat - first) % players + 1,
-                    "place": game["ranking"][seat] + 1,
+                    "rank": game["ranking"][seat] + 1,
                     "won": game["ranking"][seat] == 0,
                     "points": game["points"][seat],
                     "seconds": game["seconds"][seat],
@@ -47,39 +47,39 @@ def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def different_games(games: list[dict[str, Any]]) -> int:
-    """How many games differ in more than the seats: in who follows whom, or in what was done."""
+    """Count the games that differ in more than a rotation of the seats."""
 
-    def turned(game: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    def rotated(game: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
         first, agents = game["record"]["first_player"], game["agents"]
         return (*agents[first:], *agents[:first]), tuple(game["record"]["actions"])
 
-    return len({turned(game) for game in games})
+    return len({rotated(game) for game in games})
 
 
 def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd.DataFrame:
-    """One row an entrant, by label.
+    """Return one row per entrant, by label.
 
-    games: in which it took part. won: share of them won by any of its seats, with low and high of
-    the 95% Wilson interval, and par, the share of their seats that were its own. place, points:
-    means over its seats. forfeits: games. rating, rating_low, rating_high: openskill, less the
-    anchor's; likeliest: the check on it (ratings.plackett_luce). ms: a decision, as measured.
+    games: with the entrant. won: share of them won by any of its seats, with low and high of the
+    95% Wilson interval; par: share of the seats that were its own. rank, points: means over its
+    seats. forfeits: number of games. rating, rating_low, rating_high: openskill's, minus the
+    anchor's; max_likelihood: see `plackett_luce`. ms: mean milliseconds per decision.
     """
     seats = rows.groupby("agent")
     won = rows.groupby(["agent", "game"])["won"].any().groupby("agent")
     table = pd.DataFrame({"games": won.count(), "won": won.mean()})
     table[["low", "high"]] = _intervals(table["won"], table["games"])
     table["par"] = seats.size() / table["games"] / schedule.players
-    table["place"], table["points"] = seats["place"].mean(), seats["points"].mean()
+    table["rank"], table["points"] = seats["rank"].mean(), seats["points"].mean()
     table["forfeits"] = seats["forfeit"].sum()
     table = table.loc[[*schedule.labels]]
 
     numbers = rows["agent"].map({label: k for k, label in enumerate(schedule.labels)})
-    ahead = rows.assign(number=numbers).sort_values(["game", "place"])
-    orders = ahead["number"].to_numpy().reshape(-1, schedule.players)
+    ranked = rows.assign(number=numbers).sort_values(["game", "rank"])
+    orders = ranked["number"].to_numpy().reshape(-1, schedule.players)
     anchor, entrants = schedule.labels.index(anchor_of(schedule)), len(schedule.labels)
     for name, ratings in (
         ("rating", openskill_ratings(orders, entrants)),
-        ("likeliest", max_likelihood_ratings(orders, entrants)),
+        ("max_likelihood", max_likelihood_ratings(orders, entrants)),
     ):
         table[name] = ratings - ratings[anchor]
     table["rating_low"], table["rating_high"] = bootstrap(
@@ -90,19 +90,19 @@ def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd
 
 
 def anchor_of(schedule: Schedule) -> str:
-    """The entrant whose rating is 0: `random` if it plays, otherwise the first."""
+    """Return the entrant with rating 0: `random` if it plays, otherwise the first."""
     return "random" if "random" in schedule.labels else schedule.labels[0]
 
 
 def pair_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """How often an agent is placed ahead of another, by (agent, other).
+    """Return how often an agent is ranked ahead of another, by (agent, other).
 
-    games: with both. ahead: share, over the pairs of their seats in a game, then over the games.
-    low, high: its Wilson interval, a game counting once.
+    games: with both. ahead: mean over the games of the share of pairs of their seats. low, high:
+    its Wilson interval, with each game counted once.
     """
     both = rows.merge(rows, on="game", suffixes=("", "_other"))
     both = both[both["agent"] != both["agent_other"]]
-    both = both.assign(ahead=both["place"] < both["place_other"])
+    both = both.assign(ahead=both["rank"] < both["rank_other"])
     games = both.groupby(["agent", "agent_other", "game"])["ahead"].mean()
     table = games.groupby(["agent", "agent_other"]).agg(games="count", ahead="mean")
     table[["low", "high"]] = _intervals(table["ahead"], table["games"])
@@ -110,21 +110,21 @@ def pair_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def seat_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Wins and points by turn order and by seat, of all and of each agent.
+    """Return wins and points by turn order and by seat, for all agents and for each.
 
-    By (agent or "all", "order" or "seat", position): games (times an agent sat there), won with
-    low and high, points.
+    Index: (agent or "all", "order" or "seat", position). Columns: games (seats counted there), won
+    with low and high, points.
     """
     columns = ["agent", "by", "position"]
-    places = pd.concat([rows.assign(agent="all"), rows]).melt(
+    positions = pd.concat([rows.assign(agent="all"), rows]).melt(
         ["agent", "won", "points"], ["order", "seat"], var_name="by", value_name="position"
     )
-    groups = places.groupby(columns)
+    groups = positions.groupby(columns)
     table = groups.agg(games=("won", "count"), won=("won", "mean"), points=("points", "mean"))
     table[["low", "high"]] = _intervals(table["won"], table["games"])
     return table.loc[["all", *rows["agent"].unique()]]
 
 
 def _intervals(shares: Iterable[float], games: Iterable[int]) -> np.ndarray:
-    """Wilson limits of shares of games; float64, (n, 2)."""
+    """Return Wilson intervals of shares of games, float64 (n, 2)."""
     return np.array([wilson(s * n, n) for s, n in zip(shares, games, strict=True)]).reshape(-1, 2)

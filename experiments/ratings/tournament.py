@@ -1,8 +1,8 @@
-"""Plays the games of a schedule, in processes of their own.
+"""Play the games of a schedule in worker processes.
 
-A game depends on the schedule and its number alone: every agent is reset before it with a seed drawn
-from the run's seed, the number and the seat. So the games are the same for any number of workers,
-only the order in which they end differs.
+A game depends only on the schedule and its number: each agent is reset with a seed derived from
+the run's seed, the number and the seat. The number of workers changes only the order in which
+games end.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from busenv.experiments.ratings.game_log import ranking
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.interrupts import interrupts_deferred
 
-AHEAD = 4  # games handed out to each worker at a time
-LOOK = 0.1  # seconds between looks whether Ctrl-C has come
-WARM_UP = 4  # decisions of a spec in a process that are not timed
+GAMES_PER_WORKER = 4  # in flight
+POLL_SECONDS = 0.1  # between checks for Ctrl-C
+WARM_UP = 4  # first decisions of a spec in a process, which are not timed: they compile code
 
-# This process's agents by spec and by how often the spec has a seat before.
+# Agents of this process, by spec and number of earlier seats with the same spec.
 _agents: dict[tuple[str, int], Agent] = {}
-_decided: Counter[str] = Counter()  # decisions of each spec in this process
+_decisions: Counter[str] = Counter()  # of each spec in this process
 
 
 def play_games(
     schedule: Schedule, numbers: Iterable[int], workers: int
 ) -> Generator[list[dict[str, Any]], None, None]:
-    """Play the games of these numbers, and hand them over as they end, some at a time.
+    """Play the games with these numbers, and yield them in groups as they end.
 
-    Raises BrokenProcessPool when a worker dies. Ctrl-C is held back until the end: then games that
-    have not ended are given up, those that have are handed over.
+    Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
+    BrokenProcessPool when a worker dies.
     """
-    left = iter(numbers)
+    remaining = iter(numbers)
     running: set[Future[dict[str, Any]]] = set()
     with interrupts_deferred() as interrupted, worker_pool(workers, close_agents) as pool:
         while not interrupted:
-            free = AHEAD * workers - len(running)
-            running |= {pool.submit(play_game, schedule, n) for n in islice(left, free)}
+            free = GAMES_PER_WORKER * workers - len(running)
+            running |= {pool.submit(play_game, schedule, n) for n in islice(remaining, free)}
             if not running:
                 return
-            done, running = wait(running, LOOK, FIRST_COMPLETED)
+            done, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
             yield [game.result() for game in done]
         yield [game.result() for game in running if game.done() and not game.exception()]
         end_workers(pool)
@@ -58,16 +58,15 @@ def play_games(
 def play_game(
     schedule: Schedule, number: int, build: Callable[[str], Agent] = make_agent
 ) -> dict[str, Any]:
-    """One game of a schedule, as a line of the games file. build: of an agent from its spec.
+    """Play one game of a schedule, and return it as an object of the games file.
 
-    number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by seat,
-    forfeit (None or seat, ply and why), and by seat its decisions, how many of them were timed, and
-    their seconds. But for the last two, all is the same in every run of the schedule. A spec's first
-    decisions in a process are not timed: code may be compiled or loaded for them, which takes
-    longer than a thousand others.
+    build: makes an agent from its spec.
+    Keys: number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by
+    seat, forfeit (None, or seat, ply and why), and by seat decisions, timed (decisions with a
+    measured time) and seconds (their sum). All but the last two are reproducible.
 
-    An agent that fails or chooses what is illegal forfeits: the game ends there, it is placed
-    last, and the others are ranked by the standing at that moment.
+    An agent that fails or takes an illegal action forfeits: the game ends, the agent is ranked
+    last, and the others are ranked by their standing at that moment.
     """
     entrants, first = schedule.seating(number)
     game = Game(schedule.players, schedule.loaded_rules, schedule.loaded_board, first, seed=number)
@@ -82,12 +81,12 @@ def play_game(
             agents[seat].reset(seed_of(schedule.seed, number, seat))
         while not game.is_over:
             seat = game.current_player
-            began = time.perf_counter()
+            start = time.perf_counter()
             action = agents[seat].act(game)
-            spent, spec = time.perf_counter() - began, keys[seat][0]
+            spent, spec = time.perf_counter() - start, keys[seat][0]
             decisions[seat] += 1
-            _decided[spec] += 1
-            if _decided[spec] > WARM_UP:
+            _decisions[spec] += 1
+            if _decisions[spec] > WARM_UP:
                 seconds[seat] += spent
                 timed[seat] += 1
             game.step(action)
@@ -109,7 +108,7 @@ def play_game(
 
 
 def seed_of(seed: int, number: int, seat: int) -> int:
-    """The seed of the agent of a seat in a game of a run."""
+    """Return the seed of an agent by the run's seed, the number of the game and the seat."""
     return int(np.random.SeedSequence((seed, number, seat)).generate_state(1, np.uint64)[0])
 
 
@@ -118,16 +117,16 @@ def _keys(specs: list[str]) -> list[tuple[str, int]]:
 
 
 def _agent(key: tuple[str, int], build: Callable[[str], Agent]) -> Agent:
-    """An agent of this process, built at its first game and kept."""
+    """Return an agent of this process, built for its first game."""
     if key not in _agents:
         _agents[key] = build(key[0])
         if "torch" in sys.modules:
-            sys.modules["torch"].set_num_threads(1)  # the workers share the cores already
+            sys.modules["torch"].set_num_threads(1)  # each worker has one core
     return _agents[key]
 
 
 def close_agents() -> None:
-    """Close and forget the agents of this process."""
-    for agent in list(_agents.values()):  # one that fails for it is dropped by the game meanwhile
+    """Close the agents of this process."""
+    for agent in list(_agents.values()):  # a copy: a game drops an agent that fails
         agent.close()
     _agents.clear()

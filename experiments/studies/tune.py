@@ -17,6 +17,7 @@ import json
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def logit(features: np.ndarray, winners: np.ndarray, penalty: float = 1e-4) -> n
 def tune_win(seconds: float, seed: int) -> np.ndarray:
     """Fit the win weights to games of mixed line-ups played for a time; returns all weights."""
     rng, evaluation, end = random.Random(seed), make_evaluation(), time.monotonic() + seconds
-    samples: dict[int, list] = {row: [] for row in range(1, len(STAGES))}
+    samples: dict[int, list[Any]] = {row: [] for row in range(1, len(STAGES))}
     while time.monotonic() < end:
         game, positions = Game(seed=rng.getrandbits(32)), []
         line_up = rng.choice(LINE_UPS)

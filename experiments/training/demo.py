@@ -36,7 +36,7 @@ from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.run import MODEL
 
 REPORT, RECORD, PAGE, SEARCH_PAGE = "report.md", "replay.json", "replay.html", "replay-uct.html"
-COLUMNS = ["line-up", "agent", "wins", "95% interval", "place", "points"]
+COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]
 MEANS = "A line-up's second row is the mean of the other seats."
 OPPONENTS = ("planner", "greedy", "greedy", "planner")  # of the sample game, as many as needed
 SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
@@ -115,7 +115,7 @@ def _cells(score: Score) -> list[str]:
         score.name,
         f"{score.wins / score.games:.1%}",
         f"{low:.1%} to {high:.1%}" if score.seats == 1 else "",
-        f"{score.place + 1:.2f}",
+        f"{score.rank + 1:.2f}",
         f"{score.points:.2f}",
     ]
 

@@ -58,7 +58,7 @@ def against(
         bot,
         sum(s.games for s in others),
         sum(s.wins for s in others),
-        sum(s.place for s in others) / len(others),
+        sum(s.rank for s in others) / len(others),
         sum(s.points for s in others) / len(others),
         seats=len(others),
     )

@@ -94,7 +94,7 @@ class PageClient:
         self._stack = ExitStack()
         address = f"ws{link.removeprefix('http')}/socket"
         sender: Any = (link.partition("/play/")[0] if origin is None else origin) or None
-        connection = connect(address, origin=sender, max_size=None)
+        connection = connect(address, origin=sender, max_size=None, open_timeout=PATIENCE)
         self.socket = self._stack.enter_context(connection)
         self.latest: dict[str, dict[str, Any]] = {}
         self.views: dict[int, dict[str, str]] = {}
