@@ -9,7 +9,7 @@
 | `uct:0.5s` | tree search, half a second per decision |
 | `uct@2:1000` | ... on two threads |
 | `net:city-2` | the policy of a trained network of the package; `ppo:city-2` is the same |
-| `net:runs/demo/model.safetensors` | the policy of your own model: a path is allowed wherever a name is |
+| `net:runs/demo/model.safetensors` | ... of your own model; `az:` takes paths too |
 | `net@0.5:city-2` | ... at temperature 0.5 (0 to 100); 0 always takes the most likely action |
 | `az:city-3:300` | tree search guided by a trained network, 300 simulations per decision |
 | `az@2:city-3:0.5s` | ... half a second per decision, on two threads |

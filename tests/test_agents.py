@@ -115,15 +115,15 @@ def test_models_save_and_load(tmp_path: Path) -> None:
         ({"observation_version": 0}, f"version 0; this busenv has {VERSION}"),
         (
             {"board": {"name": "x", "fingerprint": "y"}},
-            r"a board \(fingerprint y\) that neither comes with busenv",
+            r"a board \(fingerprint y\) that is neither in busenv",
         ),
-        ({"board": "city"}, "no card of a model"),
+        ({"board": "city"}, "not a model card"),
         ({"width": 17}, "holds no mlp of width 17"),
-        ({"width": "16"}, "no card of a model: width is '16'"),
-        ({"width": -1}, "no card of a model: width is -1"),
-        ({"temperature": "hot"}, "no card of a model: temperature is 'hot'"),
+        ({"width": "16"}, "not a model card: width is '16'"),
+        ({"width": -1}, "not a model card: width is -1"),
+        ({"temperature": "hot"}, "not a model card: temperature is 'hot'"),
         ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, board"),
-        ({"sha256": "0"}, "not the file that its card .* tells of"),
+        ({"sha256": "0"}, "does not match the checksum in its card"),
     ],
 )
 def test_models_that_do_not_fit_are_refused(

@@ -37,7 +37,7 @@ import sys
 from busenv.experiments import cli
 from busenv.experiments.training import training_run
 from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.ppo_run import Run
+from busenv.train.ppo_run import PPORun
 
 def noting(save):
     def noted(run):
@@ -48,7 +48,7 @@ def noting(save):
 
 NOTES = sys.argv.pop(1)
 training_run.SAVE_EVERY = 0.0
-for kind in (Run, ExpertRun):
+for kind in (PPORun, ExpertRun):
     kind.save = noting(kind.save)
 cli.main(sys.argv[1:])
 """
@@ -61,7 +61,9 @@ METHODS: dict[str, dict[str, Any]] = {
         **TINY, "method": "ppo", "games": 24, "batch_size": 256, "warm_start": "",
         "bots": ["random"],
     },
-    "expert": {**TINY, "method": "expert", "batch_size": 32, "num_simulations": 4, "fast_simulations": 2},
+    "expert": {
+        **TINY, "method": "expert", "batch_size": 32, "num_simulations": 4, "fast_simulations": 2,
+    },
 }  # fmt: skip
 
 pytestmark = [

@@ -30,8 +30,9 @@ PPO = PPOConfig(
     device="cpu", seconds=None, decisions=10**6, rated=("random",),
 )  # fmt: skip
 SEARCH = ExpertConfig(
-    width=8, games=6, batch_size=32, num_simulations=4, fast_simulations=2, full_search_share=0.5, past_share=0.5, bot_share=0.25,
-    bot_simulations=4, reuse=2.0, snapshot_every=1, seconds=None, decisions=10**6, rated=("random",),
+    width=8, games=6, batch_size=32, num_simulations=4, fast_simulations=2, full_search_share=0.5,
+    past_share=0.5, bot_share=0.25, bot_simulations=4, reuse=2.0, snapshot_every=1,
+    seconds=None, decisions=10**6, rated=("random",),
 )  # fmt: skip
 STEPS = 4
 

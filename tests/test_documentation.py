@@ -18,7 +18,6 @@ import pytest
 
 from busenv.agents import SPECS
 from busenv.envs.gymnasium import BusEnv
-from busenv.envs.parallel import parallel_env
 from busenv.envs.pettingzoo import raw_env
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
@@ -144,7 +143,7 @@ def test_tables_leave_nothing_out() -> None:
 def test_the_environment_page_lists_every_setting() -> None:
     text = (ROOT / "docs/environments.md").read_text(encoding="utf-8")
     rows = {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)}
-    for environment in (BusEnv, BusVectorEnv, BusVecEnv, parallel_env, raw_env):
+    for environment in (BusEnv, BusVectorEnv, BusVecEnv, raw_env):
         settings = {*inspect.signature(environment.__init__).parameters} - {"self"}
         assert settings <= rows, environment
 

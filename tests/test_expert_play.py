@@ -20,7 +20,7 @@ from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.expert_selfplay import (
     POLICY_TEMPERATURE,
     GameSpecs,
-    WorkerPayload,
+    SelfPlayPayload,
     draw_games,
     play_on_threads,
     statistics,
@@ -54,7 +54,7 @@ def play(
     config = SMALL.changed({**no_opponents, "temperature_moves": 10, **settings})
     selfplay = SelfPlayConfig(*(getattr(config, name) for name in SelfPlayConfig._fields))
     games = draw_games(config, RULES, config.past_share, np.random.default_rng(seed))
-    payload = WorkerPayload(weights, small_weights(2), selfplay, CITY)
+    payload = SelfPlayPayload(weights, small_weights(2), selfplay, CITY)
     return play_on_threads(games, payload, threads), games
 
 

@@ -16,7 +16,7 @@ from busenv.agents.networks.logits import POINTS
 from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
 from busenv.train.expert_iteration.learner import CLIP_RANGE, ENTROPY_WEIGHT, Learner
-from busenv.train.expert_iteration.replay import ReplayBuffer
+from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
 from busenv.train.expert_iteration.samples import make_batch
 from tests.support.expert import CITY, SMALL, small_network, teacher_samples
 

@@ -255,7 +255,7 @@ def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
     actions = probabilities.argmax(axis=1)
     log_probs, _, entropy = ppo._evaluate(observations, masks)
     assert log_probs[masks].isfinite().all()
-    assert 0 <= float(entropy) <= float(masks.sum(dim=1).log().mean()) + 1e-4
+    assert 0 <= entropy.item() <= float(masks.sum(dim=1).log().mean()) + 1e-4
     zeros = np.zeros(len(masks))
     decisions = Decisions(
         np.arange(len(masks)), zeros, observations.numpy(), masks.numpy(), actions, values[:, 0],

@@ -149,7 +149,11 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
     (SELECTION, {"round": 21}, "round is 21; allowed: a whole number 0 to 20"),
     (SELECTION, {"line_markers": [None, 23, 23, 23]}, r"line_markers\[0\] is None"),
     (SELECTION, {"line_markers": [23.0, 23, 23, 23]}, r"line_markers\[0\] is 23.0"),
-    (Phase.PASSENGERS, {"supply": 0, "passengers": [15] + [0] * 35}, "supply is 0; no passenger is left"),
+    (
+        Phase.PASSENGERS,
+        {"supply": 0, "passengers": [15] + [0] * 35},
+        "supply is 0; no passenger is left",
+    ),
     (SELECTION, {"starting_player": 0, "first_player": 1}, "starting_player is 0; but first_play"),
     (Phase.PASSENGERS, {"power": 0}, "power is 0; in phase PASSENGERS"),
     (Phase.PASSENGERS, {"resolving": 5}, r"resolving is 5; but spaces\[2\] is"),

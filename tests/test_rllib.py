@@ -16,7 +16,10 @@ from busenv.envs import rllib
 
 @pytest.mark.parametrize("players", [(3,), (4,), (3, 4, 5)])
 def test_games_pay_what_they_pay_and_masks_allow_what_is_played(players: tuple[int, ...]) -> None:
-    env, rng = rllib.BusMultiAgentEnv({"players": players, "reward": "margin"}), np.random.default_rng(0)
+    env, rng = (
+        rllib.BusMultiAgentEnv({"players": players, "reward": "margin"}),
+        np.random.default_rng(0),
+    )
     met, earned = set(), False
     for game in range(9):
         seen, _ = env.reset(seed=None if game else 3)

@@ -33,7 +33,7 @@ class PackedNetwork(NamedTuple):
     weights: dict[str, np.ndarray]
 
 
-class WorkerPayload(NamedTuple):
+class RolloutPayload(NamedTuple):
     """The players of a rollout's games.
 
     learner: a torch network, or its arrays. opponents: an agent's spec, or a past self's network.
@@ -52,7 +52,7 @@ class ThreadWorkers:
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, "rollout")
 
-    def play(self, payload: WorkerPayload, parts: Sequence[Part]) -> list[PlayedPart]:
+    def play(self, payload: RolloutPayload, parts: Sequence[Part]) -> list[PlayedPart]:
         """Play the parts to their ends; they end early when this thread is interrupted."""
         if len(parts) == 1:
             return [_play_part(payload, *parts[0])]
@@ -74,7 +74,7 @@ class RayWorkers:
     def __init__(self, kind: str, width: int) -> None:
         self._kind, self._width = kind, width
 
-    def play(self, payload: WorkerPayload, parts: Sequence[Part]) -> list[PlayedPart]:
+    def play(self, payload: RolloutPayload, parts: Sequence[Part]) -> list[PlayedPart]:
         """Play the parts to their ends."""
         opponents = tuple(o if isinstance(o, str) else self._pack(o) for o in payload.opponents)
         shared = cluster.Shared(
@@ -92,14 +92,14 @@ class RayWorkers:
 
 
 def _play_remotely(
-    payload: cluster.Shared[WorkerPayload], games: SelfPlayGames, seat_owner: np.ndarray, seed: int
+    payload: cluster.Shared[RolloutPayload], games: SelfPlayGames, seat_owner: np.ndarray, seed: int
 ) -> PlayedPart:
     # Arrays from Ray are read-only.
     return _play_part(payload.get(), games.part(slice(None)), seat_owner, seed)
 
 
 def _play_part(
-    payload: WorkerPayload,
+    payload: RolloutPayload,
     games: SelfPlayGames,
     seat_owner: np.ndarray,
     seed: int,

@@ -15,7 +15,7 @@ from busenv.game.actions import BoardAction
 from busenv.interrupts import interrupts_deferred
 from busenv.train.checkpoint import atomic_update
 from busenv.train.config import PPOConfig
-from busenv.train.distributed_rollout import RayWorkers, ThreadWorkers, WorkerPayload
+from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadWorkers
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
 from busenv.train.ppo import PPO, compute_gae
 from busenv.train.run import MODEL, Iteration, TrainingRun
@@ -140,7 +140,7 @@ class PPORun(TrainingRun):
             (games.part(rows), seat_owner[rows], seed)
             for rows, seed in zip(slices, seeds, strict=True)
         ]
-        payload = WorkerPayload(
+        payload = RolloutPayload(
             self.network,
             tuple(m.name if m.network is None else m.network for m in opponents),
             config.warm_start if imitates else "",

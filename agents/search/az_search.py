@@ -85,18 +85,13 @@ class AzSearchState(NamedTuple):
 def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
     """Return a search state. weights: of a network with values for every seat."""
     work, num_actions = make_workspace(weights), len(weights.logits_bias)
+    ahead, end = np.zeros(1, GAME), np.zeros(1, GAME)
+    returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))
+    logits, scores = (np.zeros(num_actions, np.float32) for _ in range(2))
     return AzSearchState(
-        settings,
-        weights,
-        work,
-        np.zeros(1, GAME),
-        np.zeros(1, GAME),
-        *(np.zeros(MAX_PLAYERS) for _ in range(3)),
-        work.bits,
-        work.actions,
-        *(np.zeros(num_actions, np.float32) for _ in range(2)),
-        np.zeros(num_actions, np.int64),
-    )
+        settings, weights, work, ahead, end, returns, chances, points, work.bits, work.actions,
+        logits, scores, np.zeros(num_actions, np.int64),
+    )  # fmt: skip
 
 
 @kernel

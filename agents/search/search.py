@@ -134,7 +134,7 @@ def simulate_once(tree, search, b, root_edge):
             search.ahead[0] = node.game
             leaf = at
             break
-        if depth == 0 and root_edge >= 0:
+        if depth == 0 and root_edge >= 0:  # noqa: SIM108 - compiled
             k = root_edge
         else:
             k = select_edge(tree, search.settings, at)

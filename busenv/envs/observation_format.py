@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -49,7 +50,7 @@ class ObservationFormat:
 
     keys: tuple[str, str] | None
     scale: np.ndarray | None
-    observation_space: spaces.Space
+    observation_space: spaces.Space[Any]
     action_space: spaces.Discrete
 
     def convert(self, rows: np.ndarray, masks: np.ndarray, copy: bool = False) -> Observation:
@@ -77,7 +78,7 @@ def as_observation_format(
     """Build the format for an environment's settings; raises ValueError for invalid ones."""
     keys, layout = _check_keys(observation_keys), ObservationLayout(board)
     shape, scaled = (layout.size,), _check_dtype(observation_dtype) == "float32"
-    space: spaces.Space = (
+    space: spaces.Space[Any] = (
         spaces.Box(0, 1, shape, np.float32) if scaled else spaces.Box(0, 255, shape, np.uint8)
     )
     if keys is not None:

@@ -60,11 +60,11 @@ class parallel_env(ParallelEnv[str, DictObservation, int]):  # noqa: N801 - Pett
         """The current game."""
         return self._aec.game
 
-    def observation_space(self, agent: str) -> spaces.Space:
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return the observation space, equal for all agents."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> spaces.Space:
+    def action_space(self, agent: str) -> spaces.Space[Any]:
         """Return the action space, equal for all agents."""
         return self.action_spaces[agent]
 

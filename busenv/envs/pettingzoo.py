@@ -136,11 +136,11 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
         self._reward_row = np.zeros((1, MAX_PLAYERS), np.float32)
         self._seed_generator = np.random.default_rng()
 
-    def observation_space(self, agent: str) -> spaces.Space:
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return the observation space, equal for all agents."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> spaces.Space:
+    def action_space(self, agent: str) -> spaces.Space[Any]:
         """Return the action space, equal for all agents."""
         return self.action_spaces[agent]
 

@@ -31,8 +31,8 @@ from busenv.experiments.benchmark.protocol import (
 )
 from busenv.experiments.benchmark.results import (
     BenchmarkResult,
+    CurveEvaluation,
     Entry,
-    Evaluation,
     RunResult,
     WinCount,
     make_result,
@@ -61,7 +61,7 @@ class Progress(Schema):
 
     decisions: int = 0
     tenths: int = 0
-    curve: tuple[Evaluation, ...] = ()
+    curve: tuple[CurveEvaluation, ...] = ()
     panel: dict[str, WinCount] = {}  # noqa: RUF012 - pydantic copies it
 
     def changed(self, folder: Path, **fields: Any) -> Progress:
@@ -169,7 +169,7 @@ def _train(run: LearnerRun, progress: Progress, players: int, folder: Path) -> P
         if (tenth := int(run.progress * CURVE_LENGTH)) > measured:
             games = count_games(CURVE_PANEL, players)
             results = {bot: play(bot, players, count) for bot, count in games.items()}
-            curve.append(Evaluation(decisions=run.decisions, results=results))
+            curve.append(CurveEvaluation(decisions=run.decisions, results=results))
             progress, measured = progress.changed(folder, curve=tuple(curve), tenths=tenth), tenth
         # After the curve is written, so that a checkpoint has all points before it.
         if run.is_done or time.monotonic() - saved >= SAVE_EVERY:

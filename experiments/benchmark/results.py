@@ -43,7 +43,7 @@ class WinCount(Schema):
         return self.wins / self.games
 
 
-class Evaluation(Schema):
+class CurveEvaluation(Schema):
     """Results by opponent after so many decisions."""
 
     decisions: Count
@@ -55,7 +55,7 @@ class RunResult(Schema):
 
     seed: Annotated[int, Field(ge=0, lt=2**31)]
     decisions: Count
-    curve: tuple[Evaluation, ...]
+    curve: tuple[CurveEvaluation, ...]
     panel: dict[str, WinCount]
 
     @model_validator(mode="after")

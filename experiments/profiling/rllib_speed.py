@@ -1,8 +1,9 @@
-"""How fast RLlib learns beside `busenv train`, in turns on one machine.
+"""Learning speed of RLlib compared with `busenv train`, measured in turns on one machine.
 
-`python -m busenv.experiments.profiling.rllib_speed`, where the extra `rllib` is installed: PPO by self-play,
-games of 4, with the same width, batches and epochs, steady speeds. RLlib is shown every
-decision, forced ones too; `busenv train` takes those by itself, and counts choices only.
+`python -m busenv.experiments.profiling.rllib_speed` requires the extra `rllib`. Both train PPO by
+self-play in games of 4 with the same width, batch size and epochs, and steady speeds are reported.
+RLlib steps through every decision, forced ones included; `busenv train` skips and does not count
+decisions with one legal action.
 """
 
 from __future__ import annotations

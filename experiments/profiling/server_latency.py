@@ -1,9 +1,9 @@
-"""How fast the server of `busenv play` answers with many games at once.
+"""Response times of the `busenv play` server with many simultaneous games.
 
-`python -m busenv.experiments.profiling.server_latency` begins a server in a process of its own, games of one
-person against three agents, and connections that only look on. The persons decide at random after a
-pause for thought. Told are the times from a decision to the changed picture, and from there to each
-agent's decision, beside what the agent takes when nobody else wants anything.
+`python -m busenv.experiments.profiling.server_latency` starts a server in its own process, games of
+one person against three agents, and idle spectator connections. Simulated persons choose random
+actions after a pause. The script reports the time from a decision to the updated view, and from
+there to each agent's decision, next to the time that the agent takes on an idle server.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ CALL_SECONDS = 2.0  # target duration of a call: shorter ones lose a tenth of tw
 POLL_SECONDS = 0.1  # between checks for Ctrl-C
 
 
-class WorkerPayload(NamedTuple):
+class RatingPayload(NamedTuple):
     """Data that a process needs to play a schedule's games.
 
     models: see `dependencies.read_models`. programs: hashes of the files of programs by spec, with
@@ -58,7 +58,7 @@ def play_on_cluster(
     """
     programs = file_hashes(_programs(schedule))
     payload = cluster.Shared(
-        WorkerPayload(schedule, read_models(schedule.specs), programs, os.getcwd())
+        RatingPayload(schedule, read_models(schedule.specs), programs, os.getcwd())
     )
     remaining, size = list(reversed(numbers)), 1
     running: list[Any] = []
@@ -80,7 +80,7 @@ def play_on_cluster(
 
 
 def play_chunk(
-    shared: cluster.Shared[WorkerPayload], numbers: list[int]
+    shared: cluster.Shared[RatingPayload], numbers: list[int]
 ) -> tuple[list[dict[str, Any]], float]:
     """Play some games in this process, and return them with the duration in seconds."""
     global _current_payload
@@ -99,7 +99,7 @@ def _programs(schedule: Schedule) -> tuple[str, ...]:
     return tuple(spec for spec in dict.fromkeys(schedule.specs) if is_program(spec))
 
 
-def _check_programs(payload: WorkerPayload) -> None:
+def _check_programs(payload: RatingPayload) -> None:
     """Raise RunError unless this node has the same files of programs as the calling machine."""
     specs = _programs(payload.schedule)
     hashes = file_hashes(specs, Path(payload.folder))

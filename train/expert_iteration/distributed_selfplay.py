@@ -8,12 +8,12 @@ import numpy as np
 
 from busenv import cluster
 from busenv.agents.networks.compiled_mlp import Weights
-from busenv.train.expert_iteration.expert_selfplay import GameSpecs, WorkerPayload, play_games
+from busenv.train.expert_iteration.expert_selfplay import GameSpecs, SelfPlayPayload, play_games
 
 GAMES_PER_CALL = 4  # some seconds of work
 
 
-def start_on_cluster(games: GameSpecs, payload: WorkerPayload) -> Callable[[], list[np.ndarray]]:
+def start_on_cluster(games: GameSpecs, payload: SelfPlayPayload) -> Callable[[], list[np.ndarray]]:
     """Start games on the cluster.
 
     Returns a function that waits for them and returns the samples of each game.
@@ -27,7 +27,7 @@ def start_on_cluster(games: GameSpecs, payload: WorkerPayload) -> Callable[[], l
 
 
 def play_on_node(
-    shared: cluster.Shared[WorkerPayload], games: GameSpecs
+    shared: cluster.Shared[SelfPlayPayload], games: GameSpecs
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play games on a node: their samples, concatenated, and the number of samples of each game."""
     payload = shared.get()

@@ -19,13 +19,13 @@ from busenv.train.checkpoint import atomic_update
 from busenv.train.expert_iteration.distributed_selfplay import start_on_cluster
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import (
-    WorkerPayload,
+    SelfPlayPayload,
     draw_games,
     play_on_threads,
     statistics,
 )
 from busenv.train.expert_iteration.learner import Learner, add_advantages
-from busenv.train.expert_iteration.replay import ReplayBuffer, read_samples, shuffled_batches
+from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples, shuffled_batches
 from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo import LOWEST_LEARNING_RATE
@@ -197,7 +197,7 @@ class ExpertRun(TrainingRun):
         weights, past_weights = read_weights(self.network), self._past_weights(rng)
         games = draw_games(config, self.rules, config.past_share if past_weights else 0.0, rng)
         selfplay = SelfPlayConfig(*(getattr(config, name) for name in SelfPlayConfig._fields))
-        payload = WorkerPayload(weights, past_weights or weights, selfplay, self.board)
+        payload = SelfPlayPayload(weights, past_weights or weights, selfplay, self.board)
         if self._on_cluster:
             wait = start_on_cluster(games, payload)
         else:

@@ -164,7 +164,7 @@ class GameSpecs(NamedTuple):
         return GameSpecs(*(array[indices].copy() for array in self))
 
 
-class WorkerPayload(NamedTuple):
+class SelfPlayPayload(NamedTuple):
     """Everything that games need besides their specifications."""
 
     weights: Weights
@@ -190,7 +190,7 @@ def draw_games(
     return GameSpecs(seeds, game_rules, first_players, counts, owners)
 
 
-def play_games(games: GameSpecs, payload: WorkerPayload) -> list[np.ndarray]:
+def play_games(games: GameSpecs, payload: SelfPlayPayload) -> list[np.ndarray]:
     """Play games one after the other: the samples (SAMPLE, (n,)) of each."""
     weights, past_weights, config, board = payload
     samples = np.zeros((len(games.seeds), MAX_SAMPLES + 1), SAMPLE)
@@ -200,7 +200,7 @@ def play_games(games: GameSpecs, payload: WorkerPayload) -> list[np.ndarray]:
     return [part[:count].copy() for part, count in zip(samples, counts, strict=True)]
 
 
-def play_on_threads(games: GameSpecs, payload: WorkerPayload, threads: int) -> list[np.ndarray]:
+def play_on_threads(games: GameSpecs, payload: SelfPlayPayload, threads: int) -> list[np.ndarray]:
     """Play games on several threads: the samples (SAMPLE, (n,)) of each."""
     samples: list[np.ndarray] = [np.zeros(0, SAMPLE)] * len(games.seeds)
     parts = min(PARTS_PER_THREAD * threads, len(samples))
