@@ -64,7 +64,9 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         except ModuleNotFoundError as error:
             raise missing_extra(error, "train", f"agent {spec!r}") from error
         threads, name, *budget = match.groups()
-        return load_search_agent(name, *_budget(*budget), int(threads or 1), seed, spec)
+        return load_search_agent(
+            name, *_budget(*budget), threads=int(threads or 1), seed=seed, spec=spec
+        )
     if match := re.fullmatch(NET, spec):
         try:  # here, since no other agent needs torch
             from busenv.agents.networks.model_files import load_policy_agent

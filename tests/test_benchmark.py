@@ -197,11 +197,11 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -
             raise KeyboardInterrupt
         return take(run)
 
-    def stopped_play(agent: Any, bot: str, *rest: Any) -> Any:
+    def stopped_play(agent: Any, bot: str, *rest: Any, **settings: Any) -> Any:
         left[1] -= bot == "greedy"
         if left[1] == 0 and bot == "greedy":
             raise KeyboardInterrupt
-        return match(agent, bot, *rest)
+        return match(agent, bot, *rest, **settings)
 
     monkeypatch.setattr(kind, "step", stopped_step)
     monkeypatch.setattr(measure, "against", stopped_play)

@@ -130,7 +130,9 @@ def checkout(folder: Path, seconds: float = 1.0) -> Path:
 
 def compared(revision: Path | str, names: list[str], repeats: int) -> tuple[bool, str]:
     console = Console(record=True, width=80, file=io.StringIO())
-    good = compare_with(str(revision), names, repeats, 0.03, console, scale=0.01)
+    good = compare_with(
+        str(revision), names, repeats=repeats, tolerance=0.03, console=console, scale=0.01
+    )
     return good, console.export_text()
 
 

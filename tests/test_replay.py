@@ -240,7 +240,7 @@ def test_a_page_may_begin_in_the_middle_of_a_game() -> None:
 
 def test_curves_of_equal_value_share_their_true_height() -> None:
     curves = [[0, 0, 1, 2], [0, 0, 0, 2], [0, 1, 1, 1]]
-    chart = draw_chart("x", curves, 0, 2, {}, ranking=[1, 0, 2])
+    chart = draw_chart("x", curves, 0, 2, rounds={}, ranking=[1, 0, 2])
     paths = re.findall(r'<path d="([^"]+)" class="line" stroke="(#\w+)"([^>]*)', chart)
     middle = (TOP + BOTTOM) / 2
     runs = [float(y) for way, *_ in paths for y in re.findall(r"M[\d.]+ ([\d.]+)H", way)]

@@ -182,7 +182,9 @@ def test_every_game_keeps_a_seat_for_the_learner() -> None:
 def rollout(ppo: PPO, teacher: str = "", temperature: float = 1.0) -> Decisions:
     agent = make_agent(teacher) if teacher else None
     owners, forward = np.zeros((6, 5), np.int64), make_forward(ppo.network)
-    return play_games(forward, new_games([4] * 6), owners, [], 0, agent, temperature)
+    return play_games(
+        forward, new_games([4] * 6), owners, [], 0, teacher=agent, temperature=temperature
+    )
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

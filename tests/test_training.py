@@ -89,7 +89,7 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
         return play_match(agents, games, rules, board)
 
     monkeypatch.setattr(training, "play_match", spy)
-    first, again = (against(agent, "random", 12, 5, "splotter-1999") for _ in range(2))
+    first, again = (against(agent, "random", 12, 5, rules="splotter-1999") for _ in range(2))
     assert first == again
     assert seen == [(4, "splotter-1999")] * 2
     seen.clear()

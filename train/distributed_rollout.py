@@ -112,7 +112,8 @@ def _play_part(
     ]
     decisions = play_games(
         make_forward(_unpack(payload.learner, games.board)), games, seat_owner, opponents, seed,
-        _agent(payload.teacher) if payload.teacher else None, payload.temperature, interrupted,
+        teacher=_agent(payload.teacher) if payload.teacher else None,
+        temperature=payload.temperature, interrupted=interrupted,
     )  # fmt: skip
     return games, decisions
 

@@ -215,6 +215,7 @@ def play_games(
     seat_owner: np.ndarray,
     opponents: Sequence[Agent],
     seed: int,
+    *,
     teacher: Agent | None = None,
     temperature: float = 1.0,
     interrupted: threading.Event | None = None,

@@ -38,6 +38,7 @@ class Mlp(nn.Module):
         self,
         board: Board,
         width: int = 256,
+        *,
         blocks: int = 0,
         value_width: int | None = None,
         outputs: int = 1,
@@ -101,7 +102,14 @@ class SeatsMlp(Mlp):
 
     def __init__(self, board: Board, width: int = 384, evaluation_features: bool = False) -> None:
         wide = max(width // 4, 1)
-        super().__init__(board, width, 1, wide, OUTPUTS, evaluation_features)
+        super().__init__(
+            board,
+            width,
+            blocks=1,
+            value_width=wide,
+            outputs=OUTPUTS,
+            evaluation_features=evaluation_features,
+        )
 
 
 class FeaturesMlp(SeatsMlp):

@@ -148,13 +148,22 @@ def load_search_agent(
     name: str,
     simulations: int | None = None,
     seconds: float | None = None,
+    *,
     threads: int = 1,
     seed: int = 0,
     spec: str = "",
 ) -> AzAgent:
     """Return an agent that searches guided by a model; see `AzAgent` and `load_policy_agent`."""
     network, _, board = _load(model_path(name))
-    return AzAgent(network, board, simulations, seconds, threads, seed, spec or f"az:{name}")
+    return AzAgent(
+        network,
+        board,
+        simulations,
+        seconds,
+        threads=threads,
+        seed=seed,
+        name=spec or f"az:{name}",
+    )
 
 
 class _MismatchError(ValueError):

@@ -32,6 +32,7 @@ class AzAgent(SearchAgent):
         board: Board,
         simulations: int | None = None,
         seconds: float | None = None,
+        *,
         threads: int = 1,
         seed: int = 0,
         name: str = "az",

@@ -22,6 +22,7 @@ def draw_chart(
     curves: Sequence[Curve],
     low: float,
     high: float,
+    *,
     rounds: Mapping[int, int],
     ranking: Sequence[int],
     percent: bool = False,

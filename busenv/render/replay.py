@@ -48,6 +48,7 @@ def replay_page(
     rules: Rules,
     positions: Sequence[Position],
     actions: Sequence[int],
+    *,
     estimates: Sequence[Estimate] = (),
     agent: str = "",
     names: Sequence[str] = (),
@@ -241,11 +242,12 @@ def _charts(
     positions: Sequence[Position], estimates: Sequence[Estimate], rounds: Mapping[int, int]
 ) -> str:
     """Return charts of points, and of the probabilities to win if they are estimated."""
-    seats, ranking = range(positions[0].num_players), positions[-1].ranking
+    seats = range(positions[0].num_players)
+    marks: dict[str, Any] = {"rounds": rounds, "ranking": positions[-1].ranking}
     points = [[position.points[seat] for position in positions] for seat in seats]
     low, high = min(map(min, points)), max(map(max, points))
     drawn = "<figure><figcaption>Points</figcaption>"
-    drawn += draw_chart("Points over time", points, low, max(high, 1), rounds, ranking)
+    drawn += draw_chart("Points over time", points, low, max(high, 1), **marks)
     drawn += "</figure>"
     if any(chances for chances, _ in estimates):
         curves = [
@@ -253,6 +255,6 @@ def _charts(
             for seat in seats
         ]
         drawn += "<figure><figcaption>Estimated chance to win</figcaption>"
-        drawn += draw_chart("Chance to win over time", curves, 0, 1, rounds, ranking, True)
+        drawn += draw_chart("Chance to win over time", curves, 0, 1, **marks, percent=True)
         drawn += "</figure>"
     return drawn

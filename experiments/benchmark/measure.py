@@ -193,7 +193,7 @@ def _play_in_batch(agent: Agent) -> PlayMatch:
     """Play all games of a match in one batch."""
 
     def play(bot: str, players: int, count: int) -> WinCount:
-        own = against(agent, bot, count, SEED, RULES, BOARD, players)[0]
+        own = against(agent, bot, count, SEED, rules=RULES, board=BOARD, players=players)[0]
         return WinCount(games=own.games, wins=own.wins)
 
     return play

@@ -139,7 +139,9 @@ def _bench(args: argparse.Namespace) -> int:
     from busenv.experiments.profiling.compare_versions import compare_with
 
     tolerance = args.tolerance / 100
-    not_slower = compare_with(args.against, names, args.repeats, tolerance, Console())
+    not_slower = compare_with(
+        args.against, names, repeats=args.repeats, tolerance=tolerance, console=Console()
+    )
     return 0 if not_slower else 1
 
 

@@ -169,7 +169,9 @@ class GameGraph(LiveAnalysis):
         last = next(values for values in chances[::-1] if values)
         order = sorted(players, key=lambda seat: -last[seat])
         ranking = [order.index(seat) for seat in players]
-        return draw_chart("Chance to win over time", curves, 0, 1, rounds, ranking, True)
+        return draw_chart(
+            "Chance to win over time", curves, 0, 1, rounds=rounds, ranking=ranking, percent=True
+        )
 
     def _mistakes(self, variation: list[int]) -> list[dict[str, Any]]:
         """The decisions that lowered the deciding seat's chance to win most."""

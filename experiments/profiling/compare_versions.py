@@ -34,6 +34,7 @@ class MeasurementError(RuntimeError):
 def compare_with(
     revision: str,
     names: Sequence[str],
+    *,
     repeats: int,
     tolerance: float,
     console: Console,

@@ -59,10 +59,10 @@ def write_replay(
         recorded.record.rules,
         positions,
         recorded.record.actions,
-        [] if spec is None else _estimates(recorded, spec),
-        _short(spec or ""),
-        recorded.agents if names is None else names,
-        recorded.forfeit,
+        estimates=[] if spec is None else _estimates(recorded, spec),
+        agent=_short(spec or ""),
+        names=recorded.agents if names is None else names,
+        note=recorded.forfeit,
     )
     write_whole(out, page)
 

@@ -42,6 +42,7 @@ def against(
     bot: str,
     games: int,
     seed: int,
+    *,
     rules: str | Rules = "capstone-2024",
     board: str | Board = "city",
     players: int = 4,
@@ -68,7 +69,13 @@ def against(
 def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
     """Play `against` with the rules, board and number of players of a run's ratings."""
     return against(
-        agent, bot, games, run.config.seed, run.rules, run.board, run.config.rating_players
+        agent,
+        bot,
+        games,
+        run.config.seed,
+        rules=run.rules,
+        board=run.board,
+        players=run.config.rating_players,
     )
 
 
