@@ -93,7 +93,8 @@ def _start_guard(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | 
         )
     except BaseException:
         _kill_group(process)
-        raise
+        with process:  # closes the pipes and waits for the end
+            raise
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
