@@ -148,8 +148,8 @@ class PPOConfig(RunConfig):
         averaged with those: of models fine-tuned from the same one the mean is often better than
         each (Wortsman et al. 2022).
     players: numbers of players, which the games take in turns. board: a name or a file. rules: an
-        edition, or a JSON file of rules. reward, reward_unit: rewards of `busenv.rewards`, divided by
-        the unit.
+        edition, or a JSON file of rules. reward, reward_unit: rewards of `busenv.rewards`, divided
+        by the unit.
     games: games of a rollout, each played to its end. num_workers: parts of a rollout, played in
         parallel on `threads` threads, or on the cores of a cluster; the results depend on their
         number, not on where they are played.
