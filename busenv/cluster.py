@@ -27,7 +27,7 @@ CACHED_VALUES = 8  # shared values that a process caches
 CONNECT_TIMEOUT = 5.0  # seconds
 LOCAL_ENVIRONMENT = {  # environment variables of a local cluster, where they are not set
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Ray's default of 15 gives way to every other process, unlike the plain workers.
+    # Ray's default of 15 yields to all other processes, unlike this package's plain workers.
     "RAY_worker_niceness": "0",
 }
 

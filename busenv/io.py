@@ -27,7 +27,7 @@ def read_bounded(
             raise
         if isinstance(failed, FileNotFoundError):
             reason = f"there is no file {path}"
-        elif os.path.isdir(path):  # which some systems report as another error
+        elif os.path.isdir(path):  # some systems report another error for a folder
             reason = f"{path} is a folder; allowed: a file"
         else:
             reason = f"{path} cannot be read: {failed.strerror}"

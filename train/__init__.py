@@ -1,1 +1,1 @@
-"""Who learns: training by self-play."""
+"""Training by self-play: PPO, imitation and expert iteration."""

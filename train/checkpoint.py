@@ -35,7 +35,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class State(Schema):
-    """The part of a checkpoint that is no tensor; see `busenv.train.ppo_run.PPORun`.
+    """The part of a checkpoint other than tensors; see `busenv.train.ppo_run.PPORun`.
 
     config, rules: as JSON objects. seconds: of training so far. league: its members' names and
     scores, 0 to 1.

@@ -137,21 +137,21 @@ class RunConfig(BaseModel):
 class PPOConfig(RunConfig):
     """Settings of a PPO run. Every field can be set on the command line and in a JSON file.
 
-    A run ends after so many `seconds`, or after so many `decisions` learned from: one of the two is
-    given. With `decisions`, the same seed, device and precision and one thread of torch give the
-    same parameters.
+    A run ends after `seconds`, or after `decisions` learned from: exactly one of the two is given.
+    With `decisions`, the same seed, device and precision and one thread of torch give the same
+    parameters.
 
-    method: "ppo"; "expert" has settings of its own
-        (`busenv.train.expert_iteration.expert_config.ExpertConfig`).
+    method: "ppo"; the settings of "expert" are
+        `busenv.train.expert_iteration.expert_config.ExpertConfig`.
     network, width: see `busenv.agents.networks.mlp`. init_from: a model whose weights initialise
         the network; "" for random ones. average_checkpoints: more models, whose weights are
         averaged with those: of models fine-tuned from the same one the mean is often better than
         each (Wortsman et al. 2022).
-    players: numbers of players, of the games in turns. board: a name or a file. rules: an edition,
-        or a JSON file of rules. reward, reward_unit: rewards of `busenv.rewards`, divided by the
-        unit.
-    games: games of a rollout, each played to its end. num_workers: parts of a rollout, played side
-        by side on `threads` threads, or on the cores of a cluster; the results depend on their
+    players: numbers of players, which the games take in turns. board: a name or a file. rules: an
+        edition, or a JSON file of rules. reward, reward_unit: rewards of `busenv.rewards`, divided
+        by the unit.
+    games: games of a rollout, each played to its end. num_workers: parts of a rollout, played in
+        parallel on `threads` threads, or on the cores of a cluster; the results depend on their
         number, not on where they are played.
     epochs, batch_size: passes over a rollout, and decisions of a minibatch. learning_rate: of PPO;
         it falls linearly over the run to a twentieth, so it rises again when a run is lengthened.
@@ -159,15 +159,15 @@ class PPOConfig(RunConfig):
         max_grad_norm: as in Schulman et al. (2017). precision: of the matrix products in updates:
         "float32", "bfloat16", or "auto" for bfloat16 on CPUs with instructions for it.
     warm_start: an agent to imitate during the first `imitation_share` of the run, with
-        `imitation_epochs` passes over a rollout at a learning rate of its own; "" for none. It
+        `imitation_epochs` passes over a rollout at a separate learning rate; "" for none. It
         follows `init_from` too, so "" is required to improve a model by PPO alone. Of a search
         (`uct@2:150`) the distribution of its visits is learned.
         Imitation never follows PPO, also in a lengthened run.
     opponent_share: share of seats that belong to opponents: scripted `bots`, and past selves, one
         of which is stored every `snapshot_every` rollouts, `pool_size` of them at most. Above 0,
         two games in five have one learner's seat among copies of one opponent.
-    temperature: of the trained agent, in ratings and in imitation; 0 takes the likeliest action
-        always. PPO learns from play at temperature 1.
+    temperature: of the trained agent, in ratings and in imitation; 0 always takes the most likely
+        action. PPO learns from play at temperature 1.
     rated: opponents of the ratings, every `rate_every` seconds, `rate_games` games each, in which
         all other seats are copies of one of them.
     threads: of play and of torch. device: "auto" takes a GPU when there is one.
@@ -282,7 +282,7 @@ def _sentence(error: ValidationError, kind: type[RunConfig], word: str = "") -> 
     """
     first = error.errors(include_url=False)[0]
     where = [*([word] if word else []), *first["loc"]]
-    if not where:  # settings that do not go together
+    if not where:  # settings that exclude each other
         return str(first["ctx"]["error"])
     name, *entry = map(str, where)
     if first["type"] == "extra_forbidden":

@@ -96,7 +96,7 @@ def _program_error(content: dict[str, Any], program: str) -> str:
     name = next(name for name in AGENTS if program in _specs(content.get(name)))
     words = f"{name} has {program!r}: a file may not name a program to be run"
     setting = f"{name}={','.join(map(str, _specs(content[name])))}"
-    if setting.isprintable():  # it goes to the terminal
+    if setting.isprintable():  # printed to the terminal
         words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
     return truncate(words, LONGEST_SENTENCE)
 

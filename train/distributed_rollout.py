@@ -1,4 +1,4 @@
-"""Workers that play the games of a PPO rollout, each its part: threads here, or tasks on Ray.
+"""Workers that each play a part of a PPO rollout's games: local threads, or tasks on Ray.
 
 A Ray worker needs torch only for a network that is not compiled, and for an opponent or teacher
 that is a model's file.
@@ -47,7 +47,7 @@ class RolloutPayload(NamedTuple):
 
 
 class ThreadWorkers:
-    """Threads of this process that play parts of a rollout side by side."""
+    """Threads of this process that play parts of a rollout in parallel."""
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, "rollout")
@@ -105,7 +105,7 @@ def _play_part(
     seed: int,
     interrupted: threading.Event | None = None,
 ) -> PlayedPart:
-    """Play games to their ends in this thread, with agents of its own."""
+    """Play games to their ends in this thread, with the thread's own agents."""
     opponents = [
         _agent(one) if isinstance(one, str) else PolicyAgent(_unpack(one, games.board), games.board)
         for one in payload.opponents

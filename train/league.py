@@ -1,6 +1,6 @@
 """The league: frozen opponents of the learner, sampled by how hard they are to beat.
 
-Members are scripted bots and past selves. Those that the learner loses to are sampled more often:
+Members are scripted bots and past selves. Members that beat the learner are sampled more often:
 prioritised fictitious self-play (Vinyals et al. 2019, AlphaStar).
 """
 
@@ -99,7 +99,7 @@ class League:
 def _draw_hard(
     members: list[LeagueMember], count: int, rng: np.random.Generator
 ) -> list[LeagueMember]:
-    """Sample different members; those that the learner loses to more often."""
+    """Sample distinct members; those that beat the learner are more likely."""
     losses = np.array([1 - member.score for member in members])
     weights = LOWEST_WEIGHT + (1 - LOWEST_WEIGHT) * losses**2
     indices = rng.choice(len(weights), count, replace=False, p=weights / weights.sum())
@@ -131,8 +131,9 @@ def draw_seat_owners(
     """Sample each seat's owner: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
 
     In a share SINGLE_LEARNER of the games all seats but one are taken by copies of one opponent, as
-    in a rating: several of a kind play another game than one does among others. In the other games
-    each seat is an opponent's with probability `share`. One of each game is always the learner's.
+    in a rating, since several copies of an opponent play differently from one among others. In the
+    other games each seat is an opponent's with probability `share`. One seat of each game is
+    always the learner's.
     """
     shape = (len(players), 5)
     if not opponents or not share:

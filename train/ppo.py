@@ -20,7 +20,7 @@ from busenv.train.selfplay import Decisions
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 IMITATION_LEARNING_RATE = 1e-3
 IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
-TEACHER_POWER = 2  # of a teacher's probabilities, which PPO at temperature 1 continues from
+TEACHER_POWER = 2  # of a teacher's probabilities; PPO then continues at temperature 1
 
 
 @kernel
@@ -29,8 +29,8 @@ def compute_gae(
 ) -> np.ndarray:
     """Compute advantages by generalized advantage estimation (Schulman et al. 2016).
 
-    Several agents, such as the seats of several games, decide in turns. Each one's decisions form
-    a trajectory of their own, which ends with its last row.
+    Several agents, such as the seats of several games, decide in turns. The decisions of
+    each agent form one trajectory, which ends with its last row.
 
     agents: int64, (R,), the agent of each decision, 0 or more; rows in the order of time. rewards:
     float32 or float64, (R,), what the agent receives from this decision until its next one, or
@@ -125,7 +125,7 @@ class PPO:
     def imitate(self, decisions: Decisions, rng: np.random.Generator) -> dict[str, float]:
         """Learn a teacher's action probabilities by cross-entropy, and values from the returns.
 
-        Returns are those of the games: the network's own values mean nothing yet.
+        Returns are computed from the games alone, because the network's values are not trained yet.
         """
         config = self.config
         self._set_learning_rate(IMITATION_LEARNING_RATE)

@@ -97,8 +97,10 @@ class PPORun(TrainingRun):
         self._league.delete_unused_files()
 
     def _warm_up(self) -> None:
-        """Play a game, and let every agent choose once, before the clock starts: this compiles all
-        kernels and raises the error of an agent that cannot play on this board."""
+        """Play a game and call every agent once, before the clock starts.
+
+        This compiles all kernels, and raises the error of an agent that cannot play on the board.
+        """
         config, rng = self.config, np.random.default_rng(0)
         *_, decisions = self._play(1, rng)
         compute_gae(decisions.trajectories, decisions.rewards, decisions.values, 1.0, 1.0)
@@ -116,7 +118,7 @@ class PPORun(TrainingRun):
         return bool(config.warm_start) and only_imitated and self.progress < config.imitation_share
 
     def _new_games(self, count: int, rng: np.random.Generator) -> SelfPlayGames:
-        """New games, the numbers of players in turns."""
+        """Return new games, which take the numbers of players in turns."""
         config = self.config
         players = np.resize(config.players, count).astype(np.int64)
         return SelfPlayGames(

@@ -121,7 +121,7 @@ def _sample(
 
 
 class SelfPlayGames:
-    """N games of a board side by side; only decisions with several legal actions come up.
+    """N parallel games on a board, which stop only at decisions with several legal actions.
 
     states: GAME, (N,). cumulative_rewards: float64, (N, 5), of each seat so far, in units.
 
@@ -194,7 +194,8 @@ class Decisions(NamedTuple):
     """Decisions of the learner, R of them, in the order of time.
 
     trajectories: int64, game * 5 + seat of each decision. rewards: float64, what the seat receives
-    from this decision until its next one, or until the end of the game, whoever acts in between.
+    from this decision until its next one, or until the end of the game, including rewards from the
+    actions of other seats.
     observations: uint8, (R, size). masks: bool, (R, num_actions). actions: int64. values,
     log_probs: float32. teacher_probabilities: float32, (R, num_actions), or (R, 0) without one.
     """
@@ -225,8 +226,8 @@ def play_games(
     forward: the network (`busenv.agents.networks.inference.make_forward`). seat_owner: int64,
     (N, 5), 0 where the network plays, k where opponents[k - 1] does. seed: of all randomness.
     teacher: its action probabilities are recorded. It also plays the learner's seats in half of the
-    games; in the others the network does, at `temperature`, so that it learns what to do in
-    positions that its own play leads to (DAgger, Ross et al. 2011). PPO requires temperature 1.
+    games; in the others the network does, at `temperature`, so that it learns from
+    positions that its own play reaches (DAgger, Ross et al. 2011). PPO requires temperature 1.
     interrupted: set by another thread to end the games early, by KeyboardInterrupt.
     """
     rng = np.random.default_rng(seed)

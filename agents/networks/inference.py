@@ -92,7 +92,7 @@ def _forward_rows(rows, masks, weights, work, logits, values):
             actions[legal] = action
             legal += masks[i, action]
         clear_cache(work)
-        forward(weights, work, legal, 0)  # any seat will do: the cache is empty
+        forward(weights, work, legal, 0)  # any seat is valid, because the cache is empty
         for k in range(legal):
             logits[i, actions[k]] = work.logits[k]
         for k in range(values.shape[1]):

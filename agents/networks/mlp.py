@@ -133,7 +133,8 @@ def _initialise(network: nn.Module) -> None:
 def load_compatible(network: nn.Module, past: nn.Module) -> None:
     """Initialise a network from one of its kind or of a kind that COMPATIBLE lists for it.
 
-    It then plays as `past` does: additional inputs have weight 0. Heads of other shape stay fresh.
+    It then plays as `past` does: additional inputs have weight 0. Heads of another shape keep their
+    random weights.
     """
     weights = network.state_dict()
     for name, tensor in past.state_dict().items():

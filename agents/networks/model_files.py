@@ -5,7 +5,7 @@ The card holds the architecture (`network`, `width`), what the model was made fo
 (`training`), the playing strength (`ratings`), the `temperature` to play at (default 1) and the
 checksum of the weights (`sha256`). `board_file` holds a board that busenv does not include.
 
-Both files may come from anyone. Loading executes nothing, and compares the weights with what the
+Both files may be untrusted. Loading executes nothing, and compares the weights with what the
 card's network needs before it allocates memory for them.
 """
 
@@ -220,7 +220,7 @@ def _load_network(path: Path, card: ModelCard, board: Board) -> nn.Module:
 
 
 def _read_card(path: Path) -> ModelCard:
-    """Return a card that has all that loading needs."""
+    """Return a card, validated to have all keys that loading needs."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, the model's card")
     data = read_limited(path)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 TOP_ACTIONS = 5  # in an estimate
-MIN_TEMPERATURE = 1e-30  # that float32 can divide by
+MIN_TEMPERATURE = 1e-30  # the least that float32 can divide by
 
 
 class PolicyAgent(Agent):
@@ -75,7 +75,7 @@ class PolicyAgent(Agent):
         return self._policy(games, temperature)
 
     def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
-        """Return no chances to win, which a policy does not have, and the most likely actions."""
+        """Return the most likely actions, and no chances to win, which a policy lacks."""
         if game.is_over:
             raise ValueError("the game is over: there is nothing to estimate")
         probabilities = self.action_probabilities(game.arrays()[0], game.board)[0]

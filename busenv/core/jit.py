@@ -1,8 +1,8 @@
 """Compilation of kernels, with machine code cached on disk by the content of the sources.
 
 numba keys a cached function on the file that holds it, so that an edit in a module that it calls
-stays unseen. Here the cache folder is named after the content of the whole core: any edit leads to
-an empty folder. A kernel outside of the core is filed under the content of its package as well.
+is not detected. Here the cache folder is named after the content of the whole core: any edit leads
+to an empty folder. File names of kernels outside of the core also contain a hash of their package.
 
 Loading a cached file runs it. numba's own files have no protection: a damaged one fails every call
 or crashes, and a full disk fails the first. Here each file begins with a checksum, a damaged file

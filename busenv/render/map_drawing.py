@@ -140,7 +140,7 @@ def _sites_with_passengers(board: Board, position: Position) -> set[int]:
 
 
 def draw_waiting_passengers(board: Board, position: Position) -> list[str]:
-    """Draw, for each intersection, the passengers who wait there."""
+    """Draw the waiting passengers at each intersection."""
     waiting = position.passengers.copy()
     for site in _sites_with_passengers(board, position):
         waiting[board.sites[site].intersection] -= 1

@@ -57,8 +57,8 @@ def replay_page(
     """Return the replay page of a game, finished or not, as HTML.
 
     positions: before the first action and after each. actions: the action ids.
-    estimates: none, or one per action, of the position before it. agent: name of their author.
-    names: none, or one per seat. note: replaces the sentence on the end of the game.
+    estimates: none, or one per action, of the position before it. agent: the name of their
+    agent. names: none, or one per seat. note: replaces the sentence on the end of the game.
 
     Raises ValueError for another number of any of them, or of an estimate's probabilities.
     """

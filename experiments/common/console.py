@@ -13,18 +13,18 @@ from rich.text import Text
 
 from busenv.error_text import printable
 
-GAPS = (2, 1)  # spaces between columns, and where there is little room
+GAPS = (2, 1)  # spaces between columns: usual, and in a narrow terminal
 NAME = 10  # width to which a column of names may shrink
 BAR = 20  # width of a progress bar
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of words, ready to print.
+    """A table of strings, ready to print.
 
-    The first `names` columns hold names, set left, which go on in the next line where they are
-    long; all others hold figures, set right, which stay whole. A line break in a figure or a header
-    is a place where it may be broken; where there is room it is a space.
+    The first `names` columns hold names, left-aligned, and long names are wrapped. All other
+    columns hold figures, right-aligned, which are never wrapped inside a word. A line break in a
+    figure or a header marks where it may be wrapped; in a wide terminal it is printed as a space.
     """
 
     title: str
@@ -33,8 +33,11 @@ class TextTable:
     names: int = 1
 
     def show(self, console: Console) -> None:
-        """Print it as wide as the terminal allows: in one line a row, in several, or, where the
-        figures do not fit beside each other, below each other."""
+        """Print the table within the terminal's width.
+
+        A row is one line if it fits, otherwise several lines. If even wrapped columns do not fit,
+        each figure is printed on its own line below the row's names.
+        """
         console.print(Text(f"\n{printable(self.title)}", style="bold"))
         for broken, gap in ((False, GAPS[0]), *((True, gap) for gap in GAPS)):
             lines = self._lines(broken)
@@ -46,14 +49,14 @@ class TextTable:
         self._print_stack(console)
 
     def markdown(self) -> str:
-        """The table as Markdown has it."""
+        """Return the table in Markdown."""
         header, *rows = self._lines(broken=False)
         marks = ["---"] * self.names + ["---:"] * (len(header) - self.names)
         cells = [[cell.replace("|", "\\|") for cell in line] for line in (header, marks, *rows)]
         return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
 
     def _lines(self, broken: bool) -> list[list[str]]:
-        """Header and rows, with or without the breaks."""
+        """Return header and rows, with line breaks kept or replaced by spaces."""
         gap = "\n" if broken else " "
         return [
             [gap.join(map(printable, cell.split("\n"))) for cell in row]
@@ -61,8 +64,11 @@ class TextTable:
         ]
 
     def _widths(self, lines: list[list[str]], room: int | None) -> list[int]:
-        """Widths of the columns: what they hold, or less where names, and headers between words,
-        can be folded to fit the room."""
+        """Return the columns' widths.
+
+        room: total width, to which names, and headers between words, are wrapped as far as
+            possible; None for no limit.
+        """
         columns = [*zip(*lines, strict=True)]
         widths = [max(map(_width, column)) for column in columns]
         least = [
@@ -81,7 +87,7 @@ class TextTable:
     def _print_table(
         self, console: Console, lines: list[list[str]], widths: list[int], gap: int
     ) -> None:
-        # Cells are Text, since an agent's name may hold brackets, which rich would read.
+        # Cells are Text, because rich would interpret brackets in an agent's name as markup.
         columns = [
             Column(
                 Text(name),
@@ -92,7 +98,7 @@ class TextTable:
             for k, (name, width) in enumerate(zip(lines[0], widths, strict=True))
         ]
         table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        table.padding = (0, gap - 1, 0, 0)  # one more space is the box's own
+        table.padding = (0, gap - 1, 0, 0)  # the box adds one more space
         for row in lines[1:]:
             table.add_row(*map(Text, row))
         console.print(table)
@@ -106,12 +112,12 @@ class TextTable:
 
 
 def _width(cell: str) -> int:
-    """Columns of the terminal that a cell's widest line takes."""
+    """Return the width of a cell's widest line, in terminal columns."""
     return max(map(cell_len, cell.split("\n")))
 
 
 def progress_bar(console: Console, what: str) -> Progress:
-    """A bar of what is counted, with room for a short `note`, a field of its task."""
+    """Return a progress bar; each task requires a field `note`, a short text after the bar."""
     return Progress(
         TextColumn(what),
         BarColumn(BAR, table_column=Column(width=BAR)),

@@ -21,7 +21,7 @@ from busenv.interrupts import interrupts_deferred
 STATUS = 130  # exit status that shells report for a program ended by SIGINT
 STOPPED = "busenv: stopped"
 GRACE = 1.5  # seconds from the first Ctrl-C after which the process is killed
-SHOW_CURSOR = b"\x1b[?25h\n"  # undoes what a progress bar does to the terminal
+SHOW_CURSOR = b"\x1b[?25h\n"  # restores the terminal after a progress bar
 
 
 def run_command(command: Callable[[], object]) -> None:
@@ -89,7 +89,7 @@ class _Interruption:
         if not self._unreported.acquire(blocking=False):
             return
         line = f"{STOPPED}: {message}\n" if message else f"{STOPPED}\n"
-        with suppress(OSError, ValueError):  # a stream's reader may have ended before
+        with suppress(OSError, ValueError):  # the reader of a pipe may have ended
             os.write(self._stderr, prefix + line.encode(errors="replace"))
             sys.stdout.flush()
 

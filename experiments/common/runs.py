@@ -24,13 +24,13 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """Hold a folder, created if missing, for this process until the block ends.
 
     RunError when another process holds it. OSError when it contains a symbolic link, which could
-    lead writes out of a folder that somebody else made. The system releases the lock of a process
-    that is killed.
+    redirect writes to another folder, since other users may have made this one. The
+    system releases the lock of a process that is killed.
     """
-    from filelock import FileLock, Timeout  # an extra that reading a folder does not need
+    from filelock import FileLock, Timeout  # an extra; reading a folder works without it
 
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(folder.rglob("*")):  # before hours of games are played, not after
+    for path in sorted(folder.rglob("*")):  # fail before hours of games are played
         check_plain(path)
     lock = FileLock(folder / LOCK)
     try:

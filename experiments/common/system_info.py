@@ -1,4 +1,4 @@
-"""What is installed and how fast it runs here, as plain text: it needs no extra."""
+"""Installed versions and speed of this machine, as plain text without an extra."""
 
 from __future__ import annotations
 

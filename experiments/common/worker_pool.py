@@ -1,4 +1,4 @@
-"""Processes that work for this one and end with it."""
+"""Worker processes that end when their parent process ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Worker(SpawnProcess):
 
 
 class _Context(SpawnContext):
-    """Fresh processes, so that no lock or thread of ours is copied."""
+    """Spawned processes, which inherit no lock or thread of this process."""
 
     Process = _Worker
 
@@ -33,9 +33,9 @@ class _Context(SpawnContext):
 def worker_pool(
     workers: int, at_end: Callable[[], None] | None = None
 ) -> Iterator[ProcessPoolExecutor]:
-    """A pool of processes; where the block is left by an exception, in the middle of their work.
+    """Provide a pool of processes; an exception in the block ends them in the middle of their work.
 
-    at_end: a function of a module, called in each worker before it ends.
+    at_end: a module-level function, called in each worker before it ends.
     """
     pool = ProcessPoolExecutor(
         workers, mp_context=_Context(), initializer=_begin, initargs=(at_end,)
@@ -50,23 +50,23 @@ def worker_pool(
 
 
 def end_workers(pool: ProcessPoolExecutor) -> None:
-    """End the processes of a pool in the middle of what they do; the pool is broken then."""
-    processes = list(pool._processes.values())  # Python 3.14 has a method for it
+    """End the processes of a pool in the middle of their work; the pool is unusable afterwards."""
+    processes = list(pool._processes.values())  # Python 3.14 has a public method
     for process in processes:
         process.terminate()
     waiting, end = {process.sentinel for process in processes}, time.monotonic() + GRACE
     while waiting and (left := end - time.monotonic()) > 0:
         waiting -= {*connection.wait(waiting, left)}
     for process in processes:
-        process.kill()  # one that is in compiled code does not hear what was said
+        process.kill()  # compiled code does not react to SIGTERM
 
 
 def _begin(at_end: Callable[[], None] | None) -> None:
-    """Leave Ctrl-C to the parent, and end when it ends."""
+    """Ignore Ctrl-C, which the parent handles, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _end(at_end))
     if at_end is not None:
-        util.Finalize(None, at_end, exitpriority=1)  # atexit is not heeded in such a process
+        util.Finalize(None, at_end, exitpriority=1)  # worker processes skip atexit
     threading.Thread(target=_end_with_parent, args=(at_end,), daemon=True).start()
 
 
@@ -74,7 +74,7 @@ def _end_with_parent(at_end: Callable[[], None] | None) -> None:
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
-        _end(at_end)  # a killed parent cannot stop us, and the pool's queues would wait for ever
+        _end(at_end)  # a killed parent sends no signal, and the queues would wait forever
 
 
 def _end(at_end: Callable[[], None] | None) -> None:

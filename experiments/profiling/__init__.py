@@ -1,1 +1,1 @@
-"""How fast things are."""
+"""Measurements of speed: environments, agents, training and the play server."""

@@ -94,7 +94,7 @@ def run_pairs(workers: Sequence[Worker], name: str, pairs: int, speeds: Speeds) 
 
 @contextmanager
 def running_worker(tree: Path, scale: float) -> Iterator[Worker]:
-    """Run `speed_worker` with the package of a tree in a process of its own."""
+    """Run `speed_worker` with the package of a tree in a separate process."""
     # -S skips the site module, and with it an editable installation of busenv. Other packages are
     # found by the same paths as here.
     paths = [str(tree), *(str(Path(path).resolve()) for path in sys.path)]

@@ -25,8 +25,10 @@ BATCH = 4096  # decisions of a rollout of RLlib, about as many as those of 64 ga
 
 
 def rllib_speed(config: PPOConfig, runners: int, seconds: float) -> float:
-    """Decisions learned from a second by RLlib. runners: processes that play; 0 for none but the
-    learner's."""
+    """Return decisions learned per second by RLlib.
+
+    runners: number of processes that play; with 0 the learner's process plays.
+    """
     from busenv.envs import rllib
 
     settings = (
@@ -42,7 +44,7 @@ def rllib_speed(config: PPOConfig, runners: int, seconds: float) -> float:
     )
     algorithm = settings.build_algo()
     try:
-        before, began = _sampled(algorithm), time.perf_counter()  # the first, which warms up
+        before, began = _sampled(algorithm), time.perf_counter()  # a warm-up rollout
         after = before
         while time.perf_counter() - began < seconds:
             after = _sampled(algorithm)
@@ -52,12 +54,12 @@ def rllib_speed(config: PPOConfig, runners: int, seconds: float) -> float:
 
 
 def _sampled(algorithm: Any) -> float:
-    """Learn from a rollout; decisions so far."""
+    """Learn from a rollout; return the number of decisions so far."""
     return float(algorithm.train()["env_runners"]["num_env_steps_sampled_lifetime"])
 
 
 def own_speed(config: PPOConfig, seconds: float) -> float:
-    """Decisions learned from a second by `busenv train`."""
+    """Return decisions learned per second by `busenv train`."""
     with tempfile.TemporaryDirectory() as folder:
         run = PPORun(config, Path(folder))
         run.step()  # warms up
@@ -78,10 +80,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="of each at least (20)")
     parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
     chosen = parser.parse_args()
-    import ray  # help needs no extra
+    import ray  # imported late: --help needs no extra
 
-    os.environ.setdefault("RAY_TMPDIR", "/tmp")  # sockets want short names
-    os.environ.setdefault("RAY_worker_niceness", "0")  # as other processes have it
+    os.environ.setdefault("RAY_TMPDIR", "/tmp")  # paths of sockets must be short
+    os.environ.setdefault("RAY_worker_niceness", "0")  # the priority of other processes
     alone = {"warm_start": "", "opponent_share": 0.0, "seconds": 1e6, "device": "cpu"}
     config = PRESETS["quick"].changed({**alone, "threads": chosen.threads})
     ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)

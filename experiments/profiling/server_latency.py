@@ -32,15 +32,18 @@ AGENTS = ("greedy", "planner", "uct:100")
 
 @dataclass
 class Times:
-    """In seconds. own: from a decision to the changed picture; agents: to the one after it, by who
-    decided."""
+    """Response times in seconds.
+
+    own: from a person's decision to the updated view. agents: from there to the view after an
+    agent's decision, by the agent's spec.
+    """
 
     own: list[float] = field(default_factory=list)
     agents: dict[str, list[float]] = field(default_factory=dict)
 
 
 async def measure(origin: str, links: list[str], idle: int, seconds: float, pause: float) -> Times:
-    """Play games for some seconds, while connections look on."""
+    """Play games for some seconds, with `idle` spectator connections open."""
     times = Times()
     watchers = [asyncio.create_task(_look_on(origin, links[k % len(links)])) for k in range(idle)]
     end = time.monotonic() + seconds
@@ -65,7 +68,7 @@ async def _look_on(origin: str, link: str) -> None:
 
 
 async def _play(origin: str, link: str, times: Times, end: float, pause: float, seed: int) -> None:
-    """One person's game."""
+    """Play one game with a simulated person."""
     rng = random.Random(seed)
     async with _open(origin, link) as socket:
         await socket.send(json.dumps({"type": "delay", "seconds": 0}))
@@ -86,7 +89,7 @@ async def _play(origin: str, link: str, times: Times, end: float, pause: float, 
 
 
 async def _step(socket: ClientConnection, state: dict[str, Any], times: Times) -> dict[str, Any]:
-    """Wait for a decision of somebody else."""
+    """Wait for the next state, and record the response time of an agent's decision."""
     begun, turn = time.perf_counter(), state["turn"]
     found = await _next_state(socket)
     if found["node"] != state["node"] and turn["kind"] == "agent" and not state["forced"]:
@@ -102,7 +105,7 @@ async def _next_state(socket: ClientConnection) -> dict[str, Any]:
 
 
 def own_time(spec: str) -> float:
-    """Median seconds that an agent takes for a decision here, alone, where it has a choice."""
+    """Return an agent's median seconds per decision without a server; forced ones do not count."""
     game, agent = Game(4, seed=1), make_agent(spec)
     spent: list[float] = []
     while not game.is_over and len(spent) < 60:

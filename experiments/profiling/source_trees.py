@@ -83,7 +83,7 @@ def _copy(source: Path, target: Path) -> None:
 def _store(checkout: Path, cache: Path) -> Path:
     """Copy the packages of a checkout into the cache, unless it has them, and return their tree."""
     if (checkout / "agents").is_dir():
-        shutil.move(checkout / "agents", checkout / "busenv/agents")  # where a wheel has them
+        shutil.move(checkout / "agents", checkout / "busenv/agents")  # the layout of a wheel
     tree = cache / _digest(checkout)
     if not tree.is_dir():
         cache.mkdir(parents=True, exist_ok=True)

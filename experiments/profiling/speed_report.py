@@ -14,7 +14,7 @@ from busenv.experiments.profiling.speed_worker import MEASUREMENTS, measure_spee
 def show_speeds(console: Console, repeats: int, names: Sequence[str]) -> None:
     """Run measurements (`speed_worker.MEASUREMENTS`) and print their speeds.
 
-    Those that need a package that is not installed are left out.
+    Measurements that need a package that is not installed are left out.
     """
     workloads = {}
     for name in names:

@@ -28,13 +28,13 @@ NUM_ENVS = 1024
 
 
 def playouts(scale: float = 1.0) -> Workload:
-    """Uniformly random play of whole games in one compiled call; decisions."""
+    """Uniformly random play of whole games in one compiled call; counts decisions."""
     games = _scaled(20_000, scale)
     return lambda: busenv.random_playouts(games).decisions
 
 
 def vector(scale: float = 1.0, threads: int = 1, copy: bool = False) -> Workload:
-    """Steps of the vector environment of all seats; decisions.
+    """Steps of the vector environment of all seats; counts decisions.
 
     copy: whether each step returns copies of observations and masks, or views.
     """
@@ -73,7 +73,7 @@ def sb3(scale: float = 1.0) -> Workload:
 def _batch_steps(
     reset: Callable[[], np.ndarray], step: Callable[[np.ndarray], np.ndarray], steps: int
 ) -> Workload:
-    """The same steps of a batch of games in every call.
+    """Steps of a batch of games, the same in every call.
 
     reset, step: return action masks. Actions are sampled once, so that only steps are timed.
     """
@@ -92,7 +92,7 @@ def _batch_steps(
 
 
 def aec(scale: float = 1.0) -> Workload:
-    """Games of PettingZoo's raw environment, with an observation before each action; decisions."""
+    """PettingZoo's raw environment, with an observation before each action; counts decisions."""
     env = importlib.import_module("busenv.bus_v0").raw_env()
     games = _scaled(40, scale)
 
@@ -126,7 +126,7 @@ def learner(scale: float = 1.0, vectorized: bool = False) -> Workload:
 
 
 def agent(spec: str, games: int, scale: float = 1.0) -> Workload:
-    """Games of four players in which an agent plays every seat; decisions that were not forced."""
+    """Games of 4 in which an agent plays every seat; counts decisions that are not forced."""
     player = importlib.import_module("busenv.agents").make_agent(spec)
     games = _scaled(games, scale)
 
@@ -144,7 +144,7 @@ def agent(spec: str, games: int, scale: float = 1.0) -> Workload:
 
 
 def search(spec: str, simulations: int, scale: float = 1.0) -> Workload:
-    """The same for a tree search; simulations. spec: the agent's, without the simulations."""
+    """The same for a tree search; counts simulations. spec: the agent's, without simulations."""
     simulations = _scaled(simulations, scale)
     play = agent(f"{spec}:{simulations}", 1)
     return lambda: simulations * play()

@@ -50,7 +50,7 @@ def one_seat_speed(config: PPOConfig, seconds: float) -> float:
 
 
 def _speed(run: PPORun | OneSeatRun, seconds: float) -> tuple[float, float]:
-    """Step a run for at least so many seconds: decisions per second, and seconds spent."""
+    """Step a run for at least `seconds`; return decisions per second, and the seconds spent."""
     decisions, start = run.decisions, time.perf_counter()
     while time.perf_counter() - start < seconds:
         run.step()

@@ -1,4 +1,4 @@
-"""Validation of the games in a games file (games.jsonl), which may come from anyone.
+"""Validation of the games in a games file (games.jsonl), which may be untrusted.
 
 Three checks raise ValueError: `parse_line` for the format, `check_game` for the rules, and
 `check_scheduled` for the schedule of the rating.
@@ -70,13 +70,13 @@ def check_game(game: dict[str, Any], board: Board) -> None:
     loser = None
     if forfeit is not None:
         loser, plies = forfeit["seat"], len(record.actions)
-        # Before the first decision any agent may fail: at its start.
+        # Before the first decision any agent may fail, when it is started.
         if forfeit["ply"] != plies or (plies and loser != live.current_player):
             raise ValueError(
                 f"seat {loser} forfeits at ply {quote(forfeit['ply'])}, but the record ends at ply "
                 f"{plies} with a decision of seat {live.current_player}"
             )
-        decided[loser] += game["decisions"][loser] == decided[loser] + 1  # an illegal one counts
+        decided[loser] += game["decisions"][loser] == decided[loser] + 1  # counts an illegal one
     for key, expected in (
         ("points", live.points),
         ("ranking", ranking(live.ranking(), loser)),

@@ -1,6 +1,6 @@
 """The ladder: ratings of the reference agents in games of 3, 4 and 5 players.
 
-Each match has a run folder of its own, so that a stopped ladder resumes.
+Each match has its own run folder, so that a stopped ladder resumes.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def play_match(
     """Play games of 3 to 5 agents and return the result of each.
 
     Game i seats agent k at (k + i) mod n and starts at seat (i // n) mod n, so over n * n games
-    each agent sits everywhere and starts equally often.
+    each agent has every seat, and starts, equally often.
     """
     players = check_players(len(agents))
     numbers = np.arange(check_whole("games", games, 1))

@@ -102,7 +102,7 @@ def _play(
                 play = play_on_cluster(schedule, missing)
             else:
                 play = play_games(schedule, missing, min(workers, len(missing)))
-            with closing(play):  # it defers Ctrl-C until it is closed
+            with closing(play):  # the generator defers Ctrl-C until it is closed
                 for games in play:
                     append_games(file, games)
                     new += games

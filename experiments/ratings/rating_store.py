@@ -1,4 +1,4 @@
-"""The games file of a rating: one JSON line per game, which survives a kill at any moment."""
+"""The games file of a rating: one JSON line per game, readable after a kill at any moment."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Schedule:
         agents play each other.
     board: name or file of a board.
 
-    Files of rules and board are read when the schedule is made, and travel with it to other
+    Files of rules and board are read when the schedule is made, and are sent with it to other
     processes.
     """
 

@@ -60,7 +60,7 @@ def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd
     """Return one row per entrant, by label.
 
     games: with the entrant. won: share of them won by any of its seats, with low and high of the
-    95% Wilson interval; par: share of the seats that were its own. rank, points: means over its
+    95% Wilson interval; par: share of the seats that it held. rank, points: means over its
     seats. forfeits: number of games. rating, rating_low, rating_high: openskill's, minus the
     anchor's; max_likelihood: see `plackett_luce`. ms: mean milliseconds per decision.
     """

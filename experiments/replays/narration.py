@@ -138,7 +138,7 @@ def _plies(recorded: RecordedGame) -> Iterator[Ply]:
 
 
 def _events(before: Position, after: Position) -> Iterator[str]:
-    """Describe changes that follow a decision by the rules alone."""
+    """Describe the changes that the rules make after a decision."""
     for seat, (old, new) in enumerate(zip(before.buses, after.buses, strict=True)):
         if new > old:
             yield f"seat {seat} has {count(new, 'bus')}"

@@ -31,7 +31,7 @@ from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo import LOWEST_LEARNING_RATE
 from busenv.train.run import MODEL, Iteration, TrainingRun
 
-TEACHER_GAMES = 64  # of a teacher, side by side, in an iteration
+TEACHER_GAMES = 64  # of a teacher, in parallel, in an iteration
 PAST, PAST_COUNT = "past", 8  # folder of past selves, and the largest number of them
 REPLAY, TEACHER = "replay", "teacher"  # folders of the run's own samples and of a teacher's
 

@@ -135,5 +135,5 @@ def _ppo_loss(
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
-    """Mean of the values that are counted, 0 if none is."""
+    """Return the mean of the values that are counted, 0 if none is."""
     return torch.where(counted, values, 0.0).sum() / counted.sum().clamp(min=1)

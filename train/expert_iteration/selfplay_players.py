@@ -1,6 +1,6 @@
 """Players of self-play: the learner, past selves and scripted bots, and their seats.
 
-Each tree has a random stream of its own, so random choices depend on the game's seed alone.
+Each tree has its own random stream, so random choices depend on the game's seed alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PLAY_NOISE = 0.3  # scale of the root's Gumbel noise in fast searches; full sear
 
 
 class SelfPlayConfig(NamedTuple):
-    """Settings of self-play for kernels; `busenv.train.expert_iteration.expert_config` has them."""
+    """Settings of self-play for kernels; see `busenv.train.expert_iteration.expert_config`."""
 
     num_simulations: int
     fast_simulations: int
@@ -125,9 +125,9 @@ def assign_seats(
 ) -> np.ndarray:
     """Assign an owner to each seat of N games at random: int64, (N, 5).
 
-    counts: int64, (N,), players of each game. past_share: share of games with a past self. In games
-    with an opponent the learner holds one seat, or all seats but one, as
-    `config.all_opponents_share` has it.
+    counts: int64, (N,), players of each game. past_share: share of games with a past self. In a
+    share `config.all_opponents_share` of the games with an opponent the learner holds one seat; in
+    the others it holds all seats but one.
     """
     owners = np.zeros((len(counts), MAX_PLAYERS), np.int64)
     draws, seats = rng.random(len(counts)), rng.integers(0, counts)
