@@ -74,7 +74,7 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
 
     async def replay(request: Request) -> Response:
         session, _ = server.find(request.path_params["token"])
-        page = await asyncio.to_thread(replay_page, *replay_arguments(session))
+        page = await asyncio.to_thread(replay_page, **replay_arguments(session))
         headers = {"content-security-policy": REPLAY_POLICY}
         return Response(page, media_type="text/html", headers=headers)
 

@@ -217,7 +217,7 @@ class Server:
         session.restart_agents()
 
 
-def replay_arguments(session: Session) -> tuple[Any, ...]:
+def replay_arguments(session: Session) -> dict[str, Any]:
     """The arguments of `busenv.render.replay.replay_page` for a session's game so far."""
     game, tree = session.game, session.game.tree
     path = tree.path(game.node)
@@ -227,7 +227,13 @@ def replay_arguments(session: Session) -> tuple[Any, ...]:
         seat.name or (short_spec(seat.spec) if seat.spec else f"player {k}")
         for k, seat in enumerate(game.seats)
     ]
-    return tree.board, tree.start.rules, positions, actions, (), "", names
+    return {
+        "board": tree.board,
+        "rules": tree.start.rules,
+        "positions": positions,
+        "actions": actions,
+        "names": names,
+    }
 
 
 def _without_actions(record: Record) -> Record:
