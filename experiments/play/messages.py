@@ -18,7 +18,7 @@ MAX_DELAY = 5.0  # seconds between automatic moves
 class RequestError(Exception):
     """A request that the server refuses.
 
-    code: the machine-readable reason. message: the reason in a sentence for people. status: the
+    code: the machine-readable reason. message: the reason as displayed text. status: the
     HTTP status.
     """
 

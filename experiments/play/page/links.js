@@ -7,7 +7,7 @@ const dialog = document.getElementById("links");
 export function showLinks({ links, addresses }, seats) {
   const base = addresses[0] ?? location.origin;
   document.getElementById("links-help").textContent = addresses.length
-    ? "Send each friend one of these links. Whoever opens a link plays that seat."
+    ? "Send each friend one of these links. Opening a link joins the game as that player."
     : "These links work on this machine only. For friends on your network, start busenv play with --host 0.0.0.0.";
   const rows = links.seats.flatMap((path, seat) =>
     path ? [linkRow([seatBadge(seat), ` ${seats[seat].name}`], base + path)] : []);
