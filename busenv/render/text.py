@@ -61,7 +61,7 @@ def _player(board: Board, position: Position, seat: int) -> list[str]:
         f"markers {position.action_markers[seat]}, "
         f"line markers {'unlimited' if left is None else left}"
     ]
-    if position.streets[seat]:
+    if position.streets[seat] or position.line_ends[seat]:
         ends = " and ".join(map(str, position.line_ends[seat]))
         streets = " ".join("{}-{}".format(*board.streets[s]) for s in position.streets[seat])
         lines.append(f"        ends at {ends}; streets {streets}")
