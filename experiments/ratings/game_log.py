@@ -6,67 +6,57 @@ Three checks raise ValueError: `parse_line` for the format, `check_game` for the
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import Field, model_validator
+import json
+from collections.abc import Callable
+from typing import Any
 
 from busenv import Board, Game, Record
-from busenv.agents.schema import Schema, parse
 from busenv.error_text import quote
 from busenv.experiments.ratings.schedule import Schedule
 
 MAX_LINE_BYTES = 2**20  # a long game takes less than 4 kB
-
-Count = Annotated[int, Field(ge=0)]
-Seconds = Annotated[float, Field(ge=0, lt=1e9)]
-
-
-class Forfeit(Schema):
-    """The seat of an agent that failed, the number of actions before, and the reason."""
-
-    seat: Count
-    ply: Count
-    why: str
-
-
-class RatedGame(Schema):
-    """A line of the games file; see `tournament.play_game`."""
-
-    number: Count
-    agents: list[str]
-    record: dict[str, Any]
-    points: list[int]
-    ranking: list[Count]
-    forfeit: Forfeit | None
-    decisions: list[Count]
-    timed: list[Count]
-    seconds: list[Seconds]
-
-    @model_validator(mode="after")
-    def _check(self) -> RatedGame:
-        players = Record.from_dict(self.record).players
-        for key in ("agents", "points", "ranking", "decisions", "timed", "seconds"):
-            if len(getattr(self, key)) != players:
-                raise ValueError(f"{key} has {len(getattr(self, key))} seats of {players}")
-        if sorted(self.ranking) != [*range(players)]:
-            raise ValueError(
-                f"ranking is {quote(self.ranking)}; allowed: each rank 0 to {players - 1}"
-            )
-        if self.forfeit is not None and self.forfeit.seat >= players:
-            raise ValueError(f"forfeit's seat is {quote(self.forfeit.seat)} of {players}")
-        times = zip(self.decisions, self.timed, self.seconds, strict=True)
-        for seat, (decided, timed, seconds) in enumerate(times):
-            if timed > decided or (seconds and not timed):
-                raise ValueError(
-                    f"seat {seat} has {quote(decided)} decisions, {quote(timed)} of them timed, "
-                    f"{quote(seconds)} seconds"
-                )
-        return self
+MAX_SECONDS = 1e9
+# Of `tournament.play_game`
+KEYS = frozenset("number agents record points ranking forfeit decisions timed seconds".split())
+FORFEIT = frozenset(("seat", "ply", "why"))
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
     """Parse a line into a game whose values have the right types."""
-    return parse(RatedGame, line).model_dump()
+    game = json.loads(line)
+    _check_keys("a game", game, KEYS)
+    agents, forfeit = game["agents"], game["forfeit"]
+    _check("number", game["number"], _is_count, "a whole number, 0 or more")
+    _check("agents", agents, _is_list_of(lambda name: isinstance(name, str)), "a list of names")
+    players = Record.from_dict(game["record"]).players
+    if len(agents) != players:
+        raise ValueError(f"{len(agents)} agents, but {players} players")
+    seats = range(players)
+    for key, fits, kind in (
+        ("points", _is_whole, "whole numbers"),
+        ("ranking", _is_count, "ranks"),
+        ("decisions", _is_count, "whole numbers, 0 or more"),
+        ("timed", _is_count, "whole numbers, 0 or more"),
+        ("seconds", _is_time, "numbers, 0 or more"),
+    ):
+        _check(key, game[key], _is_list_of(fits, players), f"a list of {players} {kind}")
+    if sorted(game["ranking"]) != [*seats]:
+        raise ValueError(
+            f"ranking is {quote(game['ranking'])}; allowed: each rank 0 to {players - 1}"
+        )
+    for seat in seats:
+        decided, timed, seconds = (game[k][seat] for k in ("decisions", "timed", "seconds"))
+        if timed > decided or (seconds and not timed):
+            raise ValueError(
+                f"seat {seat} has {quote(decided)} decisions, {quote(timed)} of them timed, "
+                f"{quote(seconds)} seconds"
+            )
+    if forfeit is not None:
+        _check_keys("forfeit", forfeit, FORFEIT)
+        _check("forfeit's seat", forfeit["seat"], lambda seat: _is_count(seat) and seat in seats)
+        _check("forfeit's ply", forfeit["ply"], _is_count)
+        _check("forfeit's why", forfeit["why"], lambda why: isinstance(why, str), "a text")
+    return game
 
 
 def check_game(game: dict[str, Any], board: Board) -> None:
@@ -119,3 +109,34 @@ def ranking(standing: list[int], forfeiter: int | None) -> list[int]:
     """Return the rank by seat, 0 for the winner; a seat that forfeits is last."""
     order = sorted(range(len(standing)), key=lambda seat: (seat == forfeiter, standing[seat]))
     return [order.index(seat) for seat in range(len(standing))]
+
+
+def _check_keys(name: str, value: object, keys: frozenset[str]) -> None:
+    if not isinstance(value, dict) or set(value) != keys:
+        raise ValueError(f"{name} has the keys {', '.join(sorted(keys))}; got {quote(value)}")
+
+
+def _check(
+    name: str, value: object, fits: Callable[[Any], bool], allowed: str = "one of the game"
+) -> None:
+    if not fits(value):
+        raise ValueError(f"{name} is {quote(value)}; allowed: {allowed}")
+
+
+def _is_list_of(fits: Callable[[Any], bool], length: int | None = None) -> Callable[[Any], bool]:
+    def check(value: object) -> bool:
+        return isinstance(value, list) and length in (None, len(value)) and all(map(fits, value))
+
+    return check
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < MAX_SECONDS
