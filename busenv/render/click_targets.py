@@ -203,8 +203,11 @@ def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
         elif adding < 0 and buses[seat] < rules.bus_limit:
             condition = ", and so does one that you add this round"
     else:
-        five = action == BoardAction.LINE_EXPANSION and position.num_players == 5
-        words = f"up to {count(max(most - space + five, 0), POWER_UNITS[action])}"
+        power = most - space
+        extra = action == BoardAction.LINE_EXPANSION and position.num_players == 5
+        if extra and (power > 0 or rules.extra_street == "always"):
+            power += 1
+        words = f"up to {count(max(power, 0), POWER_UNITS[action])}"
         if most > max(position.buses):
             owner = "you have" if adding == seat else f"seat {adding} has"
             condition = f", once {owner} the new bus"
