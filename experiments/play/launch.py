@@ -175,6 +175,7 @@ async def _serve(
     port = listening.getsockname()[1]
     server = Server(GameStore(folder), catalogue, addresses(host, port))
     async with running(server, host, listening) as ended:
+        preparing = asyncio.create_task(server.prepare())
         address = local_address(host, port) + await first_page(server, new)
         for error in server.errors:
             print(f"Not restored: {printable(error)}", file=sys.stderr)
@@ -186,6 +187,7 @@ async def _serve(
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
         await ended
+        preparing.cancel()
 
 
 async def first_page(server: Server, new: NewGame | None) -> str:
