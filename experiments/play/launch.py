@@ -87,9 +87,11 @@ def serve(
     port: 0 for any free port.
     browser: whether to open a web browser.
 
-    ValueError for too few seats, an invalid agent, or a folder that another server uses; OSError if
+    ValueError for too few seats, an invalid agent, an invalid port, or a folder that another server uses; OSError if
     the server cannot listen at host and port.
     """
+    if not 0 <= port < 2**16:
+        raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     catalogue = make_catalogue(seats, rules, board)
     new = make_new_game(seats, first_player, seed) if seats else None
     with locked_folder(folder), listen(host, port) as listening:
@@ -145,8 +147,6 @@ def locked_folder(folder: str | Path) -> Iterator[None]:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. OSError if host and port cannot be used."""
-    if not 0 <= port < 2**16:
-        raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is given explicitly.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -212,6 +212,7 @@ async def running(
     try:
         yield ended
     finally:
+        server.disconnect_pages()
         uvicorn_server.should_exit = True
         await ended
 

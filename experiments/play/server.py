@@ -83,6 +83,12 @@ class Server:
                 game.session.close()
         await asyncio.gather(self._movers.close(), self._analysts.close())
 
+    def disconnect_pages(self) -> None:
+        """Disconnect the pages of all games, so that the server can stop at once."""
+        for game in self._games.values():
+            if game.session is not None:
+                game.session.disconnect_pages()
+
     def find(self, token: str) -> tuple[Session, Participant]:
         """Return the session and participant of a link. RequestError: no_such_page, not_read."""
         participant = self.check_token(token)
@@ -137,9 +143,8 @@ class Server:
         del self._games[game_id]
         self._by_token = {k: one for k, one in self._by_token.items() if one[0] != game_id}
         if game.session is not None:
-            for connection in game.session.connections:
-                connection.queue.put_nowait(None)
-            game.session.close()
+            game.session.disconnect_pages()
+            game.session.stop_agents()
 
     def rematch(self, session: Session) -> None:
         """Create a game with the same seats and rules, and send its links to all pages.
