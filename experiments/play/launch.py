@@ -87,8 +87,8 @@ def serve(
     port: 0 for any free port.
     browser: whether to open a web browser.
 
-    ValueError for too few seats, an invalid agent, an invalid port, or a folder that another server uses; OSError if
-    the server cannot listen at host and port.
+    ValueError for too few seats, an invalid agent or port, or a folder that another server uses;
+    OSError if the server cannot listen at host and port.
     """
     if not 0 <= port < 2**16:
         raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
