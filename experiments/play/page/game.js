@@ -347,7 +347,10 @@ const commands = {
   back: () => viewNode(state.node),
   jump: () => changeHistory({ type: "jump", target: viewedNode }),
   help: () => $("help-dialog").showModal(),
-  rules: () => $("rules-dialog").showModal(),
+  rules() {
+    $("rules-dialog").showModal();
+    $("rules-title").focus();  // the first lines, not the button at the end
+  },
   tour: () => startTour(),
   invite: () => showLinks(init, seats),
 };
