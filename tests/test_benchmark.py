@@ -72,7 +72,7 @@ def card_of(name: str, share: float, budget: int = 100_000, runs: int = 5) -> di
     measured = {"decisions": budget, "curve": points, "panel": results(protocol.PANEL)}
     return {
         "protocol": protocol.NAME, "busenv": "0.1.0", "name": name, "about": "made up",
-        "players": 4, "decisions": budget, "hours": None,
+        "players": 4, "decisions": budget,
         "runs": [{"seed": seed, **copy.deepcopy(measured)} for seed in range(runs)],
     }  # fmt: skip
 
@@ -102,7 +102,6 @@ def test_intervals_are_of_runs_within_each_task() -> None:
 
 GAMES = "busenv-agents-v1 with 4 players has"
 CURVE = "the curve of seed 0 has decisions"
-BUDGET = "the budget has decisions and hours, or neither"
 INVALID: list[tuple[Callable[[dict], Any], str]] = [
     (lambda card: card["runs"][1]["panel"]["planner"].update(wins=401), "401 wins of 400 games"),
     (lambda card: card["runs"][0]["panel"]["uct:1000"].update(games=15, wins=0), GAMES),
@@ -111,8 +110,7 @@ INVALID: list[tuple[Callable[[dict], Any], str]] = [
     (lambda card: card.update(players=3), "with 3 players has"),
     (lambda card: card.update(players=6), "players is 6"),
     (lambda card: card.update(protocol="busenv-agents-v0"), "protocol is"),
-    (lambda card: card.update(decisions=None), BUDGET),
-    (lambda card: card.update(hours=1.0), BUDGET),
+    (lambda card: card.update(decisions=None), "decisions is None"),
     (
         lambda card: card["runs"][2].update(decisions=100_000 - 1, curve=[]),
         "seed 2 learned from 99,999 decisions; the budget is 100,000",
@@ -338,7 +336,6 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
         (["ppo", "--name", "mine"], "ppo is a learner: it takes no other agents"),
         (["planer"], "unknown agent 'planer'; did you mean 'planner'?"),
         (["greedy", "--name", "Mine!"], "name is 'Mine!'"),
-        (["greedy", "--hours", "2"], "the budget of agents is in hours; allowed: decisions"),
         (["greedy", "--decisions", "-1"], "decisions is -1"),
         (["--add", "no.json"], "no.json"),
         (["ppo", "--seeds", "4-0"], "'4-0' is not N or N-M"),
