@@ -293,13 +293,18 @@ class Faulty(Agent):
             return self.inner.choose(games, board)
         if self.name == "silent":
             raise AgentError("no answer")
+        if self.name == "broken":
+            raise ZeroDivisionError("no visits")
         return np.array([374])
 
     def close(self) -> None:
         Faulty.closed += 1
 
 
-@pytest.mark.parametrize(("fault", "why"), [("silent", "no answer"), ("wrong", "action 374")])
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [("silent", "no answer"), ("wrong", "action 374"), ("broken", "ZeroDivisionError: no visits")],
+)
 def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
     def build(spec: str) -> Agent:
         return Faulty(spec) if spec == fault else make_agent(spec)
