@@ -24,33 +24,37 @@ from busenv.validation import illegal_action
 COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}
 
 
-class Player(Protocol):
-    """An object that chooses actions.
-
-    An optional method `choose(games, board)`, as in `busenv.agents.Agent`, answers for many games
-    in one call, which is faster.
-    """
+class GamePlayer(Protocol):
+    """An object that chooses an action in one game."""
 
     def act(self, game: Game) -> int:
         """Return a legal action for the current player of a game, which must stay unchanged."""
 
 
+class BatchPlayer(Protocol):
+    """An object that chooses actions in many games in one call, which is faster."""
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """Return a legal action for each game (GAME, (N,), copies): whole numbers, (N,)."""
+
+
+Player = GamePlayer | BatchPlayer
 Opponents = str | Player | Sequence[str | Player] | None
 
 
 class OpponentPool:
     """The players of all seats but the learner's.
 
-    opponents: an agent spec or an object with `act(game)`, which plays every seat; a sequence of
-        them, one for each seat clockwise from the learner; or None.
+    opponents: an agent spec or an object with `act(game)` or `choose(games, board)`, which plays
+        every seat; a sequence of them, one for each seat clockwise from the learner; or None.
     num_opponents: the number of opponents in the largest game.
 
     kinds: uint8, (5,), clockwise from the learner: 0 for a seat without opponent, a compiled bot
         (`busenv.core.bots`), or FIRST_AGENT plus an index into `agents`.
     agents: the opponents that are not compiled.
 
-    Raises ValueError for too few opponents or an unknown spec, TypeError for an object without
-    `act`.
+    Raises ValueError for too few opponents or an unknown spec, TypeError for an object with neither
+    method.
     """
 
     def __init__(self, opponents: Opponents, num_opponents: int) -> None:
@@ -77,10 +81,12 @@ class OpponentPool:
                 return COMPILED[opponent]
             agent = make_agent(opponent)
             self._from_specs.append((position, agent))
-        elif callable(getattr(opponent, "act", None)):
+        elif _has(opponent, "act") or _has(opponent, "choose"):
             agent = opponent
         else:
-            raise TypeError(f"{opponent!r} is not an agent: it has no method act(game)")
+            raise TypeError(
+                f"{opponent!r} is not an agent: it has no method act(game) or choose(games, board)"
+            )
         index = next((i for i, other in enumerate(self.agents) if other is agent), -1)
         if index < 0:
             index = len(self.agents)
@@ -133,11 +139,19 @@ class OpponentPool:
             seat = game.current_player
             if seat < 0 or kinds[seat] < FIRST_AGENT:
                 return
-            action = self.agents[kinds[seat] - FIRST_AGENT].act(game)
+            agent = self.agents[kinds[seat] - FIRST_AGENT]
+            if not _has(agent, "act"):
+                games, index = game.arrays()[0], np.zeros(1, np.int64)
+                game.step(int(_choose(agent, games, index, game.rules, game.board)[0]))
+                continue
             try:
-                game.step(action)
+                game.step(agent.act(game))
             except IllegalActionError as error:
                 raise AgentError(f"the opponent at seat {seat}: {error}") from error
+
+
+def _has(agent: Any, method: str) -> bool:
+    return callable(getattr(agent, method, None))
 
 
 def _choose(
@@ -145,7 +159,7 @@ def _choose(
 ) -> np.ndarray:
     """Return an agent's actions in the games of an index, int64 (n,); it receives copies."""
     copies = games[index]
-    if callable(getattr(agent, "choose", None)):
+    if _has(agent, "choose"):
         answer = np.asarray(agent.choose(copies, board))
     else:
         states = (copies[i : i + 1] for i in range(len(copies)))
