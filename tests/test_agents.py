@@ -14,14 +14,12 @@ from torch import nn
 
 from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.board_network import MESSAGES, BoardNetwork
 from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.experiments.ratings.match import play_match
-from busenv.game.actions import describe_action
 from busenv.game.board import make_board
-from busenv.observation import VERSION, ObservationLayout, observe
+from busenv.observation import VERSION, observe
 from tests.test_board import largest
 
 
@@ -122,7 +120,7 @@ def test_models_save_and_load(tmp_path: Path) -> None:
         ({"width": "16"}, "not a model card: width is '16'"),
         ({"width": -1}, "not a model card: width is -1"),
         ({"temperature": "hot"}, "not a model card: temperature is 'hot'"),
-        ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, board"),
+        ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, seats"),
         ({"sha256": "0"}, "does not match the checksum in its card"),
     ],
 )
@@ -137,7 +135,7 @@ def test_models_that_do_not_fit_are_refused(
         make_agent(f"net:{path}")
 
 
-@pytest.mark.parametrize("kind", ["mlp", "board", "seats"])
+@pytest.mark.parametrize("kind", ["mlp", "seats"])
 def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None:
     """The card of a model for a board of one's own holds the board."""
     board = make_board(largest())
@@ -157,7 +155,7 @@ def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None
         make_agent(f"net:{path}")
 
 
-@pytest.mark.parametrize(("kind", "outputs"), [("mlp", 1), ("board", 1), ("seats", 10)])
+@pytest.mark.parametrize(("kind", "outputs"), [("mlp", 1), ("seats", 10)])
 def test_networks_answer_each_row_by_itself(kind: str, outputs: int) -> None:
     board = load_board("city")
     network = build_network(kind, board, 8, seed=3)
@@ -174,34 +172,6 @@ def test_networks_answer_each_row_by_itself(kind: str, outputs: int) -> None:
     assert all(
         torch.equal(a, b) for a, b in zip(network.parameters(), again.parameters(), strict=True)
     )
-
-
-def test_the_board_network_reads_actions_off_what_they_name() -> None:
-    """A change at one intersection moves nearby logits and, with the summary cut, no far ones."""
-    board = load_board("city")
-    network = build_network("board", board, 8, seed=1)
-    assert isinstance(network, BoardNetwork)
-    torch.nn.init.zeros_(network.whole.weight)
-    layout = ObservationLayout(board)
-    rows = np.repeat(observe(Game(seed=1))[None], 2, axis=0)
-    layout.part(rows[1], "intersections.passengers")[0] = 9
-    logits, _ = network(torch.from_numpy(rows))
-    moved = ((logits[0] - logits[1]).abs() > 1e-5).numpy()
-    near = {0}
-    for _ in range(MESSAGES):
-        near |= {end for a, b in board.streets for end in (a, b) if near & {a, b}}
-    words = [describe_action(board, action) for action in np.flatnonzero(moved)]
-    assert words
-    drives = np.flatnonzero(moved[303:339])
-    assert set(drives.tolist()) == near
-    assert set(np.flatnonzero(moved[339:375]).tolist()) == near
-    assert not moved[:8].any()
-    streets = {a // 2 for a in np.flatnonzero(moved[149:289])}
-    assert streets == {s for s, ends in enumerate(board.streets) if near & set(ends)}
-    sites = {a // 3 for a in np.flatnonzero(moved[8:149])}
-    assert sites == {
-        s for s, at in enumerate(board.array["site_intersection"][0][:47]) if at in near
-    }
 
 
 class Trap:

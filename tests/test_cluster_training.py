@@ -150,9 +150,3 @@ def test_a_new_run_on_a_cluster_has_more_workers(
     assert (config.num_workers, ray) == (num_workers, "auto" if more else "")
 
 
-@pytest.mark.slow
-def test_a_network_that_is_not_compiled_plays_there_too(nodes: Any, tmp_path: Path) -> None:
-    board = PPO.changed({"network": "board", "games": 3})
-    wanted, _ = trained(board, tmp_path / "here")
-    with with_nodes(nodes, 1), connected(nodes.address):
-        assert same(wanted, trained(board, tmp_path / "there", True)[0])

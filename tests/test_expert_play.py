@@ -196,7 +196,7 @@ def play_on(games, board, actions, work):  # type: ignore[no-untyped-def]
     """Take an action in each game, and then the forced ones."""
     for i in range(games.shape[0]):
         step(games[i], board[0], actions[i])
-        pass_forced(games[i], board[0], work)
+        pass_forced(games[i], board[0], work.bits)
 
 
 @pytest.mark.parametrize("bot", ["planner", "greedy"])

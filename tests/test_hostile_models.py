@@ -6,7 +6,6 @@ import hashlib
 import json
 import resource
 import time
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -75,33 +74,21 @@ def test_a_model_that_is_just_written_anew_is_read_once_more(
     assert all(map(torch.equal, found.state_dict().values(), network.state_dict().values()))
 
 
-@pytest.mark.parametrize("kind", ["mlp", "board"])
 @pytest.mark.parametrize("width", [2000, 8192, 10**6, 10**18])
 def test_a_wide_card_on_a_small_file_takes_no_memory(
-    kind: str, width: int, model: Path, monkeypatch: pytest.MonkeyPatch
+    width: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """2 x 4 cards, on a file of 79 kB: nothing is built, within a second and 50 MB."""
+    """Nothing is built for a file of 79 kB, within a second and 50 MB."""
     monkeypatch.setattr(model_files, "build_network", lambda *_: pytest.fail("it was built"))
-    weights_of(kind, CITY, 8)  # what torch loads once
-    change_card(model, network=kind, width=width)
+    weights_of("mlp", CITY, 8)  # what torch loads once
+    change_card(model, width=width)
     assert model.stat().st_size == pytest.approx(79_000, rel=0.02)
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-    words = f"holds no {kind} of width {width}: " if width <= 8192 else f"width is {width}; "
+    words = f"holds no mlp of width {width}: " if width <= 8192 else f"width is {width}; "
     with pytest.raises(ValueError, match=words):
         make_agent(f"net:{model}")
     assert time.perf_counter() - began < 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
-
-
-@pytest.mark.parametrize("kind", ["mlp", "board"])
-def test_weights_are_known_without_building_them(kind: str) -> None:
-    """2 kinds of network, every weight of each."""
-    built = build_network(kind, CITY, 24).state_dict()
-    known = weights_of(kind, CITY, 24)
-    assert {name: (w.shape, w.dtype) for name, w in built.items()} == {
-        name: (w.shape, w.dtype) for name, w in known.items()
-    }
-    assert {w.device.type for w in known.values()} == {"meta"}
 
 
 def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> None:
@@ -213,10 +200,9 @@ def test_no_temperature_makes_an_illegal_action_possible() -> None:
         assert np.isfinite(found).all()
         assert (found[~masks] == 0).all()
         np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
-    for kind, temperature in product(("mlp", "board"), (0.0, 1e-300, 1e-3, 100.0)):
-        agent = PolicyAgent(build_network(kind, CITY, 8), CITY, temperature=temperature)
-        last = "policy.2.bias" if kind == "mlp" else "at_table.2.bias"
-        agent.network.get_parameter(last).data.normal_(0, 1e9)
+    for temperature in (0.0, 1e-300, 1e-3, 100.0):
+        agent = PolicyAgent(build_network("mlp", CITY, 8), CITY, temperature=temperature)
+        agent.network.get_parameter("policy.2.bias").data.normal_(0, 1e9)
         for _ in range(10):
             assert masks[np.arange(len(games)), agent.choose(games, CITY)].all()
 

@@ -72,7 +72,9 @@ def test_the_surrogate_loss_is_clipped_on_the_side_that_gains() -> None:
 
 def new_games(players: list[int], reward: str = "margin", unit: float = 1.0) -> SelfPlayGames:
     counts = np.array(players, np.int64)
-    return SelfPlayGames(CITY, "capstone-2024", reward, unit, counts, counts - 1)
+    return SelfPlayGames(
+        CITY, "capstone-2024", reward=reward, unit=unit, players=counts, first=counts - 1
+    )
 
 
 @pytest.mark.parametrize("reward", ["margin", "win", "deliveries"])
@@ -114,7 +116,7 @@ def test_a_rollout_has_the_learners_decisions_and_no_others() -> None:
         def reset(self, seed: int) -> None:
             self.inner.reset(seed)
 
-        def choose(self, games, board):  # type: ignore[no-untyped-def]
+        def choose_trusted(self, games, board):  # type: ignore[no-untyped-def]
             asked.append(self.number)
             return self.inner.choose(games, board)
 

@@ -1,9 +1,9 @@
 """Network architectures: bytes of an observation in, action logits and values out.
 
 A network is a torch module that maps rows (uint8, (N, size)) to logits (float32, (N, num_actions))
-and values (float32, (N, outputs)). Kinds `mlp` and `board`, which PPO trains, have one output: the
-expected return of the seat to decide. Kinds `seats` and `features` (`SeatsMlp`), which searches
-use, predict the final result of every seat.
+and values (float32, (N, outputs)). Kind `mlp`, which PPO trains, has one output: the return that
+the seat to decide expects. Kinds `seats` and `features` (`SeatsMlp`), which searches use, predict
+the final result of every seat.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from busenv import Board
-from busenv.agents.networks.board_network import BoardNetwork
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, input_scale
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.state import MAX_PLAYERS
@@ -164,20 +163,12 @@ def expected_log_probs(
     return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)
 
 
-NETWORKS: dict[str, type[nn.Module]] = {
-    "mlp": Mlp,
-    "board": BoardNetwork,
-    "seats": SeatsMlp,
-    "features": FeaturesMlp,
-}
-COMPATIBLE = {
-    "mlp": ("seats", "features"),
-    "seats": ("features",),
-}  # kinds that others may be initialised from
-SEAT_VALUE_NETWORKS = ("mlp", "board")  # with the one value that PPO learns
+NETWORKS: dict[str, type[Mlp]] = {"mlp": Mlp, "seats": SeatsMlp, "features": FeaturesMlp}
+# Kinds that a network of a kind may initialise.
+COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}
 
 
-def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Module:
+def build_network(kind: str, board: Board, width: int, seed: int = 0) -> Mlp:
     """Return a network for a board with fresh weights from a seed.
 
     kind: a name in NETWORKS, else ValueError. width: units of its hidden layers, 1 or more.
@@ -187,8 +178,7 @@ def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Modu
         torch.manual_seed(seed)
         network = NETWORKS[kind](board, width)
         _initialise(network)
-    if isinstance(network, Mlp):
-        network.store_by_input()
+    network.store_by_input()
     return network
 
 

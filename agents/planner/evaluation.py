@@ -130,12 +130,13 @@ class EvaluationWorkspace(NamedTuple):
     """Arrays for kernels that try actions and evaluate the next positions.
 
     ahead: GAME, (2,), positions after one decision and after two. bits: uint64, (words,), legal
-    actions as bits. actions: int64, (2, num_actions), the ids of one decision and of the next.
+    actions as bits. actions, next_actions: int64, (num_actions,), of one decision and of the next.
     """
 
     ahead: np.ndarray
     bits: np.ndarray
     actions: np.ndarray
+    next_actions: np.ndarray
     evaluation: Evaluation
 
 
@@ -155,7 +156,8 @@ def make_evaluation_workspace(num_actions: int) -> EvaluationWorkspace:
     return EvaluationWorkspace(
         np.zeros(2, GAME),
         np.zeros((num_actions + 63) // 64, np.uint64),
-        np.zeros((2, num_actions), np.int64),
+        np.zeros(num_actions, np.int64),
+        np.zeros(num_actions, np.int64),
         make_evaluation(),
     )
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from busenv.agents.networks.mlp import SEAT_VALUE_NETWORKS
 from busenv.experiments.benchmark.learners import OneSeatRun
 from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.keyboard_interrupt import run_command
@@ -65,11 +64,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement (30)")
     parser.add_argument("--repeats", type=int, default=3, help="of each (3)")
     parser.add_argument("--threads", type=int, default=2, help="of play and of torch (2)")
-    parser.add_argument("--network", choices=[*SEAT_VALUE_NETWORKS], default="mlp", help="(mlp)")
     parser.add_argument("--precision", default="auto", help="float32, bfloat16 or auto (auto)")
     parser.add_argument("--seed", type=int, default=0, help="(0)")
     arguments = parser.parse_args()
-    names = ("threads", "network", "precision", "seed")
+    names = ("threads", "precision", "seed")
     changes = {name: getattr(arguments, name) for name in names}
     config = PRESETS["quick"].changed(
         {**changes, "device": "cpu", "warm_start": "", "seconds": 1e6}
@@ -82,7 +80,7 @@ def main() -> None:
         one.append(one_seat_speed(config, arguments.seconds))
     console = Console()
     TextTable(
-        f"{arguments.network}, {arguments.threads} threads, medians of {arguments.repeats} runs of "
+        f"{arguments.threads} threads, medians of {arguments.repeats} runs of "
         f"{arguments.seconds:g} s, {os.cpu_count()} cores",
         ["training", "decisions learned\nper second", "time in updates"],
         [
