@@ -308,10 +308,6 @@ def mains() -> list[str]:
     return names
 
 
-def test_main_programs_are_listed() -> None:
-    assert {"cli", "profiling.server_latency", "replays.readme_pictures"} <= {*mains()}
-
-
 @pytest.mark.parametrize("module", mains())
 def test_help_of_a_module_starts_nothing(module: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", f"busenv.experiments.{module}", "--help"]

@@ -1,4 +1,4 @@
-"""Two versions are compared fairly: who is slower is called slower, and nobody else."""
+"""Comparing the speed of two versions: verdicts, turns, source trees."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rich.console import Console
 
 import busenv
 from busenv.experiments import cli
-from busenv.experiments.profiling import compare_versions, source_trees, speed_worker
-from busenv.experiments.profiling.compare_versions import compare_with, running_worker
+from busenv.experiments.profiling import compare_versions, speed_worker
+from busenv.experiments.profiling.compare_versions import compare_with
 from busenv.experiments.profiling.paired_ratio import (
     FASTER,
     SAME,
@@ -22,6 +22,7 @@ from busenv.experiments.profiling.paired_ratio import (
     median_interval,
     speed_ratio,
 )
+from busenv.experiments.profiling.source_trees import write_tree
 
 
 def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -43,10 +44,10 @@ def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.nd
     ],
 )
 def test_verdicts(times: float, noise: float, verdict: str) -> None:
-    found = speed_ratio(*paired(times, noise, 31), tolerance=0.03)
-    assert found.verdict == verdict
-    assert found.low <= found.ratio <= found.high
-    assert found.low < times < found.high
+    ratio = speed_ratio(*paired(times, noise, 31), tolerance=0.03)
+    assert ratio.verdict == verdict
+    assert ratio.low <= ratio.ratio <= ratio.high
+    assert ratio.low < times < ratio.high
 
 
 def test_equal_versions_are_not_called_slower() -> None:
@@ -60,7 +61,7 @@ def test_a_few_pairs_allow_no_verdict() -> None:
     assert speed_ratio([100.0] * 6, [50.0] * 6, 0.03).verdict == SLOWER
 
 
-def test_interval_of_the_median_holds_it_as_often_as_it_says() -> None:
+def test_median_interval_covers_the_median_in_95_percent() -> None:
     # For 15 values the sign test's 95% interval runs from the 4th to the 12th.
     assert median_interval(range(15)) == (3, 11)
     assert median_interval(range(6)) == (0, 5)
@@ -104,11 +105,11 @@ def test_unknown_measurements_and_versions_are_refused(capsys: pytest.CaptureFix
         assert message in capsys.readouterr().err
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of trees."""
-    monkeypatch.setattr(compare_versions, "trees_folder", lambda: tmp_path / "trees")
-    return tmp_path / "trees"
+@pytest.fixture(autouse=True)
+def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of versions."""
+    monkeypatch.setattr(compare_versions, "versions_folder", lambda: tmp_path / "versions")
+    return tmp_path / "versions"
 
 
 def checkout(folder: Path, seconds: float = 1.0) -> Path:
@@ -130,79 +131,50 @@ def checkout(folder: Path, seconds: float = 1.0) -> Path:
 
 def compared(revision: Path | str, names: list[str], repeats: int) -> tuple[bool, str]:
     console = Console(record=True, width=80, file=io.StringIO())
-    good = compare_with(
+    not_slower = compare_with(
         str(revision), names, repeats=repeats, tolerance=0.03, console=console, scale=0.01
     )
-    return good, console.export_text()
+    return not_slower, console.export_text()
 
 
-def test_a_slower_version_is_called_slower(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, now = checkout(tmp_path / "a", 0.01), checkout(tmp_path / "b", 0.04)
+def test_a_slower_version_is_called_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast, slow = checkout(tmp_path / "a", 0.01), checkout(tmp_path / "b", 0.04)
+    current = [slow]
     monkeypatch.setattr(
-        compare_versions, "running_tree", lambda cache: source_trees.tree_of(str(now), cache)
+        compare_versions,
+        "write_tree",
+        lambda tree, of=None: write_tree(tree, of or str(current[0])),
     )
-    good, text = compared(before, ["playouts", "aec"], 6)
-    assert not good
+    not_slower, text = compared(fast, ["playouts", "aec"], 6)
+    assert not not_slower
     assert "aec is left out: ModuleNotFoundError: No module named 'busenv.bus_v0'" in text
     (row,) = (line for line in text.splitlines() if line.startswith("playouts"))
     assert row.endswith(" slower")
-    monkeypatch.setattr(
-        compare_versions, "running_tree", lambda cache: source_trees.tree_of(str(before), cache)
-    )
-    good, text = compared(now, ["playouts"], 6)
-    assert good
+    current[0] = fast
+    not_slower, text = compared(slow, ["playouts"], 6)
+    assert not_slower
     assert " faster" in text
     with pytest.raises(ValueError, match="no measurement runs in both"):
-        compared(now, ["aec"], 1)
+        compared(slow, ["aec"], 1)
 
 
-def test_a_worker_measures_its_own_tree(cache: Path, tmp_path: Path) -> None:
-    tree = source_trees.tree_of(str(checkout(tmp_path / "a")), cache)
-    with running_worker(tree, 1.0) as process:
-        assert compare_versions._request(process, "playouts") > 0
-        with pytest.raises(compare_versions.MeasurementError, match="No module named"):
-            compare_versions._request(process, "aec")
-    assert process.poll() is not None
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """A repository with one commit, and a change that is not committed."""
-    root = tmp_path / "repository"
-    checkout(root)
-    run = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+def test_trees_hold_the_packages_of_a_commit_a_folder_or_the_running_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, tree = checkout(tmp_path / "repository"), tmp_path / "tree"
+    run = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
         subprocess.run([*run, *words], check=True)
-    (root / "busenv/later.py").write_text("")
-    return root
-
-
-def test_trees_are_cached_by_their_content(
-    cache: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    (repository / "busenv/later.py").write_text("")
+    write_tree(tree, str(repository))
+    assert (tree / "busenv/later.py").exists()
     monkeypatch.chdir(repository / "agents")
-    tree = source_trees.tree_of("HEAD", cache)
-    assert tree.parent == cache
+    write_tree(tree, "HEAD")
     assert (tree / "busenv/agents/__init__.py").is_file()
     assert not (tree / "busenv/later.py").exists()
-    assert source_trees.tree_of("HEAD", cache) == tree
-    other = source_trees.tree_of(str(repository), cache)
-    assert other != tree
-    assert (other / "busenv/later.py").exists()
-    (repository / "busenv/later.py").unlink()
-    assert source_trees.tree_of(str(repository), cache) == tree
-    for number in range(source_trees.MAX_TREES + 2):
-        (repository / "busenv/later.py").write_text(str(number))
-        source_trees.tree_of(str(repository), cache)
-    assert len([*cache.iterdir()]) == source_trees.MAX_TREES
     with pytest.raises(ValueError, match="contains no package busenv"):
-        source_trees.tree_of(str(repository / "agents"), cache)
-
-
-def test_the_running_package_is_a_tree_too(cache: Path) -> None:
-    tree = source_trees.running_tree(cache)
+        write_tree(tree, str(repository / "agents"))
+    write_tree(tree)
     source = Path(busenv.__file__).read_bytes()
     assert (tree / "busenv/__init__.py").read_bytes() == source
     assert (tree / "busenv/agents/registry.py").is_file()
@@ -210,8 +182,8 @@ def test_the_running_package_is_a_tree_too(cache: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_version_against_itself(cache: Path) -> None:
-    good, text = compared("HEAD", [*speed_worker.MEASUREMENTS], 2)
-    assert good
+def test_a_version_against_itself() -> None:
+    not_slower, text = compared("HEAD", [*speed_worker.MEASUREMENTS], 2)
+    assert not_slower
     for name in speed_worker.MEASUREMENTS:
         assert f"\n{name} " in text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -388,22 +387,3 @@ def test_ladder_fills_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ladder.run_ladder(folder, 1, 0, 1, quiet(), readme=readme)
     assert readme.read_text() == text
     assert all(path.read_bytes() == content for path, content in games.items())
-
-
-def test_ladder_leaves_out_who_cannot_play_on_its_board(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ladder, "PLAYERS", (4,))
-    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy", "net:city-2"))
-    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"), ("net:city-2", "greedy")))
-    board, folder = tmp_path / "map.json", tmp_path / "run"
-    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
-    city["streets"].reverse()
-    board.write_text(json.dumps(city))
-    console = Console(record=True, width=80, file=io.StringIO())
-    ladder.run_ladder(folder, 1, 0, 1, console, rules="condensed", board=str(board))
-    assert "Left out: agent 'net:city-2': " in console.export_text()
-    table = (folder / ladder.TABLE).read_text()
-    assert f"rules condensed, board {board}" in table
-    assert "| greedy | random | " in table
-    assert "ppo" not in table

@@ -23,7 +23,6 @@ from busenv.agents.networks.model_files import load_policy_agent
 from busenv.experiments import cli
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.profiling.training_speed import every_seat_speed, one_seat_speed
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.ratings.plots import draw_intervals
 from busenv.experiments.training import training_run as training
@@ -349,13 +348,3 @@ def test_a_folder_keeps_its_settings(tmp_path: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         cli.main(["train", str(tmp_path), "--set", "games=5"])
     assert "holds a run with games 4, not 5" in capsys.readouterr().err
-
-
-def test_training_speed_is_measured() -> None:
-    config = PPOConfig(
-        width=8, games=2, batch_size=64, warm_start="", bots=("random",), threads=1, device="cpu"
-    )
-    speed, share = every_seat_speed(config, 0.2)
-    assert speed > 0
-    assert 0 < share < 1
-    assert one_seat_speed(config, 0.1) > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +12,7 @@ from busenv.experiments.benchmark.aggregates import bootstrap_interval, interqua
 from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANEL
 from busenv.experiments.benchmark.results import BenchmarkResult, Entry, RunResult
 from busenv.experiments.common.console import TextTable
-from busenv.experiments.common.plot_style import default_style
+from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.ratings.ladder import replace_block
 from busenv.experiments.training.learning_curve import COLOURS
 from busenv.io import write_whole
@@ -96,9 +95,7 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
     columns[0].set_ylabel("games won")
     handles, labels = columns[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, dpi=130)
-    write_whole(path, buffer.getvalue())
+    save_png(figure, path)
 
 
 def _curves(runs: Sequence[RunResult], bot: str) -> tuple[np.ndarray, np.ndarray]:

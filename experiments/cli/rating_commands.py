@@ -64,8 +64,6 @@ def _rate(args: argparse.Namespace) -> None:
 
 
 def _add_ladder(parser: argparse.ArgumentParser) -> None:
-    add_rules(parser)
-    add_board(parser)
     add_rating_options(parser, "games per match and number of players")
     add_out(parser, "runs/ladder")
     parser.add_argument("--readme", type=Path, metavar="FILE", help="page to write the table into")
@@ -83,8 +81,6 @@ def _ladder(args: argparse.Namespace) -> None:
         args.workers,
         Console(),
         readme=args.readme,
-        rules=args.rules,
-        board=args.board,
         ray=args.ray,
     )
 

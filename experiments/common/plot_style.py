@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from busenv.io import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @contextmanager
@@ -14,3 +22,10 @@ def default_style() -> Iterator[None]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         yield
+
+
+def save_png(figure: Figure, path: Path) -> None:
+    """Write a figure as a PNG picture, atomically."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=130)
+    write_whole(path, buffer.getvalue(), follow_links=False)

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.misc.appdirs import AppDirs
 from rich.console import Console
 
 from busenv.experiments.common.console import TextTable, progress_bar
 from busenv.experiments.common.keyboard_interrupt import sigint_blocked
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.profiling import speed_worker
 from busenv.experiments.profiling.paired_ratio import SLOWER, UNCLEAR, SpeedRatio, speed_ratio
-from busenv.experiments.profiling.source_trees import running_tree, tree_of, trees_folder
+from busenv.experiments.profiling.source_trees import write_tree
 
 ROUNDS = 3  # each starts new processes: the placement of code in memory changes speeds by a few %
 Worker = subprocess.Popen[str]
@@ -45,16 +47,14 @@ def compare_with(
     revision: a commit, or a folder with a checkout. names: of `speed_worker.MEASUREMENTS`.
     tolerance: a share, such as 0.03. scale: factor of all sizes.
     Returns whether no measurement is slower by more than the tolerance. ValueError when there is
-    no such version, or no measurement runs in both.
+    no such version, no measurement runs in both, or another comparison is running.
     """
-    cache = trees_folder()
-    trees = tree_of(revision, cache), running_tree(cache)
-    if trees[0] == trees[1]:
-        console.print(f"{revision} is identical with the running version.", markup=False)
-    console.print("Compiling (up to a few minutes the first time) ...")
+    folder = versions_folder()
     measured: dict[str, Speeds] = {name: ([], []) for name in names}
     rounds = [len(part) for part in np.array_split(range(repeats), min(ROUNDS, repeats))]
-    with progress_bar(console, "pairs") as bar:
+    with lock_folder(folder), progress_bar(console, "pairs") as bar:
+        trees = write_tree(folder / "baseline", revision), write_tree(folder / "current")
+        console.print("Compiling (up to a few minutes the first time) ...")
         task = bar.add_task("", total=len(names) * repeats, note="")
         for pairs in rounds:
             with ExitStack() as stack:
@@ -77,6 +77,11 @@ def compare_with(
     if any(ratio.verdict == UNCLEAR for ratio in ratios.values()):
         console.print("Unclear: the interval is too wide for a verdict; increase --repeats.")
     return all(ratio.verdict != SLOWER for ratio in ratios.values())
+
+
+def versions_folder() -> Path:
+    """Return the folder of both versions and their machine code, in the user's cache."""
+    return Path(AppDirs("busenv", appauthor=False).user_cache_dir) / "bench"
 
 
 def run_pairs(workers: Sequence[Worker], name: str, pairs: int, speeds: Speeds) -> None:
@@ -102,7 +107,12 @@ def running_worker(tree: Path, scale: float) -> Iterator[Worker]:
     with sigint_blocked():
         process = subprocess.Popen(
             [sys.executable, "-S", script, "--scale", str(scale)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(paths),
+                "PYTHONHASHSEED": "0",
+                "NUMBA_CACHE_DIR": str(tree.parent / "kernels"),  # trees are replaced
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from busenv.cluster import connected
-from busenv.error_text import printable
 from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.rating import check_agent, run_rating
@@ -54,22 +53,17 @@ def run_ladder(
     console: Console,
     *,
     readme: Path | None = None,
-    rules: str = "capstone-2024",
-    board: str = "city",
     ray: str = "",
 ) -> None:
     """Play the matches and ratings of the ladder, and write the table, also into a README if given.
 
-    games: per match and number of players. rules, board: see `Schedule`; agents that cannot play
-    on the board are left out. ray: see `run_rating`.
+    games: per match and number of players. ray: see `run_rating`.
     RunError, before any game, when the README lacks the marks of the table.
     """
     if readme is not None:
         replace_block(readme.read_text(encoding="utf-8"), "")
-    specs = dict.fromkeys([*AGENTS, *chain(*MATCH_UPS)])
-    playable = [spec for spec in specs if _can_play(spec, rules, board, console)]
-    agents = tuple(agent for agent in AGENTS if agent in playable)
-    match_ups = [pair for pair in MATCH_UPS if {*pair} <= {*playable}]
+    for spec in dict.fromkeys([*AGENTS, *chain(*MATCH_UPS)]):
+        check_agent(spec)
 
     def rate(schedule: Schedule, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {schedule.players} players")
@@ -82,21 +76,18 @@ def run_ladder(
     with connected(ray, workers):
         matches = {
             (agent, other, players): rate(
-                Schedule((agent,), players, games, seed, rules, other, board),
+                Schedule((agent,), players, games, seed, against=other),
                 f"{agent} against {other}",
             )
             for players in PLAYERS
-            for agent, other in match_ups
+            for agent, other in MATCH_UPS
         }
-        schedules = {n: Schedule(agents, n, games, seed, rules, board=board) for n in PLAYERS}
+        schedules = {n: Schedule(AGENTS, n, games, seed) for n in PLAYERS}
         ratings = {
-            players: rate(schedule, " and ".join(agents)) for players, schedule in schedules.items()
+            players: rate(schedule, " and ".join(AGENTS)) for players, schedule in schedules.items()
         }
-    sheets = [_match_sheet(matches, match_ups), _rating_sheet(ratings, agents)]
-    note = (
-        f"{games:,} games or a few more for each number, seed {seed}, rules {rules}, board {board};"
-        " 95% intervals in brackets."
-    )
+    sheets = [_match_sheet(matches), _rating_sheet(ratings)]
+    note = f"{games:,} games or a few more for each number, seed {seed}; 95% intervals in brackets."
     parts = [note]
     for sheet in sheets:
         parts += [f"{sheet.title}:", sheet.markdown().rstrip()]
@@ -109,20 +100,6 @@ def run_ladder(
     console.print(f"Table: {escape(str(folder / TABLE))}")
 
 
-def _can_play(spec: str, rules: str, board: str, console: Console) -> bool:
-    """Return whether an agent plays on the board; print the reason if not.
-
-    RunError when it cannot be built.
-    """
-    check_agent(spec)
-    try:
-        check_agent(spec, rules, board)
-    except RunError as error:
-        console.print(f"Left out: {printable(error)}", markup=False)
-        return False
-    return True
-
-
 def replace_block(text: str, block: str, begin: str = BEGIN, end: str = END) -> str:
     """Replace the text between two marks; RunError when they are missing."""
     before, opened, rest = text.partition(begin)
@@ -132,20 +109,18 @@ def replace_block(text: str, block: str, begin: str = BEGIN, end: str = END) -> 
     return f"{before}{begin}\n{block}{end}{after}"
 
 
-def _match_sheet(
-    matches: dict[tuple[str, str, int], pd.DataFrame], match_ups: list[tuple[str, str]]
-) -> TextTable:
+def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> TextTable:
     def cell(agent: str, other: str, players: int) -> str:
         row = matches[agent, other, players].loc[agent]
         return f"{percent(row['won'])}\n{interval(row)}"
 
     header = ["agent", "against", *(f"{n} players\n(par {1 / n:.0%})" for n in PLAYERS)]
-    rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in match_ups]
+    rows = [[agent, other, *(cell(agent, other, n) for n in PLAYERS)] for agent, other in MATCH_UPS]
     title = "Games won by one agent, all other seats taken by copies of another"
     return TextTable(title, header, rows, names=2)
 
 
-def _rating_sheet(ratings: dict[int, pd.DataFrame], agents: tuple[str, ...]) -> TextTable:
+def _rating_sheet(ratings: dict[int, pd.DataFrame]) -> TextTable:
     def cell(agent: str, players: int) -> str:
         row = ratings[players].loc[agent]
         return f"{row['rating']:.1f}\n{rating_interval(row)}"
@@ -153,6 +128,6 @@ def _rating_sheet(ratings: dict[int, pd.DataFrame], agents: tuple[str, ...]) -> 
     header = ["agent", *(f"{n} players" for n in PLAYERS), "ms/decision\n(4 players)"]
     rows = [
         [agent, *(cell(agent, n) for n in PLAYERS), decision_time(ratings[4].loc[agent])]
-        for agent in agents
+        for agent in AGENTS
     ]
     return TextTable("Plackett-Luce ratings when all play all, random = 0", header, rows)

@@ -39,28 +39,6 @@ def openskill_ratings(orders: np.ndarray, agents: int) -> np.ndarray:
     return np.array([rating.mu for rating in ratings])
 
 
-def max_likelihood_ratings(orders: np.ndarray, agents: int, rounds: int = 200) -> np.ndarray:
-    """Return the maximum-likelihood ratings on the scale of `openskill_ratings` (Hunter 2004).
-
-    They do not depend on the order of the games. Half a win and half a loss against an agent of
-    mean strength, added to each agent, keep them finite.
-    """
-    games, players = orders.shape
-    choices = np.bincount(orders[:, :-1].ravel(), minlength=agents) + 0.5
-    # A ranking is a sequence of choices among the seats that are left; present: how many of those
-    # seats each agent has.
-    placed = np.zeros((games, players, agents))
-    placed[np.arange(games)[:, None], np.arange(players), orders] = 1
-    present = placed[:, ::-1].cumsum(axis=1)[:, ::-1][:, :-1].reshape(-1, agents)
-    stages, times = np.unique(present, axis=0, return_counts=True)
-    strengths = np.ones(agents)
-    for _ in range(rounds):
-        expected = (times / (stages @ strengths)) @ stages + 1 / (strengths + 1)
-        strengths = choices / expected
-        strengths /= np.exp(np.log(strengths).mean())
-    return MODEL.beta * np.sqrt(players) * np.log(strengths)
-
-
 def bootstrap(
     orders: np.ndarray, agents: int, anchor: int, seed: int, workers: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:

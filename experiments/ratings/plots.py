@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pandas as pd
 
-from busenv.experiments.common.plot_style import default_style
-from busenv.io import write_whole
+from busenv.experiments.common.plot_style import default_style, save_png
 
 BLUE, GREY = "#0072b2", "0.45"
 
@@ -52,9 +50,7 @@ def draw_intervals(
     axes.grid(axis="x", alpha=0.3)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, dpi=130)
-    write_whole(path, buffer.getvalue(), follow_links=False)
+    save_png(figure, path)
 
 
 def short_name(name: str, longest: int = 28) -> str:

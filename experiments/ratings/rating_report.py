@@ -98,13 +98,12 @@ def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
 
 
 def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
-    header = ["agent", "rating", "95% interval", "max.\nlikelihood", "ms/decision", "forfeits"]
+    header = ["agent", "rating", "95% interval", "ms/decision", "forfeits"]
     rows = [
         [
             str(agent),
             f"{row['rating']:.1f}",
             rating_interval(row),
-            f"{row['max_likelihood']:.1f}",
             decision_time(row),
             f"{row['forfeits']:.0f}",
         ]
@@ -169,9 +168,9 @@ def _markdown(sheets: list[TextTable], schedule: Schedule, warning: str) -> str:
         f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}.",
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
         "share of seats that were its own. Rank and points: means over its seats. Rating: "
-        "openskill's Plackett-Luce, with bootstrap intervals; max. likelihood: the same model "
-        "fitted to all games at once. Ratings of different numbers of players are on different "
-        "scales. An agent that fails or takes an illegal action forfeits and is ranked last.",
+        "openskill's Plackett-Luce, with bootstrap intervals; ratings of different numbers of "
+        "players are on different scales. An agent that fails or takes an illegal action forfeits "
+        "and is ranked last.",
     ]
     if warning:
         parts.append(f"**{warning}**")

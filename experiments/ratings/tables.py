@@ -9,11 +9,7 @@ import numpy as np
 import pandas as pd
 
 from busenv.experiments.common.intervals import wilson
-from busenv.experiments.ratings.plackett_luce import (
-    bootstrap,
-    max_likelihood_ratings,
-    openskill_ratings,
-)
+from busenv.experiments.ratings.plackett_luce import bootstrap, openskill_ratings
 from busenv.experiments.ratings.schedule import Schedule
 
 
@@ -62,7 +58,7 @@ def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd
     games: with the entrant. won: share of them won by any of its seats, with low and high of the
     95% Wilson interval; par: share of the seats that it held. rank, points: means over its
     seats. forfeits: number of games. rating, rating_low, rating_high: openskill's, minus the
-    anchor's; max_likelihood: see `plackett_luce`. ms: mean milliseconds per decision.
+    anchor's. ms: mean milliseconds per decision.
     """
     seats = rows.groupby("agent")
     won = rows.groupby(["agent", "game"])["won"].any().groupby("agent")
@@ -77,11 +73,8 @@ def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd
     ranked = rows.assign(number=numbers).sort_values(["game", "rank"])
     orders = ranked["number"].to_numpy().reshape(-1, schedule.players)
     anchor, entrants = schedule.labels.index(anchor_of(schedule)), len(schedule.labels)
-    for name, ratings in (
-        ("rating", openskill_ratings(orders, entrants)),
-        ("max_likelihood", max_likelihood_ratings(orders, entrants)),
-    ):
-        table[name] = ratings - ratings[anchor]
+    ratings = openskill_ratings(orders, entrants)
+    table["rating"] = ratings - ratings[anchor]
     table["rating_low"], table["rating_high"] = bootstrap(
         orders, entrants, anchor, schedule.seed, workers
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from busenv.agents.schema import read_limited
 from busenv.error_text import truncate
 from busenv.experiments.common.intervals import wilson
-from busenv.experiments.common.plot_style import default_style
+from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.io import write_whole
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#5e3c99")
@@ -125,9 +125,7 @@ def draw_curve(
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, dpi=130)
-    write_whole(path, buffer.getvalue(), follow_links=False)
+    save_png(figure, path)
 
 
 def _mark_phases(axes, imitated: float, end: float, main_phase: str) -> None:  # type: ignore[no-untyped-def]

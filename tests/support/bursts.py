@@ -1,7 +1,4 @@
-"""Ctrl-C, several times and at random moments, to the commands that run long.
-
-`python -m tests.support.bursts TRIES SEED [COMMAND ...]` tells what became of each try.
-"""
+"""Ctrl-C, several times and at random moments, to commands that run long."""
 
 from __future__ import annotations
 
@@ -9,10 +6,8 @@ import os
 import random
 import re
 import signal
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +24,7 @@ from tests.support.programs import EXAMPLE
 STOPPED = "busenv: stopped\n"
 MARK = "BUSENV_BURST"  # in the environment of all that a command starts
 TICK = 0.01
-MOST = 30.0  # seconds after which a command is said to hang
+MOST = 30.0  # seconds after which a command hangs
 
 BUSENV = [sys.executable, "-m", "busenv.experiments.cli"]
 TUNE = [sys.executable, "-m", "busenv.experiments.studies.tune"]
@@ -82,16 +77,13 @@ COMMANDS: dict[str, tuple[list[str], float]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a command.
+    """The end of a command.
 
-    began: seconds from its start to the first signal; seconds: from there to its end. left: the
-    processes that it left. early: the signal came while Python imported the command.
+    seconds: from the first signal to the end. status: None if it had to be killed. errors: its
+    standard error. left: the processes that it left.
     """
 
     command: str
-    began: float
-    signals: int
-    group: bool
     seconds: float
     status: int | None
     errors: str
@@ -99,6 +91,7 @@ class Outcome:
 
     @property
     def early(self) -> bool:
+        """Whether the signal came while Python imported the command."""
         importing = STOPPED not in self.errors and "in run_command" not in self.errors
         return self.status in (1, -signal.SIGINT) and importing and not self.left
 
@@ -107,19 +100,6 @@ class Outcome:
         finished = self.status == 0 and not self.errors
         stopped = self.status == STATUS and self.errors == STOPPED
         return (finished or stopped) and not self.left
-
-
-class Clock:
-    """Seconds in which this process could run: those in which it was stopped do not count."""
-
-    def __init__(self) -> None:
-        self.seconds, self._last = 0.0, time.monotonic()
-
-    def tick(self) -> float:
-        time.sleep(TICK)
-        now = time.monotonic()
-        self.seconds, self._last = self.seconds + min(now - self._last, 5 * TICK), now
-        return self.seconds
 
 
 def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
@@ -142,32 +122,27 @@ def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
             stderr=errors,
             env={**os.environ, MARK: mark.partition("=")[2]},
             start_new_session=True,
-            preexec_fn=_hear,
+            preexec_fn=_default_sigint,
         )
-        clock = Clock()
-        first, sent = 0.0, 0
-        while process.poll() is None and clock.seconds < longest + MOST:
-            if moments and clock.seconds >= moments[0]:
+        start, first = time.monotonic(), 0.0
+        while process.poll() is None and (spent := time.monotonic() - start) < longest + MOST:
+            if moments and spent >= moments[0]:
                 moments.pop(0)
-                sent += 1
-                first = first or clock.seconds
+                first = first or time.monotonic()
                 if group:
                     os.killpg(process.pid, signal.SIGINT)
                 else:
                     process.send_signal(signal.SIGINT)
-            clock.tick()
-        seconds, status = clock.seconds - first, process.poll()
-        clock = Clock()
-        while (left := [*_marked(mark)]) and status is not None and clock.seconds < 3:
-            clock.tick()
+            time.sleep(TICK)
+        seconds, status = time.monotonic() - first if first else 0.0, process.poll()
+        end = time.monotonic() + 3
+        while (left := [*_marked(mark)]) and status is not None and time.monotonic() < end:
+            time.sleep(TICK)
         for pid, _ in left:
             os.kill(pid, signal.SIGKILL)
         process.wait()
         errors.seek(0)
-        told = errors.read()
-    return Outcome(
-        name, first, sent, group, seconds if sent else 0.0, status, told, [what for _, what in left]
-    )
+        return Outcome(name, seconds, status, errors.read(), [words for _, words in left])
 
 
 def check_files(folder: Path) -> None:
@@ -183,8 +158,8 @@ def check_files(folder: Path) -> None:
             read_tensors(path.parent, weights_of(network, load_board("city"), width))
 
 
-def _hear() -> None:
-    """Be told of Ctrl-C, which what a shell runs in the background is not."""
+def _default_sigint() -> None:
+    """Restore the default handler, which programs in a shell's background lack."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -197,33 +172,3 @@ def _marked(mark: str) -> Iterator[tuple[int, str]]:
                 yield int(path.name), words
         except OSError:
             pass
-
-
-def main() -> None:
-    tries, seed = map(int, sys.argv[1:3])
-    names = sys.argv[3:] or list(COMMANDS)
-    rng = random.Random(seed)
-    outcomes = []
-    for k in range(tries):
-        with tempfile.TemporaryDirectory() as place:
-            outcome = attack(names[k % len(names)], Path(place), rng)
-            check_files(Path(place))
-        outcomes.append(outcome)
-        verdict = "good" if outcome.good else "early" if outcome.early else "BAD"
-        print(
-            f"{k:3} {verdict:5} {outcome.command:22} at {outcome.began:5.2f} x{outcome.signals}"
-            f" {'group' if outcome.group else 'one':5} {outcome.seconds:5.2f} s"
-            f" status {outcome.status} {outcome.left or ''}",
-            flush=True,
-        )
-        if not outcome.good:
-            print("    " + "\n    ".join(outcome.errors.splitlines()[-12:]), flush=True)
-    spans = sorted(o.seconds for o in outcomes if o.signals)
-    print(f"{len(outcomes)} tries, {sum(o.good for o in outcomes)} good, "
-          f"{sum(o.early for o in outcomes)} during imports")  # fmt: skip
-    print(f"median {statistics.median(spans):.2f} s, 95% {spans[len(spans) * 95 // 100]:.2f}, "
-          f"longest {spans[-1]:.2f}")  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
