@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import _thread
+import threading
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -93,13 +94,6 @@ class Agent(ABC):
         raise ValueError(f"agent {self.name!r} gives no estimates")
 
 
-class _Lock(_thread.RLock):
-    """A lock that copies and pickles as a new one."""
-
-    def __reduce__(self) -> tuple[type[_Lock], tuple[()]]:
-        return _Lock, ()
-
-
 class CompiledAgent(Agent):
     """An agent of compiled kernels, whose arrays one thread at a time may use.
 
@@ -109,8 +103,14 @@ class CompiledAgent(Agent):
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
         self._noise = np.zeros(1, np.uint64)  # state of the random stream
-        self._lock = _Lock()
+        self._lock = threading.RLock()
         self.reset(seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None}  # locks cannot be copied or pickled
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     def reset(self, seed: int) -> None:
         with self._lock:

@@ -148,5 +148,3 @@ def test_a_new_run_on_a_cluster_has_more_workers(
     cli.main(["train", "quick", *more])
     ((config, _, _, ray),) = told
     assert (config.num_workers, ray) == (num_workers, "auto" if more else "")
-
-

@@ -128,19 +128,6 @@ def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
     assert mirrors == {True, False}
 
 
-def test_policy_only_play_samples_at_its_temperature() -> None:
-    """The mean log probability of sampled actions is the expected one at that temperature."""
-    weights = read_weights(decisive_network())
-    samples = np.concatenate(play(weights, 5, 2, games=30, players=(4,), policy_only=True)[0])
-    probs = make_policy(weights, CITY)(samples["game"].copy(), POLICY_TEMPERATURE).astype(float)
-    logs = np.log(np.where(probs > 0, probs, 1))
-    mean = (probs * logs).sum(axis=1)
-    spread = np.sqrt((probs * (logs - mean[:, None]) ** 2).sum(axis=1))
-    errors = np.log(samples["action_prob"]) - mean
-    assert spread.mean() > 0.3
-    assert abs(errors.sum()) < 4 * np.sqrt((spread**2).sum())
-
-
 def test_policy_only_learning_follows_advantages() -> None:
     """Actions with an advantage above the mean become more probable, others less. The first update
     is on the policy that played, so the loss is the entropy bonus."""

@@ -263,25 +263,6 @@ def test_an_interrupted_question_does_not_leave_its_answer_behind(
     agent.close()
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("exec:", "unknown agent"),
-        ("exec", "unknown agent"),
-        ("exec@:x", "unknown agent"),
-        ("exec@5s:x", "unknown agent"),
-        ("exec@-1:x", "unknown agent"),
-        ("exec@0:python3", "0 seconds per decision; allowed: above 0, to 86400"),
-        ("exec@86401:python3", "86401 seconds"),
-        ("exec:  ", "command '  ' names no program"),
-        ("exec:'python3", "command .*No closing quotation"),
-    ],
-)
-def test_specs_that_are_off_are_refused(spec: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        make_agent(spec)
-
-
 def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no program 'no-such-program' to run"):
         make_agent("exec:no-such-program --fast")

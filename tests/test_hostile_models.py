@@ -163,16 +163,20 @@ def test_cards_that_are_none_are_told_in_a_sentence(
         ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is not valid: "),
         ({"num_actions": 3}, "has 3 actions; its board 375"),
         ({"network": None}, "network is None"),
+        ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, seats"),
+        ({"observation_version": 0}, "version 0; this busenv has"),
+        ({"width": 17}, "holds no mlp of width 17"),
+        ({"sha256": "0"}, "does not match the checksum in its card"),
+        ({"board": {"fingerprint": "y"}}, r"a board \(fingerprint y\) that is neither in busenv"),
     ],
 )
 def test_cards_that_lie_are_refused(changes: dict[str, Any], words: str, model: Path) -> None:
-    """15 cards."""
     change_card(model, **changes)
     with pytest.raises(ValueError, match=words) as refused:
         make_agent(f"net:{model}")
     assert len(str(refused.value)) < 400
     assert str(refused.value).isprintable()
-    assert "small.json" in str(refused.value) or "small.safetensors" in str(refused.value)
+    assert "small" in str(refused.value) or "oracle" in str(refused.value)
 
 
 def some_games(count: int = 300) -> np.ndarray:

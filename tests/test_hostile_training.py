@@ -25,30 +25,17 @@ from busenv.experiments.training.training_run import run_training
 from busenv.game.board import BOARDS
 from busenv.train.checkpoint import NAME as CHECKPOINT
 from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
-from busenv.train.config import PPOConfig, parse_settings
+from busenv.train.config import parse_settings
 from busenv.train.config_files import programs, read_config
 from busenv.train.league import League
 from busenv.train.ppo_run import PPORun
+from tests.test_runs import SMALL
 
 CITY = load_board("city")
 
-
-SETTINGS: dict[str, Any] = {
-    "width": 8,
-    "games": 4,
-    "batch_size": 256,
-    "snapshot_every": 1,
-    "pool_size": 2,
-    "warm_start": "",
-    "opponent_share": 0.4,
-    "bots": ("greedy",),
-    "seconds": None,
-    "decisions": 600,
-    "rate_games": 4,
-    "rated": ("random",),
-    "threads": 1,
-    "device": "cpu",
-}
+RUN = SMALL.changed({
+    "players": (4,), "snapshot_every": 1, "warm_start": "", "decisions": 600,
+})  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +47,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     board["streets"].reverse()
     town.write_text(json.dumps(board))
     house.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
-    config = PPOConfig(**SETTINGS, board=str(town), rules=str(house))
+    config = RUN.changed({"board": str(town), "rules": str(house)})
     run_training(config, place / "run", Console(quiet=True))
     return place / "run"
 
@@ -131,7 +118,7 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
     refused("decisions is '5'", decisions="5")
     refused("league.0.1 is 2; ", league=[("greedy", 2)])
     refused("format is '2'", format="2")
-    refused("it has format 3; this busenv has 4", format=3)
+    refused("it has format 3; this busenv has 5", format=3)
     refused("more is 1; extra inputs", more=1)
     refused("its state is too large", config={"x": "x" * 10**6})
     refused(r"rules is 'r.*\.\.\. \(.*; ", rules="r" * 10**5)
@@ -302,7 +289,7 @@ def test_a_file_names_no_program_that_the_command_line_does_not(
     program = f"exec@5:touch {touched}"
     value = program if name == "warm_start" else ["greedy", program]
     recipe = tmp_path / "recipe.json"
-    recipe.write_text(json.dumps({**SETTINGS, name: value}))
+    recipe.write_text(json.dumps({**RUN.to_dict(), name: value}))
     change_json(folder / "run.json", **{name: value})
     for source in (folder, recipe):
         for words in ([], ["--set", "seed=1", f"{name}=exec:true"]):
@@ -326,30 +313,8 @@ def test_a_file_names_no_program_that_the_command_line_does_not(
     assert len(str(refused.value)) < 1200
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["bots="], "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
-        (["learning_rate=1e30"], "learning_rate is 1e30; allowed: a number 1e-08 to 1"),
-        (["entropy_coef=1e999"], "entropy_coef is 1e999; allowed: a number 0 to 10"),
-        (["temperature=101"], "temperature is 101; allowed: a number 0 to 100"),
-        (["rated=ppo@101:city-2"], "temperature is 101.0; allowed: 0 (greedy) to 100"),
-        (["width=1000000"], "width is 1000000; allowed: a whole number 1 to 8,192"),
-    ],
-)
-def test_settings_beyond_sense_end_a_run_at_its_start(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    """6 settings."""
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["train", "quick", "--set", *words, "--out", str(tmp_path / "out")])
-    assert stopped.value.code == 2
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_told(tmp_path: Path) -> None:
     """1 run."""
     with pytest.raises(ValueError, match="device is 'cuda', but torch finds no GPU here"):
-        PPORun(PPOConfig(**{**SETTINGS, "device": "cuda"}), tmp_path)
+        PPORun(RUN.changed({"device": "cuda"}), tmp_path)

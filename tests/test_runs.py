@@ -216,11 +216,6 @@ def test_bad_settings_are_refused_in_one_sentence(changes: dict[str, object], me
     assert "\n" not in str(refused.value)
 
 
-def test_settings_are_frozen() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        PPOConfig().seed = 1  # type: ignore[misc]
-
-
 def test_the_two_limits_lift_each_other() -> None:
     config = PPOConfig().changed({"decisions": 100})
     assert (config.seconds, config.decisions) == (None, 100)

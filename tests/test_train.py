@@ -217,15 +217,6 @@ def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:
     assert not uses_bfloat16("auto", gpu)
 
 
-def test_imitation_approaches_the_teacher() -> None:
-    torch.set_num_threads(1)
-    ppo, rng = PPO(build_network("mlp", CITY, 32), SMALL), np.random.default_rng(0)
-    decisions = rollout(ppo, "greedy")
-    losses = [ppo.imitate(decisions, rng) for _ in range(15)]
-    assert losses[-1]["train/imitation_loss"] < 0.8 * losses[0]["train/imitation_loss"]
-    assert losses[-1]["train/value_loss"] < losses[0]["train/value_loss"]
-
-
 def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the_rest() -> None:
     ppo = PPO(build_network("mlp", CITY, 32), SMALL)
     ppo.network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences

@@ -33,18 +33,16 @@ from busenv.experiments.training.learning_curve import (
     write_curve,
 )
 from busenv.experiments.training.training_run import (
-    _note,
     against,
     describe_training,
     run_training,
-    training_bar,
 )
 from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import read_config
 from busenv.train.ppo import PPO
-from busenv.train.ppo_run import Iteration, PPORun
+from busenv.train.ppo_run import PPORun
 from tests.test_runs import SMALL
 
 
@@ -131,22 +129,6 @@ def test_curves_show_intervals_par_and_phases(
     shaded = phased.collections[0].get_paths()[0].vertices
     at_half = shaded[shaded[:, 0] == 2.0][:, 1]
     assert (at_half.min(), at_half.max()) == pytest.approx(wilson(20, 40))
-
-
-def test_the_line_of_the_training_has_room_for_three_bots_and_is_cut_beyond() -> None:
-    console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
-    wins = dict.fromkeys(PPOConfig().rated, 1.0)
-    found = Iteration(1, 9_999_900, 100.0, 1.0, {})
-    whole = _note(found, [CurvePoint(1.0, 1, 1, wins)])
-    for note in (whole, whole * 2):
-        bar = training_bar(console)
-        bar.add_task("", total=1.0, completed=1.0, note=note)
-        console.print(bar.get_renderable())
-    one, cut = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert one.rstrip().endswith("won random 100%, greedy 100%, planner 100%; 99,999 decisions/s")
-    assert one.count("━") == cut.count("━") == 8
-    assert len(cut) == 80
-    assert cut.endswith("…")
 
 
 def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
@@ -341,10 +323,3 @@ def test_bad_settings_end_the_command_before_anything_is_made(
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-def test_a_folder_keeps_its_settings(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    run_training(SMALL.changed({"decisions": 500}), tmp_path, Console(quiet=True))
-    with pytest.raises(SystemExit):
-        cli.main(["train", str(tmp_path), "--set", "games=5"])
-    assert "holds a run with games 4, not 5" in capsys.readouterr().err

@@ -127,9 +127,10 @@ def make_policy(network: Mlp | Weights, board: Board) -> Policy:
     """
     weights = _compiled_weights(network)
     if weights is None:
+        eval_weights = network.eval_weights.cpu().numpy()  # type: ignore[union-attr]
 
         def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
-            rows, masks = observe_with_features(games, board, network.eval_weights.cpu().numpy())
+            rows, masks = observe_with_features(games, board, eval_weights)
             return action_probabilities(_by_torch(network, rows)[0], masks, temperature)
 
         return by_torch

@@ -21,12 +21,12 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import nn
 
 from busenv import Board
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
 from busenv.agents.networks.mlp import (
     WIDEST,
+    Mlp,
     build_network,
     check_tensors,
     weights_of,
@@ -75,7 +75,7 @@ def shipped_models() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS}"))
 
 
-def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[str, Any]) -> None:
+def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any]) -> None:
     """Write PATH (.safetensors) and its card, each atomically and without following links.
 
     A reader that meets the new weights with the old card retries.
@@ -101,7 +101,7 @@ def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[st
     )
 
 
-def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any]]:
+def load_model(path: str | Path, board: Board) -> tuple[Mlp, dict[str, Any]]:
     """Return a model's network and card.
 
     Raises FileNotFoundError when a file is missing, and ValueError when the files are damaged, do
@@ -172,7 +172,7 @@ class _MismatchError(ValueError):
 
 def _load(
     path: Path, board: Board | None = None, retry: bool = True
-) -> tuple[nn.Module, ModelCard, Board]:
+) -> tuple[Mlp, ModelCard, Board]:
     """Return a model with its card and its board.
 
     board: the board that it must have. retry: read again if weights and card do not match, since
@@ -191,7 +191,7 @@ def _load(
     return _load(path, board, retry=False)
 
 
-def _load_network(path: Path, card: ModelCard, board: Board) -> nn.Module:
+def _load_network(path: Path, card: ModelCard, board: Board) -> Mlp:
     """Return the network that a card describes, with the weights at the path."""
     version = card.observation_version
     if version != VERSION:
