@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from busenv import EDITIONS, Game, load_board
+from busenv import EDITIONS, Batch, Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import load_model, save_model
@@ -50,7 +54,10 @@ GUIDED = "a guided search needs a model, and a number of"
 @pytest.mark.parametrize(
     ("message", "specs"),
     [
-        (UNKNOWN, ["", "randm", "greedy:3", "ppo", "ppo:", "exec:", "exec", "exec@5s:x"]),
+        (UNKNOWN, ["", "randm", "greedy:3", "Greedy"]),
+        ("spec is .*; allowed: a text such as 'greedy'", [42, None, b"greedy", ["greedy"]]),
+        ("temperature of 0 to 100, such as net:city-2", ["net@-1:city-2", "ppo", "ppo:", "net"]),
+        ("a program needs a command", ["exec:", "exec", "exec@:x", "exec@5s:x", "exec@-1:x"]),
         (r"did you mean 'greedy'\?; allowed", ["gredy"]),
         (r"did you mean 'net'\?; allowed", ["ned:city-2"]),
         (SEARCH, ["uct", "uct:", "uct:0", "uct:-5", "uct:5x", "uct@0:5", "uct:1.5"]),
@@ -61,7 +68,7 @@ GUIDED = "a guided search needs a model, and a number of"
         ("command .*No closing quotation", ["exec:'python3"]),
     ],
 )  # fmt: skip
-def test_specs_that_are_wrong_are_refused(message: str, specs: list[str]) -> None:
+def test_specs_that_are_wrong_are_refused(message: str, specs: list[Any]) -> None:
     for spec in specs:
         with pytest.raises(ValueError, match=message):
             make_agent(spec)
@@ -264,3 +271,28 @@ def test_games_may_come_from_a_file(spec: str, tmp_path: Path) -> None:
     for wrong in (games[0], games[:, None], np.zeros(3)):
         with pytest.raises(ValueError, match=r"allowed: GAME records, \(N,\)"):
             make_agent(spec, 1).choose(wrong, game.board)
+
+
+@pytest.mark.parametrize(
+    "spec", ["random", "greedy", "planner", "uct:8", "uct@2:8", "net:city-2", "az:city-3:4"]
+)
+def test_threads_may_share_an_agent(spec: str) -> None:
+    """Four threads play games and batches with one agent, whose kernels share arrays."""
+    agent = make_agent(spec, 1)
+
+    def play(seed: int) -> None:
+        game, rng = Game(3, seed=seed), np.random.default_rng(seed)
+        batch = Batch(4, 3, opponents=agent)
+        batch.reset(seed)
+        for _ in range(40):
+            game.step(agent.act(game))
+            batch.step([int(rng.choice(np.flatnonzero(mask))) for mask in batch.masks])
+
+    with ThreadPoolExecutor(4) as threads:
+        assert len([*threads.map(play, range(8))]) == 8
+    agent.close()
+
+
+def test_agents_can_be_copied() -> None:
+    game, agent = Game(seed=2), make_agent("uct:12", 3)
+    assert pickle.loads(pickle.dumps(agent)).act(game) == deepcopy(agent).act(game)

@@ -160,7 +160,7 @@ def test_a_policy_only_run_learns_in_bfloat16_from_its_last_games(tmp_path: Path
     assert all(np.isfinite(value) for value in scalars.values())
     assert not run.network.shared.weight.equal(weight)
     run.step()
-    assert [path.name for path in (tmp_path / "replay").iterdir()] == ["000001.npy"]
+    assert [path.name for path in (tmp_path / "replay").iterdir()] == ["000001.safetensors"]
 
 
 @pytest.mark.parametrize(

@@ -218,12 +218,32 @@ def test_temperatures_are_bounded(spec: str, model: Path) -> None:
         make_agent(f"{spec}{model}")
 
 
-def test_networks_that_overflow_and_games_that_are_over_are_told(model: Path) -> None:
-    """1 network of huge weights, 1 game."""
-    tensors = load(model.read_bytes())
-    change_weights(model, {name: weight.fill_(1e38) for name, weight in tensors.items()})
-    with pytest.raises(ValueError, match="the network's logits are not finite"):
-        make_agent(f"net:{model}").choose(some_games(3), CITY)
+@pytest.mark.parametrize("kind", ["mlp", "seats", "features"])
+def test_models_that_could_overflow_are_refused(kind: str, tmp_path: Path) -> None:
+    path, card = tmp_path / "large.safetensors", {"network": kind, "width": 8}
+
+    def saved(**changes: float) -> str:
+        network = build_network(kind, CITY, 8)
+        for name, value in changes.items():
+            network.state_dict()[name.replace("_", ".")].fill_(value)
+        save_model(network, CITY, path, card)
+        return f"net:{path}" if kind == "mlp" else f"az:{path}:8"
+
+    for large in ({"shared_weight": 1e38}, {"shared_weight": 1e10, "policy_2_weight": 1e25}):
+        spec = saved(**large)
+        with pytest.raises(ValueError, match=rf"large\.safetensors holds no {kind} .*too large"):
+            make_agent(spec)
+    if kind == "features":
+        spec = saved(plan=1e5)
+        with pytest.raises(ValueError, match="plan holds a number beyond 10000"):
+            make_agent(spec)
+    for bias in (-1e20, 1e20):
+        agent, game = make_agent(saved(value_2_bias=bias, shared_bias=1e6), 1), Game(3, seed=1)
+        for _ in range(30):
+            game.step(agent.act(game))
+
+
+def test_games_that_are_over_have_no_action() -> None:
     with pytest.raises(ValueError, match="no action is legal: a game is over"):
         action_probabilities(np.zeros((1, 3), np.float32), np.zeros((1, 3), bool), 1.0)
     game, agent = Game(3, seed=1), make_agent("net:city-2")

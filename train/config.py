@@ -37,6 +37,17 @@ def one_of(*allowed: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def is_method(name: str) -> AfterValidator:
+    """Validate that a method is the one of a class of settings."""
+
+    def check(value: str) -> str:
+        if value != name:
+            raise ValueError("allowed: ppo (presets and files), expert (files that name it)")
+        return value
+
+    return AfterValidator(check)
+
+
 def accepted_by(use: Callable[[str], object]) -> AfterValidator:
     """Validate a text by a function that raises an error for others."""
 
@@ -154,7 +165,7 @@ class PPOConfig(RunConfig):
     ValueError, in one line, names a setting, its value and what is allowed.
     """
 
-    method: Annotated[str, one_of("ppo")] = "ppo"
+    method: Annotated[str, is_method("ppo")] = "ppo"
     network: Annotated[str, one_of("mlp")] = "mlp"
     reward: Annotated[str, one_of(*REWARDS)] = "margin"
     reward_unit: Scale = 5.0
@@ -268,10 +279,10 @@ def _sentence(error: ValidationError, kind: type[RunConfig], word: str = "") -> 
         return _unknown(name, kind)
     schema = kind.model_json_schema()["properties"][name]
     value = first["input"] if word else repr(first["input"])
-    found = f"{name} {'has' if entry else 'is'} {value}"
+    words = f"{name} {'has' if entry else 'is'} {value}"
     if first["type"] == "value_error":
-        return f"{found}; {first['ctx']['error']}"
-    return f"{found}; allowed: {_allowed(schema['items'] if entry else schema)}"
+        return f"{words}; {first['ctx']['error']}"
+    return f"{words}; allowed: {_allowed(schema['items'] if entry else schema)}"
 
 
 def _allowed(schema: dict[str, Any]) -> str:
@@ -281,8 +292,12 @@ def _allowed(schema: dict[str, Any]) -> str:
         return f"{'one or more' if 'minItems' in schema else 'any number'}, separated by commas"
     if schema["type"] == "string":
         return "a text"
+    if schema["type"] == "boolean":
+        return "true or false"
     kind, style = ("a whole number", ",") if schema["type"] == "integer" else ("a number", "g")
-    return f"{kind} {schema['minimum']:{style}} to {schema['maximum']:{style}}"
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    above = "" if "minimum" in schema else "above "
+    return f"{kind} {above}{low:{style}} to {schema['maximum']:{style}}"
 
 
 def _unknown(name: str, kind: type[RunConfig]) -> str:

@@ -8,6 +8,8 @@ the final result of every seat.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
@@ -19,6 +21,8 @@ from busenv.core.state import MAX_PLAYERS
 
 WIDEST = 8192  # units of a hidden layer
 OUTPUTS = 2 * MAX_PLAYERS  # of a network with values for every seat
+# Bounds within which nothing that is computed from a model overflows.
+LARGEST_OUTPUT, LARGEST_EVAL_WEIGHT = 1e30, 1e4
 
 
 class Mlp(nn.Module):
@@ -201,6 +205,26 @@ def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Te
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
             raise ValueError(f"{name} holds a number that is not finite")
+
+
+@torch.no_grad()
+def check_range(network: Mlp) -> None:
+    """Raise ValueError unless a network's outputs are below LARGEST_OUTPUT for every input.
+
+    Each layer's largest output follows from the largest one of the layer before.
+    """
+
+    def largest(layer: Any, inputs: torch.Tensor) -> torch.Tensor:
+        return torch.addmv(layer.bias.abs(), layer.weight.abs(), inputs)
+
+    values = largest(network.shared, 255.0 * network.scale)
+    for weight, bias in zip(network.blocks.weight, network.blocks.bias, strict=True):
+        values = values + torch.addmv(bias.abs(), weight.abs().T, values)
+    ends = [largest(head[2], largest(head[0], values)) for head in (network.policy, network.value)]
+    if not torch.cat(ends).max() < LARGEST_OUTPUT:
+        raise ValueError(f"its weights are too large: an output could reach {LARGEST_OUTPUT:g}")
+    if network.plan.abs().gt(LARGEST_EVAL_WEIGHT).any():
+        raise ValueError(f"plan holds a number beyond {LARGEST_EVAL_WEIGHT:g}")
 
 
 def _check_kind(kind: str) -> None:

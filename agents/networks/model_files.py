@@ -28,6 +28,7 @@ from busenv.agents.networks.mlp import (
     WIDEST,
     Mlp,
     build_network,
+    check_range,
     check_tensors,
     weights_of,
 )
@@ -209,13 +210,14 @@ def _load_network(path: Path, card: ModelCard, board: Board) -> Mlp:
     try:
         weights = load(data)
         check_tensors(weights, expected)
+        network = build_network(card.network, board, card.width)
+        network.load_state_dict(weights)
+        check_range(network)
     except (SafetensorError, ValueError) as error:
         message = truncate(
             f"{path} holds no {card.network} of width {card.width}: {error}", LONGEST_SENTENCE
         )
         raise ValueError(message) from error
-    network = build_network(card.network, board, card.width)
-    network.load_state_dict(weights)
     return network.eval().requires_grad_(False)
 
 

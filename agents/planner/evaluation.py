@@ -359,8 +359,9 @@ def evaluate(g, b, weights, evaluation):
 @kernel
 def find_chances(g, evaluation):
     """Write the chances to win of an evaluated position into `evaluation.chances`."""
-    logits, chances, best, total = evaluation.win_logits, evaluation.chances, -1e9, 0.0
-    for seat in range(g.players):
+    logits, chances = evaluation.win_logits, evaluation.chances
+    best, total = logits[0], 0.0
+    for seat in range(1, g.players):
         best = max(best, logits[seat])
     for seat in range(g.players):
         chances[seat] = np.exp(logits[seat] - best) if g.phase != OVER else rank_of(g, seat) == 0

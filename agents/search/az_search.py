@@ -96,8 +96,8 @@ def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
 @kernel
 def read_values(g, values, chances, points):
     """Convert a network's values into chances to win and points, by seat."""
-    players, best, total = np.int64(g.players), -1e9, 0.0
-    for slot in range(players):
+    players, best, total = np.int64(g.players), np.float64(values[0]), 0.0
+    for slot in range(1, players):
         best = max(best, np.float64(values[slot]))
     for slot in range(players):
         seat = (np.int64(g.seat) + slot) % players

@@ -25,32 +25,39 @@ COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}
 
 
 class Player(Protocol):
-    """An object that chooses actions.
+    """An object that chooses actions by `act(game)`, or by `choose(games, board)` as a BatchPlayer.
 
-    An optional method `choose(games, board)`, as in `busenv.agents.Agent`, answers for many games
-    in one call, which is faster.
+    Of an object with both, `choose` answers for the games of a batch, and `act` for one game.
     """
 
     def act(self, game: Game) -> int:
         """Return a legal action for the current player of a game, which must stay unchanged."""
 
 
-Opponents = str | Player | Sequence[str | Player] | None
+class BatchPlayer(Protocol):
+    """An object that chooses actions for many games in one call, as `busenv.agents.Agent`."""
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """Return a legal action for each game (GAME, (N,)): whole numbers, (N,)."""
+
+
+AnyPlayer = Player | BatchPlayer
+Opponents = str | AnyPlayer | Sequence[str | AnyPlayer] | None
 
 
 class OpponentPool:
     """The players of all seats but the learner's.
 
-    opponents: an agent spec or an object with `act(game)`, which plays every seat; a sequence of
-        them, one for each seat clockwise from the learner; or None.
+    opponents: an agent spec or an object with `act(game)` or `choose(games, board)`, which plays
+        every seat; a sequence of them, one for each seat clockwise from the learner; or None.
     num_opponents: the number of opponents in the largest game.
 
     kinds: uint8, (5,), clockwise from the learner: 0 for a seat without opponent, a compiled bot
         (`busenv.core.bots`), or FIRST_AGENT plus an index into `agents`.
     agents: the opponents that are not compiled.
 
-    Raises ValueError for too few opponents or an unknown spec, TypeError for an object without
-    `act`.
+    Raises ValueError for too few opponents or an unknown spec, TypeError for an object with neither
+    method.
     """
 
     def __init__(self, opponents: Opponents, num_opponents: int) -> None:
@@ -70,17 +77,19 @@ class OpponentPool:
         for position, opponent in enumerate(opponents[:num_opponents]):
             self.kinds[position + 1] = self._add(opponent, position)
 
-    def _add(self, opponent: str | Player, position: int) -> int:
+    def _add(self, opponent: str | AnyPlayer, position: int) -> int:
         """Register an opponent; returns its kind."""
         if isinstance(opponent, str):
             if opponent in COMPILED:
                 return COMPILED[opponent]
             agent = make_agent(opponent)
             self._from_specs.append((position, agent))
-        elif callable(getattr(opponent, "act", None)):
+        elif _has(opponent, "act") or _has(opponent, "choose"):
             agent = opponent
         else:
-            raise TypeError(f"{opponent!r} is not an agent: it has no method act(game)")
+            raise TypeError(
+                f"{opponent!r} is not an agent: it has no method act(game) or choose(games, board)"
+            )
         index = next((i for i, other in enumerate(self.agents) if other is agent), -1)
         if index < 0:
             index = len(self.agents)
@@ -133,11 +142,20 @@ class OpponentPool:
             seat = game.current_player
             if seat < 0 or kinds[seat] < FIRST_AGENT:
                 return
-            action = self.agents[kinds[seat] - FIRST_AGENT].act(game)
+            agent = self.agents[kinds[seat] - FIRST_AGENT]
+            if _has(agent, "act"):
+                action = agent.act(game)
+            else:
+                state = game.arrays()[0]
+                action = _choose(agent, state, np.zeros(1, np.int64), game.rules, game.board)[0]
             try:
                 game.step(action)
             except IllegalActionError as error:
                 raise AgentError(f"the opponent at seat {seat}: {error}") from error
+
+
+def _has(agent: object, method: str) -> bool:
+    return callable(getattr(agent, method, None))
 
 
 def _choose(
@@ -145,8 +163,9 @@ def _choose(
 ) -> np.ndarray:
     """Return an agent's actions in the games of an index, int64 (n,); it receives copies."""
     copies = games[index]
-    if callable(getattr(agent, "choose", None)):
-        answer = np.asarray(agent.choose(copies, board))
+    if _has(agent, "choose"):
+        choose = getattr(agent, "choose_trusted", agent.choose)  # these games need no validation
+        answer = np.asarray(choose(copies, board))
     else:
         states = (copies[i : i + 1] for i in range(len(copies)))
         answer = np.array([agent.act(Game.from_state(state, rules, board)) for state in states])
