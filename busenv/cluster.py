@@ -23,7 +23,6 @@ Value = TypeVar("Value")
 
 PACKAGES = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")
 MAX_RETRIES = 20  # of a call whose node or process is lost
-CACHED_VALUES = 8  # shared values that a process caches
 CONNECT_TIMEOUT = 5.0  # seconds
 LOCAL_ENVIRONMENT = {  # environment variables of a local cluster, where they are not set
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -100,7 +99,7 @@ class Shared(Generic[Value]):
         return _fetch(self._reference)
 
 
-@lru_cache(maxsize=CACHED_VALUES)
+@lru_cache(maxsize=8)
 def _fetch(reference: Any) -> Any:
     import ray
 

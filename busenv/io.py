@@ -16,9 +16,11 @@ def read_bounded(
 ) -> bytes:
     """Read a file of at most LARGEST bytes.
 
-    follow_links: as for `write_whole`. Raises `error` for a larger file, and OSError, with one
-    sentence as its text, for one that cannot be read.
+    follow_links: as for `write_whole`. Raises `error` for a larger file, TypeError for what is no
+    path, and OSError, with one sentence as its text, for a file that cannot be read.
     """
+    if not isinstance(path, (str, os.PathLike)):  # open() takes a number as a file that is open
+        raise TypeError(f"path is {path!r}; allowed: a string or a Path")
     try:
         with open(path, "rb") if follow_links else open_plain(path, "rb") as file:
             data = file.read(LARGEST + 1)

@@ -16,17 +16,21 @@ and Russell 1999, "Policy invariance under reward transformations").
 
 A reward may also be a function `pay(before, after, rewards)`: it receives the states of N games
 before and after a step (GAME arrays, see `busenv.core.state`, which it must not change) and writes
-the rewards by seat, float32, (N, 5). Rewards of games that are reset in the step are ignored.
+the rewards by seat, float32, (N, 5). It returns None. Rewards of games that are reset in the step
+are ignored; all others must be finite.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from busenv.core import reward_kernels as core
+from busenv.error_text import did_you_mean
 
 Reward = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
@@ -40,8 +44,18 @@ REWARDS: dict[str, int] = {
 
 
 def reward_kind(reward: str | Reward) -> int:
-    """Return the core's number of a reward; ValueError names the allowed rewards."""
+    """Return the core's number of a reward.
+
+    Raises ValueError, which names the allowed rewards, or a function that takes other arguments.
+    """
     if callable(reward):
+        try:
+            inspect.signature(reward).bind(*"123")
+        except TypeError as error:
+            raise ValueError(
+                f"the reward function {_name(reward)} has other parameters ({error}); "
+                "allowed: pay(before, after, rewards)"
+            ) from None
         return core.PAY_NOTHING
     if not isinstance(reward, str) or reward not in REWARDS:
         raise ValueError(f"unknown reward {reward!r}; allowed: a function or one of {[*REWARDS]}")
@@ -50,4 +64,50 @@ def reward_kind(reward: str | Reward) -> int:
 
 def as_reward(reward: str | Reward) -> Reward:
     """Return a reward given by name or as a function as a function; ValueError as above."""
-    return reward if callable(reward) else partial(core.pay_games, reward_kind(reward))
+    kind = reward_kind(reward)
+    return partial(_pay_copies, reward) if callable(reward) else partial(core.pay_games, kind)
+
+
+def _pay_copies(reward: Reward, before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+    pay_custom(reward, before.copy(), after.copy(), rewards)
+
+
+def pay_custom(
+    reward: Reward,
+    before: np.ndarray,
+    after: np.ndarray,
+    rewards: np.ndarray,
+    was_reset: np.ndarray | bool = False,
+) -> None:
+    """Call a reward function, which may overwrite the states; games that were reset are paid 0.
+
+    Raises ValueError, which names the function, if it reads a field that states lack, returns
+    something, or writes a reward that is not finite.
+    """
+    try:
+        result: Any = reward(before, after, rewards)  # type: ignore[func-returns-value]
+    except (ValueError, IndexError) as error:
+        field = str(error).removeprefix("no field of name ")
+        if field == str(error):
+            raise
+        names = before.dtype.names or ()
+        raise ValueError(
+            f"the reward function {_name(reward)} reads the field {field!r}, which states lack"
+            + (did_you_mean(field, names) or f"; allowed: {', '.join(names)}")
+        ) from error
+    if result is not None:
+        raise ValueError(
+            f"the reward function {_name(reward)} returned a value of type "
+            f"{type(result).__name__}; allowed: None, with rewards written into its third argument"
+        )
+    rewards[was_reset] = 0
+    if not np.isfinite(rewards).all():
+        game, seat = np.argwhere(~np.isfinite(rewards))[0].tolist()
+        raise ValueError(
+            f"the reward function {_name(reward)} wrote {rewards[game, seat]} for seat {seat}; "
+            "allowed: finite numbers"
+        )
+
+
+def _name(reward: Reward) -> str:
+    return getattr(reward, "__qualname__", "") or repr(reward)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -38,6 +38,13 @@ def check_illegal(illegal: str) -> Illegal:
     if illegal not in allowed:
         raise ValueError(f"illegal is {illegal!r}; allowed: one of {[*allowed]}")
     return illegal  # type: ignore[return-value]
+
+
+def check_options(options: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the options of a reset as a dict; raise TypeError for what is no dict."""
+    if options is not None and not isinstance(options, dict):
+        raise TypeError(f"options is {options!r}; allowed: None or a dict")
+    return options or {}
 
 
 def check_seed(seed: int) -> int:

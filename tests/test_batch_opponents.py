@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -13,7 +12,6 @@ from busenv import AgentError, Board, Game
 from busenv.agents import make_agent
 from busenv.batch import opponents
 from busenv.batch.batch import Batch
-from busenv.observation import observe_games
 from tests.support.play import picks
 from tests.test_batch import seen_by
 
@@ -209,33 +207,3 @@ def test_a_reset_reseeds_agents_and_builds_none(monkeypatch: pytest.MonkeyPatch)
         stories.append(story)
     assert built == ["planner", "planner"]
     assert stories[0] == stories[1] != stories[2]
-
-
-class Lowest:
-    """Has `choose` alone, and takes the first legal action."""
-
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        return observe_games(games, board)[1].argmax(axis=1)
-
-
-class Illegal:
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        return np.full(len(games), 374)
-
-
-def play_one_game(opponent: Any) -> Game:
-    env = gymnasium.make("busenv/Bus-v0", num_players=3, opponents=opponent)
-    _, info = env.reset(seed=1)
-    over = False
-    while not over:
-        _, _, over, _, info = env.step(np.flatnonzero(info["action_mask"])[-1])
-    return env.unwrapped.game  # type: ignore[attr-defined, no-any-return]
-
-
-def test_opponents_may_have_choose_alone() -> None:
-    assert play_one_game(Lowest()).history == play_one_game(Watcher()).history
-    Batch(8, 3, opponents=Lowest()).reset(1)
-    with pytest.raises(AgentError, match=r"the opponent at seat \d: action 374 .* is illegal"):
-        play_one_game(Illegal())
-    with pytest.raises(AgentError, match=r"the opponent at seat \d: action 374 .* is illegal"):
-        Batch(8, 3, opponents=Illegal()).reset(1)

@@ -70,6 +70,11 @@ def edit(path: str, value: object):  # type: ignore[no-untyped-def]
     return change
 
 
+def without_roundabouts(data: dict) -> None:
+    for entry in data["intersections"]:
+        entry["roundabout"] = False
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -77,8 +82,9 @@ def edit(path: str, value: object):  # type: ignore[no-untyped-def]
         (edit("intersections", []), "'intersections' has 0 entries; allowed: 1 to 64"),
         (edit("intersections/4", 7), "intersection 4 must be an object"),
         (edit("intersections/4", {"id": 4}), "intersection 4 has no 'x'"),
+        (without_roundabouts, "no intersection is a roundabout"),
         (edit("intersections/4/id", 5), "intersection 4 has id 5"),
-        (edit("intersections/4/x", "1"), "intersection 4: 'x' is '1', not a number"),
+        (edit("intersections/4/x", "1"), "intersection 4: 'x' is '1'; allowed: a number"),
         (edit("intersections/4/y", float("nan")), "intersection 4: 'y' is nan"),
         (edit("intersections/4/roundabout", 1), "intersection 4: 'roundabout' is 1"),
         (edit("intersections/4/train_station", True), r"stations at intersections \[4, 10, 25\]"),
@@ -92,10 +98,13 @@ def edit(path: str, value: object):  # type: ignore[no-untyped-def]
         (edit("streets", [[0, 1]]), "intersection 2 cannot be reached from intersection 0"),
         (edit("streets", [[0, 1]] * 129), "'streets' has 129 entries"),
         (edit("sites/7/id", 8), "site 7 has id 8"),
-        (edit("sites/7/intersection", 36), "site 7: no intersection 36"),
-        (edit("sites/7/zone", 0), "site 7: zone 0"),
+        (edit("sites/7/intersection", 36), "site 7: 'intersection' is 36; allowed: 0 to 35"),
+        (edit("sites/7/zone", 0), "site 7: 'zone' is 0; allowed: 1, 2, 3"),
         (edit("sites/46/zone", 6), "site 46 is in zone 6, but zone 5 has no site"),
         (edit("sites", []), "'sites' has 0 entries; allowed: 1 to 64"),
+        (edit("colour", 1), "the board has an unknown key 'colour'; allowed: name, source, inters"),
+        (edit("sites/7/zones", 1), "site 7 has an unknown key 'zones'.*did you mean 'zone'"),
+        (edit("intersections/4/z", 1), "intersection 4 has an unknown key 'z'"),
     ],
 )
 def test_wrong_boards_are_refused(change, message: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -104,22 +113,6 @@ def test_wrong_boards_are_refused(change, message: str, tmp_path) -> None:  # ty
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(data))
     with pytest.raises(BoardError, match=message):
-        load_board(path)
-
-
-def test_no_roundabout_is_refused() -> None:
-    data = city()
-    for entry in data["intersections"]:
-        entry["roundabout"] = False
-    with pytest.raises(BoardError, match="no intersection is a roundabout"):
-        make_board(data)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "7"])
-def test_files_that_are_no_boards_are_refused(text: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    path = tmp_path / "wrong.json"
-    path.write_text(text)
-    with pytest.raises(BoardError):
         load_board(path)
 
 

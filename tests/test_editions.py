@@ -31,6 +31,8 @@ from busenv.game.rules import as_rules
         ("passengers", True),
         ("start_passengers", 16),
         ("line_sharing", "never"),
+        ("sharing_again", "line_end"),
+        ("extra_street", True),
     ],
 )
 def test_wrong_rules_are_refused(field: str, value: object) -> None:

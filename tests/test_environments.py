@@ -6,13 +6,23 @@ import subprocess
 import sys
 import warnings
 from copy import deepcopy
+from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
-from busenv import AgentError, Game, IllegalActionError, make_agent
+from busenv import (
+    EDITIONS,
+    AgentError,
+    Batch,
+    Board,
+    Game,
+    IllegalActionError,
+    bus_v0,
+    make_agent,
+)
 from busenv.envs.gymnasium import BusEnv
 from busenv.observation import observe
 from tests.support.play import picks
@@ -319,5 +329,62 @@ def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
 def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         BusEnv(**wrong)
-    with pytest.raises(TypeError, match="is not an agent"):
+    with pytest.raises(TypeError, match=r"no method act\(game\) or choose\(games, board\)"):
         BusEnv(opponents=[3, 4, 5])  # type: ignore[list-item]
+
+
+def test_opponents_may_have_only_choose() -> None:
+    class First:
+        def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+            seats = [Game.from_state(games[i : i + 1], rules, board) for i in range(len(games))]
+            return np.array([game.legal_actions()[0] for game in seats])
+
+    rules = EDITIONS["capstone-2024"]
+    env = BusEnv(opponents=First(), learner_seat=0)
+    _, info = env.reset(seed=1, options={"first_player": 1})
+    env.step(int(info["action_mask"].argmax()))
+    assert env.game is not None
+    assert env.game.history[:6] == [8, 11, 14, 17, 20, 23]
+    Batch(3, opponents=First()).reset(1)
+
+
+def pay_array(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> Any:
+    return np.ones_like(rewards)
+
+
+def pay_nan(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+    rewards[:, 1] = np.nan
+
+
+def pay_misspelt(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+    rewards[:, 0] = after["deliveres"][:, 0]
+
+
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [
+        (pay_array, "reward function pay_array returned a value of type ndarray; allowed: None"),
+        (pay_nan, "reward function pay_nan wrote nan for seat 1; allowed: finite"),
+        (pay_misspelt, "pay_misspelt reads the field 'deliveres'.*did you mean 'deliveries'"),
+        (lambda after: 0, r"other parameters .*; allowed: pay\(before, after, rewards\)"),
+    ],
+)
+def test_wrong_reward_functions_are_named(reward: Any, message: str) -> None:
+    def step_single() -> None:
+        env = BusEnv(reward=reward)
+        _, info = env.reset(seed=1)
+        env.step(int(info["action_mask"].argmax()))
+
+    def step_aec() -> None:
+        env = bus_v0.raw_env(reward=reward)
+        env.reset(seed=1)
+        env.step(env.game.legal_actions()[0])
+
+    def step_batch() -> None:
+        batch = Batch(3, reward=reward)
+        batch.reset(1)
+        batch.step(batch.masks.argmax(axis=1))
+
+    for step in (step_single, step_aec, step_batch):
+        with pytest.raises(ValueError, match=message):
+            step()

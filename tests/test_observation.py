@@ -52,7 +52,7 @@ def test_layout_covers_every_byte_once() -> None:
     assert (seen == 1).all()
     assert LAYOUT.scale.shape == (LAYOUT.size,)
     assert LAYOUT.view(np.zeros((7, 3, LAYOUT.size)), "streets").shape == (7, 3, 70, 10)
-    assert LAYOUT.view(np.zeros((7, LAYOUT.size)), "table").shape == (7, 44)
+    assert LAYOUT.view(np.zeros((7, LAYOUT.size)), "table").shape == (7, 46)
     with pytest.raises(KeyError, match=r"no part 'players.hats'.*players.buses"):
         LAYOUT["players.hats"]
 
@@ -152,11 +152,20 @@ def check_glance(game: Game, row: np.ndarray) -> None:
             assert layout.part(row, "players.vacant")[slot, hour] == v
             assert layout.part(row, "players.drive")[slot, hour] == min(w, v, table.buses[seat])
             assert layout.part(row, "players.reached")[slot, 0] == len(reach)
+    for end, part in enumerate(("players.head_shared", "players.tail_shared")):
+        shared = np.zeros((5, 5), int)
+        for seat, ends in enumerate(table.shared_with):
+            for other in ends[end] if ends else []:
+                shared[(seat - viewer) % players, (other - viewer) % players] = 1
+        assert (layout.part(row, part) == shared).all()
     m = max(table.buses)
     powers = [
-        0 if len(table.spaces[a]) == game.rules.spaces else max(0, m - len(table.spaces[a]) + bonus)
-        for a, bonus in ((0, players == 5), (2, 0), (3, 0))
+        0 if len(table.spaces[a]) == game.rules.spaces else max(0, m - len(table.spaces[a]))
+        for a in (0, 2, 3)
     ]
+    if players == 5 and len(table.spaces[0]) < game.rules.spaces:
+        always = game.rules.extra_street == "always"
+        powers[0] = max(0, m - len(table.spaces[0]) + 1) if always else powers[0] + (powers[0] > 0)
     assert layout.part(row, "table.next_power").tolist() == powers
     places = layout.part(row, "players.rank")[:players, 0].tolist()
     assert places == [game.ranking()[(viewer + slot) % players] for slot in range(players)]

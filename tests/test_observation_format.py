@@ -15,7 +15,6 @@ from busenv.envs.illegal_actions import replacement_action
 from busenv.envs.observation_format import as_observation_format
 from busenv.envs.vector import BusVectorEnv
 from busenv.observation import observe_games
-from busenv.validation import check_illegal
 from tests.support.play import picks, played
 
 CITY = load_board("city")
@@ -102,13 +101,6 @@ def test_types_of_observations_that_there_are_not_are_refused(dtype: Any) -> Non
         as_observation_format(CITY, None, dtype)
 
 
-def test_what_illegal_may_be() -> None:
-    assert [check_illegal(name) for name in ("raise", "lose", "replace")]
-    for wrong in ("ignore", None, 1):
-        with pytest.raises(ValueError, match=r"illegal is .*allowed: one of \['raise', 'lose', "):
-            check_illegal(wrong)  # type: ignore[arg-type]
-
-
 def test_a_legal_action_stands_in_for_an_illegal_one_evenly_and_always_the_same() -> None:
     drawn = []
     for seed in range(3000):
@@ -170,8 +162,3 @@ def test_every_environment_has_the_format_of_its_settings(keys: Any, dtype: str)
         for env in (turns, twin):
             env.step(action)
         views, *_ = parallel.step({mover: action})
-
-
-def test_pettingzoo_requires_two_names() -> None:
-    with pytest.raises(ValueError, match="observation_keys is None; allowed: two names"):
-        bus_v0.env(observation_keys=None)

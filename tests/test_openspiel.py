@@ -243,7 +243,7 @@ def test_their_environment_for_learners_runs() -> None:
     rng, step = random.Random(2), environment.reset()
     while not step.last():
         seat = step.observations["current_player"]
-        assert len(step.observations["info_state"][seat]) == 1993
+        assert len(step.observations["info_state"][seat]) == 2045
         step = environment.step([rng.choice(step.observations["legal_actions"][seat])])
     assert sorted(step.rewards) == [-1, 0, 1]
 

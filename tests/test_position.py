@@ -198,6 +198,17 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
         (Phase.LINE_EXPANSION, lambda p: {"line_ends": swapped(p.line_ends, 0, 1)}, "arrivals"),
         (Phase.LINE_EXPANSION, lambda p: {"line_ends": [e[::-1] for e in p.line_ends]}, "arrivals"),
         (Phase.LINE_EXPANSION, lambda p: {"arrivals": [[]] * 4}, r"arrivals\[0\] is \[\]"),
+        (Phase.LINE_EXPANSION, lambda p: {"shared_with": [[]] * 4}, r"shared_with\[0\] is \[\]"),
+        (
+            Phase.LINE_EXPANSION,
+            lambda p: {"shared_with": [[[], [0]], *p.shared_with[1:]]},
+            r"shared_with\[0\] is .*some of \[.*R9a",
+        ),
+        (
+            Phase.LINE_EXPANSION,
+            lambda p: {"shared_with": [[[1, 1], []], *p.shared_with[1:]]},
+            r"shared_with\[0\]\[0\] is \[1, 1\]; allowed: each entry once",
+        ),
         (Phase.LINE_EXPANSION, lambda p: {"arrivals": [a[:1] * 2 for a in p.arrivals]}, "arrival"),
         (
             Phase.LINE_EXPANSION,
@@ -275,7 +286,8 @@ def test_every_line_has_two_streets_from_the_set_up() -> None:
     unbegun = {
         name: [nothing, *getattr(position, name)[1:]]
         for name, nothing in (
-            ("streets", []), ("line_ends", []), ("arrivals", []), ("line_markers", 25),
+            ("streets", []), ("line_ends", []), ("arrivals", []), ("shared_with", []),
+            ("line_markers", 25),
         )
     }  # fmt: skip
     with pytest.raises(PositionError, match=r"streets\[0\] is \[\]; but the setup gave two"):

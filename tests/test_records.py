@@ -43,8 +43,8 @@ def test_bytes_that_are_off_are_refused() -> None:
     for length in range(len(data)):
         with pytest.raises(RecordError):
             Game.from_bytes(data[:length])
-    with pytest.raises(RecordError, match="version 2; this busenv reads 1"):
-        Game.from_bytes(data.replace(b"BUSENV\0\1", b"BUSENV\0\2", 1))
+    with pytest.raises(RecordError, match="version 1; this busenv reads 2"):
+        Game.from_bytes(data.replace(b"BUSENV\0\2", b"BUSENV\0\1", 1))
 
 
 def other_board(tmp_path) -> str:  # type: ignore[no-untyped-def]
@@ -71,7 +71,7 @@ def test_records_are_small_readable_json(tmp_path) -> None:  # type: ignore[no-u
     game.save(tmp_path / "game.json")
     data = json.loads((tmp_path / "game.json").read_text())
     assert data["format"] == "busenv-game"
-    assert data["version"] == 1
+    assert data["version"] == 2
     assert data["actions"] == game.history
     assert data["result"]["ranking"] == game.ranking()
     assert data["result"]["points"] == game.points
@@ -89,7 +89,7 @@ def test_records_are_small_readable_json(tmp_path) -> None:  # type: ignore[no-u
         (lambda d: d["actions"].__setitem__(3, 70_000), r"actions\[3\]"),
         (lambda d: d["result"].__setitem__("points", [9, 9, 9, 9]), "the result is"),
         (lambda d: d.__setitem__("result", None), "the result is"),
-        (lambda d: d.__setitem__("version", 2), "version 2"),
+        (lambda d: d.__setitem__("version", 1), "version 1"),
         (lambda d: d.__setitem__("format", "chess"), "not a game record"),
         (lambda d: d.__setitem__("players", 6), "num_players is 6"),
         (lambda d: d.__setitem__("first_player", 4), "first_player is 4"),

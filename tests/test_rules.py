@@ -26,12 +26,22 @@ FEW_LINES = dataclasses.replace(EDITIONS["capstone-2024"], line_markers=(2,) * 5
 
 def test_editions_are_the_contracts() -> None:
     table = {
-        "capstone-2024": (20, (25,) * 5, 5, 6, (4, 5), 15, 4, "final_segment"),
-        "capstone-2019": (20, (25,) * 5, 5, 6, (4, 5), 15, 4, "line_end"),
-        "splotter-1999": (20, (28, 28, 28, 18, 18), 20, 6, (4, 5), 15, 4, "line_end"),
-        "condensed": (20, None, 20, 6, (4, 5), 15, 4, "line_end"),
+        "capstone-2024": ((25,) * 5, 5, "final_segment", "other_line", "always"),
+        "capstone-2019": ((25,) * 5, 5, "line_end", "never", "always"),
+        "splotter-1999": ((28, 28, 28, 18, 18), 20, "line_end", "never", "always"),
+        "condensed": (None, 20, "line_end", "always", "with_power"),
     }
-    assert {name: dataclasses.astuple(rules) for name, rules in EDITIONS.items()} == table
+    names = ("line_markers", "bus_limit", "line_sharing", "sharing_again", "extra_street")
+    common = {
+        "action_markers": 20,
+        "spaces": 6,
+        "time_stones": (4, 5),
+        "passengers": 15,
+        "start_passengers": 4,
+    }
+    assert {name: dataclasses.asdict(rules) for name, rules in EDITIONS.items()} == {
+        name: common | dict(zip(names, values, strict=True)) for name, values in table.items()
+    }
     assert Rules() == EDITIONS["capstone-2024"]
 
 
@@ -204,14 +214,16 @@ def test_r7_power_falls_by_the_space() -> None:
     assert built == [1, 0, 0]  # C nothing, B one, A two
 
 
-def test_r7_five_players_expand_by_one_more() -> None:
-    table = Table(players=5).setup()
+@pytest.mark.parametrize("rules", EDITIONS)
+def test_r7_five_players_expand_by_one_more(rules: str) -> None:
+    table = Table(players=5, rules=rules).setup()
     table.choose([LINES, LINES], [LINES, VROOM], [BUILDINGS] * 2, [VROOM] * 2, [VROOM] * 2)
     grown = []
     while table.game.phase == Phase.LINE_EXPANSION:
         grown.append(table.game.current_player)
         table.game.step(table.game.legal_actions()[0])
-    assert grown == [1, 0, 0]  # C: 1 + 1 - 2, B: 1, A: 2
+    # M is 1. A: 1 + 1. C: 1 - 2 + 1 is nothing. B: 0 + 1, but `condensed` gives nothing to power 0.
+    assert grown == ([0, 0] if rules == "condensed" else [1, 0, 0])
     built = 0
     while table.game.phase == Phase.BUILDINGS:
         built += 1
@@ -272,6 +284,63 @@ def test_r9_final_segment_shares_the_street_of_arrival_only() -> None:
 def test_r9_line_end_shares_any_street_of_a_line_that_ends_there(rules: str) -> None:
     table = crossing_lines(rules)
     assert {goal for origin, goal in table.goals() if origin == 14} == {13, 20, 9, 15}
+
+
+def test_r9a_sharing_again_with_another_line() -> None:
+    """Seat 0's line 7-8-14 shares 14-9 with seat 1; at 9 seat 2's line ends and 9-16 is empty."""
+    for rules in EDITIONS:
+        table = Table(rules=rules).setup([[7, 8, 14], [10, 9, 14], [1, 2, 9]])
+        table.choose([LINES, BUSES], [VROOM] * 2, [VROOM] * 2)
+        table.grow(14, 9)
+        assert table.game.position().shared_with[0] == [[] if rules == "condensed" else [1], []]
+        table.finish_round().choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
+        never = rules in ("splotter-1999", "capstone-2019")
+        goals = {goal for origin, goal in table.goals() if origin == 9}
+        assert goals == ({16} if never else {16, 2}), rules
+
+
+def test_r9a_sharing_again_with_the_same_line() -> None:
+    """Seat 0 shares 14-9 with seat 1's line 9-10-16-9-14, which ends at 9 too; 9-2 is empty."""
+    for rules in EDITIONS:
+        table = Table(rules=rules).setup([[7, 8, 14], [9, 10, 16], [25, 29, 30]])
+        for path in ((16, 9), (9, 14)):
+            table.choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
+            table.grow(*path)
+            table.finish_round()
+        table.choose([LINES, BUSES], [VROOM] * 2, [VROOM] * 2)
+        table.grow(14, 9)
+        table.finish_round().choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
+        goals = {goal for origin, goal in table.goals() if origin == 9}
+        # `line_end` would allow 9-16 as well, another street of seat 1.
+        assert goals == ({2, 10, 16} if rules == "condensed" else {2}), rules
+        table.grow(9, 2)
+        assert table.game.position().shared_with[0] == [[], []]  # 9-2 was empty
+
+
+@pytest.mark.parametrize("rules", EDITIONS)
+def test_r9a_after_a_street_shared_by_r10(rules: str) -> None:
+    table = Table(rules=rules).setup([[2, 3, 4], [9, 10, 3], [10, 11, 4]])
+    table.choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
+    table.grow(3, 4)  # no street at 3 is empty
+    remembers = rules in ("splotter-1999", "capstone-2019")
+    assert table.game.position().shared_with[1] == [[0] if remembers else [], []]
+    table.finish_round().choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
+    # At 4, where some street is empty, seat 2's line ends by 4-11.
+    shares = (4, 11) in table.goals()
+    assert shares is not remembers
+
+
+def test_r9a_the_second_marker_is_remembered_and_the_first_is_not() -> None:
+    table = Table(rules="capstone-2019").first_buildings()
+    for _ in range(3):
+        table.grow(8, 14, first=True)  # three lines on one street
+    assert table.game.position().shared_with == [[[], []]] * 3
+    table.grow(14, 9)
+    table.grow(14, 13)
+    table.grow(8, 2)
+    assert table.game.position().shared_with == [[[], []]] * 3
+    table = Table(rules="capstone-2019").setup([[8, 14, 9], [10, 9, 14], [25, 29, 30]])
+    assert table.game.position().shared_with[0] == [[1], []]
 
 
 def test_r10_no_empty_street_then_any() -> None:

@@ -16,13 +16,13 @@ from tests.support.worlds import random_board, random_rules
 # Every rare situation that the second engine counts must come up in each run of the comparison.
 RARE = """
 action_full buildings_short bus_at_limit clock_chosen_advance clock_not_chosen clock_stopped
-ended_markers ended_sites ended_time_stones exception_refused_not_final five_player_bonus full_loop
-growth_lapsed_no_marker growth_lapsed_no_street last_stone loop_choice max_buses_raised
-moved_on_from_full_loop other_end_only passengers_none passengers_short passengers_split
-player_skipped_without_markers power_zero self_crossing shared_by_exception
-shared_by_exception_two_others shared_no_empty spaces_all_full start_passed_on start_taken
-stepped_in tie_by_first_delivery tie_by_seat tie_by_stones vroom_full vroom_nothing vroom_partial
-zone_opened
+ended_markers ended_sites ended_time_stones exception_refused_not_final extra_street_needs_power
+five_player_bonus full_loop growth_lapsed_no_marker growth_lapsed_no_street last_stone loop_choice
+max_buses_raised moved_on_from_full_loop other_end_only passengers_none passengers_short
+passengers_split player_skipped_without_markers power_zero self_crossing shared_again
+shared_by_exception shared_by_exception_two_others shared_no_empty sharing_again_refused
+spaces_all_full start_passed_on start_taken stepped_in tie_by_first_delivery tie_by_seat
+tie_by_stones vroom_full vroom_nothing vroom_partial zone_opened
 """.split()
 
 

@@ -139,7 +139,8 @@ def test_4_000_changed_games(tmp_path_factory: pytest.TempPathFactory) -> None:
         ("space_limit", 0), ("space_limit", 9), ("taken", 8), ("open", 0), ("open", 255),
         ("spaces", 4), ("spaces", 200), ("free_sites", 2**63), ("type_sites", 2**63),
         ("line", 2**62), ("reach", 2**63), ("reach", 0), ("head", 255), ("tail", 64),
-        ("head_street", 128), ("tail_street", 255), ("choosing", 0), ("choosing", 255),
+        ("head_street", 128), ("tail_street", 255),
+        ("head_shared", 32), ("tail_shared", 128), ("choosing", 0), ("choosing", 255),
         ("markers", 0), ("clock_stones", 0),
     ],
 )  # fmt: skip

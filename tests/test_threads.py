@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busenv import Game, IllegalActionError, bus_v0
+from busenv import Game, IllegalActionError
 from busenv.batch.batch import Batch
 from busenv.core import kernels
 from busenv.core import thread_kernels as core
@@ -269,23 +269,6 @@ def test_threads_that_share_a_game_do_not_break_it_100_games() -> None:
         all_at_once(*(lambda number=number: play(game, number) for number in range(3)))  # noqa: B023
         assert game.is_over
         Game.from_position(game.position())
-
-
-def test_threads_that_share_an_aec_environment_do_not_break_it_100_games() -> None:
-    env = bus_v0.raw_env(num_players=4)
-
-    def play(number: int) -> None:
-        rng = np.random.default_rng(number)
-        while not env.game.is_over:
-            legal = np.flatnonzero(env.observe(env.agent_selection)["action_mask"])
-            if legal.size:
-                with contextlib.suppress(IllegalActionError, ValueError):  # it may be over by now
-                    env.step(int(rng.choice(legal)))
-
-    for seed in range(100):
-        env.reset(seed=seed)
-        all_at_once(*(lambda number=number: play(number) for number in range(3)))
-        Game.from_position(env.game.position())
 
 
 def test_threads_end_with_their_batch() -> None:

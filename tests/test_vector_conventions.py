@@ -131,7 +131,7 @@ def compare_where(ours: Any, theirs: Any, mask: np.ndarray | None) -> None:
 
 CASES: list[Any] = [
     *({"autoreset_mode": mode} for mode in AutoresetMode),
-    {"opponents": None, "illegal": "replace", "observation_keys": ("obs", "mask")},
+    {"illegal": "replace", "observation_keys": ("obs", "mask")},
     {"observation_dtype": "float32", "observation_keys": ("obs", "mask"), "illegal": "lose"},
     {"opponents": "greedy", "threads": 2},
 ]
@@ -161,6 +161,7 @@ def test_returned_arrays_are_fresh(kind: str, settings: dict[str, Any]) -> None:
     if kind == "vector":
         both("reset", seed=5)
     else:
+        both("seed", seed=5)
         both("reset")
     ended = 0
     while ended < 12:

@@ -15,8 +15,9 @@ from busenv.core import batch_kernels, kernels
 from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board import Board, as_board
+from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
-from busenv.rewards import Reward, reward_kind
+from busenv.rewards import Reward, pay_custom, reward_kind
 from busenv.validation import Illegal, check_illegal, check_seed, check_whole, illegal_action
 
 ILLEGAL = {
@@ -34,7 +35,8 @@ AUTORESET = {
 class Batch:
     """N games. The arrays below are overwritten by every step.
 
-    games: GAME (`busenv.core.state`), (N,), the states. board: the `busenv.Board`.
+    games: GAME (`busenv.core.state`), (N,), the states.
+    board, rules: the `busenv.Board` and the `busenv.Rules`.
     seats: int64, (N,), the seat to decide.
     masks: bool, (N, num_actions), the legal actions; all true where a game is over.
     observations: uint8, (N, size), from the view of the seat to decide; read-only by convention.
@@ -51,9 +53,9 @@ class Batch:
     reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
     opponents: None (default): every seat's decisions are returned to the caller. Otherwise the
         caller decides for one seat of each game, and opponents play the other seats within the
-        step: an agent spec such as "greedy", or an object with `act(game)` or, faster,
-        `choose(games, board)` (see `busenv.agents.Agent`), for all seats; or a sequence of them,
-        clockwise from the learner. "random" and "greedy" are compiled.
+        step: an agent spec such as "greedy", or an object with `choose(games, board)` or, slower,
+        `act(game)` (see `busenv.agents.Agent`), for all seats; or a sequence of them, clockwise
+        from the learner. "random" and "greedy" are compiled.
     learner_seat: with opponents, the learner's seat, or None (default) to draw it in each game.
     illegal: "raise" (default): an illegal action raises. "lose": it ends the game with a reward of
         -1. "replace": a legal action drawn from the game's random stream replaces it.
@@ -86,7 +88,7 @@ class Batch:
         threads = check_whole("threads", threads, 1, num_games)
         self._first_game = check_whole("first_game", first_game, 0)
         counts = player_counts(num_players)
-        self.board, self._rules = as_board(board), as_rules(rules)
+        self.board, self.rules = as_board(board), as_rules(rules)
         self.autoreset_mode = _check_autoreset(autoreset_mode)
         self._custom_reward = reward if callable(reward) else None
         reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
@@ -97,7 +99,7 @@ class Batch:
         self._arrays = batch_kernels.Arrays(
             games=np.zeros(num_games, GAME),
             board=self.board.array,
-            rules=np.concatenate([self._rules.record(n) for n in counts]),
+            rules=np.concatenate([self.rules.record(n) for n in counts]),
             streams=np.zeros(num_games, np.uint64),
             episodes=np.zeros(num_games, np.int64),
             plies=np.zeros(num_games, np.int64),
@@ -222,7 +224,7 @@ class Batch:
 
     def _play_opponents(self) -> None:
         workspace = self._threads.workspace
-        self._opponents.play_batch(self._arrays, workspace, self._rules, self.board)
+        self._opponents.play_batch(self._arrays, workspace, self.rules, self.board)
 
     def _apply_custom_reward(
         self, reward: Reward, before: np.ndarray, was_reset: np.ndarray
@@ -230,8 +232,7 @@ class Batch:
         """Overwrite the rewards, except 0 after a reset and -1 after a lost game."""
         after, rewards = self.games.copy(), np.zeros_like(self.rewards)
         after[self.terminations] = self.final_games[self.terminations]
-        reward(before, after, rewards)
-        rewards[was_reset] = 0
+        pay_custom(reward, before, after, rewards, was_reset)
         forfeited = self.illegal_actions & (self._arrays.illegal == batch_kernels.LOSE)
         self.rewards[~forfeited] = rewards[~forfeited]
         self.acting_rewards[:] = self.rewards[np.arange(len(rewards)), self.acting_seats]
@@ -271,6 +272,10 @@ class Batch:
             for array, content in zip(changed, before, strict=True):
                 _bytes(array)[:] = content
             raise
+
+    def game(self, index: int) -> Game:
+        """Return a copy of one game, without its history."""
+        return Game.from_state(self.games[index : index + 1], self.rules, self.board)
 
     def close(self) -> None:
         """Close the opponents built from specs, which may hold programs or threads."""

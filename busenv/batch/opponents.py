@@ -24,25 +24,22 @@ from busenv.validation import illegal_action
 COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}
 
 
-class Player(Protocol):
-    """An object that chooses actions by `act(game)`, or by `choose(games, board)` as a BatchPlayer.
-
-    Of an object with both, `choose` answers for the games of a batch, and `act` for one game.
-    """
+class GamePlayer(Protocol):
+    """An object that chooses an action in one game."""
 
     def act(self, game: Game) -> int:
         """Return a legal action for the current player of a game, which must stay unchanged."""
 
 
 class BatchPlayer(Protocol):
-    """An object that chooses actions for many games in one call, as `busenv.agents.Agent`."""
+    """An object that chooses actions in many games in one call, which is faster."""
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Return a legal action for each game (GAME, (N,)): whole numbers, (N,)."""
+        """Return a legal action for each game (GAME, (N,), copies): whole numbers, (N,)."""
 
 
-AnyPlayer = Player | BatchPlayer
-Opponents = str | AnyPlayer | Sequence[str | AnyPlayer] | None
+Player = GamePlayer | BatchPlayer
+Opponents = str | Player | Sequence[str | Player] | None
 
 
 class OpponentPool:
@@ -77,7 +74,7 @@ class OpponentPool:
         for position, opponent in enumerate(opponents[:num_opponents]):
             self.kinds[position + 1] = self._add(opponent, position)
 
-    def _add(self, opponent: str | AnyPlayer, position: int) -> int:
+    def _add(self, opponent: str | Player, position: int) -> int:
         """Register an opponent; returns its kind."""
         if isinstance(opponent, str):
             if opponent in COMPILED:
@@ -143,18 +140,17 @@ class OpponentPool:
             if seat < 0 or kinds[seat] < FIRST_AGENT:
                 return
             agent = self.agents[kinds[seat] - FIRST_AGENT]
-            if _has(agent, "act"):
-                action = agent.act(game)
-            else:
-                state = game.arrays()[0]
-                action = _choose(agent, state, np.zeros(1, np.int64), game.rules, game.board)[0]
+            if not _has(agent, "act"):
+                games, index = game.arrays()[0], np.zeros(1, np.int64)
+                game.step(int(_choose(agent, games, index, game.rules, game.board)[0]))
+                continue
             try:
-                game.step(action)
+                game.step(agent.act(game))
             except IllegalActionError as error:
                 raise AgentError(f"the opponent at seat {seat}: {error}") from error
 
 
-def _has(agent: object, method: str) -> bool:
+def _has(agent: Any, method: str) -> bool:
     return callable(getattr(agent, method, None))
 
 

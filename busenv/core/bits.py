@@ -44,22 +44,24 @@ def lowest(typingctx: Any, word: Any) -> Any:
     return types.uint64(types.uint64), codegen
 
 
-def _check_bytes(*arrays: Any) -> None:
-    """Raise TypingError unless the arrays are contiguous arrays of bytes."""
-    for array in arrays:
-        fits = isinstance(array, types.Array) and array.layout == "C" and array.dtype == types.uint8
-        if not fits:
-            raise TypingError(f"a contiguous array of uint8 is needed, not {array}")
+def _check_bytes(*kinds: Any) -> None:
+    """Raise TypingError unless the types are records or contiguous arrays of bytes."""
+    for kind in kinds:
+        is_array = isinstance(kind, types.Array) and kind.layout == "C"
+        if not (isinstance(kind, types.Record) or (is_array and kind.dtype == types.uint8)):
+            raise TypingError(f"a record or a contiguous array of uint8 is needed, not {kind}")
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
-    """Address of a byte of a contiguous array of bytes."""
-    return builder.gep(make_array(kind)(context, builder, array).data, [offset])
+def _pointer(context: Any, builder: Any, kind: Any, value: Any, offset: Any) -> Any:
+    """Address of a byte of an array, or of a record, which numba passes by its address."""
+    if isinstance(kind, types.Record):
+        return builder.gep(builder.bitcast(value, ir.IntType(8).as_pointer()), [offset])
+    return builder.gep(make_array(kind)(context, builder, value).data, [offset])
 
 
 @intrinsic
-def load_word(typingctx: Any, array: Any, offset: Any) -> Any:
-    """The eight bytes of a contiguous uint8 array from an offset on, as a uint64. Unchecked."""
+def load_word(typingctx: Any, source: Any, offset: Any) -> Any:
+    """The eight bytes of a uint8 array or a record from an offset on, as a uint64. Unchecked."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = _pointer(context, builder, signature.args[0], *args)
@@ -67,8 +69,11 @@ def load_word(typingctx: Any, array: Any, offset: Any) -> Any:
         loaded.align = 1
         return loaded
 
-    _check_bytes(array)
-    return types.uint64(array, types.int64), codegen
+    _check_bytes(source)
+    return types.uint64(source, types.int64), codegen
+
+
+record_word = load_word
 
 
 @intrinsic
@@ -86,7 +91,7 @@ def store_word(typingctx: Any, array: Any, offset: Any, word: Any) -> Any:
 
 @intrinsic
 def copy_bytes(typingctx: Any, to: Any, at: Any, source: Any, first: Any, count: Any) -> Any:
-    """Copy `count` bytes between contiguous uint8 arrays that do not overlap. Unchecked."""
+    """Copy `count` bytes between uint8 arrays or records that do not overlap. Unchecked."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         target = _pointer(context, builder, signature.args[0], args[0], args[1])
@@ -111,40 +116,6 @@ def clear_bytes(typingctx: Any, array: Any, first: Any, count: Any) -> Any:
     return types.void(array, types.int64, types.int64), codegen
 
 
-def _record_pointer(builder: Any, record: Any, offset: Any) -> Any:
-    """Address of a byte of a record, which numba passes by its address."""
-    return builder.gep(builder.bitcast(record, ir.IntType(8).as_pointer()), [offset])
-
-
-@intrinsic
-def record_word(typingctx: Any, record: Any, offset: Any) -> Any:
-    """The eight bytes of a record (of an array of structures) from an offset on, as a uint64."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        address = _record_pointer(builder, args[0], args[1])
-        loaded = builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()))
-        loaded.align = 1
-        return loaded
-
-    if not isinstance(record, types.Record):
-        raise TypingError(f"a record is needed, not {record}")
-    return types.uint64(record, types.int64), codegen
-
-
-@intrinsic
-def copy_record(typingctx: Any, to: Any, source: Any, first: Any, count: Any) -> Any:
-    """Copy `count` bytes from an offset on into the same place of another record of that type."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        target, origin = (_record_pointer(builder, record, args[2]) for record in args[:2])
-        cgutils.raw_memcpy(builder, target, origin, args[3], 1)
-        return context.get_dummy_value()
-
-    if not isinstance(to, types.Record) or to != source:
-        raise TypingError(f"two records of one type are needed, not {to} and {source}")
-    return types.void(to, source, types.int64, types.int64), codegen
-
-
 def _atomic(name: str) -> Any:
     """An intrinsic that changes the first entry of an int64 array atomically."""
 
@@ -162,6 +133,12 @@ def _atomic(name: str) -> Any:
 
 fetch_add = _atomic("add")  # (array, amount): returns the entry before
 exchange = _atomic("xchg")  # (array, number): returns the entry before
+
+
+@kernel
+def copy_record(to, source, first, count):
+    """Copy `count` bytes from an offset on into the same place of another record of that type."""
+    copy_bytes(to, first, source, first, count)
 
 
 @kernel

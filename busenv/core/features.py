@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from busenv.core.state import MAX_SPACES
 
-VERSION = 1  # of this table; a trained network fits one version
+VERSION = 2  # of this table; a trained network fits one version
 
 
 class Feature(NamedTuple):
@@ -27,6 +27,7 @@ class Feature(NamedTuple):
 
 
 _STEPS = "with the clock as it is, one step later, two steps later"
+_SHARED = "may not share with player 0..4 again (R9a)"
 _ENDS = "0 not an end, 1 the end that did not move last, 2 the end that did, 3 both"
 
 SPACES = (
@@ -87,6 +88,8 @@ PLAYER = (
     Feature("starts", 1, 1, "whether they are the starting player (R18)"),
     Feature("started_game", 1, 1, "whether they were the game's first starting player (R20)"),
     Feature("chooses_next", 1, 1, "whether they are next to select an action"),
+    Feature("head_shared", 5, 1, f"whether the end that moved last {_SHARED}"),
+    Feature("tail_shared", 5, 1, f"whether the other end {_SHARED}"),
     Feature("reached", 1, None, "intersections on the line"),
     Feature("growth", 1, 12, "streets onto which the line may grow"),
     Feature("rank", 1, 4, "rank so far, 0 is the lead (R20)"),
@@ -114,6 +117,8 @@ TABLE = (
     Feature("space_limit", 1, 6, "spaces of a multi-use action"),
     Feature("bus_limit", 1, 20, "the most buses a player may have"),
     Feature("final_segment", 1, 1, "whether only the street of arrival may be shared (R9)"),
+    Feature("sharing_again", 1, 2, "sharing again (R9a): 0 never, 1 with another line, 2 always"),
+    Feature("extra_needs_power", 1, 1, "whether five players' extra street needs power (R7)"),
     Feature("taken", 7, 6, "markers on each action"),
     Feature("next_power", 3, 6, "power of the next Line Expansion, Passengers, Buildings; 0: none"),
 )

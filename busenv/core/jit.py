@@ -18,7 +18,7 @@ import pickle
 import shutil
 import stat
 import sys
-import uuid
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -39,18 +39,15 @@ def source_fingerprint(folder: Path) -> str:
     """SHA-256 (first 16 hex digits) of all Python files of a folder and their names."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
-        digest.update(
-            path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
-        )
+        name = path.relative_to(folder).as_posix().encode()
+        digest.update(name + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
 def _package_of(source: Path) -> Path:
     """The folder of the outermost package of a file, or the file's own folder."""
-    folder = source.parent
-    while (folder.parent / "__init__.py").exists():
-        folder = folder.parent
-    return folder
+    packages = [folder for folder in source.parents if (folder / "__init__.py").exists()]
+    return packages[-1] if packages else source.parent
 
 
 def _is_private(status: os.stat_result) -> bool:
@@ -136,11 +133,6 @@ class KernelCache(caching.FunctionCache):
             return
         self.disable()
 
-    def flush(self) -> None:
-        """Delete the files of all signatures."""
-        for path in self._folder.glob(f"{self._base}.*.nbc"):
-            path.unlink()
-
     def _path(self, key: Any) -> Path:
         return self._folder / f"{self._base}.{_digest(repr((NUMBA, key)).encode()).hex()[:16]}.nbc"
 
@@ -154,18 +146,13 @@ class KernelCache(caching.FunctionCache):
         return data if owner == (self._base, NUMBA, key) else None
 
     def _write(self, key: Any, data: Any) -> None:
-        """Write a file atomically."""
-        pickled, path = dumps(((self._base, NUMBA, key), data)), self._path(key)
-        draft = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        try:
-            with open(os.open(draft, flags, 0o644), "wb") as file:
-                file.write(_digest(pickled) + pickled)
-            draft.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                draft.unlink()
-            raise
+        """Write a file atomically, readable by this user only."""
+        pickled = dumps(((self._base, NUMBA, key), data))
+        with tempfile.TemporaryDirectory(dir=self._folder) as draft:
+            path = Path(draft, "code")
+            path.touch(mode=0o600)
+            path.write_bytes(_digest(pickled) + pickled)
+            path.replace(self._path(key))
 
 
 def announce() -> None:

@@ -202,16 +202,11 @@ def _update_growth(g, b, cache, seat):
     cache[at + C_GROWTH] = 0
     if g.reach[seat] == ZERO or g.line_markers[seat] == 0:
         return
-    head, tail = g.head[seat], g.tail[seat]
     grow = cache[grow_at : grow_at + streets]
-    low, high = growth(g, b, seat, head)
+    low, high, tail_low, tail_high = growth(g, b, seat)
     _add_streets(low, high, 2, grow)
-    if tail != head:
-        tail_low, tail_high = growth(g, b, seat, tail)
-        _add_streets(tail_low, tail_high, 1, grow)
-        low |= tail_low
-        high |= tail_high
-    cache[at + C_GROWTH] = popcount(low) + popcount(high)
+    _add_streets(tail_low, tail_high, 1, grow)
+    cache[at + C_GROWTH] = popcount(low | tail_low) + popcount(high | tail_high)
 
 
 @kernel
@@ -254,6 +249,8 @@ def _update_lines(g, b, cache, cached, fresh):
             or g.tail[seat] != cached.tail[seat]
             or g.head_street[seat] != cached.head_street[seat]
             or g.tail_street[seat] != cached.tail_street[seat]
+            or g.head_shared[seat] != cached.head_shared[seat]
+            or g.tail_shared[seat] != cached.tail_shared[seat]
         ):
             moved |= bit(seat)
             touched |= _street_ends(b, low, high) | _line_ends(g, seat) | _line_ends(cached, seat)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import ZERO, clear_bytes, copy_bytes, has, store_word
+from busenv.core.bits import ONE, ZERO, clear_bytes, copy_bytes, has, spread, store_word
 from busenv.core.features import WIDTHS, column
 from busenv.core.jit import kernel
 from busenv.core.observation_cache import I_LINE, P_CACHED, PER_SEAT, seats_at, streets_at
@@ -26,23 +26,26 @@ from busenv.core.state import (
 PER_PLAYER, TABLE = WIDTHS["players"], WIDTHS["table"]
 (
     P_PRESENT, P_DECIDES, P_ACTION_MARKERS, P_LINE_MARKERS, P_UNLIMITED, P_BUSES, P_STONES,
-    P_DELIVERIES, P_PLACED, P_CHOOSING, P_STARTS, P_STARTED_GAME, P_CHOOSES_NEXT,
+    P_DELIVERIES, P_PLACED, P_CHOOSING, P_STARTS, P_STARTED_GAME, P_CHOOSES_NEXT, P_HEAD_SHARED,
+    P_TAIL_SHARED,
 ) = (
     column("players", name)
     for name in (
         "present", "decides", "action_markers", "line_markers", "line_unlimited", "buses",
         "time_stones", "deliveries", "placed", "choosing", "starts", "started_game", "chooses_next",
+        "head_shared", "tail_shared",
     )
 )  # fmt: skip
 (
     T_PHASE, T_PLAYERS, T_ROUND, T_CLOCK, T_STONES, T_SUPPLY, T_ZONE, T_MAX_BUSES, T_ACTION,
-    T_SPACE, T_POWER, T_SPACE_LIMIT, T_BUS_LIMIT, T_FINAL_SEGMENT, T_TAKEN, T_NEXT_POWER,
+    T_SPACE, T_POWER, T_SPACE_LIMIT, T_BUS_LIMIT, T_FINAL_SEGMENT, T_SHARING_AGAIN,
+    T_EXTRA_NEEDS_POWER, T_TAKEN, T_NEXT_POWER,
 ) = (
     column("table", name)
     for name in (
         "phase", "num_players", "round", "clock", "stones_left", "supply", "zone", "max_buses",
-        "action", "space", "power", "space_limit", "bus_limit", "final_segment", "taken",
-        "next_power",
+        "action", "space", "power", "space_limit", "bus_limit", "final_segment", "sharing_again",
+        "extra_needs_power", "taken", "next_power",
     )
 )  # fmt: skip
 
@@ -103,6 +106,14 @@ def _player_word(g, seat, chooses_next, first):
 
 
 @kernel
+def _relative(seats, viewer, players):
+    """A set of seats as one byte a player, in clockwise order from the viewer."""
+    seats = np.uint64(seats)
+    turned = seats >> np.uint64(viewer) | seats << np.uint64(players - viewer)
+    return spread(turned & ((ONE << np.uint64(players)) - ONE))
+
+
+@kernel
 def _next_power(g, action):
     """Power of the first open space of an action (R7); 0 without one."""
     return 0 if g.taken[action] == g.space_limit else power_of(g, action, g.taken[action])
@@ -127,6 +138,8 @@ def _write_table(g, out):
     out[T_SPACE_LIMIT] = g.space_limit
     out[T_BUS_LIMIT] = g.bus_limit
     out[T_FINAL_SEGMENT] = g.final_segment
+    out[T_SHARING_AGAIN] = g.sharing_again
+    out[T_EXTRA_NEEDS_POWER] = g.extra_needs_power
     for action in range(7):
         out[T_TAKEN + action] = g.taken[action]
     out[T_NEXT_POWER] = _next_power(g, ACT_LINES)
@@ -154,9 +167,13 @@ def observe(g, b, cache, seat, row, rotated):
         at = first_player + PER_PLAYER * slot
         chooses_next = slot > 0 and not next_known and _selects(g, np.uint64(other))
         next_known |= chooses_next
-        # Two words. The last three columns of the second are overwritten by the cached features.
+        # Each word overwrites the surplus columns of the one before, the cached features the last.
         store_word(row, at, _player_word(g, np.uint64(other), chooses_next, 0))
         store_word(row, at + 8, _player_word(g, np.uint64(other), chooses_next, 8))
+        head_shared = _relative(g.head_shared[other], viewer, players)
+        store_word(row, at + P_HEAD_SHARED, head_shared)
+        tail_shared = _relative(g.tail_shared[other], viewer, players)
+        store_word(row, at + P_TAIL_SHARED, tail_shared)
         copy_bytes(row, at + P_CACHED, cache, first_player + PER_SEAT * other, PER_SEAT)
     for slot in range(players, MAX_PLAYERS):
         clear_bytes(row, first_player + PER_PLAYER * slot, PER_PLAYER)

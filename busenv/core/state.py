@@ -28,6 +28,9 @@ FIRST_BUILD = 8  # 8 + 3 * site + type
 MAX_SPLIT = 12  # passengers to the first station: 0..11
 NO_ACTION = 255
 
+# Sharing again at the next intersection (R9a).
+NEVER, OTHER_LINE, ALWAYS = 0, 1, 2
+
 # How a game ended.
 END_NOT, END_TIME, END_SITES, END_MARKERS = 0, 1, 2, 3
 
@@ -68,13 +71,17 @@ GAME = np.dtype(
         ("tail", _B, MAX_PLAYERS),
         ("head_street", _B, MAX_PLAYERS),  # street by which that end arrived
         ("tail_street", _B, MAX_PLAYERS),
+        ("head_shared", _B, MAX_PLAYERS),  # seats that the end may not share with here (R9a)
+        ("tail_shared", _B, MAX_PLAYERS),
         ("players", _B),
         ("ending", _B),
         ("final_segment", _B),
+        ("sharing_again", _B),  # NEVER, OTHER_LINE or ALWAYS (R9a)
+        ("extra_needs_power", _B),  # whether five players' extra street needs power (R7)
         ("space_limit", _B),
         ("bus_limit", _B),
         ("action_markers", _B),  # of each seat at the start
-        ("filler", _B),  # aligns the next field to a word
+        ("filler", _B, 5),  # aligns the next field to a word
         # The city, and the buses in it.
         ("type_sites", _W, 3),  # sites built on, by type
         ("passengers", _B, MAX_INTERSECTIONS),
@@ -131,6 +138,8 @@ RULES = np.dtype(
         ("passengers", _B),
         ("start_passengers", _B),
         ("final_segment", _B),
+        ("sharing_again", _B),
+        ("extra_needs_power", _B),
         ("players", _B),
     ]
 )

@@ -44,16 +44,18 @@ from busenv.core.state import (
 VALID = -1
 # Fields by their indices in GAME.names; kernels return the index of an invalid field.
 (
-    LINE, HEAD, TAIL, HEAD_STREET, TAIL_STREET, PLAYERS, ENDING, SPACE_LIMIT, TYPE_SITES, SUPPLY,
-    HOUR, SPACES, TAKEN, OPEN, STONES, FIRST, REACH, FREE_SITES, GROW_HEAD, GROW_TAIL, WAITING,
-    VACANT, MARKERS, PHASE, SEAT, START, CHOOSING, ZONE, ACTION, SPACE, POWER,
+    LINE, HEAD, TAIL, HEAD_STREET, TAIL_STREET, HEAD_SHARED, TAIL_SHARED, PLAYERS, ENDING,
+    SPACE_LIMIT, TYPE_SITES, SUPPLY, HOUR, SPACES, TAKEN, OPEN, STONES, FIRST, REACH, FREE_SITES,
+    GROW_HEAD, GROW_TAIL, WAITING, VACANT, MARKERS, PHASE, SEAT, START, CHOOSING, ZONE, ACTION,
+    SPACE, POWER,
 ) = (
     FIELDS.index(name)
     for name in (
-        "line", "head", "tail", "head_street", "tail_street", "players", "ending", "space_limit",
-        "type_sites", "supply", "clock", "spaces", "taken", "open", "clock_stones", "first",
-        "reach", "free_sites", "grow_head", "grow_tail", "waiting", "vacant", "markers", "phase",
-        "seat", "start", "choosing", "zone", "action", "space", "power",
+        "line", "head", "tail", "head_street", "tail_street", "head_shared", "tail_shared",
+        "players", "ending", "space_limit", "type_sites", "supply", "clock", "spaces", "taken",
+        "open", "clock_stones", "first", "reach", "free_sites", "grow_head", "grow_tail", "waiting",
+        "vacant", "markers", "phase", "seat", "start", "choosing", "zone", "action", "space",
+        "power",
     )
 )  # fmt: skip
 
@@ -184,6 +186,10 @@ def _check_lines(g, b):
         return REACH
     owners = _line_owners(g)
     for seat in range(g.players):
+        if _beyond(np.uint64(g.head_shared[seat]), g.players):
+            return HEAD_SHARED
+        if _beyond(np.uint64(g.tail_shared[seat]), g.players):
+            return TAIL_SHARED
         if g.reach[seat] != ZERO:
             wrong = _check_ends(g, b, seat)
             if wrong != VALID:
@@ -196,13 +202,9 @@ def _check_lines(g, b):
 @kernel
 def _check_offers(g, b):
     """The streets onto which the line to grow may grow are right and not none (R8 to R11)."""
-    head, tail = g.head[g.seat], g.tail[g.seat]
-    low, high = growth(g, b, g.seat, head)
+    low, high, tail_low, tail_high = growth(g, b, g.seat)
     if g.grow_head[0] != low or g.grow_head[1] != high:
         return GROW_HEAD
-    tail_low = tail_high = ZERO
-    if tail != head:
-        tail_low, tail_high = growth(g, b, g.seat, tail)
     if g.grow_tail[0] != tail_low or g.grow_tail[1] != tail_high:
         return GROW_TAIL
     return GROW_HEAD if low | high | tail_low | tail_high == ZERO else VALID

@@ -24,7 +24,7 @@ from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import Illegal, check_illegal, check_whole
+from busenv.validation import Illegal, check_illegal, check_options, check_whole
 
 
 class BusEnv(gymnasium.Env[Observation, np.int64]):
@@ -39,9 +39,10 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     - `illegal_action`: bool, whether the last action was illegal; absent with illegal="raise".
 
     num_players: 3, 4 or 5, or a sequence of them to draw from in each episode. Default 4.
-    opponents: an agent spec ("random", "greedy", ...) or an object with `act(game)` for all other
-        seats, or a sequence of them, clockwise from the learner. Default "random". Agents given by
-        spec are reset with a new seed in each episode; objects are never reset.
+    opponents: an agent spec ("random", "greedy", ...), or an object with `act(game)` or
+        `choose(games, board)`, for all other seats; or a sequence of them, clockwise from the
+        learner. Default "random". Agents given by spec are reset with a new seed in each episode;
+        objects are never reset.
     learner_seat: the learner's seat, or None (default) to draw it in each episode.
     rules, board: as for `busenv.Game`. Default "capstone-2024" and "city".
     reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
@@ -82,7 +83,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self._format = as_observation_format(self.board, observation_keys, observation_dtype)
         self.observation_space = self._format.observation_space
         self.action_space = self._format.action_space
-        self._reward, self._reward_is_custom = as_reward(reward), callable(reward)
+        self._reward = as_reward(reward)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self._num_opponents = max(self._player_counts) - 1
         self._opponents = OpponentPool(opponents, self._num_opponents)
@@ -101,13 +102,14 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
 
         Returns the observation and `info`.
         """
+        options = check_options(options)
         super().reset(seed=seed)
         random = self.np_random
         num_players = self._player_counts[int(random.integers(len(self._player_counts)))]
         seat, first_player = (int(random.integers(num_players)) for _ in range(2))
         if self._learner_seat is not None:
             seat = self._learner_seat
-        option = (options or {}).get("first_player")
+        option = options.get("first_player")
         first_player = first_player if option is None else option
         game_seed = int(random.integers(2**63))
         game = Game(num_players, self._rules, self.board, first_player, game_seed)
@@ -178,11 +180,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
 
     def _reward_since(self, before: np.ndarray, game: Game) -> float:
         """Return the learner's reward between an earlier state and the game's."""
-        after = game.arrays()[0]
-        if self._reward_is_custom:  # a custom function must not write to the game
-            before, after = before.copy(), after.copy()
         self._rewards[:] = 0
-        self._reward(before, after, self._rewards)
+        self._reward(before, game.arrays()[0], self._rewards)
         return float(self._rewards[0, self.seat])
 
     def _observe(self, illegal: bool = False) -> tuple[Observation, dict[str, Any]]:

@@ -15,7 +15,7 @@
     >>> observation_format = as_observation_format(game.board, ("obs", "mask"), "float32")
     >>> observation = observation_format.convert(game.observe(), game.action_mask())
     >>> {key: (value.dtype.name, value.shape) for key, value in observation.items()}
-    {'obs': ('float32', (1993,)), 'mask': ('int8', (375,))}
+    {'obs': ('float32', (2045,)), 'mask': ('int8', (375,))}
     >>> observation_format.observation_space.contains(observation)
     True
 """

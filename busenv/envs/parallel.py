@@ -22,12 +22,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from busenv.core.state import PASS
-from busenv.envs.pettingzoo import DictObservation, raw_env
+from busenv.envs.observation_format import Observation
+from busenv.envs.pettingzoo import raw_env
 from busenv.errors import IllegalActionError
 from busenv.game.actions import describe_action
 from busenv.game.game import Game
@@ -35,7 +37,7 @@ from busenv.game.game import Game
 AgentInfos = dict[str, dict[str, Any]]
 
 
-class parallel_env(ParallelEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's name
+class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
     """The environment in which one agent decides per step and the others pass (id 7).
 
     Arguments and errors as for `busenv.envs.pettingzoo.raw_env`.
@@ -51,8 +53,6 @@ class parallel_env(ParallelEnv[str, DictObservation, int]):  # noqa: N801 - Pett
         self.observation_spaces = self._aec.observation_spaces
         self.action_spaces = self._aec.action_spaces
         self.state_space = self._aec.state_space
-        assert self._aec.observation_format.keys is not None
-        self._mask_key = self._aec.observation_format.keys[1]
         self.agents: list[str] = []
 
     @property
@@ -70,28 +70,31 @@ class parallel_env(ParallelEnv[str, DictObservation, int]):  # noqa: N801 - Pett
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, DictObservation], AgentInfos]:
+    ) -> tuple[dict[str, Observation], AgentInfos]:
         """Start a game, as `raw_env.reset`; returns observations and infos."""
         self._aec.reset(seed, options)
         self.agents = self._aec.agents.copy()
-        return self._observations(), self._aec.infos
+        return self._observations(), self._infos()
 
     def step(
         self, actions: dict[str, int]
     ) -> tuple[
-        dict[str, DictObservation], dict[str, float], dict[str, bool], dict[str, bool], AgentInfos
+        dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], AgentInfos
     ]:
         """Take the action of the agent to move; actions of the other agents are optional.
 
         Returns observations, rewards, terminations, truncations (all False) and infos; empty dicts
         after the end of the game.
 
-        Raises IllegalActionError for an illegal action with illegal="raise" and ValueError without
-        an action of the agent to move, both without any change.
+        Raises IllegalActionError for an illegal action with illegal="raise", ValueError without an
+        action of the agent to move, and ResetNeeded before the first `reset`, without any change.
         """
+        aec = self._aec
+        if not hasattr(aec, "game"):
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
         if not self.agents:
             return {}, {}, {}, {}, {}
-        aec, mover = self._aec, self._aec.agent_selection
+        mover = aec.agent_selection
         if mover not in actions:
             raise ValueError(f"no action of {mover}, who is to move; actions of {[*actions]}")
         waiting = [agent for agent in self.agents if agent != mover]
@@ -105,8 +108,8 @@ class parallel_env(ParallelEnv[str, DictObservation, int]):  # noqa: N801 - Pett
             aec.forfeit(illegal)
         else:
             aec.step(actions[mover])
-        infos = aec.infos
-        for agent in waiting if infos[mover] else ():
+        infos = self._infos()
+        for agent in waiting if self._illegal != "raise" else ():
             infos[agent]["illegal_action"] = np.bool_(agent in illegal)
         results = aec.rewards.copy(), aec.terminations.copy(), aec.truncations.copy(), infos
         observations = self._observations()
@@ -114,13 +117,17 @@ class parallel_env(ParallelEnv[str, DictObservation, int]):  # noqa: N801 - Pett
             self.agents = []
         return observations, *results
 
-    def _observations(self) -> dict[str, DictObservation]:
-        """Return all observations; the masks of waiting agents allow PASS."""
+    def _observations(self) -> dict[str, Observation]:
         observations = {agent: self._aec.observe(agent) for agent in self.agents}
-        for observation in observations.values():
-            mask = observation[self._mask_key]
-            mask[PASS] |= not mask.any()
+        if keys := self._aec.observation_format.keys:
+            _allow_pass(observations, keys[1])
         return observations
+
+    def _infos(self) -> AgentInfos:
+        infos = self._aec.infos
+        if self._aec.observation_format.keys is None:
+            _allow_pass(infos, "action_mask")
+        return infos
 
     def state(self) -> np.ndarray:
         """Return the view of seat 0, with the seat to move: uint8, (size,), a fresh array."""
@@ -133,3 +140,9 @@ class parallel_env(ParallelEnv[str, DictObservation, int]):  # noqa: N801 - Pett
     def close(self) -> None:
         """Close the window."""
         self._aec.close()
+
+
+def _allow_pass(by_agent: dict[str, Any], mask_key: str) -> None:
+    """Let the masks of waiting agents allow PASS."""
+    for entry in by_agent.values():
+        entry[mask_key][PASS] |= not entry[mask_key].any()

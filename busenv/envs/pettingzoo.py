@@ -2,11 +2,11 @@
 
 | | |
 |---|---|
-| Import | `from busenv import bus_v0` |
+| Import | `from busenv import bus_v0`, or `pettingzoo.make("aec", "busenv/bus-v0")` |
 | Make | `bus_v0.env()`, or `bus_v0.raw_env()` without PettingZoo's checks |
 | Agents | `player_0` ... `player_4`: 3 to 5 seats, clockwise |
 | Action space | Discrete; ids as in `busenv.game.actions` (375 on the city) |
-| Observation | `{"observation": uint8 (size,), "action_mask": int8 (num_actions,)}` |
+| Observation | `{"observation": uint8 (size,), "action_mask": int8 (num_actions,)}`, or the row |
 | State | uint8 (size,): the view of `player_0`, in every turn |
 | Rewards | see `busenv.rewards`; by default +1 for the winner, -1/(n-1) for the others |
 
@@ -52,7 +52,7 @@ from pettingzoo.utils import wrappers
 from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
 from busenv.envs.illegal_actions import replacement_action
-from busenv.envs.observation_format import as_observation_format
+from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.errors import IllegalActionError
 from busenv.game.board import Board, as_board
 from busenv.game.game import Game
@@ -61,11 +61,9 @@ from busenv.game.rules import Rules, as_rules, check_players
 from busenv.observation import ObservationLayout
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import Illegal, check_illegal
+from busenv.validation import Illegal, check_illegal, check_options
 
 KEYS = ("observation", "action_mask")  # PettingZoo's names
-
-DictObservation = dict[str, np.ndarray]
 
 
 def env(num_players: int = 4, **settings: Any) -> AECEnv:
@@ -73,15 +71,16 @@ def env(num_players: int = 4, **settings: Any) -> AECEnv:
     return wrappers.OrderEnforcingWrapper(raw_env(num_players, **settings))
 
 
-class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's name
+class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
     """The environment without PettingZoo's checks.
 
     num_players: 3, 4 (default) or 5. The other arguments are keyword-only.
     rules, board: as for `busenv.Game`. Default "capstone-2024" and "city".
     reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
     illegal: "raise" (default), "lose" or "replace" (`busenv.envs.illegal_actions`).
-    observation_keys: names of row and mask in an observation. Default
-        ("observation", "action_mask").
+    observation_keys: names of row and mask in an observation, default
+        ("observation", "action_mask"); None for flat rows, with the mask in
+        `infos[agent]["action_mask"]`.
     observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1, in `state` too.
     render_mode: None (default), "ansi", "rgb_array" or "human" (`busenv.render.render_modes`).
 
@@ -103,7 +102,7 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
         board: str | Path | Board = "city",
         reward: str | Reward = "win",
         illegal: Illegal = "raise",
-        observation_keys: Sequence[str] = KEYS,
+        observation_keys: Sequence[str] | None = KEYS,
         observation_dtype: DTypeLike = "uint8",
         render_mode: str | None = None,
     ) -> None:
@@ -114,10 +113,6 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
         self.observation_format = as_observation_format(
             self.board, observation_keys, observation_dtype
         )
-        if self.observation_format.keys is None:
-            raise ValueError(
-                "observation_keys is None; allowed: two names for the row and its mask"
-            )
         self._state_format = as_observation_format(self.board, None, observation_dtype)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(self._max_players)]
@@ -152,7 +147,7 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
 
         Raises ValueError for options that the environment does not support.
         """
-        options = options or {}
+        options = check_options(options)
         players = check_players(options.get("num_players", self._max_players))
         if players > self._max_players:
             raise ValueError(
@@ -180,6 +175,7 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self._num_players = players
+        self._turn_infos: dict[str, dict[str, Any]] | None = None
         self._last_illegal: frozenset[str] = frozenset()  # agents whose last action was illegal
         self.agent_selection = self.agents[self.game.current_player]
         if self.render_mode == "human":
@@ -187,27 +183,38 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
-        """Fresh dicts by agent, with "illegal_action" unless illegal="raise"."""
-        if self._illegal == "raise":
-            return {agent: {} for agent in self.agents}
-        return {
-            agent: {"illegal_action": np.bool_(agent in self._last_illegal)}
-            for agent in self.agents
-        }
+        """Fresh dicts by agent, with "illegal_action" unless illegal="raise".
 
-    def observe(self, agent: str) -> DictObservation:
+        With observation_keys=None they hold "action_mask" as well, and are the same until the next
+        step: PettingZoo's API test compares them.
+        """
+        if self._turn_infos is not None:
+            return self._turn_infos
+        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        for agent, info in infos.items():
+            if self._illegal != "raise":
+                info["illegal_action"] = np.bool_(agent in self._last_illegal)
+            if self.observation_format.keys is None:
+                info["action_mask"] = self._row_and_mask(agent)[1]
+                self._turn_infos = infos
+        return infos
+
+    def observe(self, agent: str) -> Observation:
         """Return an agent's observation and mask, as fresh arrays.
 
         "observation": uint8, (size,). "action_mask": int8, (num_actions,), all zeros unless it is
         the agent's turn. Both are zeros for an agent that does not take part.
         """
+        return self.observation_format.convert(*self._row_and_mask(agent))
+
+    def _row_and_mask(self, agent: str) -> tuple[np.ndarray, np.ndarray]:
         seat = self._seats[agent]
         row = np.zeros(self._observation_size, np.uint8)
         mask = np.zeros(self._num_actions, np.int8)
         if seat < self._num_players:
             games, board = self.game.arrays()
             kernels.observe_and_mask(games, board, seat, self._bits, row, mask)
-        return self.observation_format.convert(row, mask)  # type: ignore[return-value]
+        return row, mask
 
     def state(self) -> np.ndarray:
         """Return the view of seat 0, with the seat to move: uint8, (size,), a fresh array.
@@ -221,7 +228,7 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
 
         Raises IllegalActionError for an illegal action with illegal="raise", without any change.
         """
-        agent = self.agent_selection
+        agent, self._turn_infos = self.agent_selection, None
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
@@ -262,11 +269,8 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
 
     def _compute_rewards(self, after: np.ndarray) -> None:
         """Compute the rewards since they were last computed."""
-        states = self._rewarded_state, after
-        if self._reward_is_custom:  # a custom function must not write to the stored state
-            states = copy_state(states[0]), copy_state(states[1])
         self._reward_row[:] = 0
-        self._reward(*states, self._reward_row)
+        self._reward(self._rewarded_state, after, self._reward_row)
         self._rewarded_state = after
         rewards = self._reward_row[0].tolist()
         self._set_rewards({agent: rewards[self._seats[agent]] for agent in self.agents})
@@ -278,7 +282,7 @@ class raw_env(AECEnv[str, DictObservation, int]):  # noqa: N801 - PettingZoo's n
 
     def forfeit(self, agents: Collection[str]) -> None:
         """End the episode for all agents, with a reward of -1 for these and 0 for the others."""
-        self._last_illegal = frozenset(agents)
+        self._last_illegal, self._turn_infos = frozenset(agents), None
         self._cumulative_rewards[self.agent_selection] = 0.0
         self.terminations = dict.fromkeys(self.agents, True)
         self._set_rewards({agent: -1.0 if agent in agents else 0.0 for agent in self.agents})

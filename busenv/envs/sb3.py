@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from busenv.batch.batch import Batch
 from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
-from busenv.game.board import Board
-from busenv.game.rules import Rules
-from busenv.rewards import Reward
+from busenv.render.render_modes import RENDER_FPS, RENDERED, Renderer, check_batch_mode
 from busenv.validation import Illegal
 
 
@@ -27,10 +26,12 @@ class BusVecEnv(VecEnv):
 
         model = MaskablePPO("MlpPolicy", BusVecEnv(64, opponents="greedy"))
 
-    With `opponents=None` the decisions of every seat are returned. A row then mixes the seats'
-    trajectories, and Stable-Baselines3's algorithms would assign rewards to the wrong seat. Custom
-    learners use `acting_seats`, `batch.seats` (the seats to decide) and `batch.rewards` (float32,
-    (N, 5), by seat).
+    With `opponents=None`, which warns, the decisions of every seat are returned. A row then mixes
+    the seats' trajectories, and Stable-Baselines3's algorithms would assign rewards to the wrong
+    seat. Custom learners use `acting_seats`, `batch.seats` (the seats to decide) and
+    `batch.rewards` (float32, (N, 5), by seat).
+
+    Without a seed, by `seed` or an algorithm's `seed=`, every environment plays other games.
 
     `step` returns observations (of the new game, where one has ended), rewards, float32 (N,),
     dones, bool (N,), and a list of N `infos`. The info of a game that ended holds
@@ -42,41 +43,40 @@ class BusVecEnv(VecEnv):
     for the library's own algorithms, which store observations.
     """
 
-    render_mode = None
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": RENDER_FPS}  # noqa: RUF012
 
     def __init__(
         self,
         num_envs: int,
         *,
-        num_players: int | Sequence[int] = 4,
-        rules: str | Path | Rules = "capstone-2024",
-        board: str | Path | Board = "city",
-        reward: str | Reward = "win",
         opponents: Opponents = "random",
-        learner_seat: int | None = None,
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
-        threads: int = 1,
         copy: bool = True,
+        render_mode: str | None = None,
+        **settings: Any,
     ) -> None:
+        if opponents is None:
+            warnings.warn(
+                "opponents=None: each row mixes the decisions of all seats, and "
+                "Stable-Baselines3's algorithms credit rewards to the wrong seat; name opponents, "
+                "or use busenv.Batch in a learner of your own",
+                stacklevel=2,
+            )
         self.batch = Batch(
             num_envs,
-            num_players=num_players,
-            rules=rules,
-            board=board,
-            reward=reward,
             opponents=opponents,
-            learner_seat=learner_seat,
             illegal=illegal,
             autoreset_mode=AutoresetMode.SAME_STEP,
-            threads=threads,
+            **settings,
         )
+        self._renderer, self.render_mode = Renderer(check_batch_mode(render_mode)), render_mode
         self._copy, self._illegal = copy, illegal
         self._format = as_observation_format(self.batch.board, observation_keys, observation_dtype)
         self._returns = np.zeros_like(self.batch.rewards)
         self._lengths = np.zeros(num_envs, np.int64)
-        self._seed = 0
+        self._seed: int | None = None
         super().__init__(num_envs, self._format.observation_space, self._format.action_space)
 
     @property
@@ -85,14 +85,18 @@ class BusVecEnv(VecEnv):
         return self._output(self.batch.acting_seats)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Set the seed of the next reset, 0 to 2**64 - 1 (None: 0); later resets derive theirs."""
-        self._seed = 0 if seed is None else seed
+        """Set the seed of the next reset, 0 to 2**64 - 1; later resets derive theirs.
+
+        None, as without a call of this method, draws it from the operating system.
+        """
+        self._seed = seed
         return [seed] * self.num_envs
 
     def reset(self) -> Observation:
         """Start a new game in every row; returns observations."""
-        self.batch.reset(self._seed)
-        self._seed = int(np.random.default_rng(self._seed).integers(2**63))
+        seed = secrets.randbits(63) if self._seed is None else self._seed
+        self.batch.reset(seed)
+        self._seed = int(np.random.default_rng(seed).integers(2**63))
         self._returns[:] = 0
         self._lengths[:] = 0
         return self._observations()
@@ -141,11 +145,24 @@ class BusVecEnv(VecEnv):
     def _observations(self) -> Observation:
         return self._format.convert(self.batch.observations, self.batch.masks, self._copy)
 
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """Return images of the first games, at most four, for `render`: uint8, (800, 1200, 3)."""
+        number = min(RENDERED, self.num_envs)
+        return [self._renderer.render(self.batch.game(i)) for i in range(number)]  # type: ignore[misc]
+
     def env_method(
         self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
     ) -> list[Any]:
-        """Call a method once for all games; returns a list of one result."""
-        return [getattr(self, method_name)(*args, **kwargs)]
+        """Call a method once for all games.
+
+        Returns a list: without `indices` of one result, which MaskablePPO reshapes faster than
+        rows; with `indices` of each game's row of the masks, or of the result repeated.
+        """
+        result = getattr(self, method_name)(*args, **kwargs)
+        if indices is None:
+            return [result]
+        rows = self._get_indices(indices)
+        return [result[row] if method_name == "action_masks" else result for row in rows]
 
     def has_attr(self, attr_name: str) -> bool:
         """Return whether the environment has an attribute."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import pettingzoo
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import DTypeLike
@@ -22,8 +23,9 @@ from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.game.board import Board
 from busenv.game.rules import Rules
+from busenv.render.render_modes import RENDER_FPS, RENDERED, Renderer, check_batch_mode
 from busenv.rewards import Reward
-from busenv.validation import Illegal
+from busenv.validation import Illegal, check_options
 
 
 class BusVectorEnv(VectorEnv):
@@ -47,7 +49,8 @@ class BusVectorEnv(VectorEnv):
     opponents: an agent spec, or an object with `act(game)` or `choose(games, board)`, for all seats
         but the learner's; or a sequence of them, clockwise from the learner. Default "random". With
         None the decisions of every seat are returned: a row then mixes the seats' trajectories, and
-        a learner must use `seat`, `acting_seat` and `rewards`.
+        a learner must use `seat`, `acting_seat` and `rewards`. Gymnasium's RecordEpisodeStatistics
+        would add up the rewards of different seats; sum `rewards` by seat instead.
     learner_seat: the learner's seat, or None (default) to draw it in each episode.
     illegal: "raise" (default), "lose" or "replace" (`busenv.envs.illegal_actions`).
     observation_keys: None (default) for flat rows, or the names of row and mask in a dict.
@@ -60,12 +63,14 @@ class BusVectorEnv(VectorEnv):
         SAME_STEP: the step that ends a game starts a new one; the end is in `info["final_obs"]` and
         `info["final_info"]`. DISABLED: `reset(options={"reset_mask": ...})` starts it.
 
-    Raises ValueError for an invalid setting. There is no render mode, since a batch stores no
-    history; the other environments render.
+    render_mode: None (default), or "rgb_array" for `render`; requires the extra `render`.
+
+    Raises ValueError for an invalid setting, ModuleNotFoundError without the extra.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's attribute
-        "render_modes": [],
+        "render_modes": ["rgb_array"],
+        "render_fps": RENDER_FPS,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
@@ -85,7 +90,9 @@ class BusVectorEnv(VectorEnv):
         threads: int = 1,
         copy: bool = True,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
     ) -> None:
+        self._renderer, self.render_mode = Renderer(check_batch_mode(render_mode)), render_mode
         self.batch = Batch(
             num_envs,
             num_players=num_players,
@@ -118,7 +125,7 @@ class BusVectorEnv(VectorEnv):
 
         Returns observations and `info`. Raises ValueError for an invalid seed or mask.
         """
-        mask = (options or {}).get("reset_mask")
+        mask = check_options(options).get("reset_mask")
         super().reset(seed=seed)
         if seed is None and mask is None:
             seed = int(self.np_random.integers(2**63))
@@ -146,6 +153,18 @@ class BusVectorEnv(VectorEnv):
     def action_masks(self) -> np.ndarray:
         """Return the legal actions of the seats to decide: bool, (N, num_actions)."""
         return self._output(self.batch.masks)
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """Return an image of each game: uint8, (800, 1200, 3); None without a render mode.
+
+        Images take long to draw, so those from the fifth on are black.
+        """
+        batch = self.batch
+        if self.render_mode is None or not batch.games["players"][0]:
+            return None
+        number = min(RENDERED, self.num_envs)
+        drawn = [self._renderer.render(batch.game(i)) for i in range(number)]
+        return (*drawn, *[np.zeros_like(drawn[0])] * (self.num_envs - len(drawn)))  # type: ignore[arg-type]
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the opponents built from specs."""
@@ -192,15 +211,39 @@ class BusVectorEnv(VectorEnv):
         info |= {"final_info": final_info, "_final_info": ended.copy()}
 
 
+def make_vector(
+    num_envs: int = 1, max_episode_steps: int | None = None, **settings: Any
+) -> BusVectorEnv:
+    """Make a `BusVectorEnv` for `gymnasium.make_vec`, which has a setting for truncation."""
+    if max_episode_steps is not None:
+        raise gymnasium.error.Error(
+            f"max_episode_steps is {max_episode_steps!r}; allowed: None, since games end by the "
+            "rules after at most busenv.longest_game() decisions"
+        )
+    return BusVectorEnv(num_envs, **settings)
+
+
+def make_self_play(**settings: Any) -> gymnasium.Env[Any, Any]:
+    """Raise an error that names the alternatives: self-play is a vector environment."""
+    raise gymnasium.error.Error(
+        "busenv/BusSelfPlay-v0 is a vector environment: gymnasium.make_vec(id, num_envs=N); for "
+        "one game use busenv/Bus-v0 (a learner among agents) or busenv.bus_v0 (PettingZoo)"
+    )
+
+
 def register() -> None:
-    """Register the environment ids with Gymnasium."""
+    """Register the environment ids with Gymnasium, and with PettingZoo where it has a registry."""
     gymnasium.register(
         "busenv/Bus-v0",
         entry_point="busenv.envs.gymnasium:BusEnv",
-        vector_entry_point="busenv.envs.vector:BusVectorEnv",
+        vector_entry_point="busenv.envs.vector:make_vector",
     )
     gymnasium.register(
         "busenv/BusSelfPlay-v0",
-        vector_entry_point="busenv.envs.vector:BusVectorEnv",
+        entry_point="busenv.envs.vector:make_self_play",
+        vector_entry_point="busenv.envs.vector:make_vector",
         kwargs={"opponents": None},
     )
+    if hasattr(pettingzoo, "register"):  # since 1.27
+        pettingzoo.register("aec", "busenv/bus-v0", "busenv.envs.pettingzoo:env")
+        pettingzoo.register("parallel", "busenv/bus-v0", "busenv.envs.parallel:parallel_env")

@@ -121,6 +121,17 @@ def _segments(board: Board) -> dict[str, _Segment]:
     return dict(zip(KINDS, segments, strict=True))
 
 
+def action_id(action: int) -> int:
+    """Return an action id as an int; raise TypeError for what is no whole number."""
+    try:
+        return operator.index(action)
+    except TypeError:
+        raise TypeError(
+            f"action is {action!r}; allowed: an action id, a whole number; busenv.encode returns "
+            "the id of a move, such as encode(game.board, 'pass')"
+        ) from None
+
+
 def decode(board: Board, action: int) -> Move:
     """Decode an action id.
 
@@ -134,7 +145,7 @@ def decode(board: Board, action: int) -> Move:
     >>> decode(busenv.load_board("city"), 216)
     Move(kind='grow', subject=33, detail=1)
     """
-    action = operator.index(action)
+    action = action_id(action)
     if not 0 <= action < board.num_actions:
         raise ValueError(f"no action {action}; ids run from 0 to {board.num_actions - 1}")
     kind, segment = next(

@@ -1,7 +1,8 @@
 """Boards: loading, validation, and arrays for the core.
 
 A board is a JSON file with `intersections` (id, x, y, roundabout, train_station), `streets` (pairs
-of intersection ids) and `sites` (id, intersection, zone); see `boards/city.json`.
+of intersection ids) and `sites` (id, intersection, zone), and optionally `name` and `source`; see
+`boards/city.json`. Other keys are errors.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import functools
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,9 @@ from busenv.errors import BoardError
 from busenv.io import read_bounded
 
 BOARDS = Path(__file__).parents[1] / "boards"
+KEYS = ("name", "source", "intersections", "streets", "sites")  # of a board file
+
+Check = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
@@ -134,20 +139,19 @@ def make_board(data: dict[str, Any], name: str = "board") -> Board:
     """
     if not isinstance(data, dict):
         raise BoardError(f"a board is a JSON object, not {type(data).__name__}")
-    intersections = tuple(
-        _intersection(i, entry)
-        for i, entry in enumerate(_entries(data, "intersections", MAX_INTERSECTIONS))
-    )
+    _check_known("the board", data, KEYS)
+    name = data.get("name", name)
+    if not isinstance(name, str) or len(name) > LONGEST:
+        raise BoardError(f"'name' is {quote(name)}; allowed: a text of up to {LONGEST} letters")
+    entries = _entries(data, "intersections", MAX_INTERSECTIONS)
+    intersections = tuple(_intersection(i, entry) for i, entry in enumerate(entries))
     count = len(intersections)
-    streets = tuple(
-        _street(i, entry, count) for i, entry in enumerate(_entries(data, "streets", MAX_STREETS))
-    )
-    sites = tuple(
-        _site(i, entry, count) for i, entry in enumerate(_entries(data, "sites", MAX_SITES))
-    )
-    _check_streets(streets)
-    _check_connected(count, streets)
-    _check_marks(intersections)
+    entries = _entries(data, "streets", MAX_STREETS)
+    streets = tuple(_street(i, entry, count) for i, entry in enumerate(entries))
+    entries = _entries(data, "sites", MAX_SITES)
+    sites = tuple(_site(i, entry, count) for i, entry in enumerate(entries))
+    _check_streets(streets, count)
+    _check_intersections(intersections)
     _check_zones(sites)
     text = json.dumps(
         [
@@ -158,10 +162,16 @@ def make_board(data: dict[str, Any], name: str = "board") -> Board:
     )
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     array = _array(intersections, streets, sites, int(fingerprint[:8], 16))
-    name = data.get("name", name)
-    if not isinstance(name, str) or len(name) > LONGEST:
-        raise BoardError(f"'name' is {quote(name)}; allowed: a text of up to {LONGEST} letters")
     return Board(name, intersections, streets, sites, fingerprint, array)
+
+
+def _check_known(what: str, entry: dict[str, Any], keys: tuple[str, ...]) -> None:
+    for key in entry:
+        if key not in keys:
+            raise BoardError(
+                f"{what} has an unknown key {quote(key)}; allowed: {', '.join(keys)}"
+                + did_you_mean(key, keys)
+            )
 
 
 def _entries(data: dict[str, Any], key: str, limit: int) -> list[Any]:
@@ -183,34 +193,34 @@ def _is_coordinate(value: object) -> bool:
     return abs(value) < 1e9 and math.isfinite(value)
 
 
-def _check_entry(what: str, index: int, entry: Any, keys: tuple[str, ...]) -> None:
+def _fields(what: str, index: int, entry: Any, **checks: tuple[Check, str]) -> list[Any]:
+    """Return the fields of an object with the right id, each checked; else raise BoardError."""
+    keys = ("id", *checks)
     if not isinstance(entry, dict):
-        raise BoardError(
-            f"{what} {index} must be an object with {', '.join(keys)}, not {quote(entry)}"
-        )
+        words = ", ".join(keys)
+        raise BoardError(f"{what} {index} must be an object with {words}, not {quote(entry)}")
+    _check_known(f"{what} {index}", entry, keys)
     for key in keys:
         if key not in entry:
             raise BoardError(f"{what} {index} has no {key!r}")
-    if entry["id"] != index or isinstance(entry["id"], bool):
+    if not _is_int(entry["id"], index, index):
         raise BoardError(
             f"{what} {index} has id {quote(entry['id'])}; ids must run 0, 1, 2, ... in order"
         )
+    for key, (is_valid, allowed) in checks.items():
+        if not is_valid(entry[key]):
+            raise BoardError(f"{what} {index}: {key!r} is {quote(entry[key])}; allowed: {allowed}")
+    return [entry[key] for key in checks]
 
 
 def _intersection(index: int, entry: Any) -> Intersection:
-    keys = ("id", "x", "y", "roundabout", "train_station")
-    _check_entry("intersection", index, entry, keys)
-    for key in ("x", "y"):
-        if not _is_coordinate(entry[key]):
-            raise BoardError(f"intersection {index}: {key!r} is {quote(entry[key])}, not a number")
-    for key in ("roundabout", "train_station"):
-        if not isinstance(entry[key], bool):
-            raise BoardError(
-                f"intersection {index}: {key!r} is {quote(entry[key])}, not true or false"
-            )
-    return Intersection(
-        float(entry["x"]), float(entry["y"]), entry["roundabout"], entry["train_station"]
-    )
+    coordinate = _is_coordinate, "a number"
+    mark = lambda value: isinstance(value, bool), "true or false"
+    x, y, roundabout, station = _fields(
+        "intersection", index, entry, x=coordinate, y=coordinate, roundabout=mark,
+        train_station=mark,
+    )  # fmt: skip
+    return Intersection(float(x), float(y), roundabout, station)
 
 
 def _street(index: int, entry: Any, intersections: int) -> tuple[int, int]:
@@ -225,38 +235,31 @@ def _street(index: int, entry: Any, intersections: int) -> tuple[int, int]:
 
 
 def _site(index: int, entry: Any, intersections: int) -> Site:
-    _check_entry("site", index, entry, ("id", "intersection", "zone"))
-    if not _is_int(entry["intersection"], 0, intersections - 1):
-        raise BoardError(
-            f"site {index}: no intersection {quote(entry['intersection'])}; "
-            f"allowed: 0 to {intersections - 1}"
-        )
-    if not _is_int(entry["zone"], 1, MAX_SITES):
-        raise BoardError(f"site {index}: zone {quote(entry['zone'])}; allowed: 1, 2, 3, ...")
-    return Site(entry["intersection"], entry["zone"])
+    last = intersections - 1
+    fields = _fields(
+        "site", index, entry,
+        intersection=(lambda value: _is_int(value, 0, last), f"0 to {last}"),
+        zone=(lambda value: _is_int(value, 1, MAX_SITES), "1, 2, 3, ..."),
+    )  # fmt: skip
+    return Site(*fields)
 
 
-def _check_streets(streets: tuple[tuple[int, int], ...]) -> None:
+def _check_streets(streets: tuple[tuple[int, int], ...], intersections: int) -> None:
+    """Check that no two streets join the same intersections, and that the board is connected."""
     seen: dict[frozenset[int], int] = {}
     for index, ends in enumerate(streets):
         other = seen.setdefault(frozenset(ends), index)
         if other != index:
             raise BoardError(f"street {index} joins {ends[0]} and {ends[1]} as street {other} does")
-
-
-def _check_connected(count: int, streets: tuple[tuple[int, int], ...]) -> None:
     reached = {0}
-    while True:
-        more = {i for ends in streets for i in ends if reached & set(ends)} - reached
-        if not more:
-            break
+    while more := {i for ends in streets for i in ends if reached & set(ends)} - reached:
         reached |= more
-    for index in range(count):
+    for index in range(intersections):
         if index not in reached:
             raise BoardError(f"intersection {index} cannot be reached from intersection 0")
 
 
-def _check_marks(intersections: tuple[Intersection, ...]) -> None:
+def _check_intersections(intersections: tuple[Intersection, ...]) -> None:
     stations = [i for i, entry in enumerate(intersections) if entry.train_station]
     if len(stations) != 2:
         raise BoardError(f"train stations at intersections {stations}; there must be exactly 2")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from busenv.core import bots, kernels
 from busenv.core.state import OVER
 from busenv.errors import IllegalActionError, PositionError, RecordError
-from busenv.game.actions import Phase, describe_action
+from busenv.game.actions import Phase, action_id, describe_action
 from busenv.game.board import Board, as_board
 from busenv.game.initial_state import copy_state, new_state, state_of
 from busenv.game.position import ENDINGS, Position, read_position
@@ -280,7 +279,7 @@ class Game:
         Raises IllegalActionError for an action that is not legal now (none is when the game is
         over) and TypeError for one that is not a whole number; the game is unchanged then.
         """
-        action = operator.index(action)
+        action = action_id(action)
         known = 0 <= action < self.board.num_actions
         if not (known and kernels.try_step(self._array, self.board.array, action)):
             raise illegal_action(self._array, 0, self.board, action)
@@ -332,7 +331,7 @@ class Game:
 
         No two ids have the same description. Raises ValueError for an id that the board lacks.
         """
-        return describe_action(self.board, operator.index(action))
+        return describe_action(self.board, action)
 
     def observe(self, seat: int | None = None) -> np.ndarray:
         """Return the observation of a seat, by default the one to decide: uint8, (layout.size,).

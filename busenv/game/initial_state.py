@@ -75,6 +75,8 @@ def _write_players(state: np.void, position: Position, board: Board) -> None:
         state["reach"][seat] = _word(i for street in streets for i in board.streets[street])
         state["head"][seat], state["tail"][seat] = position.line_ends[seat]
         state["head_street"][seat], state["tail_street"][seat] = position.arrivals[seat]
+        shared = [_word(seats) for seats in position.shared_with[seat]]
+        state["head_shared"][seat], state["tail_shared"][seat] = shared
     state["marked"] = _words(street for line in position.streets for street in line)
 
 

@@ -51,6 +51,8 @@ class Position:
     line_ends: by seat, the intersections of the end that moved last and of the other end; empty
         before the first marker (R8, R11).
     arrivals: by seat, the streets by which these two ends arrived (R9).
+    shared_with: by seat, for each of these two ends the seats with which it may not share again at
+        its intersection, ascending (R9a).
     spaces: for each of the seven actions the seats with markers on its spaces, A first; removed at
         the end of a round, but not of the game.
     choosing: seats that still select actions this round (R4); empty in other phases.
@@ -82,6 +84,7 @@ class Position:
     streets: list[list[int]]
     line_ends: list[list[int]]
     arrivals: list[list[int]]
+    shared_with: list[list[list[int]]]
     spaces: list[list[int]]
     choosing: list[int]
     resolving: int
@@ -152,6 +155,7 @@ def read_position(array: np.ndarray, board: Board) -> Position:
     begun = [head != NOWHERE for head in by_seat("head")]
     ends = list(zip(by_seat("head"), by_seat("tail"), strict=True))
     arrivals = list(zip(by_seat("head_street"), by_seat("tail_street"), strict=True))
+    shared = list(zip(by_seat("head_shared"), by_seat("tail_shared"), strict=True))
     buildings = [-1] * len(board.sites)
     for kind in range(3):
         for site in _members(state["type_sites"][kind]):
@@ -173,6 +177,7 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         streets=[_members(state["line"][s][0]) + _members(state["line"][s][1], 64) for s in seats],
         line_ends=[list(ends[s]) if begun[s] else [] for s in seats],
         arrivals=[list(arrivals[s]) if begun[s] else [] for s in seats],
+        shared_with=[[_members(word) for word in shared[s]] if begun[s] else [] for s in seats],
         spaces=[state["spaces"][a][: state["taken"][a]].tolist() for a in range(7)],
         choosing=_members(state["choosing"]) if state["phase"] == SELECT_ACTIONS else [],
         resolving=_resolving(state),
@@ -212,7 +217,7 @@ def _resolving(state: np.void) -> int:
     return int(state["space"]) if phase in (LINE_EXPANSION, BUILDINGS) else -1
 
 
-def _members(word: np.unsignedinteger, offset: int = 0) -> list[int]:
+def _members(word: int | np.unsignedinteger, offset: int = 0) -> list[int]:
     """Indices of the set bits, ascending."""
     value = int(word)
     return [offset + i for i in range(value.bit_length()) if value >> i & 1]

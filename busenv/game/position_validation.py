@@ -39,11 +39,12 @@ def check_position(position: Position, board: Board, rules: Rules) -> None:
         _check_common_pieces(position, rules),
         _check_deliveries(position, rules),
         _check_lines(position, board),
+        _check_shared(position, rules),
         _check_zones(position, board),
         _check_phase(position),
         _check_setup(position) if in_setup else _check_after_setup(position, board),
         (_check_selection if selecting else _check_selected)(position, rules),
-        _check_resolution(position),
+        _check_resolution(position, rules),
         _check_waiting(position, board),
     )
     for passed, field, reason in checks:
@@ -116,7 +117,7 @@ def _check_values(position: Position, board: Board, rules: Rules) -> None:
         ("buildings", len(board.sites), -1, 2),
     ):
         _check_list(field, getattr(position, field), [length], low, high)
-    for field in ("line_markers", "streets", "line_ends", "arrivals"):
+    for field in ("line_markers", "streets", "line_ends", "arrivals", "shared_with"):
         _check_length(field, getattr(position, field), [seats])
     for seat, left in enumerate(position.line_markers):
         if left is not None:
@@ -127,6 +128,9 @@ def _check_values(position: Position, board: Board, rules: Rules) -> None:
         ends, arrivals = position.line_ends[seat], position.arrivals[seat]
         _check_list(f"line_ends[{seat}]", ends, [0, 2], 0, intersections - 1)
         _check_list(f"arrivals[{seat}]", arrivals, [0, 2], 0, streets - 1)
+        _check_length(f"shared_with[{seat}]", position.shared_with[seat], [0, 2])
+        for end, others in enumerate(position.shared_with[seat]):
+            _check_ids(f"shared_with[{seat}][{end}]", others, seats)
     _check_ids("choosing", position.choosing, seats)
     _check_ids("waiting", position.waiting, intersections)
     _check_ids("vacant", position.vacant, intersections)
@@ -204,7 +208,7 @@ def _check_lines(position: Position, board: Board) -> Checks:
     """Each line is a trail between its ends that begins and ends with its arrivals (R8, R11)."""
     for seat, streets in enumerate(position.streets):
         ends, arrivals = position.line_ends[seat], position.arrivals[seat]
-        for field in ("line_ends", "arrivals"):
+        for field in ("line_ends", "arrivals", "shared_with"):
             reason = f"but streets[{seat}] is {streets}"
             yield bool(getattr(position, field)[seat]) == bool(streets), f"{field}[{seat}]", reason
         for end, street in zip(ends, arrivals, strict=True):
@@ -214,6 +218,19 @@ def _check_lines(position: Position, board: Board) -> Checks:
         last = [streets.index(street) for street in arrivals]
         reason = f"no trail over each of them once between {ends} by streets {arrivals}"
         yield not streets or _is_trail(edges, ends, last), f"streets[{seat}]", reason
+
+
+def _check_shared(position: Position, rules: Rules) -> Checks:
+    """An end remembers seats on the street by which it moved, if the rules need them (R9a)."""
+    for seat, (arrivals, ends) in enumerate(
+        zip(position.arrivals, position.shared_with, strict=True)
+    ):
+        remembers = rules.sharing_again != "always" and len(position.streets[seat]) > 1
+        for street, others in zip(arrivals, ends, strict=True):
+            on_street = [s for s, line in enumerate(position.streets) if street in line]
+            allowed = {*on_street} - {seat} if remembers else set()
+            reason = f"allowed at its end by street {street}: some of {sorted(allowed)} (R9a)"
+            yield allowed >= {*others}, f"shared_with[{seat}]", reason
 
 
 def _is_trail(edges: list[tuple[int, int]], ends: list[int], last: list[int]) -> bool:
@@ -357,7 +374,7 @@ def _check_selected(position: Position, rules: Rules) -> Checks:
         yield not hand or placed >= 2, f"action_markers[{seat}]", reason
 
 
-def _check_resolution(position: Position) -> Checks:
+def _check_resolution(position: Position, rules: Rules) -> Checks:
     """The marker that is resolved, and the power left of it (R6, R7)."""
     phase, name, resolving = position.phase, position.phase.name, position.resolving
     action = RESOLVED_IN.get(phase)
@@ -373,7 +390,7 @@ def _check_resolution(position: Position) -> Checks:
     seat = owners[resolving]
     reason = f"but the marker of seat {seat} is resolved"
     yield position.current_player == seat, "current_player", reason
-    least, most = _power_limits(position)
+    least, most = _power_limits(position, rules)
     allowed = f"{least} to {most}" if least <= most else "none; such a marker does nothing"
     reason = f"in phase {name} on space {resolving}; allowed: {allowed}"
     yield least <= position.power <= most, "power", reason
@@ -383,7 +400,7 @@ def _check_resolution(position: Position) -> Checks:
     yield site_left, "buildings", f"no site is free, but phase is {name}"
 
 
-def _power_limits(position: Position) -> tuple[int, int]:
+def _power_limits(position: Position, rules: Rules) -> tuple[int, int]:
     """The least and the most power that the marker being resolved may have left (R7)."""
     phase = position.phase
     if phase == Phase.CLOCK:
@@ -391,7 +408,8 @@ def _power_limits(position: Position) -> tuple[int, int]:
     if phase in DRIVING:
         return 1, position.buses[position.current_player]
     power = max(position.buses) - position.resolving
-    if phase == Phase.LINE_EXPANSION and position.num_players == 5:
+    five_expand = phase == Phase.LINE_EXPANSION and position.num_players == 5
+    if five_expand and (power > 0 or rules.extra_street == "always"):
         power += 1
     return max(power, 1) if phase == Phase.PASSENGERS else 1, power
 

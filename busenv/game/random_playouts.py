@@ -76,7 +76,8 @@ def random_returns(game: Game, playouts: int = 1, reward: str = "win", seed: int
 
     playouts: number, 0 or more. reward: a name in `busenv.REWARDS`. Rewards are summed from the
     start of the game, so the future part of `margin` is this minus the margin so far.
-    Returns float64, (playouts, num_players). Raises ValueError, which names what is allowed.
+    Returns float64, (playouts, num_players). Raises ValueError, which names what is allowed, and
+    TypeError for what is no game.
 
     >>> import busenv
     >>> game = busenv.Game(num_players=3, seed=1)
@@ -84,6 +85,8 @@ def random_returns(game: Game, playouts: int = 1, reward: str = "win", seed: int
     array([[-0.5, -0.5,  1. ],
            [-0.5, -0.5,  1. ]])
     """
+    if not isinstance(game, Game):
+        raise TypeError(f"game is {game!r}; allowed: a busenv.Game")
     if not isinstance(reward, str) or reward not in REWARDS:
         raise ValueError(f"reward is {reward!r}; allowed: one of {[*REWARDS]}")
     state, board = game.arrays()

@@ -18,7 +18,7 @@ from busenv.game.rules import Rules, check_players
 from busenv.io import check_size
 
 FORMAT = "busenv-game"
-VERSION = 1
+VERSION = 2
 KEYS = frozenset(
     "format version rules board players first_player seed actions result".split()
 )  # and "position", for a game that began in one

@@ -24,7 +24,12 @@ from busenv.core.state import (
 from busenv.error_text import did_you_mean, quote
 from busenv.io import read_bounded
 
-SHARING = ("final_segment", "line_end")
+# Allowed values of fields of Rules. The core's numbers of `sharing_again` are the indices.
+CHOICES = {
+    "line_sharing": ("final_segment", "line_end"),
+    "sharing_again": ("never", "other_line", "always"),
+    "extra_street": ("always", "with_power"),
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,11 @@ class Rules:
     start_passengers: passengers in the city at the start, one by one on the roundabouts (R1).
     line_sharing: the streets of a line that others may share at its end (R9): "final_segment", the
         one by which it arrived, or "line_end", any.
+    sharing_again: whether a line that has just run next to another may share at the next
+        intersection (R9a): "never", "other_line" (with lines other than the one it ran next to), or
+        "always".
+    extra_street: with five players, the markers on Line Expansion that add one more street (R7):
+        "always", or "with_power", those of power 1 or more.
 
     Raises ValueError, which names the field, for a value out of range.
     """
@@ -53,6 +63,8 @@ class Rules:
     passengers: int = 15
     start_passengers: int = 4
     line_sharing: str = "final_segment"
+    sharing_again: str = "other_line"
+    extra_street: str = "always"
 
     def __post_init__(self) -> None:
         _check_int("action_markers", self.action_markers, 1, 255)
@@ -68,10 +80,9 @@ class Rules:
         if self.line_markers is not None:
             _check_tuple("line_markers", self.line_markers, MAX_PLAYERS, 2, NO_LIMIT - 1)
         _check_tuple("time_stones", self.time_stones, 2, 1, 100)
-        if self.line_sharing not in SHARING:
-            raise ValueError(
-                f"Rules.line_sharing is {quote(self.line_sharing)}; allowed: {SHARING}"
-            )
+        for name, allowed in CHOICES.items():
+            if (value := getattr(self, name)) not in allowed:
+                raise ValueError(f"Rules.{name} is {quote(value)}; allowed: {allowed}")
 
     @property
     def name(self) -> str:
@@ -113,6 +124,8 @@ class Rules:
         record["passengers"] = self.passengers
         record["start_passengers"] = self.start_passengers
         record["final_segment"] = self.line_sharing == "final_segment"
+        record["sharing_again"] = CHOICES["sharing_again"].index(self.sharing_again)
+        record["extra_needs_power"] = self.extra_street == "with_power"
         record["players"] = num_players
         return record
 
@@ -138,11 +151,20 @@ def _check_tuple(name: str, value: object, length: int, low: int, high: int) -> 
 
 EDITIONS: dict[str, Rules] = {
     "capstone-2024": Rules(),
-    "capstone-2019": Rules(line_sharing="line_end"),
+    "capstone-2019": Rules(line_sharing="line_end", sharing_again="never"),
     "splotter-1999": Rules(
-        line_markers=(28, 28, 28, 18, 18), bus_limit=20, line_sharing="line_end"
+        line_markers=(28, 28, 28, 18, 18),
+        bus_limit=20,
+        line_sharing="line_end",
+        sharing_again="never",
     ),
-    "condensed": Rules(line_markers=None, bus_limit=20, line_sharing="line_end"),
+    "condensed": Rules(
+        line_markers=None,
+        bus_limit=20,
+        line_sharing="line_end",
+        sharing_again="always",
+        extra_street="with_power",
+    ),
 }
 
 

@@ -1,7 +1,8 @@
 """Coordinates of everything on the map, in pixels of the drawing.
 
-Intersections have the board file's coordinates, scaled to the map's frame. Sites and waiting
-passengers are drawn next to their intersection, where most room is free.
+Intersections have the board file's coordinates, scaled to the map's frame; those without room for
+their number are moved a little. Sites and waiting passengers are drawn next to their intersection,
+where most room is free.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ EDGE = 48  # margin around the frame for sites and passengers
 NODE = 16  # radius of an intersection
 TOKEN, BUBBLE = 14, 20  # radius of a site, and of waiting passengers
 STREET = 12  # half the width of a street with its lines
+NODE_GAP = 2 * NODE + 4  # least distance of an intersection from others and from other streets
+FAR = 1e6
+MAX_MOVES = 400  # rounds in which crowded intersections are moved apart
 NEAR, STEP = 19, 13  # distance of the first ring of candidate points, and between rings
 ANGLES = np.arange(0, 2 * math.pi, math.pi / 36)
 DIRECTIONS = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
@@ -39,9 +43,7 @@ class Layout:
 @functools.lru_cache(maxsize=16)
 def scaled_layout(board: Board) -> Layout:
     """Compute the layout of a board, cached since it takes longer than drawing."""
-    nodes = _scale(np.array([(i.x, i.y) for i in board.intersections]))
-    if not _is_drawable(nodes, board):
-        nodes = _ellipse(len(nodes))
+    nodes = _spread(_scale(np.array([(i.x, i.y) for i in board.intersections])), board)
     occupied: list[Point] = []
     for site in board.sites:
         occupied.append(_free_point(site.intersection, TOKEN, nodes, board, occupied))
@@ -61,24 +63,37 @@ def _scale(points: np.ndarray) -> np.ndarray:
     return middle + (points - (low + high) / 2) * scale
 
 
-def _is_drawable(nodes: np.ndarray, board: Board) -> bool:
-    """Return whether no intersection overlaps another one or a street that it is not on."""
+def _spread(nodes: np.ndarray, board: Board) -> np.ndarray:
+    """Move intersections as little as separates them from each other and from other streets.
+
+    Intersections that already have room keep their coordinates.
+    """
     streets = np.array(board.streets)
-    apart = _distances(nodes, nodes)
-    np.fill_diagonal(apart, np.inf)
-    if apart.min() < 2 * NODE:
-        return False
-    passing = _segment_distances(nodes, nodes[streets])
-    passing[streets.T, np.arange(len(streets))] = np.inf
-    return bool(passing.min() >= NODE)
+    turn = 2 * math.pi * np.arange(len(nodes)) / len(nodes)
+    outwards = np.column_stack([np.cos(turn), np.sin(turn)])
+    for _ in range(MAX_MOVES):
+        gaps = nodes[:, None] - nodes
+        gaps[np.diag_indices(len(nodes))] = FAR
+        aside = _from_segments(nodes, nodes[streets])
+        aside[streets.T, np.arange(len(streets))] = FAR  # a street's own ends
+        moves, is_tight = _pushes(np.hstack([gaps, aside]), NODE_GAP)
+        if not is_tight.any():
+            break
+        # A small move of its own for each, so that intersections on one line leave it.
+        moves[is_tight] += 0.5 * outwards[is_tight]
+        nodes = np.clip(nodes + moves, (LEFT, TOP), (RIGHT, BOTTOM))
+    return nodes
 
 
-def _ellipse(count: int) -> np.ndarray:
-    """Return points on an ellipse, where no street between two of them touches a third."""
-    turn = 2 * math.pi * np.arange(count) / count - math.pi / 2
-    x = (LEFT + RIGHT) / 2 + (RIGHT - LEFT) / 2 * np.cos(turn)
-    y = (TOP + BOTTOM) / 2 + (BOTTOM - TOP) / 2 * np.sin(turn)
-    return np.column_stack([x, y])
+def _pushes(gaps: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return half of the moves that lengthen vectors to a length, summed, and where there are any.
+
+    gaps: (n, k, 2). Returns floats, (n, 2), and bool, (n,).
+    """
+    lengths = np.hypot(gaps[..., 0], gaps[..., 1])
+    missing = np.maximum(least - lengths, 0)
+    factors = missing / np.maximum(lengths, 1e-9) / 2
+    return (gaps * factors[..., None]).sum(axis=1), missing.any(axis=1)
 
 
 def rim(board: Board, intersection: int) -> int:
@@ -124,7 +139,12 @@ def _edge_distances(points: np.ndarray) -> np.ndarray:
 
 def _segment_distances(points: np.ndarray, segments: np.ndarray) -> np.ndarray:
     """Return the distances of points (n, 2) to segments (k, 2, 2): (n, k)."""
+    return np.hypot(*_from_segments(points, segments).transpose(2, 0, 1))
+
+
+def _from_segments(points: np.ndarray, segments: np.ndarray) -> np.ndarray:
+    """Return the shortest vectors from segments (k, 2, 2) to points (n, 2): (n, k, 2)."""
     start, way = segments[:, 0], segments[:, 1] - segments[:, 0]
     rest = points[:, None] - start
-    along = np.clip((rest * way).sum(axis=2) / (way**2).sum(axis=1), 0, 1)
-    return np.hypot(*(rest - along[..., None] * way).transpose(2, 0, 1))
+    along = (rest * way).sum(axis=2) / np.maximum((way**2).sum(axis=1), 1e-9)
+    return rest - np.clip(along, 0, 1)[..., None] * way

@@ -11,6 +11,8 @@ from busenv.render.raster import DisplayWindow, draw_pixels, load_pygame
 RENDER_MODES = ["ansi", "rgb_array", "human"]
 RENDER_FPS = 4  # speed of a recorded environment, in frames per second
 
+RENDERED = 4  # games of a batch that its environments draw
+
 
 class Drawable(Protocol):
     """An object with drawings, such as `busenv.Game`."""
@@ -18,6 +20,16 @@ class Drawable(Protocol):
     def text(self) -> str: ...
 
     def svg(self) -> str: ...
+
+
+def check_batch_mode(mode: str | None) -> str | None:
+    """Return the render mode of an environment with many games; else raise ValueError."""
+    if mode not in (None, "rgb_array"):
+        raise ValueError(
+            f"render_mode is {mode!r}; allowed: None or 'rgb_array'; environments of one game have "
+            f"{RENDER_MODES}"
+        )
+    return mode
 
 
 class Renderer:

@@ -14,7 +14,7 @@ from tests.support.reference import ReferenceGame
 CITY = json.loads((Path(__file__).parents[2] / "busenv/boards/city.json").read_text())
 SHARED_FIELDS = """
 action_markers line_markers buses deliveries time_stones points time_stones_left supply passengers
-buildings streets line_ends arrivals clock starting_player spaces
+buildings streets line_ends arrivals shared_with clock starting_player spaces
 """.split()
 
 

@@ -31,7 +31,7 @@ def rebuild(board: Board, row: np.ndarray) -> np.ndarray:
     g["phase"] = part("table.phase").argmax()
     for name in ("round", "supply", "zone", "max_buses", "space", "power"):
         g[name] = part(f"table.{name}")[0]
-    for name in ("space_limit", "bus_limit", "final_segment"):
+    for name in ("space_limit", "bus_limit", "final_segment", "sharing_again", "extra_needs_power"):
         g[name] = part(f"table.{name}")[0]
     g["clock"] = part("table.clock").argmax()
     g["clock_stones"] = part("table.stones_left")[0]
@@ -99,6 +99,8 @@ def _lines(g, board: Board, part, players: int) -> None:  # type: ignore[no-unty
             arrived = codes[:, seat] - 1
             g["head_street"][seat] = np.flatnonzero(np.isin(arrived, (2, 3)))[0]
             g["tail_street"][seat] = np.flatnonzero(np.isin(arrived, (1, 3)))[0]
+        for name in ("head_shared", "tail_shared"):
+            g[name][seat] = bits(part(f"players.{name}")[seat])
     marked = bits(codes.any(axis=1))
     g["marked"] = (marked & (2**64 - 1), marked >> 64)
     grow = part("streets.may_grow")[:, 0]

@@ -54,6 +54,8 @@ class ReferenceGame:
         self.trail = [[] for _ in self.seats]
         self.moved_last = ["back" for _ in self.seats]  # or "front": that end of the trail
         self.markers = [set() for _ in self.seats]  # the streets with a marker of that seat
+        # R9a: for each end the seats beside whose lines it came, if that matters where it is now.
+        self.came_beside = [{"back": set(), "front": set()} for _ in self.seats]
         self.spaces = [[] for _ in ACTIONS]  # the seats on each action, A first
         self.passed = set()
         self.round, self.ending, self.events = 0, None, Counter()
@@ -94,6 +96,10 @@ class ReferenceGame:
             "streets": [sorted(self.markers[seat]) for seat in self.seats],
             "line_ends": [[crossing for _, crossing, _ in ends[seat]] for seat in self.seats],
             "arrivals": [[street for _, _, street in ends[seat]] for seat in self.seats],
+            "shared_with": [
+                [sorted(self.came_beside[seat][side]) for side, _, _ in ends[seat]]
+                for seat in self.seats
+            ],
             "clock": self.clock,
             "starting_player": self.starting_player,
             "spaces": [list(seats) for seats in self.spaces],
@@ -190,8 +196,12 @@ class ReferenceGame:
 
     def _power(self, action, index):
         """R7: M less the index of the space; one more for Line Expansion with five players."""
+        power = max(self.buses) - index
         bonus = 1 if action == LINE_EXPANSION and len(self.seats) == 5 else 0
-        power = max(self.buses) - index + bonus
+        if self.rules["extra_street"] == "with_power" and power < 1:
+            self._note("extra_street_needs_power", bonus and power == 0)
+            bonus = 0
+        power += bonus
         self._note("five_player_bonus", bonus and power > 0)
         self._note("power_zero", power <= 0)
         return power
@@ -233,7 +243,16 @@ class ReferenceGame:
                 return False
         return True
 
-    def _streets_to_grow(self, seat, crossing):
+    def _may_share_again(self, seat, side, street):
+        """R9a: whether the exception holds for an end after the street by which it came here."""
+        beside = self.came_beside[seat][side]
+        if self.rules["sharing_again"] == "never":
+            return not beside
+        if self.rules["sharing_again"] == "other_line":
+            return not beside.intersection(self._others_on(seat, street))
+        return True
+
+    def _streets_to_grow(self, seat, side, crossing):
         """R8 to R10: the streets that an end at this crossing may take."""
         streets = []
         for street in self._streets_at(crossing):
@@ -242,15 +261,20 @@ class ReferenceGame:
             if self._is_empty(street) or not self._has_empty_street(crossing):
                 streets.append(street)  # empty, or no street here is
             elif self._shared_by_exception(seat, street, crossing, self.rules["line_sharing"]):
-                streets.append(street)
+                if self._may_share_again(seat, side, street):
+                    streets.append(street)
+                    self._note("shared_again", self.came_beside[seat][side])
+                else:
+                    self._note("sharing_again_refused")
             elif self._shared_by_exception(seat, street, crossing, "line_end"):
                 self._note("exception_refused_not_final")
         return streets
 
     def _growth_ids(self, seat):
         """R8 to R11: every street and direction by which the line may grow."""
-        ends = [crossing for _, crossing, _ in self._moving_ends(seat)]
-        options = [self._streets_to_grow(seat, crossing) for crossing in ends]
+        moving = self._moving_ends(seat)
+        ends = [crossing for _, crossing, _ in moving]
+        options = [self._streets_to_grow(seat, side, crossing) for side, crossing, _ in moving]
         if len(ends) == 2:
             self._note("other_end_only", bool(options[0]) != bool(options[1]))
             self._note("loop_choice", set(options[0]) & set(options[1]))
@@ -281,7 +305,16 @@ class ReferenceGame:
                 self.trail[seat] = self.trail[seat] + [street, goal]
             else:
                 self.trail[seat] = [goal, street] + self.trail[seat]
+            self._remember_sharing(seat, street, start)
             self.markers[seat].add(street)
+
+    def _remember_sharing(self, seat, street, start):
+        """R9a: what the end that moves remembers of the street that it is about to lay."""
+        by_exception = self._has_empty_street(start)
+        again = self.rules["sharing_again"]
+        matters = again == "never" or (again == "other_line" and by_exception)
+        others = set(self._others_on(seat, street)) if matters else set()
+        self.came_beside[seat][self.moved_last[seat]] = others
 
     def _note_growth(self, seat, street, start, goal):
         """Count the rare situations in a line's growing from start to goal, before it does."""

@@ -50,4 +50,6 @@ def random_rules(rng: random.Random) -> Rules:
         passengers=start + rng.randint(0, 11),
         start_passengers=start,
         line_sharing=rng.choice(["final_segment", "line_end"]),
+        sharing_again=rng.choice(["never", "other_line", "always"]),
+        extra_street=rng.choice(["always", "with_power"]),
     )

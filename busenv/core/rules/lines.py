@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from busenv.core.bits import ZERO, bit
+import numpy as np
+
+from busenv.core.bits import ZERO, bit, has
 from busenv.core.jit import kernel
-from busenv.core.state import NO_LIMIT
+from busenv.core.state import ALWAYS, NEVER, NO_LIMIT, OTHER_LINE
+
+EVERY_SEAT = 255
 
 
 @kernel
-def _not_shared(g, seat, end, word):
+def _not_shared(g, seat, end, barred, word):
     """Streets, in one word of a set, that another player's line keeps a seat from sharing (R9).
 
     A player whose line ends at the intersection `end` allows sharing: of the street by which that
     end arrived (`final_segment`), or of any street (`line_end`). On a full loop both ends count
-    (R11).
+    (R11). barred: bit per seat, players who do not allow it because of R9a.
     """
     not_shared = ZERO
     for other in range(g.players):
         if other == seat:
             continue
         theirs = g.line[other, word]
-        head_here = g.head[other] == end
-        tail_here = g.tail[other] == end
+        allows = not has(barred, other)
+        head_here = allows and g.head[other] == end
+        tail_here = allows and g.tail[other] == end
         if g.final_segment:
             if head_here and g.head_street[other] >> 6 == word:
                 theirs &= ~bit(g.head_street[other] & 63)
@@ -34,40 +39,75 @@ def _not_shared(g, seat, end, word):
 
 
 @kernel
-def growth(g, b, seat, end):
+def _has_empty_street(g, b, end):
+    """Return whether some street at an intersection bears no marker."""
+    return (b.incident[end, 0] & ~g.marked[0]) | (b.incident[end, 1] & ~g.marked[1]) != ZERO
+
+
+@kernel
+def _growth_from(g, b, seat, end, shared):
     """Streets onto which a seat's line may grow from an end, as two words of a set (R8 to R10).
 
     Never a street with the seat's own marker (R8). If some street at the end is empty, the others
-    must be shared by exception (R9); if none is, any may be taken (R10).
+    must be shared by exception (R9); if none is, any may be taken (R10). shared: bit per seat, what
+    the end remembers of its last street (R9a).
     """
     low = b.incident[end, 0] & ~g.line[seat, 0]
     high = b.incident[end, 1] & ~g.line[seat, 1]
-    if (b.incident[end, 0] & ~g.marked[0]) | (b.incident[end, 1] & ~g.marked[1]) != ZERO:
+    if _has_empty_street(g, b, end):
+        barred = np.uint64(EVERY_SEAT if shared != 0 and g.sharing_again == NEVER else shared)
         if low & g.marked[0] != ZERO:
-            low &= ~_not_shared(g, seat, end, 0)
+            low &= ~_not_shared(g, seat, end, barred, 0)
         if high & g.marked[1] != ZERO:
-            high &= ~_not_shared(g, seat, end, 1)
+            high &= ~_not_shared(g, seat, end, barred, 1)
     return low, high
+
+
+@kernel
+def growth(g, b, seat):
+    """Streets onto which a seat's line may grow (R8 to R11).
+
+    Returns two words of a set for the end that moved last and two for the other end, which are
+    empty on a full loop, where only the end that moved last may grow (R11).
+    """
+    head, tail = g.head[seat], g.tail[seat]
+    low, high = _growth_from(g, b, seat, head, g.head_shared[seat])
+    tail_low = tail_high = ZERO
+    if tail != head:
+        tail_low, tail_high = _growth_from(g, b, seat, tail, g.tail_shared[seat])
+    return low, high, tail_low, tail_high
 
 
 @kernel
 def offer_growth(g, b, seat):
     """Write the streets onto which a seat's line may grow (R8 to R11); return if any."""
-    g.grow_tail[0] = ZERO
-    g.grow_tail[1] = ZERO
     if g.line_markers[seat] == 0:
         return False
-    head, tail = g.head[seat], g.tail[seat]
-    low, high = growth(g, b, seat, head)
+    low, high, tail_low, tail_high = growth(g, b, seat)
     g.grow_head[0] = low
     g.grow_head[1] = high
-    if tail != head:  # on a full loop only the end that moved last may grow (R11)
-        tail_low, tail_high = growth(g, b, seat, tail)
-        g.grow_tail[0] = tail_low
-        g.grow_tail[1] = tail_high
-        low |= tail_low
-        high |= tail_high
-    return low | high != ZERO
+    g.grow_tail[0] = tail_low
+    g.grow_tail[1] = tail_high
+    return low | high | tail_low | tail_high != ZERO
+
+
+@kernel
+def _shared_seats(g, b, street, origin):
+    """What an end remembers of a street that is about to be laid from `origin` (R9a).
+
+    Returns a bit per seat with a marker on the street; none if it does not matter at the next
+    intersection: where sharing again is always allowed, or, for `OTHER_LINE`, where the street is
+    not shared by exception.
+    """
+    if g.sharing_again == ALWAYS:
+        return 0
+    if g.sharing_again == OTHER_LINE and not _has_empty_street(g, b, origin):
+        return 0
+    seats = 0
+    for other in range(g.players):
+        if has(g.line[other, street >> 6], street & 63):
+            seats |= 1 << other
+    return seats
 
 
 @kernel
@@ -95,12 +135,15 @@ def start_line(g, b, seat, street):
 @kernel
 def grow_line(g, b, seat, street, direction):
     """Grow a line along a street, away from its first (0) or second (1) intersection (R8)."""
-    _mark(g, seat, street)
     origin = b.street_ends[street, direction]
     goal = b.street_ends[street, 1 - direction]
+    shared = _shared_seats(g, b, street, origin)
+    _mark(g, seat, street)
     if g.head[seat] != origin:  # the tail moves and becomes the head
         g.tail[seat] = g.head[seat]
         g.tail_street[seat] = g.head_street[seat]
+        g.tail_shared[seat] = g.head_shared[seat]
     g.head[seat] = goal
     g.head_street[seat] = street
+    g.head_shared[seat] = shared
     g.reach[seat] |= bit(goal)

@@ -26,8 +26,10 @@ from busenv.core.state import (
 @kernel
 def power_of(g, action, space):
     """Action power of a space, at least 0 (R7)."""
-    bonus = 1 if action == ACT_LINES and g.players == 5 else 0
-    return max(np.int64(g.max_buses) - np.int64(space) + bonus, 0)
+    power = np.int64(g.max_buses) - np.int64(space)
+    if action == ACT_LINES and g.players == 5 and (power > 0 or not g.extra_needs_power):
+        power += 1
+    return max(power, 0)
 
 
 @kernel

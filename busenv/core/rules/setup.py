@@ -23,7 +23,7 @@ from busenv.core.state import (
 def new_game(g, b, rules, first):
     """Set up a game (R1). rules: a RULES record. first: seat of the first player."""
     players = rules.players
-    g.filler = 0
+    g.filler[:] = 0
     g.board_tag = b.tag
     g.line[:] = ZERO
     g.marked[:] = ZERO
@@ -60,6 +60,8 @@ def new_game(g, b, rules, first):
     g.tail[:] = NOWHERE
     g.head_street[:] = NOWHERE
     g.tail_street[:] = NOWHERE
+    g.head_shared[:] = 0
+    g.tail_shared[:] = 0
     g.players = players
     g.phase = SETUP_BUILDINGS
     g.seat = first
@@ -80,6 +82,8 @@ def new_game(g, b, rules, first):
     g.space_limit = rules.spaces
     g.bus_limit = rules.bus_limit
     g.final_segment = rules.final_segment
+    g.sharing_again = rules.sharing_again
+    g.extra_needs_power = rules.extra_needs_power
 
 
 @kernel
