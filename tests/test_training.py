@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import resource
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,6 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 from rich.console import Console
-from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules, load_board
 from busenv.agents import Agent, make_agent
@@ -32,6 +34,7 @@ from busenv.experiments.training.learning_curve import (
     read_curve,
     write_curve,
 )
+from busenv.experiments.training.scalar_log import ScalarLog
 from busenv.experiments.training.training_run import (
     against,
     describe_training,
@@ -92,7 +95,7 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
     seen.clear()
     config = SMALL.changed({"rules": "splotter-1999", "rate_games": 2, "players": (5,)})
     run = PPORun(config, tmp_path)
-    training._rate(run, [], SummaryWriter(tmp_path))
+    training._rate(run, [], ScalarLog(tmp_path, 1))
     assert seen == [(5, "splotter-1999")]
 
 
@@ -331,3 +334,39 @@ def test_bad_settings_end_the_command_before_anything_is_made(
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size, in bytes; writes fail part of the way, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_reported_with_the_name_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """In a run that resumes; no file is empty or cut off, and the run resumes later."""
+    run, _ = run_training(SMALL.changed({"decisions": 500}), tmp_path, Console(quiet=True))
+    before = {path: path.read_bytes() for path in tmp_path.glob("*") if path.is_file()}
+    capsys.readouterr()
+    command = ["train", str(tmp_path), "--set", f"decisions={run.decisions + 1}"]
+    with full_disk(20_000), pytest.raises(SystemExit) as stopped:
+        cli.main(command)
+    assert stopped.value.code == 2
+    message = f"busenv: {tmp_path / 'checkpoint.safetensors'}: File too large\n"
+    assert capsys.readouterr().err == message
+    assert all(path.read_bytes() == data for path, data in before.items() if "run" not in path.name)
+    assert all(path.stat().st_size for path in tmp_path.rglob("*") if path.name != "lock")
+    log = ScalarLog(tmp_path / "tensorboard", 1)
+    with full_disk(100), pytest.raises(OSError, match="File too large") as error:
+        log.add({f"scalar {k}": 0.5 for k in range(9)}, 1)
+    assert "events" in str(error.value.filename)
+    with full_disk(0), pytest.raises(OSError, match="File too large"):
+        ScalarLog(tmp_path / "empty", 1)
+    assert not [*(tmp_path / "empty").iterdir()]
+    cli.main(command)
