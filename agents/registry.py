@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import Any
 
@@ -96,10 +97,9 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
 def _model_files(spec: str) -> Any:
     """Import what loads models here, since other agents need no torch."""
     try:
-        from busenv.agents.networks import model_files
+        return importlib.import_module("busenv.agents.networks.model_files")
     except ModuleNotFoundError as error:
         raise missing_extra(error, "train", f"agent {spec!r}") from error
-    return model_files
 
 
 def _budget(simulations: str | None, seconds: str | None) -> tuple[int | None, float | None]:

@@ -282,7 +282,7 @@ def test_threads_may_share_an_agent(spec: str) -> None:
 
     def play(seed: int) -> None:
         game, rng = Game(3, seed=seed), np.random.default_rng(seed)
-        batch = Batch(4, 3, opponents=agent)
+        batch = Batch(4, num_players=3, opponents=agent)
         batch.reset(seed)
         for _ in range(40):
             game.step(agent.act(game))
