@@ -35,11 +35,7 @@ from busenv.experiments.training.learning_curve import (
     write_curve,
 )
 from busenv.experiments.training.scalar_log import ScalarLog
-from busenv.experiments.training.training_run import (
-    against,
-    describe_training,
-    run_training,
-)
+from busenv.experiments.training.training_run import against, describe_training, run_training
 from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
 from busenv.train.config import PPOConfig

@@ -16,14 +16,7 @@ from busenv.agents.networks.model_files import load_model, model_path, save_mode
 from busenv.error_text import quote
 from busenv.game.board import load_board
 from busenv.game.rules import EDITIONS, as_rules
-from busenv.train.checkpoint import (
-    NAME,
-    State,
-    read_state,
-    read_tensors,
-    restore,
-    save_checkpoint,
-)
+from busenv.train.checkpoint import NAME, State, read_state, read_tensors, restore, save_checkpoint
 from busenv.train.config import RunConfig
 
 FREE_BYTES = 500_000_000  # of disk space that a run requires at its start

@@ -157,13 +157,7 @@ def load_search_agent(
     """Return an agent that searches guided by a model; see `AzAgent` and `load_policy_agent`."""
     network, _, board = _load(model_path(name))
     return AzAgent(
-        network,
-        board,
-        simulations,
-        seconds,
-        threads=threads,
-        seed=seed,
-        name=spec or f"az:{name}",
+        network, board, simulations, seconds, threads=threads, seed=seed, name=spec or f"az:{name}"
     )
 
 

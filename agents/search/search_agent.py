@@ -13,13 +13,7 @@ import numpy as np
 
 from busenv import Board, Game
 from busenv.agents.base import CompiledAgent, Estimate
-from busenv.agents.search.search import (
-    NO_MOVES,
-    root_weights,
-    search_games,
-    search_root,
-    simulate,
-)
+from busenv.agents.search.search import NO_MOVES, root_weights, search_games, search_root, simulate
 from busenv.agents.search.tree import Tree, make_tree
 from busenv.core.bits import seeded
 from busenv.core.state import MAX_PLAYERS
@@ -44,12 +38,7 @@ class SearchAgent(CompiledAgent):
     edges_per_node: int  # on average, in a full tree
 
     def __init__(
-        self,
-        simulations: int | None,
-        seconds: float | None,
-        threads: int,
-        seed: int,
-        name: str,
+        self, simulations: int | None, seconds: float | None, threads: int, seed: int, name: str
     ) -> None:
         kind = name.partition(":")[0].partition("@")[0]
         if (simulations is None) == (seconds is None):
