@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
@@ -26,7 +27,7 @@ class ScalarLog:
     def __init__(self, folder: Path, first_step: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / f"events.out.tfevents.{time.time_ns()}.{os.getpid()}"
-        self._file = self._path.open("xb", buffering=0)
+        self._file = self._path.open("xb")
         self._records = RecordWriter(self._file)
         self._write(Event(file_version="brain.Event:2"))
         self._write(Event(step=first_step, session_log=SessionLog(status=SessionLog.START)))
@@ -43,8 +44,10 @@ class ScalarLog:
         event.wall_time = time.time()
         try:
             self._records.write(event.SerializeToString())
+            self._file.flush()
         except OSError as error:
-            self.close()
+            with suppress(OSError):  # what is left in the buffer
+                self.close()
             if not self._path.stat().st_size:
                 self._path.unlink()
             raise OSError(error.errno, error.strerror, str(self._path)) from error
