@@ -284,14 +284,14 @@ def test_search_keeps_its_tree_past_forced_decisions(model: Path) -> None:
     agent, rng = make_agent(f"az:{model}:200", seed=1), random.Random(2)
     assert isinstance(agent, AzAgent)
     kept = forced = 0
-    game = Game(4, seed=3)
+    game, greedy = Game(4, seed=3), make_agent("greedy", seed=1)
     while not game.is_over:
         chosen = agent.act(game)
         if len(game.legal_actions()) > 1:
             kept += agent._trees[0].nodes["visits"][0] > 200
         else:
             forced += 1
-        game.step(chosen if rng.random() < 0.7 else rng.choice(game.legal_actions()))
+        game.step(chosen if rng.random() < 0.7 else greedy.act(game))
     assert forced > 0
     assert kept > 40
 

@@ -110,14 +110,18 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     report = (folder / "report.md").read_text()
     assert "| az:64, 3 greedy | az:64 |" in report
     assert "| net, 3 greedy | net |" in report
-    how = r"imitation of uct@\d:50, then expert iteration"
+    how = r"imitation of uct@\d:50 \(\d+\.\d% of the decisions\), then expert iteration"
     assert re.search(how, report.replace("\n", " "))
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "curve.csv").read_text().count("\n") >= 2
     assert make_agent(f"ppo:{folder / 'model.safetensors'}").name.startswith("ppo:")
 
     out = capsys.readouterr().out
-    assert re.search(f"Training: {how}", out.replace("\n", " "))
+    assert re.search(f"Trained by {how}", out.replace("\n", " "))
+    assert re.search(r"rating ━+ 8/8 ", out)
+    (last,) = (line for line in out.splitlines() if "won random" in line)  # after the training
+    share = (folder / "curve.csv").read_text().splitlines()[-1].split(",")[3]
+    assert f"won random {float(share):.0%}" in last
     (head,) = (line for line in out.splitlines() if line.startswith("line-up"))
     for column in ("agent", "wins", "95% interval", "rank", "points"):  # all fit in 80 columns
         assert f" {column} " in f"{head} "

@@ -96,7 +96,9 @@ def check_features(game: Game, features: np.ndarray) -> None:
         if game.phase == Phase.SELECT_ACTIONS:
             top = max(position.buses)
             for name, action, bonus in (("lines", 0, players == 5), ("passengers", 2, 0)):
-                powers = [max(top - k + bonus, 0) for k in range(len(position.spaces[action]))]
+                counts = [top - k for k in range(len(position.spaces[action]))]
+                needs_power = game.rules.extra_street == "with_power"
+                powers = [max(n + (bonus and (n > 0 or not needs_power)), 0) for n in counts]
                 mine = sum(
                     p for p, o in zip(powers, position.spaces[action], strict=True) if o == seat
                 )

@@ -106,6 +106,14 @@ def describe_training(config: AnyConfig) -> str:
     return ", then ".join(phases)
 
 
+def describe_run(run: AnyRun) -> str:
+    """Describe the training of a run so far, with the share of decisions that imitated."""
+    first, then, second = describe_training(run.config).partition(", then ")
+    if not (then and run.imitated):
+        return f"{first}{then}{second}"
+    return f"{first} ({run.imitated / run.decisions:.1%} of the decisions){then}{second}"
+
+
 def run_training(
     config: AnyConfig, folder: Path, console: Console, ray: str = ""
 ) -> tuple[AnyRun, list[CurvePoint]]:
@@ -121,10 +129,11 @@ def run_training(
         read_curve(folder / CURVE)  # raises, if the file is damaged, before anything is written
         console.print(f"Training: {escape(describe_training(config))}.")
         console.print("Compiling (the first time on a machine takes a minute) ...")
-        if isinstance(config, ExpertConfig):
-            run: AnyRun = ExpertRun(config, folder, bool(ray))
-        else:
-            run = PPORun(config, folder, bool(ray))
+        with console.status("compiling ..."):
+            if isinstance(config, ExpertConfig):
+                run: AnyRun = ExpertRun(config, folder, bool(ray))
+            else:
+                run = PPORun(config, folder, bool(ray))
         store_config(folder, config)
         run.save()  # after the settings, without which a checkpoint cannot be resumed
         if run.iteration:
@@ -160,10 +169,13 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     bar = training_bar(console)
     with bar, closing(ScalarLog(folder / "tensorboard", run.decisions + 1)) as log:
         pretrains = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
-        task = bar.add_task("", total=1.0, note="learning from offline data" if pretrains else "")
+        task = bar.add_task("", total=1.0, note="")
         while True:
             if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
+                bar.update(task, completed=min(run.progress, 1.0), note="rating ...")
                 _rate(run, curve, log)
+                first = "learning from offline data ..." if pretrains else "first games ..."
+                bar.update(task, note=_wins(curve) or first)
             if run.is_done or run.seconds - saved >= SAVE_EVERY:
                 run.save()
                 saved = run.seconds
@@ -206,7 +218,7 @@ def _rate(run: AnyRun, curve: list[CurvePoint], log: ScalarLog) -> None:
         curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
     write_curve(run.folder / CURVE, curve)
-    description = describe_training(config)
+    description = describe_run(run)
     draw_curve(
         run.folder / PICTURE,
         curve,
@@ -221,7 +233,14 @@ def _note(iteration: Iteration, curve: list[CurvePoint]) -> str:
     """The progress bar's note: win rates, speed, staleness."""
     if samples := iteration.scalars.get("games/teacher_samples"):
         return f"{samples:,.0f} teacher samples"
-    wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
-    staleness = iteration.scalars.get("games/staleness")
-    age = f"; {staleness:.0f} iterations stale" if staleness else ""
-    return f"won {wins}; {iteration.decisions / iteration.seconds:,.0f} decisions/s{age}"
+    parts = [_wins(curve), f"{iteration.decisions / iteration.seconds:,.0f} decisions/s"]
+    if staleness := iteration.scalars.get("games/staleness"):
+        parts.append(f"{staleness:.0f} iterations stale")
+    return "; ".join(filter(None, parts))
+
+
+def _wins(curve: list[CurvePoint]) -> str:
+    """Win rates of the last rating; empty before the first one of a trained network."""
+    if not curve[-1].decisions:
+        return ""
+    return "won " + ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
