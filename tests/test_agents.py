@@ -1,4 +1,4 @@
-"""Agents choose legal actions, repeatably, and the ladder is a ladder."""
+"""Agents: legal and repeatable actions, specs, models, threads, playing strength."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_models_save_and_load(tmp_path: Path) -> None:
         play_match([player, make_agent("random", 1), make_agent("random", 2)], 12)
         for player in (agent, make_agent(f"net:{path}", seed=7), make_agent(f"ppo:{path}", seed=7))
     ]
-    first, second, third = ([vars(s) | {"name": ""} for s in found] for found in scores)
+    first, second, third = ([vars(s) | {"name": ""} for s in three] for three in scores)
     assert first == second == third
     card = load_model(path, board)[1]
     assert card["training"] == {"decisions": 5}
@@ -240,8 +240,8 @@ def test_shares_add_up_to_one_over_what_is_legal(spec: str) -> None:
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
     assert set(shares.nonzero()[1].tolist()) <= set(game.legal_actions())
     if spec != "ppo:city-2":  # which does not always choose its favourite
-        chosen = make_agent(spec, 3).choose(many, game.board)
-        assert (shares.argmax(axis=1) == chosen).all()
+        actions = make_agent(spec, 3).choose(many, game.board)
+        assert (shares.argmax(axis=1) == actions).all()
 
 
 def test_what_agents_estimate() -> None:

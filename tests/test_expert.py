@@ -187,10 +187,10 @@ def test_a_run_starts_from_the_mean_of_models(tmp_path: Path) -> None:
     for network, path in zip(networks, paths, strict=True):
         save_model(network, CITY, Path(path), {"network": "features", "width": 8})
     config = SMALL.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
-    found = ExpertRun(config, tmp_path / "run").network.state_dict()
+    mean = ExpertRun(config, tmp_path / "run").network.state_dict()
     one, *others = (network.state_dict() for network in networks)
     assert not one["shared.weight"].equal(others[0]["shared.weight"])
-    for name, tensor in found.items():
+    for name, tensor in mean.items():
         torch.testing.assert_close(
             tensor, (one[name] + others[0][name] + others[1][name]) / 3, rtol=1e-5, atol=1e-7
         )
@@ -203,11 +203,11 @@ def test_an_interrupted_update_is_undone(tmp_path: Path, monkeypatch: pytest.Mon
     before = {name: value.clone() for name, value in run.network.state_dict().items()}
 
     def interrupted(self: Learner, *arguments: Any) -> dict[str, float]:
-        found = step(self, *arguments)
-        calls.append(found)
+        losses = step(self, *arguments)
+        calls.append(losses)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return found
+        return losses
 
     monkeypatch.setattr(Learner, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Models from strangers, and what no temperature may do: refused in a sentence, or true."""
+"""Untrusted models are refused with a one-line error; every temperature gives legal actions."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def change_card(path: Path, **changes: Any) -> None:
 
 
 def change_weights(path: Path, tensors: dict[str, torch.Tensor]) -> None:
-    """Other weights, with a card that tells of them."""
+    """Write other weights and their checksum."""
     data = save(tensors)
     path.write_bytes(data)
     change_card(path, sha256=hashlib.sha256(data).hexdigest())
 
 
-def test_a_model_that_is_just_written_anew_is_read_once_more(
+def test_a_model_is_read_again_while_it_is_written(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other.safetensors"
@@ -69,9 +69,9 @@ def test_a_model_that_is_just_written_anew_is_read_once_more(
             with pytest.raises(ValueError, match=r"does not match the checksum in its card"):
                 load_it()
         patched.setattr(model_files.time, "sleep", second)
-        found, _ = load_model(model, CITY)
+        loaded, _ = load_model(model, CITY)
     assert len(pauses) == 3
-    assert all(map(torch.equal, found.state_dict().values(), network.state_dict().values()))
+    assert all(map(torch.equal, loaded.state_dict().values(), network.state_dict().values()))
 
 
 @pytest.mark.parametrize("width", [2000, 8192, 10**6, 10**18])
@@ -131,9 +131,7 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
         (b"\xff\xfe", "invalid JSON"),
     ],
 )
-def test_cards_that_are_none_are_told_in_a_sentence(
-    text: str | bytes, words: str, model: Path
-) -> None:
+def test_files_that_are_no_cards_are_refused(text: str | bytes, words: str, model: Path) -> None:
     """6 files, and one that is too large."""
     card = model.with_suffix(".json")
     card.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -200,10 +198,10 @@ def test_no_temperature_makes_an_illegal_action_possible() -> None:
     noise = np.random.default_rng(1).standard_normal(masks.shape)
     logits = (np.where(masks, -1e6, 1e6) + noise).astype(np.float32)
     for temperature in (1e-40, 1e-3, 0.1, 1.0, 100.0):
-        found = action_probabilities(logits, masks, temperature)
-        assert np.isfinite(found).all()
-        assert (found[~masks] == 0).all()
-        np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+        probabilities = action_probabilities(logits, masks, temperature)
+        assert np.isfinite(probabilities).all()
+        assert (probabilities[~masks] == 0).all()
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
     for temperature in (0.0, 1e-300, 1e-3, 100.0):
         agent = PolicyAgent(build_network("mlp", CITY, 8), CITY, temperature=temperature)
         agent.network.get_parameter("policy.2.bias").data.normal_(0, 1e9)

@@ -1,4 +1,4 @@
-"""The planner sees what is there, playouts are legal, and the search finds what it should."""
+"""Evaluation features, playouts, and the search with handcrafted knowledge."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ CLOCK = 4  # the id of placing a marker there
 
 
 def test_features_are_those_of_the_position() -> None:
-    rng, found = random.Random(3), make_evaluation()
+    rng, evaluated = random.Random(3), make_evaluation()
     for number in range(12):
         game = Game(3 + number % 3, [*EDITIONS][number % 4], CITY, seed=number)
         while not game.is_over:
             if rng.random() < 0.2:
-                compute_features(game.arrays()[0][0], CITY.array[0], found)
-                check_features(game, found.features)
+                compute_features(game.arrays()[0][0], CITY.array[0], evaluated)
+                check_features(game, evaluated.features)
             game.step(rng.choice(game.legal_actions()))
 
 
@@ -112,9 +112,9 @@ def test_bytes_are_subtracted_side_by_side() -> None:
     pairs = np.random.default_rng(5).integers(0, 128, (200, 2, 8)).astype(np.uint8)
     pairs[0] = [[0, 127, 0, 127, 1, 0, 5, 126], [0, 127, 127, 0, 0, 1, 5, 127]]
     for some, other in pairs:
-        found = np.uint64(subtract_bytes(some.view(np.uint64)[0], other.view(np.uint64)[0]))
+        difference = np.uint64(subtract_bytes(some.view(np.uint64)[0], other.view(np.uint64)[0]))
         expected = np.maximum(some.astype(int) - other, 0)
-        assert np.array([found]).view(np.uint8).tolist() == expected.tolist()
+        assert np.array([difference]).view(np.uint8).tolist() == expected.tolist()
 
 
 def test_weights_are_whole() -> None:
@@ -180,7 +180,7 @@ def test_knowledge_is_no_ceiling() -> None:
 
 def test_search_takes_the_last_stone_to_win() -> None:
     """Whoever leads by enough ends the game by stopping the clock (R15), or is as good as sure."""
-    rules, found = dataclasses.replace(EDITIONS["capstone-2024"], time_stones=(1, 1)), 0
+    rules, endings = dataclasses.replace(EDITIONS["capstone-2024"], time_stones=(1, 1)), 0
     rng, planner = random.Random(4), make_agent("planner")
     for seed in range(60):
         game = Game(4, rules, seed=seed)
@@ -190,7 +190,7 @@ def test_search_takes_the_last_stone_to_win() -> None:
                 ended = game.clone()
                 ended.step(legal[1])
                 if ended.ranking()[seat] == 0:
-                    found += 1
+                    endings += 1
                     agent = UctAgent(300, seed=1, settings=UctSettings(win_weight=1.0))
                     chances, favourites = agent.estimate(game)
                     assert favourites[0][0] == legal[1] or chances[seat] > 0.9
@@ -199,4 +199,4 @@ def test_search_takes_the_last_stone_to_win() -> None:
                 game.step(CLOCK)
             else:
                 game.step(planner.act(game))
-    assert found > 3
+    assert endings > 3

@@ -1,4 +1,4 @@
-"""What is shown and kept of training: command, curve, warning, studies."""
+"""Training by the command: folder, curve, output, resuming."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_a_run_leaves_model_curve_and_scalars(
     config = SMALL.changed({"rate_every": 0.001, "decisions": 2000})
     run, curve = run_training(config, tmp_path, console)
     assert console.export_text().count("nearly stopped exploring") == 1
-    kept = read_curve(tmp_path / "curve.csv")
-    assert [p.decisions for p in kept] == [p.decisions for p in curve]
+    stored = read_curve(tmp_path / "curve.csv")
+    assert [p.decisions for p in stored] == [p.decisions for p in curve]
     assert curve[0].decisions == 0
     assert curve[-1].decisions == run.decisions >= 2000
     card = json.loads((tmp_path / "model.json").read_text())
@@ -142,10 +142,10 @@ def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
             PPORun, "is_done", property(lambda run: run.iteration >= before.iteration + 2)
         )
         after, curve = run_training(going_on, tmp_path, console)
-    told = console.export_text()
-    assert f"Resuming after {before.decisions:,} decisions" in told
+    output = console.export_text()
+    assert f"Resuming after {before.decisions:,} decisions" in output
     for change in ("decisions 700 → 7000", "rate_games 4 → 2", "('random',) → ('greedy',)"):
-        assert change in told
+        assert change in output
     # 0.1 of the new length is done, less than `imitation_share`: imitation does not come back.
     assert before.decisions / 7000 < SMALL.imitation_share
     assert after.imitated == before.imitated
@@ -178,8 +178,8 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
         patched.setattr(PPO, "update", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run_training(config, folder, console)
-    told = console.export_text()
-    (line,) = (line for line in told.splitlines() if line.startswith("Stopped after"))
+    output = console.export_text()
+    (line,) = (line for line in output.splitlines() if line.startswith("Stopped after"))
     assert line.endswith(f"To resume: busenv train '{folder}'")
     card = json.loads((folder / "model.json").read_text())
     assert 0 < card["training"]["decisions"] < 2000
@@ -242,15 +242,15 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
 
     file.unlink()
     moved = folder.rename(tmp_path / "moved")
-    kept = read_config(str(moved / "run.json")).changed({"decisions": 900})
-    run, _ = run_training(kept, moved, Console(quiet=True))
+    stored = read_config(str(moved / "run.json")).changed({"decisions": 900})
+    run, _ = run_training(stored, moved, Console(quiet=True))
     assert run.decisions >= 900
     agent = load_policy_agent(str(moved / "model.safetensors"))
     assert (agent.board.name, agent.board.fingerprint) == ("town", fingerprint)
 
     (moved / "board.json").write_text((BOARDS / "city.json").read_text())
     with pytest.raises(ValueError, match=rf"a board with fingerprint {fingerprint}; .*changed"):
-        run_training(kept, moved, Console(quiet=True))
+        run_training(stored, moved, Console(quiet=True))
 
 
 def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
@@ -275,8 +275,8 @@ def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"holds a run with rules .*'bus_limit': 3.* not .*: 4"):
         run_training(config, folder, Console(quiet=True))
     file.unlink()
-    kept = read_config(str(folder / "run.json"))
-    run, _ = run_training(kept, folder, Console(quiet=True))
+    stored = read_config(str(folder / "run.json"))
+    run, _ = run_training(stored, folder, Console(quiet=True))
     assert run.rules.bus_limit == 3
 
 
@@ -289,7 +289,7 @@ def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
         ({"imitation_share": 1.0}, "imitation of planner"),
     ],
 )
-def test_how_an_agent_is_trained_is_told(changes: dict[str, Any], words: str) -> None:
+def test_training_is_described(changes: dict[str, Any], words: str) -> None:
     assert describe_training(PPOConfig().changed(changes)) == words
 
 
