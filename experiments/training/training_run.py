@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
-from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules
 from busenv.agents import Agent, make_agent
@@ -23,6 +23,7 @@ from busenv.experiments.training.learning_curve import (
     write_curve,
 )
 from busenv.experiments.training.run_folder import changed_settings, store_config
+from busenv.experiments.training.scalar_log import ScalarLog
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -167,13 +168,13 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
     saved, warned = run.seconds, False
     bar = training_bar(console)
-    with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
+    with bar, closing(ScalarLog(folder / "tensorboard", run.decisions + 1)) as log:
         pretrains = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
         task = bar.add_task("", total=1.0, note="")
         while True:
             if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
                 bar.update(task, completed=min(run.progress, 1.0), note="rating ...")
-                _rate(run, curve, board)
+                _rate(run, curve, log)
                 first = "learning from offline data ..." if pretrains else "first games ..."
                 bar.update(task, note=_wins(curve) or first)
             if run.is_done or run.seconds - saved >= SAVE_EVERY:
@@ -182,8 +183,7 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
             if run.is_done:
                 break
             iteration = run.step()
-            for name, value in iteration.scalars.items():
-                board.add_scalar(name, value, iteration.decisions)
+            log.add(iteration.scalars, iteration.decisions)
             if not warned and -iteration.scalars.get("train/entropy_loss", -1.0) < COLLAPSED:
                 warned = True
                 console.print("[yellow]The policy has nearly stopped exploring: its entropy is low")
@@ -206,15 +206,15 @@ def training_bar(console: Console) -> Progress:
     )
 
 
-def _rate(run: AnyRun, curve: list[CurvePoint], board: SummaryWriter) -> None:
+def _rate(run: AnyRun, curve: list[CurvePoint], log: ScalarLog) -> None:
     """Rate the agent, add a point to the curve and draw it."""
     config = run.config
     wins = {}
     for bot in config.rated:
         score = rate(run, run.agent, bot, config.rate_games)[0]
         wins[bot] = score.wins / score.games
-        name = f"rating/wins_against_{config.rating_players - 1}_{bot}"
-        board.add_scalar(name, wins[bot], run.decisions)
+    others = config.rating_players - 1
+    log.add({f"rating/wins_against_{others}_{b}": w for b, w in wins.items()}, run.decisions)
     if curve and curve[-1].decisions == run.decisions:
         curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
