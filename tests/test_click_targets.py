@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 
 import pytest
 
 import busenv
-from busenv.game.actions import BoardAction, Phase, decode
+from busenv.game.actions import RESOLVED_IN, BoardAction, Phase, decode
 from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.layout import scaled_layout
+from busenv.render.phrases import describe_move
 from busenv.render.svg import CITY, PANELS
 
 BOXES = {"city": CITY, "panels": PANELS}
@@ -34,7 +37,8 @@ def test_every_legal_action_has_a_target_on_the_drawing(players: int, rules: str
     phases = set()
     while not game.is_over:
         legal = game.legal_actions()
-        targets = click_targets(game.board, game.rules, game.position(), legal)
+        position = game.position()
+        targets = click_targets(game.board, game.rules, position, legal)
         assert (
             sorted(choice["action"] for target in targets for choice in target["choices"]) == legal
         )
@@ -43,7 +47,7 @@ def test_every_legal_action_has_a_target_on_the_drawing(players: int, rules: str
             for shape in [*target["shapes"], *(s for c in target["choices"] for s in c["shapes"])]:
                 assert inside(shape, BOXES[target["in"]]), target
             for choice in target["choices"]:
-                assert choice["words"] == game.describe(choice["action"])
+                assert choice["words"] == describe_move(game.board, position, choice["action"])
             assert len({choice["short"] for choice in target["choices"]}) == len(target["choices"])
         phases.add(game.phase)
         game.step(rng.choice(legal))
@@ -71,7 +75,51 @@ def test_targets_are_where_the_pieces_are_drawn() -> None:
         assert near < abs(line["x2"] - x) + abs(line["y2"] - y)  # from where the line's end is
 
 
-def test_notes_state_the_effect_of_a_marker() -> None:
+def promised(note: str) -> tuple[int, bool]:
+    """The number in a marker's note, and whether it depends on a bus that is added later."""
+    number = re.search(r"(?:up to|each of your|you will have) (\d+)", note)
+    assert number, note
+    return int(number[1]), "while the most buses" in note or "one that you add" in note
+
+
+@pytest.mark.parametrize("rules", busenv.EDITIONS)
+def test_notes_state_the_effect_of_a_marker(rules: str) -> None:
+    """The number in each marker's note is the power that the marker then has."""
+    kept: Counter[BoardAction] = Counter()
+    for seed in range(8):
+        game, rng = busenv.Game(3 + seed % 3, rules, seed=seed), random.Random(seed)
+        notes: dict[tuple[BoardAction, int], tuple[int, bool]] = {}
+        bus_added, owner = False, -1
+        while not game.is_over:
+            position, legal = game.position(), game.legal_actions()
+            targets = click_targets(game.board, game.rules, position, legal)
+            choices = {c["action"]: c for target in targets for c in target["choices"]}
+            action = rng.choice(legal)
+            if game.phase == Phase.SELECT_ACTIONS:
+                bus_added = action == 1 or bool(position.spaces[1])
+                if action < 7 and choices[action]["note"].startswith(("space", "you")):
+                    name = BoardAction(action)
+                    notes[name, len(position.spaces[name])] = promised(choices[action]["note"])
+                    owner = position.current_player if name == BoardAction.BUSES else owner
+            elif game.phase in RESOLVED_IN and game.phase not in (Phase.CLOCK, Phase.SET_DOWN):
+                name = RESOLVED_IN[game.phase]
+                if note := notes.pop((name, position.resolving), None):
+                    number, conditional = note
+                    assert number == position.power or (conditional and bus_added)
+                    kept[name] += 1
+            bus = notes.pop((BoardAction.BUSES, 0), None) if game.phase == Phase.CLOCK else None
+            if bus:
+                assert bus[0] == position.buses[owner]
+            game.step(action)
+    assert min(kept[name] for name in POWERED) > 10
+
+
+POWERED = (
+    BoardAction.LINE_EXPANSION, BoardAction.PASSENGERS, BoardAction.BUILDINGS, BoardAction.VRROOOMM,
+)  # fmt: skip
+
+
+def test_notes_count_the_bus_of_the_round() -> None:
     game = busenv.Game(5, first_player=0, seed=1)
     while game.phase != Phase.SELECT_ACTIONS:
         game.step(game.legal_actions()[0])
@@ -81,8 +129,13 @@ def test_notes_state_the_effect_of_a_marker() -> None:
         placed = {c["action"]: c["note"] for target in targets for c in target["choices"]}
         return {BoardAction(action): note for action, note in placed.items() if action < 7}
 
-    assert notes()[BoardAction.LINE_EXPANSION].startswith("space A: 2 streets")
-    assert notes()[BoardAction.PASSENGERS].startswith("space A: 1 passenger,")
-    assert notes()[BoardAction.BUSES].startswith("you will have 2 buses")
+    assert notes()[BoardAction.LINE_EXPANSION] == "space A: up to 2 streets"
+    assert notes()[BoardAction.VRROOOMM] == (
+        "space A: each of your 1 bus carries one passenger, and so does one that you add this round"
+    )
     game.step(BoardAction.PASSENGERS)
-    assert notes()[BoardAction.PASSENGERS].startswith("space B: 0 passengers")
+    assert notes()[BoardAction.PASSENGERS].startswith("space B: up to 0 passengers, while")
+    game.step(BoardAction.BUSES)
+    assert notes()[BoardAction.PASSENGERS] == (
+        "space B: up to 1 passenger, once seat 1 has the new bus"
+    )

@@ -186,6 +186,6 @@ def test_an_installed_wheel_plays_beside_other_agents(wheel: Path, tmp_path: Pat
     assert (user / "game.html").stat().st_size > 100_000
     assert "not installed" in run(scripts / "busenv", "info")
     message = run(python, "-c", "import busenv; busenv.play()", status=1)
-    assert re.search(r"busenv.play needs .*\[play\]", message)
+    assert re.search(r"busenv.play needs .*\[play,notebooks\]", message)
     message = run(scripts / "busenv", "play", status=2)
     assert re.search(r"busenv play: \w+ is not installed.*\[play\]", message)

@@ -7,18 +7,22 @@ import random
 from collections.abc import Callable
 
 from busenv import Game
-from busenv.experiments.play.catalogue import DEFAULT_OPPONENT
+from busenv.experiments.play.catalogue import AGENTS, DEFAULT_OPPONENT
+from busenv.render.phrases import describe_move
 from tests.support.browser_player import FIRST, Player
 from tests.support.play_client import Served
 
 
-def test_default_game_has_strong_opponents(served: Served, player: Callable[..., Player]) -> None:
+def test_default_game_has_opponents_of_middling_strength(
+    served: Served, player: Callable[..., Player]
+) -> None:
     page = player().page
     page.goto(served.origin + served.start_link)
     page.click("#start")
     page.locator("#board[data-node]").wait_for()
+    name = AGENTS[DEFAULT_OPPONENT][0]
     assert page.locator(".chip").all_text_contents()[1:] == [
-        f"{seat} {DEFAULT_OPPONENT}" for seat in (1, 2, 3)
+        f"{seat} {name}{DEFAULT_OPPONENT}" for seat in (1, 2, 3)
     ]
 
 
@@ -37,10 +41,13 @@ def test_whole_game_by_mouse(served: Served, player: Callable[..., Player]) -> N
     game = Game.from_record(me.record())
     assert game.is_over
     assert len(me.rows()) == len(game.history) + 1
-    assert me.rows()[1:] == [game.describe(action) for action in game.history]
+    assert me.rows()[1:] == [
+        describe_move(game.board, before.position(), action)
+        for before, action in Game.replay(game.record())
+    ]
     shown = [row.locator("td").all_inner_texts() for row in me.page.locator("#result tr").all()[1:]]
     seats = sorted(range(4), key=game.ranking().__getitem__)
-    names = ["you", "greedy", "greedy", "greedy"]
+    names = ["you", "Beginner", "Beginner", "Beginner"]
     assert shown == [
         [
             str(rank + 1),
@@ -62,9 +69,9 @@ def test_card_describes_a_choice_before_the_click(
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     me.my_turn()
     me.page.mouse.move(*me.point("site-3"))
-    assert me.card().startswith("Site 3 at intersection")
+    assert me.card().startswith("Site at intersection 15, zone 1")
     text = me.choose("site-3", lambda _: 2)
-    assert text == "Erect pub on site 3 at intersection 15, zone 1"
+    assert text == "Erect pub at intersection 15, zone 1"
     me.choose("site-4")
     me.my_turn()
     me.page.mouse.move(*me.point("street-20"))
@@ -74,7 +81,7 @@ def test_card_describes_a_choice_before_the_click(
     while me.my_turn() and "action-5" not in me.targets():
         me.choose(me.targets()[0])
     me.page.mouse.move(*me.point("action-5"))
-    assert me.card().startswith("Place marker on Vrrooomm!: space A: 1 bus")
+    assert me.card().startswith("Place marker on Vrrooomm!: space A: each of your 1 bus")
     me.page.mouse.move(2, 2)
     assert me.page.is_hidden("#card")
 
@@ -102,7 +109,7 @@ def test_keyboard(served: Served, player: Callable[..., Player]) -> None:
     assert me.card().startswith("Erect office")
     press("3")
     me.wait_for_node(1)
-    assert me.rows()[1].startswith(f"erect pub on site {below.removeprefix('site-')} ")
+    assert me.rows()[1].startswith("erect pub at intersection ")
     press("u")
     me.wait_for_node(0)
     press("r")
@@ -129,7 +136,7 @@ def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player])
     me.my_turn()
     tap = me.page.touchscreen.tap
     tap(*me.point("site-0"))
-    assert me.card().startswith("Site 0 at")
+    assert me.card().startswith("Site at")
     me.page.locator("#card .choices button").first.tap()
     me.wait_for_node(1)
     x, y = me.point("site-1")

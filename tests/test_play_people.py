@@ -52,8 +52,9 @@ def test_two_people_and_a_spectator_on_the_page(
         assert f"({name})" in one.page.inner_text(".headline")
     assert watcher.page.is_hidden("#undo")
     assert watcher.page.is_hidden("#invite")
-    friend.page.click("#undo")
-    host.wait_for_notice("took back")
+    assert friend.page.is_hidden("#undo")
+    host.page.click("#undo")
+    friend.wait_for_notice("took back")
     watcher.wait_for_node(2)
 
 

@@ -290,6 +290,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     game = played(3, seed=1)
     game.save(record)
     cli.main(["replay", str(record), "-o", str(out)])
+    assert capsys.readouterr().out == f"Replay: {out}\n"
     assert out.read_text(encoding="utf-8") == page_of(game)
     for wrong, words in (
         (["--agent", "random"], "gives no estimates"),

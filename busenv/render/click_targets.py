@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from busenv.game.actions import ACTION_WORDS, BoardAction, Building, Phase, decode, describe_action
+from busenv.game.actions import ACTION_WORDS, BoardAction, Building, decode
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render import panels
 from busenv.render.layout import BUBBLE, TOKEN, Point, rim, scaled_layout
-from busenv.render.phrases import count
+from busenv.render.phrases import count, describe_move, split_words
 
 STREET_WIDTH = 28
 SPACE, CLOCK, MARGIN = 13, 49, 4  # radii, and how much wider rings are
@@ -27,7 +27,6 @@ POWER_UNITS = {
     BoardAction.LINE_EXPANSION: "street",
     BoardAction.PASSENGERS: "passenger",
     BoardAction.BUILDINGS: "building",
-    BoardAction.VRROOOMM: "bus",
 }
 SINGLE_NOTES = {
     BoardAction.CLOCK: "stop time or let it advance",
@@ -43,28 +42,26 @@ def click_targets(
     """Return the click targets of actions, in order of the action ids.
 
     A target has "id", "in" ("city" or "panels": the drawing), "label", "shapes" and "choices". A
-    choice has "action", "words", "short" (short words), "note" (its effect), "shapes", and for
-    lines "from" and "to".
+    choice has "action", "words", "short" (short words), "note" (its effect), "shapes", and "counts"
+    (passengers at each of the shapes).
     """
     targets: dict[str, dict[str, Any]] = {}
     for action in actions:
         kind, subject, detail = decode(board, action)
-        name, shapes = _target_id(kind, subject), target_shapes(board, rules, position, action)
+        name = _target_id(board, position, kind, subject)
+        shapes = target_shapes(board, rules, position, action)
         if name not in targets:
             targets[name] = {
                 "id": name, **shapes, "label": _label(board, kind, subject), "choices": []
             }  # fmt: skip
-        extends = kind == "grow" and position.phase != Phase.SETUP_FIRST_LINE
-        ends = board.streets[subject] if extends else ()
         targets[name]["choices"].append(
             {
                 "action": action,
-                "words": describe_action(board, action),
+                "words": describe_move(board, position, action),
                 "short": _short(board, position, kind, subject, detail),
                 "note": _note(rules, position, kind, subject),
                 "shapes": shapes["shapes"],
-                "from": ends[detail] if ends else None,
-                "to": ends[1 - detail] if ends else None,
+                "counts": [subject, _arriving(position) - subject] if name == "split" else [],
             }
         )
     return list(targets.values())
@@ -92,7 +89,9 @@ def target_shapes(board: Board, rules: Rules, position: Position, action: int) -
         ends = board.streets[subject]
         return _on("city", _street(board, ends[detail], ends[1 - detail]))
     if kind == "split":
-        return _on("city", *(_intersection(board, station) for station in board.stations))
+        single = _arriving(position) == 1
+        stations = (board.stations[1 - subject],) if single else board.stations
+        return _on("city", *(_intersection(board, station) for station in stations))
     if kind == "pick_up":
         bubble = _circle(layout.passengers[subject], BUBBLE)
         return _on("city", bubble, _intersection(board, subject))
@@ -128,7 +127,13 @@ def _street(board: Board, origin: int, goal: int) -> Shape:
     return {"kind": "line", **rounded, "width": STREET_WIDTH}
 
 
-def _target_id(kind: str, subject: int) -> str:
+def _arriving(position: Position) -> int:
+    return min(position.power, position.supply)
+
+
+def _target_id(board: Board, position: Position, kind: str, subject: int) -> str:
+    if kind == "split" and _arriving(position) == 1:
+        return f"station-{board.stations[1 - subject]}"
     if kind in ("pass", "split", "clock"):
         return kind
     names = {"place": "action", "build": "site", "grow": "street"}
@@ -141,7 +146,7 @@ def _label(board: Board, kind: str, subject: int) -> str:
         return ACTION_WORDS[subject]
     if kind == "build":
         site = board.sites[subject]
-        return f"site {subject} at intersection {site.intersection}, zone {site.zone}"
+        return f"site at intersection {site.intersection}, zone {site.zone}"
     if kind == "grow":
         return "street between {} and {}".format(*board.streets[subject])
     if kind == "split":
@@ -157,7 +162,7 @@ def _short(board: Board, position: Position, kind: str, subject: int, detail: in
         ends = board.streets[subject]
         return f"from {ends[detail]} to {ends[1 - detail]}"
     if kind == "split":
-        return f"{subject} | {min(position.power, position.supply) - subject}"
+        return split_words(board, position, subject)
     if kind == "clock":
         return "stop time" if subject else "let time advance"
     words = {"place": "place marker", "pass": "pass", "pick_up": "pick up"}
@@ -176,15 +181,36 @@ def _note(rules: Rules, position: Position, kind: str, subject: int) -> str:
 
 
 def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
-    """Return the effect of a marker on an action (R7, R12)."""
-    most, buses = max(position.buses), position.buses[position.current_player]
-    if action == BoardAction.BUSES:
-        buses = min(buses + 1, rules.bus_limit)
-        most = max(buses, most)
-        return f"you will have {count(buses, 'bus')}; the most that any player has will be {most}"
+    """Return the effect of a marker on an action (R6, R7, R12, R17)."""
     if action in SINGLE_NOTES:
         return SINGLE_NOTES[action]
-    space = len(position.spaces[action])
-    five = action == BoardAction.LINE_EXPANSION and position.num_players == 5
-    things = count(max(most - space + five, 0), POWER_UNITS[action])
-    return f"space {'ABCDEFGH'[space]}: {things}, while the most buses of any player are {most}"
+    seat, space = position.current_player, len(position.spaces[action])
+    adding = position.spaces[BoardAction.BUSES][0] if position.spaces[BoardAction.BUSES] else -1
+    if action == BoardAction.BUSES:
+        adding = seat
+    buses = position.buses
+    if action != BoardAction.LINE_EXPANSION:  # resolved before a bus is added, the others after
+        buses = [min(n + (k == adding), rules.bus_limit) for k, n in enumerate(buses)]
+    most = max(buses)
+    if action == BoardAction.BUSES:
+        own = count(buses[seat], "bus")
+        return f"you will have {own}; the most that any player has will be {most}"
+    condition = ""
+    if action == BoardAction.VRROOOMM:
+        words = f"each of your {count(buses[seat], 'bus')} carries one passenger"
+        if buses[seat] > position.buses[seat]:
+            condition = ", once you have the new one"
+        elif adding < 0 and buses[seat] < rules.bus_limit:
+            condition = ", and so does one that you add this round"
+    else:
+        power = most - space
+        extra = action == BoardAction.LINE_EXPANSION and position.num_players == 5
+        if extra and (power > 0 or rules.extra_street == "always"):
+            power += 1
+        words = f"up to {count(max(power, 0), POWER_UNITS[action])}"
+        if most > max(position.buses):
+            owner = "you have" if adding == seat else f"seat {adding} has"
+            condition = f", once {owner} the new bus"
+        elif action != BoardAction.LINE_EXPANSION and adding < 0:
+            condition = f", while the most buses of any player are {most}"
+    return f"space {'ABCDEFGH'[space]}: {words}{condition}"

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, Phase
+from busenv.game.actions import (
+    ACTION_WORDS,
+    RESOLVED_IN,
+    Building,
+    Phase,
+    decode,
+    describe_action,
+)
+from busenv.game.board import Board
 from busenv.game.position import Position
 
 STEP_WORDS = {  # by phase, the step of a round or of the setup
@@ -52,3 +60,26 @@ def headline(position: Position) -> str:
             left = min(left, position.supply)
         words += f", {count(left, POWER_WORDS[position.phase])} to go"
     return words
+
+
+def describe_move(board: Board, position: Position, action: int) -> str:
+    """Describe an action with what a reader sees on the drawing of the position before it.
+
+    Unlike `describe_action` it gives the number of passengers at each station, and no site's id:
+    sites of one zone at one intersection are equal.
+    """
+    kind, subject, detail = decode(board, action)
+    if kind == "build":
+        site = board.sites[subject]
+        name = Building(detail).name.lower()
+        return f"erect {name} at intersection {site.intersection}, zone {site.zone}"
+    if kind == "split":
+        return "passengers: " + split_words(board, position, subject)
+    return describe_action(board, action)
+
+
+def split_words(board: Board, position: Position, to_first: int) -> str:
+    """Describe how arriving passengers divide: "2 to station 10, 1 to station 25"."""
+    counts = (to_first, min(position.power, position.supply) - to_first)
+    stations = zip(counts, board.stations, strict=True)
+    return ", ".join(f"{count} to station {station}" for count, station in stations if count)

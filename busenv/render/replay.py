@@ -15,13 +15,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from busenv.game.actions import Phase, describe_action
+from busenv.game.actions import Phase
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.chart import draw_chart
 from busenv.render.page import inline_script, page_style
-from busenv.render.phrases import ENDING_WORDS, headline
+from busenv.render.phrases import ENDING_WORDS, describe_move, headline
 from busenv.render.svg import CITY, PANELS, describe_last, draw_map, draw_panels, join_parts
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
@@ -60,7 +60,7 @@ def replay_page(
     estimates: none, or one per action, of the position before it. agent: the name of their
     agent. names: none, or one per seat. note: replaces the sentence on the end of the game.
 
-    Raises ValueError for another number of positions, actions or estimates.
+    Raises ValueError for another number of positions or actions.
     """
     frames = _frames(board, rules, positions, actions)
     rounds, last = _rounds(positions), positions[-1]
@@ -72,8 +72,8 @@ def replay_page(
         "changes": _changes([frame.parts for frame in frames]),
         "moves": [f"Seat {frame.seat}: {frame.words}" for frame in frames[1:]],
         "estimates": [
-            _estimate_data(board, estimate, action)
-            for estimate, action in zip(estimates, actions, strict=bool(estimates))
+            _estimate_data(board, *decided)
+            for decided in zip(positions, estimates, actions, strict=False)
         ],
     }
     fills = {
@@ -111,15 +111,16 @@ def _frames(
     """Return the page's content after each ply, from 0 on."""
     movers = [position.current_player for position in positions[:-1]]
     decisions = [None, *zip(movers, actions, strict=True)]
+    earlier = [None, *positions[:-1]]
     return [
         ReplayFrame(
             position,
             seat=last[0] if last else -1,
-            words=describe_action(board, last[1]) if last else "start",
-            last=describe_last(board, position, last),
+            words=describe_move(board, before, last[1]) if before and last else "start",
+            last=describe_last(board, position, last, before),
             parts=draw_map(board, position, last) | draw_panels(board, position, rules, last),
         )
-        for position, last in zip(positions, decisions, strict=True)
+        for before, position, last in zip(earlier, positions, decisions, strict=True)
     ]
 
 
@@ -148,14 +149,16 @@ def _rounds(positions: Sequence[Position]) -> dict[int, int]:
     return {number: ply for number, ply in first.items() if number}
 
 
-def _estimate_data(board: Board, estimate: Estimate, played: int) -> dict[str, Any]:
+def _estimate_data(
+    board: Board, position: Position, estimate: Estimate, played: int
+) -> dict[str, Any]:
     """Return an estimate for the page; favourites are words, share, and whether it was played."""
     chances, favourites = estimate
     shown = [(action, share) for action, share in favourites if share >= MIN_SHARE]
     return {
         "chances": [round(chance, 4) for chance in chances],
         "favourites": [
-            [describe_action(board, action), round(share, 4), action == played]
+            [describe_move(board, position, action), round(share, 4), action == played]
             for action, share in shown[:MAX_FAVOURITES]
         ],
     }

@@ -12,7 +12,7 @@ from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render import map_drawing, panels
 from busenv.render.layout import BOTTOM, EDGE, HEIGHT, LEFT, RIGHT, TOP, WIDTH, rim, scaled_layout
-from busenv.render.phrases import ENDING_WORDS
+from busenv.render.phrases import ENDING_WORDS, describe_move
 from busenv.render.pieces import STYLE
 
 Decision = tuple[int, int]
@@ -76,13 +76,16 @@ def _numbered(name: str, parts: list[str]) -> dict[str, str]:
     return {f"{name}-{i}": part for i, part in enumerate(parts)}
 
 
-def describe_last(board: Board, position: Position, last: Decision | None) -> str:
-    """Describe the last action, and at the end the reason for the end."""
+def describe_last(
+    board: Board, position: Position, last: Decision | None, before: Position | None = None
+) -> str:
+    """Describe the last action, and at the end the reason for the end. before: the position in
+    which it was chosen, for more precise words."""
     if last is None:
         return "No moves yet"
     seat, action = last
-    words = describe_action(board, action).replace("→", " to ")  # some fonts lack arrows
-    description = f"Last: seat {seat}, {words}"
+    words = describe_move(board, before, action) if before else describe_action(board, action)
+    description = f"Last: seat {seat}, {words.replace('→', ' to ')}"  # some fonts lack arrows
     if position.ending in ENDING_WORDS:
         description = f"{ENDING_WORDS[position.ending].capitalize()}. {description}"
     return description

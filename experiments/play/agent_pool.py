@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
 from busenv import Game
 from busenv.agents import Agent, AgentError, make_agent
+from busenv.agents.registry import AZ, NET
 from busenv.agents.search.search_agent import SearchAgent
 from busenv.experiments.common.worker_pool import end_workers, worker_pool
 
@@ -67,13 +69,6 @@ def estimate_all(spec: str, context: str, games: list[Game]) -> list[Estimate]:
     return [estimate(spec, context, game) for game in games]
 
 
-def suggest(spec: str, context: str, game: Game) -> Estimate:
-    """An agent's view of a game, or only its choice if it gives no estimates."""
-    with suppress(ValueError):
-        return estimate(spec, context, game)
-    return Estimate([], [(act(spec, context, game), 1.0)])
-
-
 def _get_agent(spec: str, context: str) -> Agent:
     """Return the cached agent of a spec and context, or build it."""
     agent = _agents.pop((spec, context), None) or make_agent(spec, secrets.randbits(56))
@@ -83,9 +78,11 @@ def _get_agent(spec: str, context: str) -> Agent:
     return agent
 
 
-def build(spec: str, context: str) -> None:
-    """Build an agent, so that later calls find it."""
+def check(spec: str, context: str, game: Game) -> None:
+    """Build an agent; if it has a network, let that decide in a game, without search."""
     _get_agent(spec, context)
+    if match := re.fullmatch(AZ, spec) or re.fullmatch(NET, spec):
+        make_agent(f"net:{match[2]}").act(game)
 
 
 def _close_agents() -> None:

@@ -1,197 +1,166 @@
-"""Analyses that run while people think: of the current position, and of the whole game."""
+"""Analyses that run while people think: of a position, and of the whole game."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
-from busenv.experiments.play.catalogue import short_spec, with_seconds
-from busenv.experiments.play.game_session import GameSession
+from busenv.experiments.play.catalogue import agent_name, short_spec, with_seconds
+from busenv.experiments.play.game_tree import GameTree
 from busenv.render.chart import draw_chart
 
 UPDATE_SECONDS = 0.4  # between two messages about a position
 MAX_SECONDS = 60.0  # of the analysis of one position
 GRAPH_BATCH = 6  # positions of a graph between two messages
-MIN_LOSS, MAX_MISTAKES = 0.03, 8  # loss of the chance to win that is listed; length of the list
-
+MIN_LOSS, MAX_MISTAKES = 0.03, 5  # loss of the chance to win that is listed; of each seat
 
 Subscriber = Callable[[dict[str, Any]], None]  # sends a message to a page
+Run = Callable[[Subscriber], Coroutine[Any, Any, None]]
 
 
-class LiveAnalysis(ABC):
-    """An analysis that sends messages to subscribers and restarts when the game changes."""
+class Analysis:
+    """A task that sends messages to its subscribers, and ends with the last of them."""
 
-    def __init__(self, game: GameSession, analysts: AgentPool, spec: str) -> None:
-        self.game, self.analysts, self.spec = game, analysts, spec
+    def __init__(self, run: Run) -> None:
         self.subscribers: set[Subscriber] = set()
-        self._subject: Any = None
-        self._task: asyncio.Task[None] | None = None
         self._latest: dict[str, Any] | None = None
+        self._task = asyncio.create_task(self._run(run))
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Send a page the latest message, and all later ones."""
         self.subscribers.add(subscriber)
         if self._latest is not None:
             subscriber(self._latest)
-        self.update()
 
-    def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Remove a page; without pages the analysis stops."""
+    def unsubscribe(self, subscriber: Subscriber) -> bool:
+        """Remove a page; return whether the analysis has ended since no page is left."""
         self.subscribers.discard(subscriber)
         if not self.subscribers:
-            self._cancel()
+            self._task.cancel()
+        return not self.subscribers
 
-    def update(self) -> None:
-        """Restart the analysis if the game has changed."""
-        if (subject := self.subject()) != self._subject:
-            self._cancel()
-            self._subject = subject
-            self._task = asyncio.create_task(self._run())
+    async def _run(self, run: Run) -> None:
+        try:
+            await run(self._publish)
+        except AgentTaskError as error:
+            self._publish({"type": "error", "code": "no_estimate", "message": str(error)})
 
-    @abstractmethod
-    def subject(self) -> Any:
-        """The node or nodes to analyse."""
-
-    @abstractmethod
-    async def analyse(self) -> None:
-        """Analyse the subject and `publish` messages."""
-
-    def publish(self, message: dict[str, Any]) -> None:
+    def _publish(self, message: dict[str, Any]) -> None:
         self._latest = message
         for subscriber in self.subscribers:
             subscriber(message)
 
-    async def _run(self) -> None:
-        try:
-            await self.analyse()
-        except AgentTaskError as error:
-            for subscriber in self.subscribers:
-                subscriber({"type": "error", "code": "no_estimate", "message": str(error)})
 
-    def _cancel(self) -> None:
-        self._latest, self._subject = None, None
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+async def analyse_position(
+    tree: GameTree, node: int, analysts: AgentPool, spec: str, publish: Subscriber
+) -> None:
+    """Publish the chances to win and favourite moves at a node, refined for a minute."""
+    game, budgeted = tree.game(node), with_seconds(spec, UPDATE_SECONDS)
+    end, running = 0.0, True
+    while running:
+        value: Estimate = await analysts.call(agent_pool.estimate, budgeted, str(id(tree)), game)
+        end = end or time.monotonic() + MAX_SECONDS  # without the time to build the agent
+        running = value.simulations is not None and time.monotonic() < end
+        message = {
+            "type": "analysis",
+            "agent": agent_name(spec),
+            "simulations": value.simulations,
+            "running": running,
+        }
+        publish(message | serializers.estimate(tree, node, value))
 
 
-class PositionAnalysis(LiveAnalysis):
-    """The chances to win and favourite moves at the current node, refined for a minute."""
+async def analyse_game(
+    tree: GameTree,
+    variation: list[int],
+    known: dict[int, Estimate],
+    analysts: AgentPool,
+    spec: str,
+    publish: Subscriber,
+) -> None:
+    """Publish the chances to win along a variation, and the decisions that lost most of them.
 
-    def subject(self) -> int:
-        return self.game.node
-
-    async def analyse(self) -> None:
-        tree, node = self.game.tree, self.game.node
+    known: the estimates by node, which this function completes.
+    """
+    for node in variation:
         if tree.nodes[node].turn < 0:
-            return
-        game, spec = tree.game(node), with_seconds(self.spec, UPDATE_SECONDS)
-        end, running = 0.0, True
-        while running:
-            estimate: Estimate = await self.analysts.call(
-                agent_pool.estimate, spec, self.game.header.id, game
-            )
-            end = end or time.monotonic() + MAX_SECONDS  # without the time to build the agent
-            running = estimate.simulations is not None and time.monotonic() < end
-            self.publish(
+            ranking = tree.position_game(node).ranking()
+            known[node] = Estimate([float(rank == 0) for rank in ranking], [])
+    missing = [node for node in variation if node not in known]
+    publish(_graph(tree, variation, known, spec))
+    for nodes in (missing[k : k + GRAPH_BATCH] for k in range(0, len(missing), GRAPH_BATCH)):
+        games = [tree.game(node) for node in nodes]
+        estimates: list[Estimate] = await analysts.call(
+            agent_pool.estimate_all, spec, f"{id(tree)} graph", games
+        )
+        if not estimates[0].chances:
+            raise AgentTaskError(f"{short_spec(spec)} does not estimate chances to win.")
+        known |= dict(zip(nodes, estimates, strict=True))
+        publish(_graph(tree, variation, known, spec))
+
+
+def _graph(
+    tree: GameTree, variation: list[int], known: dict[int, Estimate], spec: str
+) -> dict[str, Any]:
+    chances = [known[node].chances if node in known else None for node in variation]
+    return {
+        "type": "graph",
+        "agent": spec,
+        "variation": variation,
+        "chances": [values and [round(value, 4) for value in values] for values in chances],
+        "mistakes": _mistakes(tree, variation, known),
+        "svg": _chart(tree, variation, chances),
+        "running": None in chances,
+    }
+
+
+def _chart(tree: GameTree, variation: list[int], chances: list[list[float] | None]) -> str | None:
+    """The chances as a chart in SVG; None while nothing is known."""
+    if not any(chances):
+        return None
+    players = range(tree.start.players)
+    rounds: dict[int, int] = {}
+    for ply, node in enumerate(variation):
+        rounds.setdefault(tree.nodes[node].round, ply)
+    rounds.pop(0, None)  # the setup
+    curves = [[values[seat] if values else None for values in chances] for seat in players]
+    last = next(values for values in chances[::-1] if values)
+    order = sorted(players, key=lambda seat: -last[seat])
+    ranking = [order.index(seat) for seat in players]
+    return draw_chart(
+        "Chance to win over time", curves, 0, 1, rounds=rounds, ranking=ranking, percent=True
+    )
+
+
+def _mistakes(
+    tree: GameTree, variation: list[int], known: dict[int, Estimate]
+) -> list[dict[str, Any]]:
+    """The decisions of each seat that lowered its chance to win most."""
+    mistakes: list[dict[str, Any]] = []
+    for before, after in itertools.pairwise(variation):
+        node = tree.nodes[after]
+        if node.forced or before not in known or after not in known:
+            continue
+        chances = [known[one].chances[node.seat] for one in (before, after)]
+        if chances[0] - chances[1] >= MIN_LOSS:
+            best = next(iter(known[before].favourites), (node.action, 0.0))[0]
+            mistakes.append(
                 {
-                    "type": "analysis",
-                    "agent": self.spec,
-                    **serializers.estimate(tree, node, estimate),
-                    "simulations": estimate.simulations,
-                    "running": running,
+                    "node": after,
+                    "seat": node.seat,
+                    "before": round(chances[0], 4),
+                    "after": round(chances[1], 4),
+                    "text": serializers.describe(tree, before, node.action),
+                    "better": serializers.describe(tree, before, best)
+                    if best != node.action
+                    else None,
                 }
             )
-
-
-class GameGraph(LiveAnalysis):
-    """The chances to win along the variation, and the decisions that lost most of them."""
-
-    def __init__(self, game: GameSession, analysts: AgentPool, spec: str) -> None:
-        super().__init__(game, analysts, spec)
-        self._estimates: dict[int, Estimate] = {}
-
-    def subject(self) -> list[int]:
-        return self.game.tree.variation(self.game.node)
-
-    async def analyse(self) -> None:
-        variation, tree = self.subject(), self.game.tree
-        for node in variation:
-            if tree.nodes[node].turn < 0:
-                ranking = tree.position_game(node).ranking()
-                self._estimates[node] = Estimate([float(rank == 0) for rank in ranking], [])
-        missing = [node for node in variation if node not in self._estimates]
-        self._publish(variation, running=bool(missing))
-        for start in range(0, len(missing), GRAPH_BATCH):
-            nodes = missing[start : start + GRAPH_BATCH]
-            estimates: list[Estimate] = await self.analysts.call(
-                agent_pool.estimate_all,
-                self.spec,
-                f"{self.game.header.id} graph",
-                [tree.game(node) for node in nodes],
-            )
-            self._estimates |= dict(zip(nodes, estimates, strict=True))
-            if not estimates[0].chances:
-                raise AgentTaskError(f"{short_spec(self.spec)} does not estimate chances to win.")
-            self._publish(variation, running=start + GRAPH_BATCH < len(missing))
-
-    def _publish(self, variation: list[int], running: bool) -> None:
-        known = self._estimates
-        chances = [known[node].chances if node in known else None for node in variation]
-        self.publish(
-            {
-                "type": "graph",
-                "agent": self.spec,
-                "variation": variation,
-                "chances": [values and [round(value, 4) for value in values] for values in chances],
-                "mistakes": self._mistakes(variation),
-                "svg": self._chart(variation, chances),
-                "running": running,
-            }
-        )
-
-    def _chart(self, variation: list[int], chances: list[list[float] | None]) -> str | None:
-        """The chances as a chart in SVG; None while nothing is known."""
-        if not any(chances):
-            return None
-        nodes, players = self.game.tree.nodes, range(self.game.tree.start.players)
-        rounds: dict[int, int] = {}
-        for ply, node in enumerate(variation):
-            if nodes[node].round:
-                rounds.setdefault(nodes[node].round, ply)
-        curves = [[values[seat] if values else None for values in chances] for seat in players]
-        last = next(values for values in chances[::-1] if values)
-        order = sorted(players, key=lambda seat: -last[seat])
-        ranking = [order.index(seat) for seat in players]
-        return draw_chart(
-            "Chance to win over time", curves, 0, 1, rounds=rounds, ranking=ranking, percent=True
-        )
-
-    def _mistakes(self, variation: list[int]) -> list[dict[str, Any]]:
-        """The decisions that lowered the deciding seat's chance to win most."""
-        mistakes: list[dict[str, Any]] = []
-        tree, known = self.game.tree, self._estimates
-        for before, after in itertools.pairwise(variation):
-            node = tree.nodes[after]
-            if node.forced or before not in known or after not in known:
-                continue
-            loss = known[before].chances[node.seat] - known[after].chances[node.seat]
-            if loss >= MIN_LOSS:
-                best = next(iter(known[before].favourites), (node.action, 0.0))[0]
-                game = tree.position_game(before)
-                mistakes.append(
-                    {
-                        "node": after,
-                        "seat": node.seat,
-                        "loss": round(loss, 4),
-                        "text": game.describe(node.action),
-                        "better": game.describe(best) if best != node.action else None,
-                    }
-                )
-        return sorted(mistakes, key=lambda mistake: -mistake["loss"])[:MAX_MISTAKES]
+    mistakes.sort(key=lambda mistake: mistake["after"] - mistake["before"])
+    by_seat = [[one for one in mistakes if one["seat"] == k] for k in range(tree.start.players)]
+    return [one for ones in by_seat for one in ones[:MAX_MISTAKES]]

@@ -17,7 +17,6 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 import busenv.render
 from busenv.experiments.play import messages
-from busenv.experiments.play.catalogue import ANALYSTS, GRAPH_AGENT
 from busenv.experiments.play.messages import RequestError, parse_json, parse_request
 from busenv.experiments.play.request_guard import RequestGuard
 from busenv.experiments.play.server import Server, replay_arguments
@@ -62,18 +61,25 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
         body = await _parse_body(request, messages.NEW_GAME)
         return JSONResponse({"link": await server.create_game(body)}, 201)
 
+    async def delete_game(request: Request) -> Response:
+        server.check_key(request.path_params["key"])
+        server.delete_game(request.path_params["id"])
+        return JSONResponse({})
+
     async def game_page(request: Request) -> Response:
-        server.find(request.path_params["token"])
+        server.check_token(request.path_params["token"])
         return FileResponse(PAGES / "game.html")
 
     async def record(request: Request) -> Response:
         game = server.find(request.path_params["token"])[0].game
+        server.unload_finished()
         text = game.tree.record(game.node).to_json()
         name = f'attachment; filename="bus-{game.header.id}.json"'
         return Response(text, media_type="application/json", headers={"content-disposition": name})
 
     async def replay(request: Request) -> Response:
         session, _ = server.find(request.path_params["token"])
+        server.unload_finished()
         page = await asyncio.to_thread(replay_page, **replay_arguments(session))
         headers = {"content-security-policy": REPLAY_POLICY}
         return Response(page, media_type="text/html", headers=headers)
@@ -109,6 +115,7 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
             Route("/start/{key}/choices", choices),
             Route("/start/{key}/preview", preview, methods=["POST"]),
             Route("/start/{key}/games", new_game, methods=["POST"]),
+            Route("/start/{key}/games/{id}", delete_game, methods=["DELETE"]),
             Route("/play/{token}", game_page),
             Route("/play/{token}/record.json", record),
             Route("/play/{token}/replay.html", replay),
@@ -153,6 +160,7 @@ async def _serve_page(
         await _receive_requests(server, session, connection, socket)
     finally:
         session.disconnect(connection)
+        server.unload_finished()
         sender.cancel()
 
 
@@ -168,23 +176,16 @@ async def _receive_requests(
 ) -> None:
     """Handle a page's requests in order; an invalid request changes nothing."""
     while (message := await socket.receive())["type"] == "websocket.receive":
-        request: Any = None
         try:
             if message.get("text") is None:
                 raise RequestError("bad_json", "Requests must be text, not bytes.")
-            request = parse_request(message["text"])
-            _handle(server, session, connection, request)
+            _handle(server, session, connection, parse_request(message["text"]))
         except RequestError as error:
-            _send_error(connection, error.code, error.message, request)
+            connection.send({"type": "error", "code": error.code, "message": error.message})
         except OSError as error:
             text = f"The change could not be saved: {error.strerror}"
-            _send_error(connection, "not_saved", text, request)
+            connection.send({"type": "error", "code": "not_saved", "message": text})
         await asyncio.sleep(0)  # serve other pages between two requests
-
-
-def _send_error(connection: Connection, code: str, message: str, request: Any) -> None:
-    number = None if request is None else request.request
-    connection.send({"type": "error", "code": code, "message": message, "request": number})
 
 
 def _handle(
@@ -193,37 +194,30 @@ def _handle(
     """Carry out a request. RequestError if it is not allowed, OSError if it cannot be saved."""
     game, participant = session.game, connection.participant
     match request:
-        case messages.DecideRequest():
-            game.decide(participant, request.node, request.action)
         case messages.NodeRequest(type="view"):
             game.get_node(request.node)
-            session.send_view(connection, request.node)
-            return
+            return session.send_view(connection, request.node)
+        case messages.AnalysisRequest():
+            return session.analyse(connection, request.node, request.agent)
+        case messages.GraphRequest():
+            return session.graph(connection, request.enabled, request.agent)
+        case messages.RenameRequest():
+            game.rename(participant, request.seat, request.name)
+            return session.publish_participants()
+        case messages.RematchRequest():
+            if participant.role != "host":
+                raise RequestError("only_host", "Only the host can start a rematch.")
+            return server.rematch(session)
+        case messages.DelayRequest():
+            game.set_delay(participant, request.seconds)
+            return session.publish()
+        case messages.DecideRequest():
+            game.decide(participant, request.node, request.action)
         case messages.NodeRequest(type="undo" | "redo" as direction):
             game.undo_or_redo(participant, request.node, direction)
         case messages.JumpRequest():
             game.jump(participant, request.node, request.target)
         case messages.PauseRequest():
             game.pause(participant, request.enabled)
-        case messages.DelayRequest():
-            game.set_delay(participant, request.seconds)
-            session.publish()
-            return
-        case messages.HintRequest():
-            session.start_hint(connection, request.node, request.agent)
-            return
-        case messages.AnalysisRequest():
-            spec = request.agent or (ANALYSTS[0] if request.type == "analysis" else GRAPH_AGENT)
-            session.subscribe(connection, request.type, spec if request.enabled else None)
-            return
-        case messages.RenameRequest():
-            game.rename(participant, request.seat, request.name)
-            session.publish_participants()
-            return
-        case messages.RematchRequest():
-            if participant.role != "host":
-                raise RequestError("only_host", "Only the host can start a rematch.")
-            server.rematch(session)
-            return
     session.publish()
     session.restart_agents()

@@ -22,16 +22,16 @@ from busenv.game.board import board_names
 
 DEFAULT_PLAYERS = 4
 HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None
-AGENTS = {  # strongest first
-    **({"az:city-3:1000": "strongest: search guided by a network"} if HAS_NETWORKS else {}),
-    "uct:1000": "strong: searches 1000 playouts",
-    **({"net:city-2": "good: a trained network, answers at once"} if HAS_NETWORKS else {}),
-    "uct:100": "fair: searches 100 playouts",
-    "planner": "fair: plans one decision ahead",
-    "greedy": "weak: takes the best immediate gain",
-    "random": "chooses at random",
+AGENTS = {  # name and description by spec, strongest first
+    **({"az:city-3:1000": ("Expert", "search guided by a network")} if HAS_NETWORKS else {}),
+    "uct:1000": ("Strong", "searches 1,000 playouts"),
+    **({"net:city-2": ("Advanced", "a trained network, answers at once")} if HAS_NETWORKS else {}),
+    "uct:100": ("Medium", "searches 100 playouts"),
+    "planner": ("Casual", "plans one decision ahead"),
+    "greedy": ("Beginner", "takes the best immediate gain"),
+    "random": ("Random", "chooses at random"),
 }
-DEFAULT_OPPONENT = next(iter(AGENTS))  # answers within a second
+DEFAULT_OPPONENT = "uct:100"
 ANALYSTS = tuple(spec for spec in AGENTS if spec in ("az:city-3:1000", "uct:1000", "net:city-2"))
 GRAPH_AGENT = "uct:200"
 EDITION_DESCRIPTIONS = {
@@ -94,7 +94,7 @@ class Catalogue:
 
     def to_dict(self) -> dict[str, Any]:
         """The choices of the start page as plain data."""
-        trusted = {spec: "named on the command line" for spec in sorted(self.trusted - {*AGENTS})}
+        trusted = {spec: ("", "of the command line") for spec in sorted(self.trusted - {*AGENTS})}
         return {
             "players": [3, 4, 5],
             "editions": [
@@ -103,7 +103,8 @@ class Catalogue:
             ],
             "boards": [*self.boards],
             "agents": [
-                {"spec": spec, "description": text} for spec, text in {**AGENTS, **trusted}.items()
+                {"spec": spec, "name": name, "description": text}
+                for spec, (name, text) in {**AGENTS, **trusted}.items()
             ],
             "default_opponent": DEFAULT_OPPONENT,
             "seats": [*self.seats],
@@ -117,6 +118,11 @@ def short_spec(spec: str) -> str:
         return f"{kind}:{Path(rest.split()[0]).name}" if rest.split() else kind
     parts = [Path(part).stem if "/" in part or "\\" in part else part for part in rest.split(":")]
     return ":".join((kind, *parts)) if rest else kind
+
+
+def agent_name(spec: str) -> str:
+    """The displayed name of an agent: its level if it has one, else its spec."""
+    return AGENTS[spec][0] if spec in AGENTS else short_spec(spec)
 
 
 def with_seconds(spec: str, seconds: float) -> str:

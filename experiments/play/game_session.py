@@ -16,6 +16,7 @@ from busenv.experiments.play.game_tree import GameNode, GameTree
 from busenv.experiments.play.messages import RequestError
 
 DEFAULT_DELAY = 0.6  # seconds
+MAX_RENAMES = 100  # of a game
 Status = Literal["over", "paused", "forced", "agent", "person"]
 
 
@@ -32,22 +33,22 @@ class GameSession:
     """A game tree, the current node in it, and the players.
 
     save: called with every change (`busenv.experiments.play.game_store.GameEvent` as a dict) before
-    the change takes effect. delay: minimum seconds between automatic moves. version: number of
-    changes so far. failure: why an agent could not decide. last_change: which participant made the
-    last change other than a decision. moved_at: time of the last move (`time.monotonic`).
+    the change takes effect. delay: minimum seconds between automatic moves. failure: why an agent
+    could not decide. last_change: the host's last change other than a decision. moved_at: time of
+    the last move (`time.monotonic`).
     """
 
     def __init__(
         self, header: GameHeader, board: Board, save: Callable[[dict[str, Any]], None]
     ) -> None:
-        self.header, self._save = header, save
+        self.header, self.save = header, save
         self.tree = GameTree(Record.from_dict(header.record), board)
         if len(header.seats) != self.tree.start.players:
             raise ValueError(f"{len(header.seats)} seats for {self.tree.start.players} players")
         self.seats = list(header.seats)
-        self.node, self.version, self.delay = 0, 0, DEFAULT_DELAY
-        self.paused, self.failure = False, ""
-        self.last_change: dict[str, Any] | None = None
+        self.node, self.delay = 0, DEFAULT_DELAY
+        self.paused, self.failure, self.last_change = False, "", ""
+        self._num_renames = 0
         self.moved_at = time.monotonic()
         self.participants = _participants(header)
 
@@ -86,7 +87,9 @@ class GameSession:
     def decide(self, participant: Participant, node: int, action: int) -> None:
         """Make a person's decision. RequestError: only_watching, stale, game_over, not_your_turn,
         illegal_action."""
-        self._check_request(participant, node)
+        if participant.role == "spectator":
+            raise RequestError("only_watching", "Spectators cannot change the game.")
+        self._check_node(node)
         if self.current.turn < 0:
             raise RequestError("game_over", "The game is over.")
         if self.current.turn not in participant.seats:
@@ -99,26 +102,28 @@ class GameSession:
             self.tree.position_game(self.node).step(action)
         except IllegalActionError as error:
             raise RequestError("illegal_action", str(error)) from None
-        self._save({"parent": self.node, "action": action})
-        self._set_current(self.tree.add(self.node, action), paused=False, change=None)
+        self.save({"parent": self.node, "action": action})
+        self._set_current(self.tree.add(self.node, action), paused=False, change="")
 
     def undo_or_redo(
         self, participant: Participant, node: int, direction: Literal["undo", "redo"]
     ) -> None:
         """Move to the previous or next decision of a person in the variation. RequestError:
-        only_watching, stale, nothing_to_undo, nothing_to_redo."""
-        self._check_request(participant, node)
+        only_host, stale, nothing_to_undo, nothing_to_redo."""
+        _check_host(participant)
+        self._check_node(node)
         target = self.undo_target() if direction == "undo" else self.redo_target()
         if target is None:
             raise RequestError(f"nothing_to_{direction}", f"There is nothing to {direction}.")
-        self._move_to(target, participant, direction)
+        self._move_to(target, direction)
 
     def jump(self, participant: Participant, node: int, target: int) -> None:
-        """Continue the game from any node; agents are paused there. RequestError: only_watching,
+        """Continue the game from any node; agents are paused there. RequestError: only_host,
         stale, no_such_node."""
-        self._check_request(participant, node)
+        _check_host(participant)
+        self._check_node(node)
         self.get_node(target)
-        self._move_to(target, participant, "jump")
+        self._move_to(target, "jump")
 
     def get_node(self, node: int) -> GameNode:
         """Return a node by its number. RequestError: no_such_node."""
@@ -127,28 +132,32 @@ class GameSession:
         return self.tree.nodes[node]
 
     def pause(self, participant: Participant, enabled: bool) -> None:
-        """Pause the agents, or let them continue. RequestError: only_watching."""
-        self._check_request(participant, self.node)
-        self._save({"node": self.node, "paused": enabled})
-        change = _change(participant, "pause" if enabled else "continue")
-        self._set_current(self.node, enabled, change)
+        """Pause the agents, or let them continue. RequestError: only_host."""
+        _check_host(participant)
+        if enabled != self.paused:
+            self.save({"node": self.node, "paused": enabled})
+        self._set_current(self.node, enabled, "pause" if enabled else "continue")
 
     def set_delay(self, participant: Participant, seconds: float) -> None:
-        """Set the minimum time between automatic moves. RequestError: only_watching."""
-        self._check_request(participant, self.node)
-        self.delay = seconds
-        self._set_current(self.node, self.paused, _change(participant, "delay"))
+        """Set the minimum time between automatic moves. RequestError: only_host."""
+        _check_host(participant)
+        self.delay, self.last_change = seconds, "delay"
 
     def rename(self, participant: Participant, seat: int, name: str) -> None:
-        """Set a person's name. RequestError: not_your_seat."""
+        """Set a person's name. RequestError: not_your_seat, too_many_names."""
         if seat not in participant.seats:
             raise RequestError("not_your_seat", f"Seat {seat} is not yours.")
-        self._save({"seat": seat, "name": name})
+        if name == self.seats[seat].name:
+            return
+        if self._num_renames >= MAX_RENAMES:
+            text = f"The names of a game change {MAX_RENAMES} times at most."
+            raise RequestError("too_many_names", text)
+        self.save({"seat": seat, "name": name})
         self._set_name(seat, name)
 
     def fail(self, message: str) -> None:
         """Record that an agent could not decide, and pause until a player continues."""
-        self._set_current(self.node, paused=True, change=None)
+        self._set_current(self.node, paused=True, change="")
         self.failure = message
 
     def undo_target(self) -> int | None:
@@ -178,33 +187,33 @@ class GameSession:
     def _has_people(self) -> bool:
         return any(seat.kind != "agent" for seat in self.seats)
 
-    def _move_to(self, node: int, participant: Participant, change: str) -> None:
+    def _move_to(self, node: int, change: str) -> None:
         may_pause = change == "jump" or not self._has_people()
         paused = may_pause and self._is_automatic(self.tree.nodes[node])
-        self._save({"node": node, "paused": paused})
+        self.save({"node": node, "paused": paused})
         self.tree.select(node)
-        self._set_current(node, paused, _change(participant, change))
+        self._set_current(node, paused, change)
 
-    def _set_current(self, node: int, paused: bool, change: dict[str, Any] | None) -> None:
+    def _set_current(self, node: int, paused: bool, change: str) -> None:
         if node != self.node:
             self.moved_at = time.monotonic()
         self.node, self.paused, self.last_change, self.failure = node, paused, change, ""
-        self.version += 1
 
     def _set_name(self, seat: int, name: str) -> None:
         self.seats[seat] = self.seats[seat].model_copy(update={"name": name})
+        self._num_renames += 1
 
-    def _check_request(self, participant: Participant, node: int) -> None:
-        """RequestError: only_watching for spectators, stale if `node` is not the current node."""
-        if participant.role == "spectator":
-            raise RequestError("only_watching", "Spectators cannot change the game.")
+    def _check_node(self, node: int) -> None:
+        """RequestError stale if a node is not the current one."""
         if node != self.node:
             raise RequestError("stale", "The game has moved on.")
 
 
-def _change(participant: Participant, change: str) -> dict[str, Any]:
-    seat = participant.seats[0] if participant.seats else None
-    return {"seat": seat, "role": participant.role, "change": change}
+def _check_host(participant: Participant) -> None:
+    """RequestError only_host for all but the host."""
+    if participant.role != "host":
+        text = "Only the host can take back moves, pause the agents and set their speed."
+        raise RequestError("only_host", text)
 
 
 def _participants(header: GameHeader) -> dict[str, Participant]:

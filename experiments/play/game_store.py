@@ -1,16 +1,19 @@
 """The folder of saved games: every decision is on disk before the server acknowledges it.
 
-A game is a file of JSON lines: a header, then one event a line. The files are append-only; an
-incomplete last line, left by a killed process, is dropped on reading. Only the owner can read the
-files, since they contain the secrets of the links.
+A game is a file of JSON lines: a header, then one event a line. An incomplete last line, left by a
+killed process or a full disk, is cut before the next event is written, and on reading. Only the
+owner can read the files, since they contain the secrets of the links.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,9 +22,12 @@ from pydantic import Field
 
 from busenv.agents.schema import Schema, parse
 from busenv.experiments.play.messages import Name, Number, Seat, SeatIndex
-from busenv.io import open_plain, read_bounded
+from busenv.io import open_plain
 
 KEY, SUFFIX = "key", ".jsonl"
+MAX_LINE = 2**16  # bytes of an event; a long one takes 100
+MAX_SIZE = 8 * 2**20  # bytes to which a game may grow; a long one takes 20,000
+MAX_READ = 2**28  # bytes; versions without MAX_SIZE have left larger files
 Token = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{20,64}$")]
 
 
@@ -74,41 +80,56 @@ class GameStore:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def key(self) -> str:
-        """The secret of the start page's link, created with the folder."""
+        """The secret of the start page's link, created with the folder. ValueError for a file
+        with another content."""
         path = self.folder / KEY
-        if not path.exists():
-            _create(path, secrets.token_urlsafe(24))
-        return read_bounded(path, follow_links=False).decode("ascii").strip()
+        if not path.exists() or not path.stat().st_size:  # empty after a start on a full disk
+            _write(path, secrets.token_urlsafe(24).encode())
+        key = _read(path).strip()
+        if not re.fullmatch(rb"[A-Za-z0-9_-]{20,64}", key):
+            raise ValueError(f"{path} holds no key; delete the file, and a new key is made")
+        return key.decode()
 
-    def create(self, header: GameHeader) -> None:
-        """Create the file of a new game."""
-        _create(self._path(header.id), header.model_dump_json() + "\n")
+    def create(self, header: GameHeader, events: list[dict[str, Any]]) -> None:
+        """Create the file of a new game. OSError if it cannot be written; no file is left then."""
+        lines = [header.model_dump_json(), *map(json.dumps, events)]
+        _write(self._path(header.id), "".join(f"{line}\n" for line in lines).encode())
 
     def append(self, game_id: str, event: dict[str, Any]) -> None:
-        """Append an event to a game. OSError if it cannot be written; the file is unchanged."""
-        with open_plain(self._path(game_id), "ab") as file:
-            size = file.tell()
+        """Append an event to a game. OSError if it cannot be written; no event is lost then."""
+        data = json.dumps(event).encode() + b"\n"
+        with open_plain(self._path(game_id), "r+b") as file:
+            handle = file.fileno()  # without the buffer, whose content cannot be dropped
+            end = _cut_torn_line(handle)
+            if end + len(data) > MAX_SIZE:
+                raise OSError(errno.EFBIG, f"a game has {MAX_SIZE:,} bytes at most")
             try:
-                file.write(json.dumps(event).encode() + b"\n")
-                file.flush()
+                os.lseek(handle, end, os.SEEK_SET)
+                while data:
+                    data = data[os.write(handle, data) :]
             except OSError:
-                file.truncate(size)
+                with suppress(OSError):
+                    os.ftruncate(handle, end)
                 raise
+
+    def delete(self, game_id: str) -> None:
+        """Delete the file of a game."""
+        self._path(game_id).unlink()
 
     def games(self) -> Iterator[StoredGame]:
         """Read every game of the folder, in order of the file names."""
         for path in sorted(self.folder.glob(f"*{SUFFIX}")):
             try:
-                yield self._read(path)
+                yield self.read(path.stem)
             except (OSError, ValueError) as error:
                 yield StoredGame(path, error=f"{path}: {error}")
 
-    def _read(self, path: Path) -> StoredGame:
-        data = read_bounded(path, follow_links=False)
-        complete = data[: data.rfind(b"\n") + 1]
-        if len(complete) < len(data):
-            os.truncate(path, len(complete))
-        first, *rest = complete.splitlines() or [b""]
+    def read(self, game_id: str) -> StoredGame:
+        """Read a game. OSError or ValueError if it cannot be read."""
+        path = self._path(game_id)
+        with open_plain(path, "r+b") as file:
+            _cut_torn_line(file.fileno())
+        first, *rest = _read(path).splitlines() or [b""]
         header = parse(GameHeader, first)
         if path.stem != header.id:
             raise ValueError(f"the file name does not match the game's id {header.id}")
@@ -118,13 +139,38 @@ class GameStore:
         return self.folder / f"{game_id}{SUFFIX}"
 
 
-def _create(path: Path, content: str) -> None:
-    """Write a new file that only its owner can read."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content.encode())
-        file.flush()
-        os.fsync(file.fileno())
+def _cut_torn_line(handle: int) -> int:
+    """Remove an incomplete last line from an open file; return the size of the file."""
+    size = os.fstat(handle).st_size
+    start = max(size - MAX_LINE, 0)
+    os.lseek(handle, start, os.SEEK_SET)
+    end = start + os.read(handle, MAX_LINE).rfind(b"\n") + 1
+    if end < size:
+        os.ftruncate(handle, end)
+    return end
+
+
+def _read(path: Path) -> bytes:
+    with open_plain(path, "rb") as file:
+        data = file.read(MAX_READ + 1)
+    if len(data) > MAX_READ:
+        raise ValueError(f"{path} is larger than {MAX_READ:,} bytes, the most that is read")
+    return data
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read, all of it or nothing."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        part.unlink()
+        raise
 
 
 def new_tokens(seats: list[Seat]) -> LinkTokens:

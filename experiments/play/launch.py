@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import socket
 import sys
 import webbrowser
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from busenv import Board, Rules
 from busenv.agents import make_agent
@@ -26,6 +28,12 @@ from busenv.game.board import as_board
 from busenv.game.rules import as_rules
 
 MAX_CONNECTIONS = 1000
+MAX_REQUESTING = 100  # connections that are no page's websocket; a further one closes the oldest
+REQUEST_SECONDS = 10.0  # in which a connection must send its first request
+OTHER_FILES = 200  # open files of the server that are no connections
+if sys.platform != "win32":
+    import resource
+
 PEOPLE = ("me", "friend")
 ALL_INTERFACES = ("0.0.0.0", "::")
 
@@ -36,6 +44,25 @@ class _UvicornServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _HttpConnection(H11Protocol):
+    """A connection before it becomes a page's websocket: few, and not idle for long."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.number = next(_numbers)
+        requesting = [one for one in self.connections if isinstance(one, _HttpConnection)]
+        if len(requesting) > MAX_REQUESTING:
+            min(requesting, key=lambda one: one.number).transport.close()
+        self.loop.call_later(REQUEST_SECONDS, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        if self in self.connections and self.cycle is None:
+            self.transport.close()
+
+
+_numbers = itertools.count()
 
 
 def serve(
@@ -118,6 +145,8 @@ def locked_folder(folder: str | Path) -> Iterator[None]:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. OSError if host and port cannot be used."""
+    if not 0 <= port < 2**16:
+        raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is given explicitly.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -193,10 +222,24 @@ def make_uvicorn_server(server: Server, host: str) -> uvicorn.Server:
         server_header=False,
         ws_max_size=4 * MAX_REQUEST,  # bytes; a character has up to 4
         ws_per_message_deflate=False,  # compression costs more time than it saves
-        limit_concurrency=MAX_CONNECTIONS,
+        http=_HttpConnection,
+        limit_concurrency=_connection_limit(),
         timeout_graceful_shutdown=1,
     )
     return _UvicornServer(config)
+
+
+def _connection_limit() -> int:
+    """How many connections leave room for other open files, of which as many as needed are allowed
+    if possible."""
+    if sys.platform == "win32":
+        return MAX_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_CONNECTIONS + OTHER_FILES
+    if soft < wanted and (hard == resource.RLIM_INFINITY or hard > soft):
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return MAX_CONNECTIONS if soft < 0 else min(MAX_CONNECTIONS, max(soft - OTHER_FILES, 1))
 
 
 def local_address(host: str, port: int) -> str:

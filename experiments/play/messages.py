@@ -46,70 +46,68 @@ def _parse_seed(value: object) -> object:
 Number = Annotated[int, Field(ge=0, le=2**31)]
 SeatIndex = Annotated[int, Field(ge=0, le=4)]
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_printable)]
-AgentSpec = Annotated[str, Field(min_length=1, max_length=200)]
+AgentSpec = Annotated[str, Field(max_length=200)]
 Seed = Annotated[int | None, BeforeValidator(_parse_seed)]
 RecordText = Annotated[str, Field(max_length=MAX_BODY)]
 Ply = Annotated[int, Field(ge=0, le=10_000)]
 
 
-class Request(Schema):
-    """A websocket request. request: a number that the answer to an invalid request repeats."""
-
-    request: Number | None = None
-
-
-class DecideRequest(Request):
+class DecideRequest(Schema):
     type: Literal["decide"]
     node: Number
     action: Number
 
 
-class NodeRequest(Request):
+class NodeRequest(Schema):
     type: Literal["undo", "redo", "view"]
     node: Number
 
 
-class JumpRequest(Request):
+class JumpRequest(Schema):
     type: Literal["jump"]
     node: Number
     target: Number
 
 
-class PauseRequest(Request):
+class PauseRequest(Schema):
     type: Literal["pause"]
     enabled: bool
 
 
-class DelayRequest(Request):
+class DelayRequest(Schema):
     type: Literal["delay"]
     seconds: Annotated[float, Field(ge=0, le=MAX_DELAY)]
 
 
-class HintRequest(Request):
-    type: Literal["hint"]
-    node: Number
+class AnalysisRequest(Schema):
+    """node: to analyse; None ends the analysis."""
+
+    type: Literal["analysis"]
+    node: Number | None = None
     agent: AgentSpec | None = None
 
 
-class AnalysisRequest(Request):
-    type: Literal["analysis", "graph"]
+class GraphRequest(Schema):
+    """Of the current variation."""
+
+    type: Literal["graph"]
     enabled: bool
     agent: AgentSpec | None = None
 
 
-class RenameRequest(Request):
+class RenameRequest(Schema):
     type: Literal["rename"]
     seat: SeatIndex
     name: Name
 
 
-class RematchRequest(Request):
+class RematchRequest(Schema):
     type: Literal["rematch"]
 
 
 AnyRequest = (
     DecideRequest | NodeRequest | JumpRequest | PauseRequest | DelayRequest
-    | HintRequest | AnalysisRequest | RenameRequest | RematchRequest
+    | AnalysisRequest | GraphRequest | RenameRequest | RematchRequest
 )  # fmt: skip
 REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
 

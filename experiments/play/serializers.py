@@ -8,15 +8,15 @@ from typing import Any
 
 from busenv import Phase
 from busenv.experiments.play.agent_pool import Estimate
-from busenv.experiments.play.catalogue import ANALYSTS, short_spec
+from busenv.experiments.play.catalogue import ANALYSTS, agent_name, short_spec
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_tree import GameNode, GameTree, game_from_state
-from busenv.game.actions import describe_action
+from busenv.experiments.play.messages import Seat
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.click_targets import click_targets, target_shapes
-from busenv.render.phrases import ENDING_WORDS, POWER_WORDS, count, headline
+from busenv.render.phrases import ENDING_WORDS, POWER_WORDS, count, describe_move, headline
 from busenv.render.pieces import BUILDINGS
 from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
 
@@ -44,7 +44,7 @@ def node_entry(tree: GameTree, node: int) -> dict[str, Any]:
         "parent": None if is_start else entry.parent,
         "seat": entry.seat,
         "action": None if is_start else entry.action,
-        "text": "start" if is_start else describe_action(tree.board, entry.action),
+        "text": "start" if is_start else describe(tree, entry.parent, entry.action),
         "ply": entry.ply,
         "round": entry.round,
         "turn": entry.turn,
@@ -77,19 +77,20 @@ def _decision(tree: GameTree, node: int) -> Decision | None:
 def view(tree: GameTree, node: int, base: int | None) -> dict[str, Any]:
     """The drawing at a node: all parts, or those that differ from the drawing at node `base`."""
     parts, position = _draw(tree, node)
-    over = position.phase == Phase.OVER
+    over, parent = position.phase == Phase.OVER, tree.nodes[node].parent
+    before = tree.position_game(parent).position() if parent >= 0 else None
     message = {
         "type": "view",
         "node": node,
         "base": base,
         "seat": position.ranking.index(0) if over else position.current_player,
         "headline": headline(position),
-        "last": describe_last(tree.board, position, _decision(tree, node)),
+        "last": describe_last(tree.board, position, _decision(tree, node), before),
     }
     if base is None:
         return {**message, "panels_from": "frames", "parts": parts}
-    before, _ = _draw(tree, base)
-    changed = {name: part for name, part in parts.items() if part != before[name]}
+    known, _ = _draw(tree, base)
+    changed = {name: part for name, part in parts.items() if part != known[name]}
     return {**message, "parts": changed}
 
 
@@ -97,7 +98,7 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
     """The state of a game, with the choices of a participant."""
     tree, current, status = game.tree, game.current, game.status
     _, position = _draw(tree, game.node)
-    yours, may_act = current.turn in participant.seats, participant.role != "spectator"
+    yours, is_host = current.turn in participant.seats, participant.role == "host"
     choices: list[dict[str, Any]] = []
     if yours and status == "person":
         actions = tree.position_game(game.node).legal_actions()
@@ -111,7 +112,6 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
     }
     return {
         "type": "state",
-        "version": game.version,
         "node": game.node,
         "variation": tree.variation(game.node),
         "turn": turn if current.turn >= 0 else None,
@@ -120,10 +120,10 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
         "forced": status == "forced",
         "paused": game.paused,
         "delay": game.delay,
-        "can_undo": may_act and game.undo_target() is not None,
-        "can_redo": may_act and game.redo_target() is not None,
+        "can_undo": is_host and game.undo_target() is not None,
+        "can_redo": is_host and game.redo_target() is not None,
         "failure": game.failure or None,
-        "last_change": game.last_change,
+        "last_change": game.last_change or None,
         "over": status == "over",
         "result": _result(position) if status == "over" else None,
     }
@@ -155,7 +155,7 @@ def init(game: GameSession, participant: Participant, host_info: dict[str, Any])
         **DRAWING,
         "you": {"role": participant.role, "seats": [*participant.seats]},
         "seed": str(game.tree.start.seed),
-        "analysts": [*ANALYSTS],
+        "analysts": {spec: f"{agent_name(spec)} ({spec})" for spec in ANALYSTS},
         **(host_info if participant.role == "host" else {"links": None, "addresses": []}),
     }
 
@@ -167,18 +167,28 @@ def participants(
     pages = [(game.participants[token], number) for token, number in connections.items()]
     seats = []
     for k, seat in enumerate(game.seats):
-        spec = short_spec(seat.spec) if seat.spec else None
-        default_name = spec or ("you" if k in participant.seats else f"player {k}")
+        yours = seat.kind != "agent" and k in participant.seats and not seat.name
         seats.append(
             {
                 "seat": k,
                 "kind": seat.kind,
-                "name": seat.name or default_name,
+                "name": "you" if yours else seat_name(seat, k),
+                "spec": short_spec(seat.spec) if seat.spec else None,
                 "connections": sum(number for holder, number in pages if k in holder.seats),
             }
         )
     spectators = sum(number for holder, number in pages if holder.role == "spectator")
     return {"type": "participants", "seats": seats, "spectators": spectators}
+
+
+def seat_name(seat: Seat, k: int) -> str:
+    """The name of the player at a seat, for everybody."""
+    return seat.name or (agent_name(seat.spec) if seat.spec else f"player {k}")
+
+
+def describe(tree: GameTree, node: int, action: int) -> str:
+    """An action at a node in words."""
+    return describe_move(tree.board, tree.position_game(node).position(), action)
 
 
 def estimate(tree: GameTree, node: int, value: Estimate) -> dict[str, Any]:
@@ -190,7 +200,7 @@ def estimate(tree: GameTree, node: int, value: Estimate) -> dict[str, Any]:
         "favourites": [
             {
                 "action": action,
-                "text": describe_action(tree.board, action),
+                "text": describe_move(tree.board, position, action),
                 "share": round(share, 4),
                 **target_shapes(tree.board, tree.start.rules, position, action),
             }

@@ -7,6 +7,8 @@ import dataclasses
 import os
 import secrets
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,9 +16,9 @@ from busenv import Board, Game, Record
 from busenv.error_text import quote
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
-from busenv.experiments.play.catalogue import SIMPLE_AGENTS, Catalogue, short_spec
-from busenv.experiments.play.game_session import Participant
-from busenv.experiments.play.game_store import GameHeader, GameStore, new_tokens
+from busenv.experiments.play.catalogue import SIMPLE_AGENTS, Catalogue
+from busenv.experiments.play.game_session import GameSession, Participant
+from busenv.experiments.play.game_store import GameHeader, GameStore, StoredGame, new_tokens
 from busenv.experiments.play.game_tree import GameTree
 from busenv.experiments.play.messages import NewGame, RequestError, Seat
 from busenv.experiments.play.session import Session
@@ -27,8 +29,17 @@ MAX_LISTED = 100  # games on the start page
 MAX_WORKERS = 4
 
 
+@dataclass
+class StoredSession:
+    """A game of the server. session: None for a finished game, which no page shows."""
+
+    header: GameHeader
+    summary: dict[str, Any]
+    session: Session | None = None
+
+
 class Server:
-    """The sessions of a server. `open` and `close` run in the event loop that serves them.
+    """The games of a server. `open` and `close` run in the event loop that serves them.
 
     addresses: under which other machines reach the server. key: the secret of the start page.
     errors: messages about saved games that could not be restored.
@@ -38,60 +49,89 @@ class Server:
         self.store, self.catalogue, self.addresses = store, catalogue, addresses
         self.key = store.key()
         self.errors: list[str] = []
-        self._sessions: list[Session] = []
-        self._by_token: dict[str, tuple[Session, Participant]] = {}
+        self._games: dict[str, StoredSession] = {}
+        self._by_token: dict[str, tuple[str, Participant]] = {}
 
     async def open(self) -> None:
         """Start the worker processes and restore all saved games."""
         workers = min(os.cpu_count() or 1, MAX_WORKERS)
         self._movers, self._analysts = AgentPool(workers), AgentPool(max(1, workers // 2))
         for stored in self.store.games():
-            if stored.header is None:
-                self.errors.append(stored.error)
-                continue
             try:
-                board = self._board_of(Record.from_dict(stored.header.record))
-                session = self._make_session(stored.header, board)
-                session.game.restore(stored.events)
+                self._add(self._restore(stored))
             except ValueError as error:
-                self.errors.append(f"{stored.path}: {error}")
-                continue
-            self._add(session)
+                self.errors.append(stored.error or f"{stored.path}: {error}")
+            self.unload_finished()
             await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Stop all games and worker processes."""
-        for session in self._sessions:
-            session.close()
+        for game in self._games.values():
+            if game.session is not None:
+                game.session.close()
         await asyncio.gather(self._movers.close(), self._analysts.close())
 
     def find(self, token: str) -> tuple[Session, Participant]:
-        """Return the session and participant of a link. RequestError: no_such_page."""
+        """Return the session and participant of a link. RequestError: no_such_page, not_read."""
+        participant = self.check_token(token)
+        game = self._games[self._by_token[token][0]]
+        if game.session is None:
+            try:
+                game.session = self._restore(self.store.read(game.header.id))
+            except (OSError, ValueError) as error:
+                raise RequestError("not_read", f"The game cannot be read: {error}", 500) from None
+        return game.session, participant
+
+    def check_token(self, token: str) -> Participant:
+        """Return the participant of a link. RequestError: no_such_page."""
         if token not in self._by_token:
             raise RequestError("no_such_page", "There is no game at this link.", 404)
-        return self._by_token[token]
+        return self._by_token[token][1]
 
     def check_key(self, key: str) -> None:
         """Check the secret of the start page. RequestError: no_such_page."""
         if not secrets.compare_digest(key.encode(), self.key.encode()):
             raise RequestError("no_such_page", "Open the link that the terminal shows.", 404)
 
+    def unload_finished(self) -> None:
+        """Keep finished games that no page shows on disk only."""
+        for game in self._games.values():
+            if game.session and game.session.game.status == "over" and not game.session.connections:
+                game.summary, game.session = _summary(game.session.game), None
+
     async def create_game(self, new: NewGame) -> str:
         """Create a game and return the host's link. RequestError: bad_game, bad_record,
-        too_many_games, and those of `Catalogue.check_agent`."""
-        if len(self._sessions) >= MAX_GAMES:
-            raise RequestError(
-                "too_many_games", f"This server has {MAX_GAMES} games, the most.", 429
-            )
-        if any((seat.kind == "agent") != (seat.spec is not None) for seat in new.seats):
-            raise RequestError("bad_game", "Seats of kind 'agent', and no others, need a spec.")
-        for spec in {seat.spec for seat in new.seats if seat.spec is not None}:
-            await self._check_agent(spec)
+        too_many_games, not_saved, and those of `Catalogue.check_agent`."""
+        for k, seat in enumerate(new.seats):
+            if seat.kind == "agent" and not seat.spec:
+                raise RequestError("bad_game", f"Seat {k} has no agent: choose one.")
+            if seat.kind != "agent" and seat.spec is not None:
+                raise RequestError("bad_game", f"Seat {k} is a person and has no spec.")
         record, board, ply = self._initial_record(new)
+        game = Game.from_record(_without_actions(record), board)
+        for spec in {seat.spec for seat in new.seats if seat.spec}:
+            await self._check_agent(spec, game)
         return self._create(record, board, ply, new.seats)
 
+    def delete_game(self, game_id: str) -> None:
+        """Delete a game, and disconnect its pages. RequestError: no_such_page, not_saved."""
+        game = self._games.get(game_id)
+        if game is None:
+            raise RequestError("no_such_page", "There is no such game.", 404)
+        try:
+            self.store.delete(game_id)
+        except OSError as error:
+            raise RequestError("not_saved", f"The game cannot be deleted: {error}", 507) from None
+        del self._games[game_id]
+        self._by_token = {k: one for k, one in self._by_token.items() if one[0] != game_id}
+        if game.session is not None:
+            for connection in game.session.connections:
+                connection.queue.put_nowait(None)
+            game.session.close()
+
     def rematch(self, session: Session) -> None:
-        """Create a game with the same seats and rules, and send its links to all pages."""
+        """Create a game with the same seats and rules, and send its links to all pages.
+        RequestError: too_many_games, not_saved."""
         game = session.game
         start, board = game.tree.start, game.tree.board
         if start.position is None:
@@ -114,8 +154,11 @@ class Server:
 
     def start_page(self) -> dict[str, Any]:
         """The choices and the saved games that the start page shows."""
-        newest = sorted(self._sessions, key=lambda session: session.game.header.created)[::-1]
-        games = [_summary(session) for session in newest[:MAX_LISTED]]
+        newest = sorted(self._games.values(), key=lambda game: game.header.created)[::-1]
+        games = [
+            _summary(game.session.game) if game.session else game.summary
+            for game in newest[:MAX_LISTED]
+        ]
         return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": games}
 
     def preview(self, text: str, ply: int | None) -> dict[str, Any]:
@@ -133,12 +176,14 @@ class Server:
             "view": serializers.view(tree, node, None),
         }
 
-    async def _check_agent(self, spec: str) -> None:
+    async def _check_agent(self, spec: str, game: Game) -> None:
+        """Check that an agent can play a game. RequestError: no_such_agent, and those of
+        `Catalogue.check_agent`."""
         self.catalogue.check_agent(spec)
-        if spec in SIMPLE_AGENTS or spec.startswith("uct"):  # these read no files
+        if spec in SIMPLE_AGENTS or spec.startswith("uct") or game.is_over:
             return
         try:
-            await self._movers.call(agent_pool.build, spec, "")
+            await self._movers.call(agent_pool.check, spec, game.board.fingerprint, game)
         except AgentTaskError as error:
             raise RequestError("no_such_agent", str(error)) from None
 
@@ -185,7 +230,12 @@ class Server:
         return tree
 
     def _create(self, record: Record, board: Board, ply: int, seats: list[Seat]) -> str:
-        """Save and start a new game; return the host's link."""
+        """Save and start a new game; return the host's link. RequestError: too_many_games,
+        not_saved."""
+        self.unload_finished()
+        if len(self._games) >= MAX_GAMES:
+            text = f"This server has {MAX_GAMES} games, the most: delete some on the start page."
+            raise RequestError("too_many_games", text, 429)
         header = GameHeader(
             id=secrets.token_hex(8),
             created=time.strftime("%Y-%m-%d %H:%M:%S"),
@@ -193,8 +243,8 @@ class Server:
             seats=seats,
             tokens=new_tokens(seats),
         )
-        session = self._make_session(header, board)
-        self.store.create(header)
+        events: list[dict[str, Any]] = []
+        session = self._make_session(header, board, events.append)
         game = session.game
         for action in record.actions:
             game.advance(action)
@@ -202,18 +252,36 @@ class Server:
             host = game.participants[header.tokens.host]
             game.jump(host, game.node, game.tree.main_line()[ply])
             game.pause(host, enabled=False)
+        try:
+            self.store.create(header, events)
+        except OSError as error:
+            text = f"The game cannot be saved in {self.store.folder}: {error.strerror or error}"
+            raise RequestError("not_saved", text, 507) from None
+        game.save = partial(self.store.append, header.id)
         self._add(session)
         return f"/play/{header.tokens.host}"
 
-    def _make_session(self, header: GameHeader, board: Board) -> Session:
-        save = partial(self.store.append, header.id)
+    def _restore(self, stored: StoredGame) -> Session:
+        """A session with the events of a saved game. ValueError if they do not fit it."""
+        if stored.header is None:
+            raise ValueError(stored.error)
+        board = self._board_of(Record.from_dict(stored.header.record))
+        save = partial(self.store.append, stored.header.id)
+        session = self._make_session(stored.header, board, save)
+        session.game.restore(stored.events)
+        return session
+
+    def _make_session(
+        self, header: GameHeader, board: Board, save: Callable[[dict[str, Any]], None]
+    ) -> Session:
         return Session(header, board, save, self.catalogue, self._movers, self._analysts)
 
     def _add(self, session: Session) -> None:
         """Make a session reachable, and start its agents."""
-        self._sessions.append(session)
-        for token, participant in session.game.participants.items():
-            self._by_token[token] = session, participant
+        game = session.game
+        self._games[game.header.id] = StoredSession(game.header, _summary(game), session)
+        for token, participant in game.participants.items():
+            self._by_token[token] = game.header.id, participant
         session.restart_agents()
 
 
@@ -223,16 +291,12 @@ def replay_arguments(session: Session) -> dict[str, Any]:
     path = tree.path(game.node)
     positions = [tree.position_game(node).position() for node in path]
     actions = [tree.nodes[node].action for node in path[1:]]
-    names = [
-        seat.name or (short_spec(seat.spec) if seat.spec else f"player {k}")
-        for k, seat in enumerate(game.seats)
-    ]
     return {
         "board": tree.board,
         "rules": tree.start.rules,
         "positions": positions,
         "actions": actions,
-        "names": names,
+        "names": [serializers.seat_name(seat, k) for k, seat in enumerate(game.seats)],
     }
 
 
@@ -255,13 +319,13 @@ def _check_ply(ply: int | None, plies: int) -> None:
         raise RequestError("bad_game", f"ply is {ply}; allowed: 0 to {plies}")
 
 
-def _summary(session: Session) -> dict[str, Any]:
+def _summary(game: GameSession) -> dict[str, Any]:
     """A game in the list of the start page."""
-    game = session.game
     return {
+        "id": game.header.id,
         "link": f"/play/{game.header.tokens.host}",
         "created": game.header.created,
-        "seats": [short_spec(seat.spec) if seat.spec else seat.kind for seat in game.seats],
+        "seats": [serializers.seat_name(seat, k) for k, seat in enumerate(game.seats)],
         "headline": headline(game.tree.position_game(game.node).position()),
         "ply": game.current.ply,
     }

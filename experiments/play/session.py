@@ -13,14 +13,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Literal
+from functools import lru_cache, partial
+from typing import Any
 
 from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.experiments.play import agent_pool, serializers
-from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
-from busenv.experiments.play.analysis import GameGraph, LiveAnalysis, PositionAnalysis
-from busenv.experiments.play.catalogue import ANALYSTS, Catalogue, short_spec
+from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
+from busenv.experiments.play.analysis import Analysis, Run, analyse_game, analyse_position
+from busenv.experiments.play.catalogue import ANALYSTS, GRAPH_AGENT, Catalogue, short_spec
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader
 from busenv.experiments.play.game_tree import GameTree
@@ -31,7 +31,6 @@ MAX_QUEUE = 500  # unsent messages at which a page is disconnected
 LOCAL_AGENTS = {  # take microseconds: no worker process is needed
     agent.name: agent for agent in (RandomAgent(secrets.randbits(63)), GreedyAgent())
 }
-ANALYSES: dict[str, type[LiveAnalysis]] = {"analysis": PositionAnalysis, "graph": GameGraph}
 
 
 @dataclass(eq=False)
@@ -47,7 +46,6 @@ class Connection:
     views: set[int] = field(default_factory=set)
     num_nodes: int = 0
     latest_view: int | None = None
-    hint: asyncio.Task[None] | None = None
 
     def send(self, message: dict[str, Any] | str) -> None:
         """Queue a message; a page with too many unsent messages is disconnected."""
@@ -60,7 +58,7 @@ class Connection:
 class Session:
     """A game with its connections and running analyses.
 
-    movers, analysts: the worker processes for decisions, and for hints and analyses.
+    movers, analysts: the worker processes for decisions, and for analyses.
     """
 
     def __init__(
@@ -75,7 +73,8 @@ class Session:
         self.game = GameSession(header, board, save)
         self.catalogue, self.movers, self.analysts = catalogue, movers, analysts
         self.connections: set[Connection] = set()
-        self._analyses: dict[tuple[str, str], LiveAnalysis] = {}
+        self._analyses: dict[tuple[Any, ...], Analysis] = {}
+        self._estimates: dict[str, dict[int, Estimate]] = {}  # for graphs, by agent and node
         self._driver: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------ automatic moves
@@ -106,7 +105,7 @@ class Session:
                 name = short_spec(game.seats[game.current.turn].spec or "")
                 game.fail(f"Seat {game.current.turn} ({name}) cannot decide: {error}")
             except OSError as error:
-                game.fail(f"The decision could not be saved: {error}")
+                game.fail(f"The decision could not be saved: {error.strerror or error}")
             self.publish()
 
     async def _agent_action(self) -> int:
@@ -121,7 +120,7 @@ class Session:
     # ------------------------------------------------------------ messages to the pages
 
     def publish(self) -> None:
-        """Send the state to every page, and update the analyses."""
+        """Send the state to every page."""
         states: dict[str, str] = {}
         for connection in self.connections:
             self._send_tree(connection)
@@ -130,25 +129,21 @@ class Session:
             if participant.token not in states:
                 states[participant.token] = to_json(serializers.state(self.game, participant))
             connection.send(states[participant.token])
-        for analysis in self._analyses.values():
-            analysis.update()
 
     def connect(self, connection: Connection, host_info: dict[str, Any]) -> None:
         """Add a page and send it the whole game."""
         connection.send(serializers.init(self.game, connection.participant, host_info))
         self._send_tree(connection)
         self.send_view(connection, self.game.node)
-        connection.send(serializers.state(self.game, connection.participant))
         self.connections.add(connection)
         self.publish_participants()
+        connection.send(serializers.state(self.game, connection.participant))
 
     def disconnect(self, connection: Connection) -> None:
         """Remove a page, and end what only this page requested."""
         self.connections.discard(connection)
-        if connection.hint is not None:
-            connection.hint.cancel()
-        self.subscribe(connection, "analysis", None)
-        self.subscribe(connection, "graph", None)
+        for kind in ("analysis", "graph"):
+            self._subscribe(connection, kind, None, None)
         self.publish_participants()
 
     def publish_participants(self) -> None:
@@ -175,59 +170,54 @@ class Session:
         connection.views.add(node)
         connection.latest_view = node
 
-    # ------------------------------------------------------------ hints and analyses
+    # ------------------------------------------------------------ analyses
 
-    def start_hint(self, connection: Connection, node: int, spec: str | None) -> None:
-        """Request a hint from an agent. RequestError: only_watching, no_such_node, game_over, and
-        those of `Catalogue.check_agent`."""
-        check_may_ask(connection.participant)
-        spec = spec or ANALYSTS[0]
-        self.catalogue.check_agent(spec)
+    def analyse(self, connection: Connection, node: int | None, spec: str | None) -> None:
+        """Send a page the analysis of a node from now on; None ends it. RequestError:
+        only_watching, no_such_node, game_over, and those of `Catalogue.check_agent`."""
+        if node is None:
+            return self._subscribe(connection, "analysis", None, None)
+        if connection.participant.role == "spectator":
+            raise RequestError("only_watching", "Hints and analyses are for players only.")
         if self.game.get_node(node).turn < 0:
             raise RequestError("game_over", "The game is over at this move.")
-        if connection.hint is not None:
-            connection.hint.cancel()
-        connection.hint = asyncio.create_task(self._send_hint(connection, node, spec))
+        spec = spec or ANALYSTS[0]
+        self.catalogue.check_agent(spec)
+        run = partial(analyse_position, self.game.tree, node, self.analysts, spec)
+        self._subscribe(connection, "analysis", (spec, node), run)
 
-    async def _send_hint(self, connection: Connection, node: int, spec: str) -> None:
-        tree, context = self.game.tree, f"{self.game.header.id} hint"
-        try:
-            value = await self.analysts.call(agent_pool.suggest, spec, context, tree.game(node))
-        except AgentTaskError as error:
-            connection.send({"type": "error", "code": "agent_failed", "message": str(error)})
-            return
-        connection.send({"type": "hint", "agent": spec, **serializers.estimate(tree, node, value)})
+    def graph(self, connection: Connection, enabled: bool, spec: str | None) -> None:
+        """Send a page the graph of the current variation. RequestError: only_watching for a
+        spectator who names an agent, and those of `Catalogue.check_agent`."""
+        if not enabled:
+            return self._subscribe(connection, "graph", None, None)
+        if spec is not None and connection.participant.role == "spectator":
+            raise RequestError("only_watching", "Players only can choose the agent of the graph.")
+        spec = spec or GRAPH_AGENT
+        self.catalogue.check_agent(spec)
+        tree, variation = self.game.tree, self.game.tree.variation(self.game.node)
+        known = self._estimates.setdefault(spec, {})
+        run = partial(analyse_game, tree, variation, known, self.analysts, spec)
+        self._subscribe(connection, "graph", (spec, *variation), run)
 
-    def subscribe(
-        self, connection: Connection, kind: Literal["analysis", "graph"], spec: str | None
+    def _subscribe(
+        self, connection: Connection, kind: str, subject: tuple[Any, ...] | None, run: Run | None
     ) -> None:
-        """Send a page the analyses of an agent from now on; None ends them. RequestError:
-        only_watching, and those of `Catalogue.check_agent`."""
-        if spec is not None:
-            if kind == "analysis":
-                check_may_ask(connection.participant)
-            self.catalogue.check_agent(spec)
-        for key, analysis in [*self._analyses.items()]:
-            if connection.send in analysis.subscribers and key[0] == kind and key[1] != spec:
-                analysis.unsubscribe(connection.send)
-                if not analysis.subscribers:
-                    del self._analyses[key]
-        if spec is not None:
-            if (kind, spec) not in self._analyses:
-                self._analyses[kind, spec] = ANALYSES[kind](self.game, self.analysts, spec)
-            self._analyses[kind, spec].subscribe(connection.send)
+        """End a page's analysis of a kind, and start or join another one."""
+        key = subject and (kind, *subject)
+        if run and key and key not in self._analyses:
+            self._analyses[key] = Analysis(run)
+        for other, analysis in [*self._analyses.items()]:
+            if other == key:
+                analysis.subscribe(connection.send)
+            elif other[0] == kind and analysis.unsubscribe(connection.send):
+                del self._analyses[other]
 
     def close(self) -> None:
         """Stop the agents and disconnect all pages."""
         self.stop_agents()
         for connection in [*self.connections]:
             self.disconnect(connection)
-
-
-def check_may_ask(participant: Participant) -> None:
-    """RequestError only_watching for spectators."""
-    if participant.role == "spectator":
-        raise RequestError("only_watching", "Hints and analyses are for players only.")
 
 
 @lru_cache(maxsize=64)

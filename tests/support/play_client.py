@@ -55,10 +55,12 @@ class Served:
     def get(self, path: str, **headers: str) -> tuple[int, str, dict[str, str]]:
         return self._request(urllib.request.Request(self.origin + path, headers=headers))
 
-    def post(self, path: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
+    def post(
+        self, path: str, body: Any, method: str = "POST", **headers: str
+    ) -> tuple[int, dict[str, Any]]:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Origin": self.origin, **headers}
-        request = urllib.request.Request(self.origin + path, data, headers)
+        request = urllib.request.Request(self.origin + path, data, headers, method=method)
         status, text, _ = self._request(request)
         return status, json.loads(text)
 
@@ -99,7 +101,7 @@ class PageClient:
         self.latest: dict[str, dict[str, Any]] = {}
         self.views: dict[int, dict[str, str]] = {}
         self.nodes: dict[int, dict[str, Any]] = {}
-        self.until("participants")
+        self.until("state")
 
     def receive(self) -> dict[str, Any]:
         message = json.loads(self.socket.recv(timeout=PATIENCE))
@@ -137,8 +139,8 @@ class PageClient:
 
     def error_code(self, kind: str, **fields: Any) -> str:
         """Send an invalid request; return the code of the error."""
-        self.send(kind, request=77, **fields)
-        return self.until("error", lambda message: message["request"] == 77)["code"]
+        self.send(kind, **fields)
+        return self.until("error")["code"]
 
     def my_turn(self) -> dict[str, Any]:
         """Receive until this page has a choice, the game is over, or an agent has failed."""

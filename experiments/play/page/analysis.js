@@ -59,8 +59,9 @@ export function clearAnalysis(text) {
   clearMarks();
 }
 
-/** Show the graph. viewNode(node): called for a click on the graph or on a mistake. */
-export function showGraph(message, viewNode) {
+/** Show the graph. yours: seats whose mistakes come first. viewNode(node): called for a click on
+ * the graph or on a mistake. */
+export function showGraph(message, yours, viewNode) {
   graph = message;
   const { variation, mistakes, svg } = graph, last = variation.length - 1;
   if (svg) $("chart").innerHTML = svg;
@@ -71,9 +72,11 @@ export function showGraph(message, viewNode) {
       viewNode(variation[Math.min(Math.max(plyAt(chart, event, last), 0), last)]);
     for (const mistake of mistakes) markMistake(chart, mistake);
   }
-  const rows = mistakes.map((mistake) => mistakeButton(mistake, viewNode));
-  if (rows.length) rows.unshift(element("h3", "Biggest losses in the chance to win"));
-  $("mistakes").replaceChildren(...rows);
+  const isYours = ({ seat }) => yours.includes(seat);
+  $("mistakes").replaceChildren(
+    ...mistakeList("Your costliest decisions", mistakes.filter(isYours), viewNode),
+    ...mistakeList("Costliest decisions of the others", mistakes.filter((one) => !isYours(one)),
+      viewNode));
 }
 
 export function clearGraph() {
@@ -95,10 +98,16 @@ function markMistake(chart, { node, seat }) {
   createSvg("circle", { class: "mistake", cx: x, cy: y, r: 6 }, chart);
 }
 
-function mistakeButton({ node, seat, loss, text, better }, viewNode) {
+function mistakeList(title, mistakes, viewNode) {
+  if (!mistakes.length) return [];
+  return [element("h3", title), ...mistakes.map((mistake) => mistakeButton(mistake, viewNode))];
+}
+
+function mistakeButton({ node, seat, before, after, text, better }, viewNode) {
   const button = element("button"), ply = graph.variation.indexOf(node);
-  button.append(seatBadge(seat), ` −${percent(loss)} at ${ply}: ${text}`);
-  if (better) button.append(element("small", `better: ${better}`));
+  button.append(seatBadge(seat), ` −${percent(before - after)} at ${ply}: ${text}`);
+  const chances = `chance ${percent(before)}, then ${percent(after)}`;
+  button.append(element("small", better ? `better: ${better} (${chances})` : chances));
   button.onclick = () => viewNode(node);
   return button;
 }

@@ -178,11 +178,10 @@ function showGhost(target, choice) {
       .innerHTML = building;
   }
   else for (const shape of choice.shapes) createShape(shape, ghosts, drawArrows).classList.add("ghost");
-  if (target.id === "split")  // the passengers at each station
-    choice.short.split(" | ").forEach((count, k) => {
-      const { x, y, r } = target.shapes[k];
-      createLabel(ghosts, { x, y: y - r - 14 }, `+${count}`);
-    });
+  choice.counts.forEach((count, k) => {  // the passengers at each station
+    const { x, y, r } = target.shapes[k];
+    createLabel(ghosts, { x, y: y - r - 14 }, `+${count}`);
+  });
 }
 
 /** Place the card next to its target; on a phone the style sheet puts it at the bottom. */

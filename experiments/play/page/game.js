@@ -12,6 +12,7 @@ import { showResult } from "./result.js";
 
 const TIP = "Point at a highlighted place to read what it does. Press ? for help.";
 const $ = (id) => document.getElementById(id);
+const HINT_SIMULATIONS = 1000;  // of the search, before a hint is shown
 const path = location.pathname.replace(/\/$/, "");
 const views = new Map();  // by node: headline, and parts of the drawing
 
@@ -19,6 +20,7 @@ let init = null, state = null, seats = [], spectators = 0;
 let viewedNode = null;  // node on display, where it is not the game's current one
 let drawnNode = null, choicesNode = null;  // node on the drawing; node whose choices are shown
 let analysing = false, graphShown = false, resultShown = false, rematchRequested = false;
+let hintNode = null;  // node for which a hint is on display or awaited
 let refreshState = "";  // "done": displayed in this frame; "pending": to be displayed in the next
 
 // ---- messages from the server
@@ -29,13 +31,12 @@ const handlers = {
     views.clear();
     clearMoves();
     showAnalysts();
-    for (const id of ["undo", "redo", "hint", "analyse", "pause", "delay", "jump"])
-      $(id).hidden = init.you.role === "spectator";
+    for (const id of ["undo", "redo", "pause", "delay", "jump"])
+      $(id).hidden = init.you.role !== "host";
+    $("hint").hidden = $("analyse").hidden = init.you.role === "spectator";
     $("invite").hidden = $("new").hidden = !init.links;
     if (init.links) $("new").href = init.links.start;
     showNotice("");
-    if (analysing) requestAnalysis();
-    if (graphShown) send({ type: "graph", enabled: true });
   },
   tree({ nodes }) { addMoves(nodes); },
   view(message) {
@@ -53,10 +54,10 @@ const handlers = {
     state = message;
     if (before && before.node !== state.node) {
       showNotice("");
-      if (analysing) clearAnalysis("Searching…");
-      else clearMarks();
       if (viewedNode !== null && !before.variation.includes(viewedNode)) viewedNode = null;
     }
+    if (graphShown && String(before?.variation) !== String(state.variation))
+      send({ type: "graph", enabled: true });
     showLastChange(state.last_change);
     refresh();
   },
@@ -65,23 +66,14 @@ const handlers = {
     showParticipants();
     refresh();
   },
-  hint({ node, agent, favourites }) {
-    if (node !== state.node) return;
-    const [best] = favourites;
-    if (!best) return showNotice(`${agent} has no favourite move here.`);
-    const text = best.text.replace("passengers: ", "send ");
-    showNotice(`${agent} would ${text} (${Math.round(100 * best.share)}%).`);
-    if (isYourTurn()) $("notice").append(" ", button("Play it", () => decide(best.action)));
-    if (viewedNode === null && !analysing) markFavourites(favourites.slice(0, 1));
-  },
   analysis(message) {
-    if (!analysing || message.node !== state.node) return;
-    showAnalysis(message);
-    if (viewedNode !== null) clearMarks();
+    if (message.node !== drawnNode) return;
+    if (analysing) showAnalysis(message);
+    if (message.node === hintNode) showHint(message);
   },
   graph(message) {
     if (!graphShown) return;
-    showGraph(message, viewNode);
+    showGraph(message, init.you.seats, viewNode);
     showNodeOnGraph(drawnNode);
   },
   rematch({ link }) {
@@ -130,7 +122,8 @@ function display() {
     showParts(view.parts, drawnNode !== null && parent === drawnNode && !init.you.seats.includes(seat));
     drawnNode = node;
     $("board").dataset.node = node;
-    if (viewedNode !== null) clearMarks();
+    clearMarks();
+    if (analysing || hintNode !== null) requestAnalysis();
   }
   displayHeadline(view);
   displayChoices();
@@ -172,8 +165,9 @@ function displayChoices() {
 function displayControls() {
   $("undo").disabled = !state.can_undo;
   $("redo").disabled = !state.can_redo;
-  $("hint").disabled = $("pause").disabled = state.over;
-  $("analyse").disabled = state.over && !analysing;
+  $("pause").disabled = state.over;
+  $("hint").disabled = isOver(drawnNode);
+  $("analyse").disabled = isOver(drawnNode) && !analysing;
   $("pause").textContent = state.paused ? "Continue" : "Pause";
   $("pause").classList.toggle("main", state.paused && Boolean(state.turn));
   const distance = ({ value }) => Math.abs(value - state.delay);
@@ -182,7 +176,6 @@ function displayControls() {
   $("record").href = `${path}/record.json`;
   $("replay").href = `${path}/replay.html`;
   $("viewing").hidden = viewedNode === null;
-  $("notice").hidden = viewedNode !== null;
   $("viewing").firstChild.textContent = viewedNode === null ? ""
     : `You are viewing move ${getNode(viewedNode)?.ply ?? ""} of ${state.variation.length - 1}.`;
 }
@@ -205,10 +198,11 @@ function displayResult() {
 }
 
 function showParticipants() {
-  const chips = seats.map(({ seat, kind, connections }) => {
+  const chips = seats.map(({ seat, kind, name, spec, connections }) => {
     const chip = element("span", "", "chip");
     chip.dataset.seat = seat;
     chip.append(seatBadge(seat), ` ${nameOf(seat)}`);
+    if (spec && spec !== name) chip.append(element("small", spec));
     if (kind !== "agent" && !connections) chip.append(element("small", " (offline)"));
     if (kind !== "agent" && init.you.seats.includes(seat)) {
       const rename = button("✎", () => editName(seat), "rename");
@@ -235,8 +229,9 @@ function editName(seat) {
 
 function showAnalysts() {
   const selected = $("analyst").value;
-  $("analyst").replaceChildren(...init.analysts.map((spec) => new Option(spec)));
-  if (init.analysts.includes(selected)) $("analyst").value = selected;
+  $("analyst").replaceChildren(
+    ...Object.entries(init.analysts).map(([spec, name]) => new Option(name, spec)));
+  if (selected in init.analysts) $("analyst").value = selected;
 }
 
 function playsSeveral() { return init.you.seats.length > 1; }
@@ -245,6 +240,8 @@ function nameOf(seat) {
   const name = seats[seat]?.name ?? "";
   return name === "you" && playsSeveral() ? `player ${seat}` : name;
 }
+
+function isOver(node) { return getNode(node)?.turn < 0; }
 
 function isYourTurn() { return Boolean(state?.turn?.yours && !state.forced); }
 
@@ -262,11 +259,10 @@ function showNotice(text, isError = false) {
 }
 
 function showLastChange(change) {
-  if (!change || init.you.seats.includes(change.seat)) return;
+  if (!change || init.you.role === "host") return;
   const texts = { undo: "took back a move", redo: "restored a move", jump: "jumped to another move",
     pause: "paused the agents", continue: "continued the game", delay: "changed the speed" };
-  const name = change.seat === null ? "the host" : nameOf(change.seat);
-  showNotice(`${name} ${texts[change.change]}.`);
+  showNotice(`The host ${texts[change]}.`);
 }
 
 // ---- commands of the player
@@ -287,9 +283,26 @@ function viewStep(offset) {
   viewNode(nodes[Math.min(Math.max(index, 0), nodes.length - 1)]);
 }
 
+/** Request the analysis of the node on display, for the panel or for a hint, or end it. */
 function requestAnalysis() {
-  clearAnalysis("Searching…");
-  send({ type: "analysis", enabled: analysing, agent: analysing ? $("analyst").value : null });
+  clearAnalysis(isOver(drawnNode) ? "The game is over at this move." : "Searching…");
+  if (hintNode !== drawnNode) hintNode = null;
+  const wanted = (analysing || hintNode !== null) && !isOver(drawnNode);
+  send({ type: "analysis", node: wanted ? drawnNode : null, agent: $("analyst").value });
+}
+
+/** Show the favourite move of the analysis; while the panel is open, as it changes. */
+function showHint({ node, agent, simulations, running, favourites }) {
+  if (running && simulations < HINT_SIMULATIONS) return;
+  const [best] = favourites;
+  showNotice(best ? `${agent} would ${best.text} (${Math.round(100 * best.share)}%).`
+    : `${agent} has no favourite move here.`);
+  if (best && viewedNode === null && isYourTurn())
+    $("notice").append(" ", button("Play it", () => decide(best.action)));
+  if (analysing) return;
+  send({ type: "analysis" });
+  hintNode = null;
+  markFavourites(favourites.slice(0, 1));
 }
 
 function startRematch() {
@@ -307,12 +320,14 @@ const commands = {
   redo: () => changeHistory({ type: "redo" }),
   hint() {
     showNotice("Searching…");
-    send({ type: "hint", node: state.node });
+    hintNode = drawnNode;
+    requestAnalysis();
   },
   analyse() {
     analysing = !analysing;
     $("analyse").setAttribute("aria-pressed", analysing);
     $("analysis").hidden = !analysing;
+    hintNode = null;
     requestAnalysis();
   },
   graph() {

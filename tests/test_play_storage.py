@@ -1,0 +1,163 @@
+"""The folder of a game server: full disks, damaged and large files, limits, finished games."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from busenv.experiments.play import game_session, game_store, server
+from busenv.experiments.play.catalogue import Catalogue
+from busenv.experiments.play.game_store import GameStore
+from busenv.game.board import BOARDS, make_board
+from tests.support.play_client import PageClient, Served, serving
+
+
+def raise_disk_full(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let half of every event be written; truncation fails too."""
+    write = os.write
+
+    def write_half(handle: int, data: bytes) -> int:
+        if len(data) < 10:
+            raise_disk_full()
+        return write(handle, data[: len(data) // 2])
+
+    monkeypatch.setattr(game_store.os, "write", write_half)
+    monkeypatch.setattr(game_store.os, "ftruncate", raise_disk_full)
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["next write", "next start"])
+def test_full_disk_loses_no_acknowledged_decision(tmp_path: Path, restart: bool) -> None:
+    with serving(tmp_path) as served:
+        page = served.open(link := served.begin("me", "me", "me", first_player=0))
+        for _ in range(3):
+            page.decide_first()
+        with pytest.MonkeyPatch.context() as disk:
+            fill_disk(disk)
+            node, action = page.state["node"], page.first_choice
+            assert page.error_code("decide", node=node, action=action) == "not_saved"
+        (file,) = tmp_path.glob("*.jsonl")
+        assert not file.read_bytes().endswith(b"\n")
+        if not restart:
+            page.decide_first()
+        nodes = page.nodes
+        page.close()
+    with serving(tmp_path) as served:
+        assert served.server.errors == []
+        page = served.open(link)
+        assert page.nodes == nodes
+        page.decide_first()
+        page.close()
+
+
+def test_game_on_a_full_disk_is_one_line_and_leaves_no_file(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = served.server.store.folder
+    before, body = sorted(folder.iterdir()), {"seats": [{"kind": "me"}] * 3}
+    with monkeypatch.context() as disk:
+        disk.setattr(game_store.os, "fsync", raise_disk_full)
+        status, answer = served.post(f"{served.start_link}/games", body)
+    assert (status, answer["code"]) == (507, "not_saved")
+    assert str(folder) in answer["message"]
+    assert sorted(folder.iterdir()) == before
+    assert served.begin("me", "me", "me")
+
+
+def test_names_are_limited_and_a_grown_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(game_session, "MAX_RENAMES", 3)
+    with serving(tmp_path) as served:
+        page = served.open(link := served.begin("me", "me", "me"))
+        for name in ("Ada", "Bo", "Cy", "Cy"):
+            page.send("rename", seat=0, name=name)
+        assert page.error_code("rename", seat=0, name="Di") == "too_many_names"
+        page.close()
+    (file,) = tmp_path.glob("*.jsonl")
+    with file.open("ab") as grown:
+        grown.write(b'{"seat": 0, "name": "Eve"' + b" " * 2**24 + b"}\n")
+    with serving(tmp_path) as served:
+        assert served.server.errors == []
+        page = served.open(link)
+        assert page.latest["participants"]["seats"][0]["name"] == "Eve"
+        assert page.error_code("pause", enabled=True) == "not_saved"  # larger than a game may be
+        page.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", ""), (b"\x1b[31mred\n", "holds no key"), (b"\xff" * 30, "holds no key")],
+    ids=["empty", "escape", "binary"],
+)
+def test_damaged_key_of_the_start_page(tmp_path: Path, content: bytes, message: str) -> None:
+    store = GameStore(tmp_path)
+    (tmp_path / "key").write_bytes(content)
+    if message:
+        with pytest.raises(ValueError, match=re.escape(str(tmp_path / "key")) + " holds no key"):
+            store.key()
+    else:
+        assert len(store.key()) == 32
+        assert store.key() == store.key()
+
+
+def test_limit_of_games_holds_for_rematches(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = served.open(served.begin("me", "me", "me"))
+    monkeypatch.setattr(server, "MAX_GAMES", 1)
+    assert page.error_code("rematch") == "too_many_games"
+    page.close()
+
+
+def test_finished_games_are_on_disk_only(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        page = served.open(link := served.begin("random", "random", "greedy", seed=1))
+        page.send("delay", seconds=0)
+        points = page.my_turn()["result"]["points"]
+        page.close()
+    with serving(tmp_path) as served:
+        (game,) = served.server._games.values()
+        assert game.session is None
+        assert "Game over" in served.server.start_page()["games"][0]["headline"]
+        page = served.open(link)
+        assert page.state["result"]["points"] == points
+        page.close()
+        assert served.get(f"{link}/record.json")[0] == 200
+
+
+def test_deleted_game(served: Served) -> None:
+    page: PageClient = served.open(link := served.begin("me", "me", "me"))
+    (game,) = [one for one in served.server.start_page()["games"] if one["link"] == link]
+    path = f"{served.start_link}/games/{game['id']}"
+    assert served.post(path, {}, "DELETE")[0] == 200
+    assert served.post(path, {}, "DELETE")[0] == 404
+    assert served.get(link)[0] == 404
+    assert not [*served.server.store.folder.glob(f"{game['id']}*")]
+    page.close()
+
+
+def test_network_of_another_board_is_refused_at_the_start(tmp_path: Path) -> None:
+    data = json.loads((BOARDS / "city.json").read_text())
+    data["sites"].pop()
+    catalogue = Catalogue(boards={"small": make_board(data, "small")})
+    seats: list[dict[str, Any]] = [{"kind": "me"}, {"kind": "me"}]
+    with serving(tmp_path, catalogue) as served:
+        for spec in ("net:city-2", "az:city-3:1000"):
+            body = {"seats": [*seats, {"kind": "agent", "spec": spec}]}
+            status, answer = served.post(f"{served.start_link}/games", body)
+            assert (status, answer["code"]) == (400, "no_such_agent")
+            assert "was trained on" in answer["message"]
+        for spec in ("", None):
+            body = {"seats": [*seats, {"kind": "agent", "spec": spec}]}
+            answer = served.post(f"{served.start_link}/games", body)[1]
+            assert answer["message"] == "Seat 2 has no agent: choose one."
