@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
 from busenv import Board, Game
 from busenv.errors import AgentError
+from busenv.validation import check_games, check_seed
 
-__all__ = ["Agent", "AgentError"]
+__all__ = ["Agent", "AgentError", "CompiledAgent"]
+
+Estimate = tuple[list[float], list[tuple[int, float]]]
 
 
 class Agent(ABC):
@@ -46,6 +51,10 @@ class Agent(ABC):
         `busenv.validation.check_games`, since kernels do not validate.
         """
 
+    def choose_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """Do as `choose` for games that need no validation, such as those of a `Batch`."""
+        return self.choose(games, board)
+
     def act(self, game: Game) -> int:
         """Return a legal action for the seat to decide in one game, which is not modified.
 
@@ -54,11 +63,11 @@ class Agent(ABC):
         """
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
-        return int(self._choose(game.arrays()[0], game.board)[0])
+        return self._act(game)
 
-    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Do as `choose` for valid games, such as a Game's own; subclasses may skip validation."""
-        return self.choose(games, board)
+    def _act(self, game: Game) -> int:
+        """Do as `act` for a game that is not over."""
+        return int(self.choose_trusted(game.arrays()[0], game.board)[0])
 
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Return the agent's distribution over actions: float32, (N, num_actions).
@@ -70,10 +79,67 @@ class Agent(ABC):
         probabilities[np.arange(len(games)), self.choose(games, board)] = 1
         return probabilities
 
-    def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
+    def estimate(self, game: Game) -> Estimate:
         """Return chances to win, one per seat, and the best actions as (id, probability).
 
         Actions are sorted, best first. A list is empty when the agent has no estimate of that kind.
         Raises ValueError when the agent has no estimates or the game is over.
         """
+        if game.is_over:
+            raise ValueError("the game is over: there is nothing to estimate")
+        return self._estimate(game)
+
+    def _estimate(self, game: Game) -> Estimate:
+        """Do as `estimate` for a game that is not over."""
         raise ValueError(f"agent {self.name!r} gives no estimates")
+
+
+class CompiledAgent(Agent):
+    """An agent of compiled kernels, whose arrays one thread at a time may use.
+
+    Threads that share an agent wait for each other. Subclasses define `_choose`.
+    """
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.name = name
+        self._noise = np.zeros(1, np.uint64)  # state of the random stream
+        self._lock = threading.RLock()
+        self.reset(seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None}  # locks cannot be copied or pickled
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
+
+    def reset(self, seed: int) -> None:
+        with self._lock:
+            self._noise[0] = check_seed(seed)
+
+    @abstractmethod
+    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """Do as `choose` for games that need no validation."""
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        return self.choose_trusted(check_games(games, board), board)
+
+    def choose_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
+        with self._lock:
+            return self._choose(games, board)
+
+    def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
+        games = check_games(games, board)
+        with self._lock:
+            return self._probabilities(games, board)
+
+    def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """Do as `action_probabilities` for games that need no validation."""
+        return super().action_probabilities(games, board)
+
+    def act(self, game: Game) -> int:
+        with self._lock:
+            return super().act(game)
+
+    def estimate(self, game: Game) -> Estimate:
+        with self._lock:
+            return super().estimate(game)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from typing import Any
 
 from busenv.agents.base import Agent
 from busenv.agents.external.external_agent import SECONDS, ExternalAgent
 from busenv.agents.planner.planner_agent import PlannerAgent
 from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.agents.search.uct_agent import UctAgent
-from busenv.error_text import did_you_mean, missing_extra
+from busenv.error_text import did_you_mean, missing_extra, quote
 
 SPECS = (
     "random",
@@ -37,6 +39,21 @@ AZ = rf"az{THREADS}:(.+):{BUDGET}"
 NET = rf"(?:net|ppo)(?:@({NUMBER}))?:(.+)"
 EXEC = rf"exec(?:@({NUMBER}))?:(.+)"
 
+_POLICY = (
+    "a policy needs a model, and may have a temperature of 0 to 100, such as net:city-2, "
+    "net@0.5:city-2 or net:PATH"
+)
+NEEDS = {
+    "uct": "a search needs a number of simulations or seconds, such as uct:300, uct:0.5s, or "
+    "uct@2:300 on two threads",
+    "az": "a guided search needs a model, and a number of simulations or seconds, such as "
+    "az:NAME:300, az:NAME:0.5s, or az@2:PATH:300 on two threads",
+    "net": _POLICY,
+    "ppo": _POLICY,
+    "exec": "a program needs a command, and may have seconds per decision, such as "
+    "exec:./player or exec@0.5:./player",
+}
+
 
 def make_agent(spec: str, seed: int = 0) -> Agent:
     """Build an agent from its spec.
@@ -49,6 +66,8 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
     missing model or program, and ModuleNotFoundError, which names the extra to install, when a
     network needs torch.
     """
+    if not isinstance(spec, str):
+        raise ValueError(f"spec is {quote(spec)}; allowed: a text such as 'greedy' or 'uct:300'")
     if spec == "random":
         return RandomAgent(seed)
     if spec == "greedy":
@@ -59,36 +78,28 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         threads, *budget = match.groups()
         return UctAgent(*_budget(*budget), int(threads or 1), seed, name=spec)
     if match := re.fullmatch(AZ, spec):
-        try:
-            from busenv.agents.networks.model_files import load_search_agent
-        except ModuleNotFoundError as error:
-            raise missing_extra(error, "train", f"agent {spec!r}") from error
         threads, name, *budget = match.groups()
-        return load_search_agent(
+        return _model_files(spec).load_search_agent(
             name, *_budget(*budget), threads=int(threads or 1), seed=seed, spec=spec
         )
     if match := re.fullmatch(NET, spec):
-        try:  # here, since no other agent needs torch
-            from busenv.agents.networks.model_files import load_policy_agent
-        except ModuleNotFoundError as error:
-            raise missing_extra(error, "train", f"agent {spec!r}") from error
         temperature = float(match[1]) if match[1] else None  # None: the model's own
-        return load_policy_agent(match[2], seed, temperature, spec)
+        return _model_files(spec).load_policy_agent(match[2], seed, temperature, spec)
     if match := re.fullmatch(EXEC, spec):
         return ExternalAgent(match[2], seed, float(match[1] or SECONDS), name=spec)
     kind = re.split("[@:]", spec)[0]
-    if kind == "az":
-        raise ValueError(
-            f"agent {spec!r}: a guided search needs a model, and a number of simulations or "
-            "seconds, such as az:NAME:300, az:NAME:0.5s, or az@2:PATH:300 on two threads"
-        )
-    if kind == "uct":
-        raise ValueError(
-            f"agent {spec!r}: a search needs a number of simulations or seconds, such as uct:300, "
-            "uct:0.5s, or uct@2:300 on two threads"
-        )
-    hint = "" if kind in KINDS else did_you_mean(kind, KINDS)
-    raise ValueError(f"unknown agent {spec!r}{hint}; allowed: {', '.join(SPECS)}")
+    if kind in NEEDS:
+        raise ValueError(f"agent {spec!r}: {NEEDS[kind]}")
+    hint = did_you_mean(kind, KINDS)
+    raise ValueError(f"unknown agent {quote(spec)}{hint}; allowed: {', '.join(SPECS)}")
+
+
+def _model_files(spec: str) -> Any:
+    """Import what loads models here, since other agents need no torch."""
+    try:
+        return importlib.import_module("busenv.agents.networks.model_files")
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "train", f"agent {spec!r}") from error
 
 
 def _budget(simulations: str | None, seconds: str | None) -> tuple[int | None, float | None]:

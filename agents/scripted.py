@@ -5,26 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from busenv import Board
-from busenv.agents.base import Agent
+from busenv.agents.base import CompiledAgent
 from busenv.core import bots
-from busenv.validation import check_games, check_seed
 
 
-class _Scripted(Agent):
+class _Scripted(CompiledAgent):
     """A bot of the core; subclasses set its kind."""
 
     kind: int
 
     def __init__(self, seed: int = 0) -> None:
-        self._noise = np.zeros(1, np.uint64)
         self._work = bots.make_bot_workspace(0)
-        self.reset(seed)
-
-    def reset(self, seed: int) -> None:
-        self._noise[0] = check_seed(seed)
-
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        return self._choose(check_games(games, board), board)
+        super().__init__(self.name, seed)
 
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         actions = np.zeros(len(games), np.int64)

@@ -51,12 +51,12 @@ def play(
     folder: where games are saved and resumed from.
     height: height of the frame, in pixels.
 
-    The other arguments and errors are those of `busenv.Game`. Requires the extra `play`; raises
-    ModuleNotFoundError with the install command if it is missing.
+    The other arguments and errors are those of `busenv.Game`. Requires the extras `play` and
+    `notebooks`; raises ModuleNotFoundError with the install command if one is missing.
     """
     for entry_point in entry_points(group="busenv.play", name="play"):
         try:
             return entry_point.load()(seats, rules, board, first_player, seed, folder, height)
         except ModuleNotFoundError as error:
-            raise missing_extra(error, "play", "busenv.play") from error
+            raise missing_extra(error, "play,notebooks", "busenv.play") from error
     raise ModuleNotFoundError("no installed package provides the entry point 'play'")

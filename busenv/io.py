@@ -56,18 +56,21 @@ def write_whole(path: str | Path, content: str | bytes, follow_links: bool = Tru
     data = content.encode("utf-8") if isinstance(content, str) else content
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder")
     name = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with name.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
             os.chmod(name, stat.S_IMODE(path.stat().st_mode))
         os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
+    except BaseException as error:
+        name.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # names the file, not the temporary one
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,6 @@ from busenv import cluster
 from busenv.cluster import connected
 from busenv.experiments import cli
 from busenv.experiments.training import demo, training_run
-from busenv.train import run as run_module
-from busenv.train.checkpoint import NAME, save_checkpoint
 from busenv.train.config import PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -40,11 +36,11 @@ STEPS = 4
 def trained(
     config: PPOConfig | ExpertConfig, folder: Path, on_cluster: bool = False
 ) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
-    """Parameters after some steps, and what each step told."""
+    """Parameters after some steps, and the scalars of each step."""
     kind: Any = PPORun if isinstance(config, PPOConfig) else ExpertRun
     run = kind(config, folder, on_cluster)
-    told = [run.step().scalars for _ in range(STEPS)]
-    return run.network.state_dict(), told
+    scalars = [run.step().scalars for _ in range(STEPS)]
+    return run.network.state_dict(), scalars
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
@@ -67,10 +63,10 @@ def after(calls: int, then: Callable[[], None], patch: pytest.MonkeyPatch) -> No
 def test_ppo_is_the_same_on_any_number_of_nodes_and_when_one_is_lost(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, told = trained(PPO, tmp_path / "here")
+    wanted, scalars = trained(PPO, tmp_path / "here")
     assert not same(wanted, trained(PPO.changed({"num_workers": 2}), tmp_path / "other")[0])
-    assert any("train/imitation_loss" in one for one in told)
-    assert any("train/policy_gradient_loss" in one for one in told)
+    assert any("train/imitation_loss" in one for one in scalars)
+    assert any("train/policy_gradient_loss" in one for one in scalars)
     with with_nodes(nodes, 1), connected(nodes.address):
         assert same(wanted, trained(PPO, tmp_path / "one", True)[0])
         loaded = cluster.call(eval, "'torch' in __import__('sys').modules")
@@ -86,46 +82,17 @@ def test_ppo_is_the_same_on_any_number_of_nodes_and_when_one_is_lost(
 def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, told = trained(SEARCH, tmp_path / "here")
-    assert [one["games/staleness"] for one in told] == [0, 0, 0, 0]
+    wanted, scalars = trained(SEARCH, tmp_path / "here")
+    assert [one["games/staleness"] for one in scalars] == [0, 0, 0, 0]
     ahead = SEARCH.changed({"staleness": 2})
-    stale, told = trained(ahead, tmp_path / "stale")
-    assert [one["games/staleness"] for one in told] == [0, 1, 2, 2]
+    stale, scalars = trained(ahead, tmp_path / "stale")
+    assert [one["games/staleness"] for one in scalars] == [0, 1, 2, 2]
     assert not same(wanted, stale)
     with with_nodes(nodes, 2) as both, connected(nodes.address):
         assert same(wanted, trained(SEARCH, tmp_path / "two", True)[0])
         after(3, lambda: nodes.remove_node(both[0], allow_graceful=False), monkeypatch)
         assert same(stale, trained(ahead, tmp_path / "ahead", True)[0])
         assert both[0] not in nodes.worker_nodes
-
-
-def test_a_full_disk_is_told_and_the_run_goes_on(
-    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    wanted, _ = trained(PPO, tmp_path / "here")
-    (tmp_path / "ppo.json").write_text(json.dumps(PPO.to_dict()))
-    folder, saved = tmp_path / "run", []
-
-    def filling(where: Path, *what: Any) -> None:
-        saved.append(where)
-        if len(saved) > STEPS:
-            raise OSError(errno.ENOSPC, "No space left on device", str(where / NAME))
-        save_checkpoint(where, *what)
-
-    command = ["train", str(tmp_path / "ppo.json"), "--set", f"num_workers={PPO.num_workers}"]
-    with with_nodes(nodes, 1), connected(nodes.address):
-        with monkeypatch.context() as patch:
-            patch.setattr(training_run, "SAVE_EVERY", 0.0)
-            patch.setattr(run_module, "save_checkpoint", filling)
-            with pytest.raises(SystemExit) as stopped:
-                cli.main([*command, "--out", str(folder), "--ray", nodes.address])
-        assert stopped.value.code == 2
-        assert capsys.readouterr().err == f"busenv: {folder / NAME}: No space left on device\n"
-        run = PPORun(PPO, folder, True)
-        assert 0 < run.iteration < STEPS
-        while run.iteration < STEPS:
-            run.step()
-    assert same(wanted, run.network.state_dict())
 
 
 def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> None:
@@ -143,16 +110,8 @@ def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> Non
 def test_a_new_run_on_a_cluster_has_more_workers(
     more: list[str], num_workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = []
-    monkeypatch.setattr(demo, "train_and_report", lambda *given: told.append(given))
+    calls = []
+    monkeypatch.setattr(demo, "train_and_report", lambda *arguments: calls.append(arguments))
     cli.main(["train", "quick", *more])
-    ((config, _, _, ray),) = told
+    ((config, _, _, ray),) = calls
     assert (config.num_workers, ray) == (num_workers, "auto" if more else "")
-
-
-@pytest.mark.slow
-def test_a_network_that_is_not_compiled_plays_there_too(nodes: Any, tmp_path: Path) -> None:
-    board = PPO.changed({"network": "board", "games": 3})
-    wanted, _ = trained(board, tmp_path / "here")
-    with with_nodes(nodes, 1), connected(nodes.address):
-        assert same(wanted, trained(board, tmp_path / "there", True)[0])

@@ -52,6 +52,15 @@ def test_bursts_end_every_command_in_one_line_225_tries(tmp_path: Path) -> None:
 
 CASES = {  # what happens while it runs, and what it says
     "in compiled code": ("compiled()", ""),
+    "with a semaphore": (
+        """import multiprocessing
+    lock = multiprocessing.get_context("spawn").Lock()
+    try:
+        press(); time.sleep(60)
+    finally:
+        time.sleep(60)""",
+        "",
+    ),
     "in a destructor": ("destructor(); time.sleep(60)", ""),
     "on its way out": (
         """try:

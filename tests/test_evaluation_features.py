@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import Game, load_board
+from busenv import load_board
 from busenv.agents.networks.evaluation_features import (
     CHANCE_SCALE,
     COLUMNS,
@@ -38,21 +38,9 @@ from busenv.agents.planner.evaluation import (
 from busenv.agents.search.playout import playout
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.observation import observe_games
+from tests.test_inference import positions
 
 CITY = load_board("city")
-
-
-def positions(players: int, count: int = 40) -> np.ndarray:
-    """Positions of random play that are not over."""
-    found, rng = np.zeros(count, GAME), np.random.default_rng(players)
-    game = Game(players, seed=players)
-    for k in range(count):
-        for _ in range(7):
-            game.step(int(rng.choice(game.legal_actions())))
-            if game.is_over:
-                game = Game(players, seed=100 + k)
-        found[k] = game.arrays()[0][0]
-    return found
 
 
 def network_of(width: int = 16) -> SeatsMlp:
@@ -63,7 +51,7 @@ def network_of(width: int = 16) -> SeatsMlp:
 
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_evaluation_features_are_the_evaluation_of_the_seat_to_decide(players: int) -> None:
-    games, found = positions(players), make_evaluation()
+    games, evaluated = positions(40, players=(players,)), make_evaluation()
     rows, masks = observe_with_features(games, CITY, WEIGHTS)
     plain, legal = observe_games(games, CITY)
     assert (rows[:, :-FEATURES_SIZE] == plain).all()
@@ -71,18 +59,18 @@ def test_evaluation_features_are_the_evaluation_of_the_seat_to_decide(players: i
     blocks = rows[:, -FEATURES_SIZE:].reshape(-1, MAX_PLAYERS, COLUMNS).astype(float)
     assert not blocks[:, players:].any()
     for game, block in zip(games, blocks, strict=True):
-        evaluate(game, CITY.array[0], WEIGHTS, found)
+        evaluate(game, CITY.array[0], WEIGHTS, evaluated)
         seats = (int(game["seat"]) + np.arange(players)) % players
-        features = found.features[seats, :OWN]
+        features = evaluated.features[seats, :OWN]
         expected = np.floor(np.clip(FEATURE_SCALE * features, 0, 255))
         assert (block[:players, :OWN] == expected).all()
         below = np.floor(np.clip(-FEATURE_SCALE * features[:, AT.points], 0, 255))
         assert (block[:players, OWN] == below).all()
-        for column, numbers in ((OWN + 1, found.win_logits), (OWN + 3, found.values)):
+        for column, numbers in ((OWN + 1, evaluated.win_logits), (OWN + 3, evaluated.values)):
             off = FEATURE_SCALE * (numbers[seats] - numbers[:players].mean())
             signed = block[:players, column] - block[:players, column + 1]
             np.testing.assert_allclose(signed, np.clip(off, -255, 255), atol=1)
-        chances = np.exp(found.win_logits[seats] - found.win_logits[:players].max())
+        chances = np.exp(evaluated.win_logits[seats] - evaluated.win_logits[:players].max())
         np.testing.assert_allclose(
             block[:players, OWN + 5], CHANCE_SCALE * chances / chances.sum(), atol=1
         )
@@ -93,7 +81,11 @@ def test_evaluation_features_are_the_evaluation_of_the_seat_to_decide(players: i
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_playout_features_are_means_over_playouts(players: int) -> None:
     """On the mean as many playouts of other random choices do; and each position's are its own."""
-    games, found, ahead = positions(players, 120), make_evaluation(), np.zeros(1, GAME)
+    games, evaluated, ahead = (
+        positions(120, players=(players,)),
+        make_evaluation(),
+        np.zeros(1, GAME),
+    )
     rows, _ = observe_with_features(games, CITY, WEIGHTS)
     foreseen = (
         rows[:, -FEATURES_SIZE:]
@@ -109,9 +101,9 @@ def test_playout_features_are_means_over_playouts(players: int) -> None:
         for k in range(many):
             ahead[0] = game
             playout(ahead[0], CITY.array[0], PLAYOUT_ROUNDS, np.uint64(1000 * i + k))
-            evaluate(ahead[0], CITY.array[0], WEIGHTS, found)
-            find_chances(ahead[0], found)
-            chances[i] += found.chances[seats] / many
+            evaluate(ahead[0], CITY.array[0], WEIGHTS, evaluated)
+            find_chances(ahead[0], evaluated)
+            chances[i] += evaluated.chances[seats] / many
             made = ahead["deliveries"][0].astype(float) - ahead["stones"][0]
             points[i] += (made[seats] - made[:players].mean()) / many
     said = foreseen[:, :players]
@@ -128,16 +120,16 @@ def test_playout_features_are_means_over_playouts(players: int) -> None:
 
 
 def test_without_a_plan_there_is_the_observation_alone() -> None:
-    games = positions(4)
+    games = positions(40, players=(4,))
     rows, _ = observe_with_features(games, CITY, np.zeros((0, COUNT)))
     assert (rows == observe_games(games, CITY)[0]).all()
 
 
 def test_a_model_keeps_its_evaluation_weights(tmp_path: Path) -> None:
-    """So that it plays the same when the hand-made ones are tuned anew."""
-    network, games = network_of(), positions(4)
+    """So that it plays the same when the hand-made ones are tuned again."""
+    network, games = network_of(), positions(40, players=(4,))
     with torch.no_grad():
-        network.policy[2].weight *= 100  # a fresh network hardly tells actions apart
+        network.policy[2].weight *= 100  # a fresh network hardly distinguishes actions
     before = make_policy(network, CITY)(games, 1.0)
     network.eval_weights.mul_(2.0)
     path = tmp_path / "tuned.safetensors"

@@ -22,6 +22,7 @@ from busenv.experiments.training.training_run import run_training
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.learner import Learner
+from busenv.train.expert_iteration.replay_buffer import read_samples
 from tests.support.expert import CITY, SMALL, teacher_samples
 
 LONG = SMALL.changed({"decisions": 10**6})
@@ -65,7 +66,10 @@ def test_a_killed_run_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
         if k == 2:
             shutil.copytree(tmp_path / "straight", tmp_path / "killed")
     # A kill during the next iteration leaves its samples, which the resumed run plays again.
-    shutil.copy(tmp_path / "straight/replay/000003.npy", tmp_path / "killed/replay/000003.npy")
+    shutil.copy(
+        tmp_path / "straight/replay/000003.safetensors",
+        tmp_path / "killed/replay/000003.safetensors",
+    )
     resumed = ExpertRun(config, tmp_path / "killed")
     assert resumed.iteration == 3
     for _ in range(2):
@@ -97,7 +101,7 @@ def test_teacher_samples_are_learned_from_once_all_games_are_played_and_then_del
     shutil.copytree(tmp_path / "straight", tmp_path / "late")
     shutil.copytree(tmp_path / "killed/teacher", tmp_path / "late/teacher", dirs_exist_ok=True)
     run.step()
-    assert file_names(tmp_path / "straight/replay") == ["000004.npy"]
+    assert file_names(tmp_path / "straight/replay") == ["000004.safetensors"]
     assert run.imitated < run.decisions
     for folder, steps in (("killed", 2), ("late", 1)):
         again = ExpertRun(config, tmp_path / folder)
@@ -113,7 +117,7 @@ def test_each_offline_sample_is_learned_from_in_every_epoch(
     for _ in range(2):
         earlier.step()
     replay = tmp_path / "earlier/replay"
-    stored = np.concatenate([np.load(path) for path in sorted(replay.iterdir())])
+    stored = np.concatenate(read_samples((str(replay),), CITY))
     config = LONG.changed({"offline_data": (str(replay), str(replay)), "offline_epochs": 2})
     run = ExpertRun(config, tmp_path / "run")
     updates.clear()
@@ -129,7 +133,7 @@ def test_each_offline_sample_is_learned_from_in_every_epoch(
     again = ExpertRun(config, tmp_path / "run")
     assert again.iteration == 1
     again.step()
-    assert file_names(tmp_path / "run/replay") == ["000001.npy"]
+    assert file_names(tmp_path / "run/replay") == ["000001.safetensors"]
 
 
 def test_offline_data_without_samples_are_refused(tmp_path: Path) -> None:
@@ -183,10 +187,10 @@ def test_a_run_starts_from_the_mean_of_models(tmp_path: Path) -> None:
     for network, path in zip(networks, paths, strict=True):
         save_model(network, CITY, Path(path), {"network": "features", "width": 8})
     config = SMALL.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
-    found = ExpertRun(config, tmp_path / "run").network.state_dict()
+    mean = ExpertRun(config, tmp_path / "run").network.state_dict()
     one, *others = (network.state_dict() for network in networks)
     assert not one["shared.weight"].equal(others[0]["shared.weight"])
-    for name, tensor in found.items():
+    for name, tensor in mean.items():
         torch.testing.assert_close(
             tensor, (one[name] + others[0][name] + others[1][name]) / 3, rtol=1e-5, atol=1e-7
         )
@@ -199,11 +203,11 @@ def test_an_interrupted_update_is_undone(tmp_path: Path, monkeypatch: pytest.Mon
     before = {name: value.clone() for name, value in run.network.state_dict().items()}
 
     def interrupted(self: Learner, *arguments: Any) -> dict[str, float]:
-        found = step(self, *arguments)
-        calls.append(found)
+        losses = step(self, *arguments)
+        calls.append(losses)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return found
+        return losses
 
     monkeypatch.setattr(Learner, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -237,6 +241,16 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.json"
     for content, words in (
         ({"method": "guess"}, "method is 'guess'; allowed: ppo, expert"),
+        ({"method": []}, r"method is \[\]; allowed: ppo, expert"),
+        ({"method": "expert", "full_search_share": 0}, "is 0; allowed: a number above 0 to 1"),
+        ({"method": "expert", "reuse": "x"}, "reuse is 'x'; allowed: a number above 0 to 100"),
+        ({"method": "expert", "teacher_sample_share": 2}, "is 2; allowed: a number above 0 to 1"),
+        (
+            {"method": "expert", "teacher_reuse": []},
+            "teacher_reuse is .*; allowed: a number above 0",
+        ),
+        ({"method": "expert", "teacher_reuse": None}, "is None; allowed: a number above 0"),
+        ({"method": "expert", "policy_only": 3}, "policy_only is 3; allowed: true or false"),
         (
             {"method": "expert", "num_simulations": 0},
             "num_simulations is 0; allowed: a whole number 1 to 100,000",

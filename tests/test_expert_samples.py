@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from pathlib import Path
 from typing import Any
 
@@ -134,26 +134,74 @@ def test_the_replay_buffer_keeps_the_last_samples(tmp_path: Path, samples: np.nd
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("field", "value", "message"),
     [
-        lambda s: s["game"]["seat"].fill(255),
-        lambda s: s["actions"].fill(375),
-        lambda s: s["win_probs"].fill(np.nan),
-        lambda s: s["has_value_target"].view(np.uint8).fill(2),
-        b"",
-        b"\x93NUMPY",
-        b"cos\nsystem\n(S'touch sprung'\ntR.",
+        ("game", (), "game 0 cannot be played on: seat is"),
+        ("phase", 255, "game 0 cannot be played on: phase is"),
+        ("actions", 375, "its sample 0 has a wrong policy"),
+        ("actions", 300, "its sample 0 has a wrong policy"),
+        ("action_prob", np.nan, "a wrong action_prob"),
+        ("action_prob", 2.0, "a wrong policy|a wrong action_prob"),
+        ("advantage", np.inf, "a wrong advantage"),
+        ("win_probs", np.nan, "a wrong win_probs"),
+        ("win_probs", 0.9, "a wrong win_probs"),
+        ("winner", 9, "a wrong winner"),
+        ("points", np.arange(5)[::-1], "a wrong winner"),
+        ("has_value_target", 2, "a wrong has_value_target"),
     ],
 )
-def test_damaged_replay_files_are_refused(
-    damage: bytes | Callable[[np.ndarray], Any], tmp_path: Path, samples: np.ndarray
+def test_samples_that_no_game_has_are_refused(
+    field: str, value: Any, message: str, tmp_path: Path, samples: np.ndarray
 ) -> None:
-    path = tmp_path / "000000.npy"
-    if isinstance(damage, bytes):
-        path.write_bytes(damage)
+    bad = samples[:20].copy()
+    if field == "game":
+        bad["game"]["seat"] = 255
+    elif field == "phase":
+        bad["game"]["phase"] = value
+    elif field == "points":
+        bad["winner"], bad["points"] = 2, value
+    elif field == "has_value_target":
+        bad[field].view(np.uint8)[:] = value
     else:
-        bad = samples[:20].copy()
-        damage(bad)
-        np.save(path, bad)
-    with pytest.raises(ValueError, match=r"000000\.npy is not a file of a replay buffer: "):
+        bad[field] = value
+    ReplayBuffer(tmp_path, CITY, 100).add(0, bad)
+    with pytest.raises(ValueError, match=rf"000000\.safetensors is not a file .*: .*{message}"):
         ReplayBuffer(tmp_path, CITY, 100).restore(1)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x93NUMPY", b"cos\nsystem\n(S'touch sprung'\ntR.", None]
+)
+def test_files_that_hold_no_samples_are_refused(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "000000.safetensors"
+    if content is None:
+        os.mkfifo(path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"000000\.safetensors is not a file"):
+        ReplayBuffer(tmp_path, CITY, 100).restore(1)
+
+
+def test_damaged_replay_files_are_refused_or_learned_from(
+    tmp_path: Path, samples: np.ndarray
+) -> None:
+    """300 mutated files: a one-line error, or samples with finite losses."""
+    ReplayBuffer(tmp_path, CITY, 100).add(0, samples[:40])
+    path, rng, learner = tmp_path / "000000.safetensors", np.random.default_rng(0), None
+    data, messages = path.read_bytes(), []
+    for attempt in range(300):
+        broken = bytearray(data)
+        at = int(rng.integers(100 if attempt % 2 else len(data)))
+        broken[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(broken if attempt % 3 else broken[:at])
+        buffer = ReplayBuffer(tmp_path, CITY, 100)
+        try:
+            buffer.restore(1)
+        except ValueError as error:
+            messages.append(str(error))
+            continue
+        learner = Learner(small_network(8), CITY, SMALL)
+        assert all(map(np.isfinite, learner.step(buffer.sample(40, rng), 1e-3).values()))
+    assert len(messages) > 150
+    assert all(map(str.isprintable, messages))
+    assert learner is not None

@@ -1,4 +1,4 @@
-"""Models from strangers, and what no temperature may do: refused in a sentence, or true."""
+"""Untrusted models are refused with a one-line error; every temperature gives legal actions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import json
 import resource
 import time
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +44,13 @@ def change_card(path: Path, **changes: Any) -> None:
 
 
 def change_weights(path: Path, tensors: dict[str, torch.Tensor]) -> None:
-    """Other weights, with a card that tells of them."""
+    """Write other weights and their checksum."""
     data = save(tensors)
     path.write_bytes(data)
     change_card(path, sha256=hashlib.sha256(data).hexdigest())
 
 
-def test_a_model_that_is_just_written_anew_is_read_once_more(
+def test_a_model_is_read_again_while_it_is_written(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other.safetensors"
@@ -70,38 +69,26 @@ def test_a_model_that_is_just_written_anew_is_read_once_more(
             with pytest.raises(ValueError, match=r"does not match the checksum in its card"):
                 load_it()
         patched.setattr(model_files.time, "sleep", second)
-        found, _ = load_model(model, CITY)
+        loaded, _ = load_model(model, CITY)
     assert len(pauses) == 3
-    assert all(map(torch.equal, found.state_dict().values(), network.state_dict().values()))
+    assert all(map(torch.equal, loaded.state_dict().values(), network.state_dict().values()))
 
 
-@pytest.mark.parametrize("kind", ["mlp", "board"])
 @pytest.mark.parametrize("width", [2000, 8192, 10**6, 10**18])
 def test_a_wide_card_on_a_small_file_takes_no_memory(
-    kind: str, width: int, model: Path, monkeypatch: pytest.MonkeyPatch
+    width: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """2 x 4 cards, on a file of 79 kB: nothing is built, within a second and 50 MB."""
+    """Nothing is built for a file of 79 kB, within a second and 50 MB."""
     monkeypatch.setattr(model_files, "build_network", lambda *_: pytest.fail("it was built"))
-    weights_of(kind, CITY, 8)  # what torch loads once
-    change_card(model, network=kind, width=width)
+    weights_of("mlp", CITY, 8)  # what torch loads once
+    change_card(model, width=width)
     assert model.stat().st_size == pytest.approx(79_000, rel=0.02)
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-    words = f"holds no {kind} of width {width}: " if width <= 8192 else f"width is {width}; "
+    words = f"holds no mlp of width {width}: " if width <= 8192 else f"width is {width}; "
     with pytest.raises(ValueError, match=words):
         make_agent(f"net:{model}")
     assert time.perf_counter() - began < 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
-
-
-@pytest.mark.parametrize("kind", ["mlp", "board"])
-def test_weights_are_known_without_building_them(kind: str) -> None:
-    """2 kinds of network, every weight of each."""
-    built = build_network(kind, CITY, 24).state_dict()
-    known = weights_of(kind, CITY, 24)
-    assert {name: (w.shape, w.dtype) for name, w in built.items()} == {
-        name: (w.shape, w.dtype) for name, w in known.items()
-    }
-    assert {w.device.type for w in known.values()} == {"meta"}
 
 
 def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> None:
@@ -144,9 +131,7 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
         (b"\xff\xfe", "invalid JSON"),
     ],
 )
-def test_cards_that_are_none_are_told_in_a_sentence(
-    text: str | bytes, words: str, model: Path
-) -> None:
+def test_files_that_are_no_cards_are_refused(text: str | bytes, words: str, model: Path) -> None:
     """6 files, and one that is too large."""
     card = model.with_suffix(".json")
     card.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -176,16 +161,20 @@ def test_cards_that_are_none_are_told_in_a_sentence(
         ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is not valid: "),
         ({"num_actions": 3}, "has 3 actions; its board 375"),
         ({"network": None}, "network is None"),
+        ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, seats"),
+        ({"observation_version": 0}, "version 0; this busenv has"),
+        ({"width": 17}, "holds no mlp of width 17"),
+        ({"sha256": "0"}, "does not match the checksum in its card"),
+        ({"board": {"fingerprint": "y"}}, r"a board \(fingerprint y\) that is neither in busenv"),
     ],
 )
 def test_cards_that_lie_are_refused(changes: dict[str, Any], words: str, model: Path) -> None:
-    """15 cards."""
     change_card(model, **changes)
     with pytest.raises(ValueError, match=words) as refused:
         make_agent(f"net:{model}")
     assert len(str(refused.value)) < 400
     assert str(refused.value).isprintable()
-    assert "small.json" in str(refused.value) or "small.safetensors" in str(refused.value)
+    assert "small" in str(refused.value) or "oracle" in str(refused.value)
 
 
 def some_games(count: int = 300) -> np.ndarray:
@@ -209,14 +198,13 @@ def test_no_temperature_makes_an_illegal_action_possible() -> None:
     noise = np.random.default_rng(1).standard_normal(masks.shape)
     logits = (np.where(masks, -1e6, 1e6) + noise).astype(np.float32)
     for temperature in (1e-40, 1e-3, 0.1, 1.0, 100.0):
-        found = action_probabilities(logits, masks, temperature)
-        assert np.isfinite(found).all()
-        assert (found[~masks] == 0).all()
-        np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
-    for kind, temperature in product(("mlp", "board"), (0.0, 1e-300, 1e-3, 100.0)):
-        agent = PolicyAgent(build_network(kind, CITY, 8), CITY, temperature=temperature)
-        last = "policy.2.bias" if kind == "mlp" else "at_table.2.bias"
-        agent.network.get_parameter(last).data.normal_(0, 1e9)
+        probabilities = action_probabilities(logits, masks, temperature)
+        assert np.isfinite(probabilities).all()
+        assert (probabilities[~masks] == 0).all()
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+    for temperature in (0.0, 1e-300, 1e-3, 100.0):
+        agent = PolicyAgent(build_network("mlp", CITY, 8), CITY, temperature=temperature)
+        agent.network.get_parameter("policy.2.bias").data.normal_(0, 1e9)
         for _ in range(10):
             assert masks[np.arange(len(games)), agent.choose(games, CITY)].all()
 
@@ -228,12 +216,32 @@ def test_temperatures_are_bounded(spec: str, model: Path) -> None:
         make_agent(f"{spec}{model}")
 
 
-def test_networks_that_overflow_and_games_that_are_over_are_told(model: Path) -> None:
-    """1 network of huge weights, 1 game."""
-    tensors = load(model.read_bytes())
-    change_weights(model, {name: weight.fill_(1e38) for name, weight in tensors.items()})
-    with pytest.raises(ValueError, match="the network's logits are not finite"):
-        make_agent(f"net:{model}").choose(some_games(3), CITY)
+@pytest.mark.parametrize("kind", ["mlp", "seats", "features"])
+def test_models_that_could_overflow_are_refused(kind: str, tmp_path: Path) -> None:
+    path, card = tmp_path / "large.safetensors", {"network": kind, "width": 8}
+
+    def saved(**changes: float) -> str:
+        network = build_network(kind, CITY, 8)
+        for name, value in changes.items():
+            network.state_dict()[name.replace("_", ".")].fill_(value)
+        save_model(network, CITY, path, card)
+        return f"net:{path}" if kind == "mlp" else f"az:{path}:8"
+
+    for large in ({"shared_weight": 1e38}, {"shared_weight": 1e10, "policy_2_weight": 1e25}):
+        spec = saved(**large)
+        with pytest.raises(ValueError, match=rf"large\.safetensors holds no {kind} .*too large"):
+            make_agent(spec)
+    if kind == "features":
+        spec = saved(plan=1e5)
+        with pytest.raises(ValueError, match="plan holds a number beyond 10000"):
+            make_agent(spec)
+    for bias in (-1e20, 1e20):
+        agent, game = make_agent(saved(value_2_bias=bias, shared_bias=1e6), 1), Game(3, seed=1)
+        for _ in range(30):
+            game.step(agent.act(game))
+
+
+def test_games_that_are_over_have_no_action() -> None:
     with pytest.raises(ValueError, match="no action is legal: a game is over"):
         action_probabilities(np.zeros((1, 3), np.float32), np.zeros((1, 3), bool), 1.0)
     game, agent = Game(3, seed=1), make_agent("net:city-2")

@@ -1,4 +1,4 @@
-"""The compiled network says what torch says, and what is drawn by it follows its probabilities."""
+"""Compiled networks agree with torch; actions are drawn by their probabilities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_mlp import clear_cache, evaluate, make_workspace, read_weights
 from busenv.agents.networks.evaluation_features import observe_with_features
-from busenv.agents.networks.inference import draw_actions, is_compiled, make_forward, make_policy
+from busenv.agents.networks.inference import draw_actions, make_forward, make_policy
 from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.networks.mlp import Mlp, build_network
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -32,18 +32,18 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def positions(count: int = 600, board=CITY) -> np.ndarray:  # type: ignore[no-untyped-def]
-    """Positions of random play, 3 to 5 players by every edition."""
+def positions(count: int = 600, board=CITY, players=(3, 4, 5)) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """Positions of random play that are not over, by every edition."""
     rng = np.random.default_rng(4)
-    found = np.zeros(count, GAME)
-    game = Game(4, board=board, seed=0)
+    games = np.zeros(count, GAME)
+    game = Game(players[0], board=board, seed=0)
     for k in range(count):
         for _ in range(3):
             game.step(int(rng.choice(game.legal_actions())))
             if game.is_over:
-                game = Game(3 + k % 3, [*EDITIONS][k % 4], board, seed=k)
-        found[k] = game.arrays()[0][0]
-    return found
+                game = Game(players[k % len(players)], [*EDITIONS][k % 4], board, seed=k)
+        games[k] = game.arrays()[0][0]
+    return games
 
 
 def random_network(kind: str, width: int, board=CITY) -> Mlp:  # type: ignore[no-untyped-def]
@@ -61,14 +61,14 @@ def random_network(kind: str, width: int, board=CITY) -> Mlp:  # type: ignore[no
 @pytest.mark.parametrize(
     ("kind", "width"), [("mlp", 384), ("seats", 384), ("features", 384), ("seats", 13)]
 )
-def test_compiled_networks_say_what_torch_says(kind: str, width: int) -> None:
+def test_compiled_networks_compute_what_torch_computes(kind: str, width: int) -> None:
     network, games = random_network(kind, width), positions()
     rows, masks = observe_with_features(games, CITY, network.eval_weights.numpy())
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
-    found, outputs = make_forward(network)(rows, masks)
+    compiled, outputs = make_forward(network)(rows, masks)
     assert np.abs(logits[masks]).max() > 1
-    np.testing.assert_allclose(found[masks], logits[masks], atol=1e-4)
+    np.testing.assert_allclose(compiled[masks], logits[masks], atol=1e-4)
     np.testing.assert_allclose(outputs, values, atol=1e-4)
     for temperature in (0.1, 1.0):
         shares = make_policy(network, CITY)(games, temperature)
@@ -84,8 +84,8 @@ def test_boards_of_any_size_are_read_to_the_last_byte() -> None:
     rows[:, -9:] = 3
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
-    found, outputs = make_forward(network)(rows, masks)
-    np.testing.assert_allclose(found[masks], logits[masks], atol=1e-4)
+    compiled, outputs = make_forward(network)(rows, masks)
+    np.testing.assert_allclose(compiled[masks], logits[masks], atol=1e-4)
     np.testing.assert_allclose(outputs, values, atol=1e-4)
 
 
@@ -122,12 +122,12 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
 
     def check(k: int, logits: np.ndarray, values: np.ndarray) -> bool:
         """Whether what came was added to something."""
-        kept = work.previous_rows[games[k]["seat"]].copy()
+        previous = work.previous_rows[games[k]["seat"]].copy()
         count = evaluate(games[k], CITY.array[0], weights, work)
         np.testing.assert_allclose(work.logits[:count], logits[k, work.actions[:count]], atol=1e-4)
         np.testing.assert_allclose(work.values, values[k], atol=1e-4)
         assert count == masks[k].sum()
-        return bool((work.previous_rows[games[k]["seat"]] == kept).all())
+        return bool((work.previous_rows[games[k]["seat"]] == previous).all())
 
     with torch.no_grad():
         before = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
@@ -144,15 +144,12 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
     check(399, *after)
 
 
-def test_what_a_policy_says_does_not_depend_on_what_stands_beside() -> None:
+def test_policies_do_not_depend_on_the_other_rows() -> None:
     policy, games = make_policy(random_network("seats", 64), CITY), positions(100)
     assert (policy(games, 1.0) == policy(games[::-1].copy(), 1.0)[::-1]).all()
 
 
-def test_what_is_not_on_the_cpu_or_of_another_kind_is_left_to_torch() -> None:
-    assert not is_compiled(build_network("board", CITY, 8))
-    assert not is_compiled(build_network("mlp", CITY, 8).to("meta"))
-    assert is_compiled(build_network("mlp", CITY, 8))
+def test_weights_are_read_in_place() -> None:
     scattered = build_network("mlp", CITY, 8)
     scattered.shared.weight.data = scattered.shared.weight.data.contiguous()
     with pytest.raises(ValueError, match="are not stored by input"):
@@ -162,9 +159,7 @@ def test_what_is_not_on_the_cpu_or_of_another_kind_is_left_to_torch() -> None:
 def test_draws_follow_the_probabilities_and_the_seed() -> None:
     shares = np.zeros((40_000, 7), np.float32)
     shares[:, [1, 2, 5]] = 0.2, 0.7, 0.1
-    drawn, again, other = (np.zeros(len(shares), np.int64) for _ in range(3))
-    for seed, out in ((3, drawn), (3, again), (4, other)):
-        draw_actions(shares, np.array([seed], np.uint64), out)
+    drawn, again, other = (draw_actions(shares, np.array([k], np.uint64)) for k in (3, 3, 4))
     counts = np.bincount(drawn, minlength=7) / len(shares)
     np.testing.assert_allclose(counts, shares[0], atol=0.01)
     assert not counts[[0, 3, 4, 6]].any()

@@ -1,4 +1,4 @@
-"""How programs of `exec:` begin and end: none outlives who asked for it."""
+"""Start and end of the programs of `exec:`: none outlives its agent."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ while True:
     agent.close()
     assert is_gone(pids[0])
     assert select.select([held], [], [], 20)[0] == [held]
-    assert os.read(held, 1) == b""  # nobody holds the other end any more
+    assert os.read(held, 1) == b""  # the other end is closed
     os.close(held)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from busenv import Game, Record
 from busenv.experiments.ratings import plackett_luce as ratings
@@ -24,10 +23,6 @@ from tests.support.ratings import SMALL, alone
 @pytest.fixture(autouse=True)
 def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ratings, "RESAMPLES", 20)
-
-
-def quiet() -> Console:
-    return Console(quiet=True)
 
 
 @pytest.fixture(scope="module")

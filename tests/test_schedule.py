@@ -21,7 +21,7 @@ def schedule(entrants: int, players: int, against: str | None = None, games: int
 
 @pytest.mark.parametrize("players", [3, 4, 5])
 @pytest.mark.parametrize("entrants", [2, 3, 4, 6])
-def test_everybody_sits_in_every_seat_and_turn_equally_often(entrants: int, players: int) -> None:
+def test_every_agent_has_every_seat_and_turn_equally_often(entrants: int, players: int) -> None:
     design = schedule(entrants, players)
     counts: Counter[tuple[int, int, int]] = Counter()
     for number in range(design.block):
@@ -70,7 +70,7 @@ def test_games_are_rounded_up_to_whole_blocks() -> None:
     assert schedule(1, 5, against="other", games=26).total == 50
 
 
-def test_labels_tell_copies_apart() -> None:
+def test_labels_number_copies() -> None:
     assert Schedule(("greedy", "random", "greedy"), against="greedy").labels == (
         "greedy",
         "random",
@@ -79,7 +79,7 @@ def test_labels_tell_copies_apart() -> None:
     )
 
 
-def test_plans_that_make_no_sense_are_refused() -> None:
+def test_invalid_schedules_are_refused() -> None:
     with pytest.raises(RunError, match="two agents or more"):
         schedule(1, 4)
     with pytest.raises(RunError, match="games is 0"):
@@ -92,7 +92,7 @@ def test_plans_that_make_no_sense_are_refused() -> None:
         Schedule(("a", "b"), rules="nowhere")
 
 
-def test_a_plan_takes_along_what_was_in_its_files(tmp_path: Path) -> None:
+def test_a_schedule_is_sent_with_the_content_of_its_files(tmp_path: Path) -> None:
     rules, board = tmp_path / "rules.json", tmp_path / "map.json"
     rules.write_text(json.dumps(Rules(bus_limit=3).to_dict()))
     city = Path(busenv.__file__).parent / "boards/city.json"

@@ -1,4 +1,4 @@
-"""The planner sees what is there, playouts are legal, and the search finds what it should."""
+"""Evaluation features, playouts, and the search with handcrafted knowledge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from busenv.agents.planner.evaluation import (
     make_evaluation,
 )
 from busenv.agents.search.playout import playout_action
-from busenv.agents.search.tree import child_of
 from busenv.agents.search.uct_agent import UctAgent
 from busenv.agents.search.uct_search import UctSettings
 from busenv.core.bits import GOLDEN, mix, subtract_bytes
@@ -31,7 +30,6 @@ from busenv.core.jit import kernel
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
-from busenv.experiments.ratings.match import play_match
 from busenv.game.board import make_board
 from tests.support.plain_uct import PlainUct
 from tests.support.worlds import random_board, random_rules
@@ -41,13 +39,13 @@ CLOCK = 4  # the id of placing a marker there
 
 
 def test_features_are_those_of_the_position() -> None:
-    rng, found = random.Random(3), make_evaluation()
+    rng, evaluated = random.Random(3), make_evaluation()
     for number in range(12):
         game = Game(3 + number % 3, [*EDITIONS][number % 4], CITY, seed=number)
         while not game.is_over:
             if rng.random() < 0.2:
-                compute_features(game.arrays()[0][0], CITY.array[0], found)
-                check_features(game, found.features)
+                compute_features(game.arrays()[0][0], CITY.array[0], evaluated)
+                check_features(game, evaluated.features)
             game.step(rng.choice(game.legal_actions()))
 
 
@@ -98,7 +96,9 @@ def check_features(game: Game, features: np.ndarray) -> None:
         if game.phase == Phase.SELECT_ACTIONS:
             top = max(position.buses)
             for name, action, bonus in (("lines", 0, players == 5), ("passengers", 2, 0)):
-                powers = [max(top - k + bonus, 0) for k in range(len(position.spaces[action]))]
+                counts = [top - k for k in range(len(position.spaces[action]))]
+                needs_power = game.rules.extra_street == "with_power"
+                powers = [max(n + (bonus and (n > 0 or not needs_power)), 0) for n in counts]
                 mine = sum(
                     p for p, o in zip(powers, position.spaces[action], strict=True) if o == seat
                 )
@@ -112,9 +112,9 @@ def test_bytes_are_subtracted_side_by_side() -> None:
     pairs = np.random.default_rng(5).integers(0, 128, (200, 2, 8)).astype(np.uint8)
     pairs[0] = [[0, 127, 0, 127, 1, 0, 5, 126], [0, 127, 127, 0, 0, 1, 5, 127]]
     for some, other in pairs:
-        found = np.uint64(subtract_bytes(some.view(np.uint64)[0], other.view(np.uint64)[0]))
+        difference = np.uint64(subtract_bytes(some.view(np.uint64)[0], other.view(np.uint64)[0]))
         expected = np.maximum(some.astype(int) - other, 0)
-        assert np.array([found]).view(np.uint8).tolist() == expected.tolist()
+        assert np.array([difference]).view(np.uint8).tolist() == expected.tolist()
 
 
 def test_weights_are_whole() -> None:
@@ -147,18 +147,6 @@ def test_playouts_are_legal_on_any_board_and_by_any_rules() -> None:
         assert game.is_over
 
 
-def test_planner_beats_greedy() -> None:
-    line_up = [make_agent("planner", 1), *(make_agent("greedy", 2 + k) for k in range(3))]
-    score = play_match(line_up, 400)[0]
-    assert score.wins / score.games > 0.6
-
-
-def test_search_beats_the_planner() -> None:
-    line_up = [make_agent("uct:60", 1), *(make_agent("planner", 2 + k) for k in range(3))]
-    score = play_match(line_up, 32)[0]
-    assert score.interval()[0] > 0.25
-
-
 def wins_against(agent: Agent, others: Sequence[Agent | PlainUct], games: int) -> int:
     """Games of four that an agent wins, in each seat equally often."""
     won = 0
@@ -169,13 +157,6 @@ def wins_against(agent: Agent, others: Sequence[Agent | PlainUct], games: int) -
             game.step((others[k - 1] if k else agent).act(game))
         won += game.ranking()[seat] == 0
     return won
-
-
-def test_plain_search_is_no_straw_man() -> None:
-    """What the search is measured against finds the way to win by the rules alone."""
-    others = [PlainUct(300, seed) for seed in range(3)]
-    assert wins_against(make_agent("random"), others, 8) == 0
-    assert wins_against(make_agent("greedy"), others, 8) <= 3
 
 
 def test_long_searches_play_out_to_the_end() -> None:
@@ -197,24 +178,9 @@ def test_knowledge_is_no_ceiling() -> None:
     assert wins_against(make_agent("uct:6000"), others, 40) >= 10
 
 
-def test_search_keeps_its_tree() -> None:
-    agent, game = UctAgent(200, seed=1), Game(4, seed=3)
-    chosen = agent.act(game)
-    before = agent._trees[0]
-    child = child_of(before, 0, chosen)
-    known = int(before.nodes["visits"][child])
-    assert known > 20
-    game.step(chosen)
-    agent.act(game)
-    assert agent._trees[0].nodes["visits"][0] == known + 200
-    fresh = Game(4, seed=4)  # another game: nothing to keep
-    agent.act(fresh)
-    assert agent._trees[0].nodes["visits"][0] == 200
-
-
 def test_search_takes_the_last_stone_to_win() -> None:
     """Whoever leads by enough ends the game by stopping the clock (R15), or is as good as sure."""
-    rules, found = dataclasses.replace(EDITIONS["capstone-2024"], time_stones=(1, 1)), 0
+    rules, endings = dataclasses.replace(EDITIONS["capstone-2024"], time_stones=(1, 1)), 0
     rng, planner = random.Random(4), make_agent("planner")
     for seed in range(60):
         game = Game(4, rules, seed=seed)
@@ -224,7 +190,7 @@ def test_search_takes_the_last_stone_to_win() -> None:
                 ended = game.clone()
                 ended.step(legal[1])
                 if ended.ranking()[seat] == 0:
-                    found += 1
+                    endings += 1
                     agent = UctAgent(300, seed=1, settings=UctSettings(win_weight=1.0))
                     chances, favourites = agent.estimate(game)
                     assert favourites[0][0] == legal[1] or chances[seat] > 0.9
@@ -233,18 +199,4 @@ def test_search_takes_the_last_stone_to_win() -> None:
                 game.step(CLOCK)
             else:
                 game.step(planner.act(game))
-    assert found > 3
-
-
-@pytest.mark.parametrize("spec", ["uct", "uct:", "uct:0", "uct:-5", "uct:5x", "uct@0:5", "uct:1.5"])
-def test_bad_searches_are_refused(spec: str) -> None:
-    with pytest.raises(
-        ValueError, match="a search needs a number of simulations or seconds, such as uct:300"
-    ):
-        make_agent(spec)
-
-
-@pytest.mark.parametrize("spec", ["uct:0s", "uct@9:5"])
-def test_impossible_budgets_are_refused(spec: str) -> None:
-    with pytest.raises(ValueError, match="allowed"):
-        make_agent(spec)
+    assert endings > 3

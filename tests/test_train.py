@@ -72,7 +72,9 @@ def test_the_surrogate_loss_is_clipped_on_the_side_that_gains() -> None:
 
 def new_games(players: list[int], reward: str = "margin", unit: float = 1.0) -> SelfPlayGames:
     counts = np.array(players, np.int64)
-    return SelfPlayGames(CITY, "capstone-2024", reward, unit, counts, counts - 1)
+    return SelfPlayGames(
+        CITY, "capstone-2024", reward=reward, unit=unit, players=counts, first=counts - 1
+    )
 
 
 @pytest.mark.parametrize("reward", ["margin", "win", "deliveries"])
@@ -114,7 +116,7 @@ def test_a_rollout_has_the_learners_decisions_and_no_others() -> None:
         def reset(self, seed: int) -> None:
             self.inner.reset(seed)
 
-        def choose(self, games, board):  # type: ignore[no-untyped-def]
+        def choose_trusted(self, games, board):  # type: ignore[no-untyped-def]
             asked.append(self.number)
             return self.inner.choose(games, board)
 
@@ -215,18 +217,9 @@ def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:
     assert not uses_bfloat16("auto", gpu)
 
 
-def test_imitation_approaches_the_teacher() -> None:
-    torch.set_num_threads(1)
-    ppo, rng = PPO(build_network("mlp", CITY, 32), SMALL), np.random.default_rng(0)
-    decisions = rollout(ppo, "greedy")
-    losses = [ppo.imitate(decisions, rng) for _ in range(15)]
-    assert losses[-1]["train/imitation_loss"] < 0.8 * losses[0]["train/imitation_loss"]
-    assert losses[-1]["train/value_loss"] < losses[0]["train/value_loss"]
-
-
 def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the_rest() -> None:
     ppo = PPO(build_network("mlp", CITY, 32), SMALL)
-    ppo.network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
+    ppo.network.get_parameter("policy.2.weight").data *= 1e7  # clearer preferences
     decisions = rollout(ppo, "uct:4", temperature=0.0)
     trajectories, _, observations, masks, actions, *_, teaching = map(torch.from_numpy, decisions)
     with torch.no_grad():

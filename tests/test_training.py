@@ -1,10 +1,13 @@
-"""What is shown and kept of training: command, curve, warning, studies."""
+"""Training by the command: folder, curve, output, resuming."""
 
 from __future__ import annotations
 
 import io
 import json
+import resource
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,6 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 from rich.console import Console
-from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules, load_board
 from busenv.agents import Agent, make_agent
@@ -32,19 +34,14 @@ from busenv.experiments.training.learning_curve import (
     read_curve,
     write_curve,
 )
-from busenv.experiments.training.training_run import (
-    _note,
-    against,
-    describe_training,
-    run_training,
-    training_bar,
-)
+from busenv.experiments.training.scalar_log import ScalarLog
+from busenv.experiments.training.training_run import against, describe_training, run_training
 from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import read_config
 from busenv.train.ppo import PPO
-from busenv.train.ppo_run import Iteration, PPORun
+from busenv.train.ppo_run import PPORun
 from tests.test_runs import SMALL
 
 
@@ -56,8 +53,8 @@ def test_a_run_leaves_model_curve_and_scalars(
     config = SMALL.changed({"rate_every": 0.001, "decisions": 2000})
     run, curve = run_training(config, tmp_path, console)
     assert console.export_text().count("nearly stopped exploring") == 1
-    kept = read_curve(tmp_path / "curve.csv")
-    assert [p.decisions for p in kept] == [p.decisions for p in curve]
+    stored = read_curve(tmp_path / "curve.csv")
+    assert [p.decisions for p in stored] == [p.decisions for p in curve]
     assert curve[0].decisions == 0
     assert curve[-1].decisions == run.decisions >= 2000
     card = json.loads((tmp_path / "model.json").read_text())
@@ -94,7 +91,7 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
     seen.clear()
     config = SMALL.changed({"rules": "splotter-1999", "rate_games": 2, "players": (5,)})
     run = PPORun(config, tmp_path)
-    training._rate(run, [], SummaryWriter(tmp_path))
+    training._rate(run, [], ScalarLog(tmp_path, 1))
     assert seen == [(5, "splotter-1999")]
 
 
@@ -133,22 +130,6 @@ def test_curves_show_intervals_par_and_phases(
     assert (at_half.min(), at_half.max()) == pytest.approx(wilson(20, 40))
 
 
-def test_the_line_of_the_training_has_room_for_three_bots_and_is_cut_beyond() -> None:
-    console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
-    wins = dict.fromkeys(PPOConfig().rated, 1.0)
-    found = Iteration(1, 9_999_900, 100.0, 1.0, {})
-    whole = _note(found, [CurvePoint(1.0, 1, 1, wins)])
-    for note in (whole, whole * 2):
-        bar = training_bar(console)
-        bar.add_task("", total=1.0, completed=1.0, note=note)
-        console.print(bar.get_renderable())
-    one, cut = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert one.rstrip().endswith("won random 100%, greedy 100%, planner 100%; 99,999 decisions/s")
-    assert one.count("━") == cut.count("━") == 8
-    assert len(cut) == 80
-    assert cut.endswith("…")
-
-
 def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
     short = SMALL.changed({"decisions": 700})
     before, _ = run_training(short, tmp_path, Console(quiet=True))
@@ -161,10 +142,10 @@ def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
             PPORun, "is_done", property(lambda run: run.iteration >= before.iteration + 2)
         )
         after, curve = run_training(going_on, tmp_path, console)
-    told = console.export_text()
-    assert f"Resuming after {before.decisions:,} decisions" in told
+    output = console.export_text()
+    assert f"Resuming after {before.decisions:,} decisions" in output
     for change in ("decisions 700 → 7000", "rate_games 4 → 2", "('random',) → ('greedy',)"):
-        assert change in told
+        assert change in output
     # 0.1 of the new length is done, less than `imitation_share`: imitation does not come back.
     assert before.decisions / 7000 < SMALL.imitation_share
     assert after.imitated == before.imitated
@@ -197,8 +178,8 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
         patched.setattr(PPO, "update", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run_training(config, folder, console)
-    told = console.export_text()
-    (line,) = (line for line in told.splitlines() if line.startswith("Stopped after"))
+    output = console.export_text()
+    (line,) = (line for line in output.splitlines() if line.startswith("Stopped after"))
     assert line.endswith(f"To resume: busenv train '{folder}'")
     card = json.loads((folder / "model.json").read_text())
     assert 0 < card["training"]["decisions"] < 2000
@@ -261,15 +242,15 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
 
     file.unlink()
     moved = folder.rename(tmp_path / "moved")
-    kept = read_config(str(moved / "run.json")).changed({"decisions": 900})
-    run, _ = run_training(kept, moved, Console(quiet=True))
+    stored = read_config(str(moved / "run.json")).changed({"decisions": 900})
+    run, _ = run_training(stored, moved, Console(quiet=True))
     assert run.decisions >= 900
     agent = load_policy_agent(str(moved / "model.safetensors"))
     assert (agent.board.name, agent.board.fingerprint) == ("town", fingerprint)
 
     (moved / "board.json").write_text((BOARDS / "city.json").read_text())
     with pytest.raises(ValueError, match=rf"a board with fingerprint {fingerprint}; .*changed"):
-        run_training(kept, moved, Console(quiet=True))
+        run_training(stored, moved, Console(quiet=True))
 
 
 def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
@@ -294,8 +275,8 @@ def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"holds a run with rules .*'bus_limit': 3.* not .*: 4"):
         run_training(config, folder, Console(quiet=True))
     file.unlink()
-    kept = read_config(str(folder / "run.json"))
-    run, _ = run_training(kept, folder, Console(quiet=True))
+    stored = read_config(str(folder / "run.json"))
+    run, _ = run_training(stored, folder, Console(quiet=True))
     assert run.rules.bus_limit == 3
 
 
@@ -308,7 +289,7 @@ def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
         ({"imitation_share": 1.0}, "imitation of planner"),
     ],
 )
-def test_how_an_agent_is_trained_is_told(changes: dict[str, Any], words: str) -> None:
+def test_training_is_described(changes: dict[str, Any], words: str) -> None:
     assert describe_training(PPOConfig().changed(changes)) == words
 
 
@@ -331,6 +312,14 @@ def test_pictures_leave_the_backend_of_the_caller_alone(
         (["nowhere.json"], "nowhere.json"),
         (["quick", "--set", "games=0"], "games is 0"),
         (["quick", "--set", "games"], "setting 'games'; allowed: NAME=VALUE"),
+        (
+            ["quick", "--set", "method=dqn"],
+            "method is dqn; allowed: ppo (presets and files), expert",
+        ),
+        (
+            ["."],
+            "no file run.json; allowed: quick, standard, full, FILE.json, or the folder of a run",
+        ),
     ],
 )
 def test_bad_settings_end_the_command_before_anything_is_made(
@@ -343,8 +332,37 @@ def test_bad_settings_end_the_command_before_anything_is_made(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_keeps_its_settings(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    run_training(SMALL.changed({"decisions": 500}), tmp_path, Console(quiet=True))
-    with pytest.raises(SystemExit):
-        cli.main(["train", str(tmp_path), "--set", "games=5"])
-    assert "holds a run with games 4, not 5" in capsys.readouterr().err
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size, in bytes; writes fail part of the way, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_reported_with_the_name_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """In a run that resumes; no file is empty or cut off, and the run resumes later."""
+    run, _ = run_training(SMALL.changed({"decisions": 500}), tmp_path, Console(quiet=True))
+    before = {path: path.read_bytes() for path in tmp_path.glob("*") if path.is_file()}
+    capsys.readouterr()
+    command = ["train", str(tmp_path), "--set", f"decisions={run.decisions + 1}"]
+    with full_disk(20_000), pytest.raises(SystemExit) as stopped:
+        cli.main(command)
+    assert stopped.value.code == 2
+    message = f"busenv: {tmp_path / 'checkpoint.safetensors'}: File too large\n"
+    assert capsys.readouterr().err == message
+    assert all(path.read_bytes() == data for path, data in before.items() if "run" not in path.name)
+    assert all(path.stat().st_size for path in tmp_path.rglob("*") if path.name != "lock")
+    log = ScalarLog(tmp_path / "tensorboard", 1)
+    with full_disk(100), pytest.raises(OSError, match="File too large") as error:
+        log.add({f"scalar {k}": 0.5 for k in range(9)}, 1)
+    assert "events" in str(error.value.filename)
+    with full_disk(0), pytest.raises(OSError, match="File too large"):
+        ScalarLog(tmp_path / "empty", 1)
+    assert not [*(tmp_path / "empty").iterdir()]
+    cli.main(command)

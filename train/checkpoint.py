@@ -27,7 +27,7 @@ from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
 
 NAME = "checkpoint.safetensors"
-FORMAT = 4
+FORMAT = 5
 NETWORK = "network."
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
 
@@ -140,10 +140,13 @@ def restore(
     network.load_state_dict(
         {k[len(NETWORK) :]: v for k, v in tensors.items() if k.startswith(NETWORK)}
     )
+    parameters = [*network.parameters()]
     moments: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in tensors.items():
         if not key.startswith(NETWORK):
             _, index, name = key.split(".")
+            if name in MOMENTS:  # a fused optimiser needs them in the memory layout of the weight
+                value = torch.empty_like(parameters[int(index)]).copy_(value)
             moments.setdefault(int(index), {})[name] = value
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
@@ -174,12 +177,8 @@ def _moments(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
-    """SHA-256 over the state, and over names, dtypes, shapes and content of the tensors."""
-    digest = hashlib.sha256(state.encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.numpy().tobytes())
-    return digest.hexdigest()
+    """SHA-256 over the state and the tensors with their names."""
+    return hashlib.sha256(state.encode() + save(dict(sorted(tensors.items())))).hexdigest()
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:

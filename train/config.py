@@ -18,7 +18,7 @@ from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
-from busenv.agents.networks.mlp import NETWORKS, SEAT_VALUE_NETWORKS, WIDEST
+from busenv.agents.networks.mlp import NETWORKS, WIDEST
 from busenv.agents.schema import LONGEST_SENTENCE
 from busenv.error_text import did_you_mean, truncate
 from busenv.game.board import load_board
@@ -32,6 +32,17 @@ def one_of(*allowed: str) -> AfterValidator:
     def check(value: str) -> str:
         if value not in allowed:
             raise ValueError(f"allowed: {', '.join(allowed)}")
+        return value
+
+    return AfterValidator(check)
+
+
+def is_method(name: str) -> AfterValidator:
+    """Validate that a method is the one of a class of settings."""
+
+    def check(value: str) -> str:
+        if value != name:
+            raise ValueError("allowed: ppo (presets and files), expert (files that name it)")
         return value
 
     return AfterValidator(check)
@@ -135,48 +146,27 @@ class RunConfig(BaseModel):
 
 
 class PPOConfig(RunConfig):
-    """Settings of a PPO run. Every field can be set on the command line and in a JSON file.
+    """Settings of a PPO run; docs/training_settings.md describes every field.
 
     A run ends after `seconds`, or after `decisions` learned from: exactly one of the two is given.
     With `decisions`, the same seed, device and precision and one thread of torch give the same
-    parameters.
+    parameters. Of `average_checkpoints`, models fine-tuned from the same one, the mean is often
+    better than each (Wortsman et al. 2022). The parts of a rollout (`num_workers`) are played on
+    `threads` threads, or on the cores of a cluster: results depend on their number, not on where
+    they are played. A run that is lengthened raises the learning rate again, which falls over the
+    run. `gamma`, `gae_lambda`, `clip_range` and `max_grad_norm` are as in Schulman et al. (2017).
 
-    method: "ppo"; the settings of "expert" are
-        `busenv.train.expert_iteration.expert_config.ExpertConfig`.
-    network, width: see `busenv.agents.networks.mlp`. init_from: a model whose weights initialise
-        the network; "" for random ones. average_checkpoints: more models, whose weights are
-        averaged with those: of models fine-tuned from the same one the mean is often better than
-        each (Wortsman et al. 2022).
-    players: numbers of players, which the games take in turns. board: a name or a file. rules: an
-        edition, or a JSON file of rules. reward, reward_unit: rewards of `busenv.rewards`, divided
-        by the unit.
-    games: games of a rollout, each played to its end. num_workers: parts of a rollout, played in
-        parallel on `threads` threads, or on the cores of a cluster; the results depend on their
-        number, not on where they are played.
-    epochs, batch_size: passes over a rollout, and decisions of a minibatch. learning_rate: of PPO;
-        it falls linearly over the run to a twentieth, so it rises again when a run is lengthened.
-        entropy_coef, value_coef: weights in the loss. gamma, gae_lambda, clip_range,
-        max_grad_norm: as in Schulman et al. (2017). precision: of the matrix products in updates:
-        "float32", "bfloat16", or "auto" for bfloat16 on CPUs with instructions for it.
-    warm_start: an agent to imitate during the first `imitation_share` of the run, with
-        `imitation_epochs` passes over a rollout at a separate learning rate; "" for none. It
-        follows `init_from` too, so "" is required to improve a model by PPO alone. Of a search
-        (`uct@2:150`) the distribution of its visits is learned.
-        Imitation never follows PPO, also in a lengthened run.
-    opponent_share: share of seats that belong to opponents: scripted `bots`, and past selves, one
-        of which is stored every `snapshot_every` rollouts, `pool_size` of them at most. Above 0,
-        two games in five have one learner's seat among copies of one opponent.
-    temperature: of the trained agent, in ratings and in imitation; 0 always takes the most likely
-        action. PPO learns from play at temperature 1.
-    rated: opponents of the ratings, every `rate_every` seconds, `rate_games` games each, in which
-        all other seats are copies of one of them.
-    threads: of play and of torch. device: "auto" takes a GPU when there is one.
+    `warm_start` is imitated during the first `imitation_share` of the run, never after PPO; of a
+    search (`uct@2:150`) the distribution of its visits is learned. It follows `init_from` too, so
+    "" is required to improve a model by PPO alone. A share `opponent_share` of the seats belongs to
+    `bots` and past selves; above 0, two games in five have one learner's seat among copies of one
+    opponent, as ratings do.
 
     ValueError, in one line, names a setting, its value and what is allowed.
     """
 
-    method: Annotated[str, one_of("ppo")] = "ppo"
-    network: Annotated[str, one_of(*SEAT_VALUE_NETWORKS)] = "mlp"
+    method: Annotated[str, is_method("ppo")] = "ppo"
+    network: Annotated[str, one_of("mlp")] = "mlp"
     reward: Annotated[str, one_of(*REWARDS)] = "margin"
     reward_unit: Scale = 5.0
     games: Count = 128
@@ -289,10 +279,10 @@ def _sentence(error: ValidationError, kind: type[RunConfig], word: str = "") -> 
         return _unknown(name, kind)
     schema = kind.model_json_schema()["properties"][name]
     value = first["input"] if word else repr(first["input"])
-    found = f"{name} {'has' if entry else 'is'} {value}"
+    words = f"{name} {'has' if entry else 'is'} {value}"
     if first["type"] == "value_error":
-        return f"{found}; {first['ctx']['error']}"
-    return f"{found}; allowed: {_allowed(schema['items'] if entry else schema)}"
+        return f"{words}; {first['ctx']['error']}"
+    return f"{words}; allowed: {_allowed(schema['items'] if entry else schema)}"
 
 
 def _allowed(schema: dict[str, Any]) -> str:
@@ -302,8 +292,12 @@ def _allowed(schema: dict[str, Any]) -> str:
         return f"{'one or more' if 'minItems' in schema else 'any number'}, separated by commas"
     if schema["type"] == "string":
         return "a text"
+    if schema["type"] == "boolean":
+        return "true or false"
     kind, style = ("a whole number", ",") if schema["type"] == "integer" else ("a number", "g")
-    return f"{kind} {schema['minimum']:{style}} to {schema['maximum']:{style}}"
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    above = "" if "minimum" in schema else "above "
+    return f"{kind} {above}{low:{style}} to {schema['maximum']:{style}}"
 
 
 def _unknown(name: str, kind: type[RunConfig]) -> str:

@@ -25,7 +25,7 @@ AGENTS = ("bots", "rated", "warm_start", "teacher")  # settings that name agents
 def _config_class(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfig]:
     """Return the class of a file's settings by its `method`; ValueError for an unknown one."""
     method = content.get("method", "ppo")
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"method is {truncate(repr(method), 80)}; allowed: {', '.join(METHODS)}")
     return METHODS[method]
 
@@ -59,6 +59,11 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
         raise ValueError(
             f"unknown preset {source!r}; allowed: {', '.join(PRESETS)}, or FILE.json"
             f"{did_you_mean(source, PRESETS)}"
+        )
+    if not path.exists():
+        raise FileNotFoundError(
+            f"there is no file {path}; allowed: {', '.join(PRESETS)}, FILE.json, or the folder of "
+            "a run, which holds run.json"
         )
     data = read_limited(path)
     try:

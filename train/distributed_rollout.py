@@ -1,7 +1,6 @@
 """Workers that each play a part of a PPO rollout's games: local threads, or tasks on Ray.
 
-A Ray worker needs torch only for a network that is not compiled, and for an opponent or teacher
-that is a model's file.
+A Ray worker needs torch only for an opponent or teacher that is a model's file.
 """
 
 from __future__ import annotations
@@ -14,23 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from busenv import Board, cluster
+from busenv import cluster
 from busenv.agents import Agent, make_agent
 from busenv.agents.networks.compiled_mlp import Weights, read_weights
-from busenv.agents.networks.inference import is_compiled, make_forward
+from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.train.selfplay import Decisions, SelfPlayGames, play_games
 
 Part = tuple[SelfPlayGames, np.ndarray, int]  # games, their seats' owners, a seed
 PlayedPart = tuple[SelfPlayGames, Decisions]
-
-
-class PackedNetwork(NamedTuple):
-    """A network that torch evaluates, as arrays: its kind, its width, its weights by name."""
-
-    kind: str
-    width: int
-    weights: dict[str, np.ndarray]
 
 
 class RolloutPayload(NamedTuple):
@@ -66,29 +57,21 @@ class ThreadWorkers:
 
 
 class RayWorkers:
-    """Tasks on the cluster that this process is connected to (`busenv.cluster`).
-
-    kind, width: of the networks that are sent.
-    """
-
-    def __init__(self, kind: str, width: int) -> None:
-        self._kind, self._width = kind, width
+    """Tasks on the cluster that this process is connected to (`busenv.cluster`)."""
 
     def play(self, payload: RolloutPayload, parts: Sequence[Part]) -> list[PlayedPart]:
         """Play the parts to their ends."""
-        opponents = tuple(o if isinstance(o, str) else self._pack(o) for o in payload.opponents)
+        opponents = tuple(o if isinstance(o, str) else _pack(o) for o in payload.opponents)
         shared = cluster.Shared(
-            payload._replace(learner=self._pack(payload.learner), opponents=opponents)
+            payload._replace(learner=_pack(payload.learner), opponents=opponents)
         )
         calls = [cluster.call(_play_remotely, shared, *part) for part in parts]
         return [cluster.result(call) for call in calls]
 
-    def _pack(self, network: Any) -> Weights | PackedNetwork:
-        network = copy.deepcopy(network).cpu()
-        if is_compiled(network):
-            return read_weights(network)
-        arrays = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
-        return PackedNetwork(self._kind, self._width, arrays)
+
+def _pack(network: Any) -> Weights:
+    """Return a network's weights as they are, to be sent."""
+    return read_weights(copy.deepcopy(network).cpu())
 
 
 def _play_remotely(
@@ -107,11 +90,11 @@ def _play_part(
 ) -> PlayedPart:
     """Play games to their ends in this thread, with the thread's own agents."""
     opponents = [
-        _agent(one) if isinstance(one, str) else PolicyAgent(_unpack(one, games.board), games.board)
+        _agent(one) if isinstance(one, str) else PolicyAgent(_unpack(one), games.board)
         for one in payload.opponents
     ]
     decisions = play_games(
-        make_forward(_unpack(payload.learner, games.board)), games, seat_owner, opponents, seed,
+        make_forward(_unpack(payload.learner)), games, seat_owner, opponents, seed,
         teacher=_agent(payload.teacher) if payload.teacher else None,
         temperature=payload.temperature, interrupted=interrupted,
     )  # fmt: skip
@@ -129,17 +112,6 @@ def _agent(spec: str) -> Agent:
     return agents[spec]
 
 
-def _unpack(network: Any, board: Board) -> Any:
-    """Return a torch network, or weights for compiled inference, in writable arrays."""
-    if isinstance(network, Weights):
-        return Weights(*map(np.array, network))
-    if not isinstance(network, PackedNetwork):
-        return network
-    import torch
-
-    from busenv.agents.networks.mlp import build_network
-
-    torch.set_num_threads(1)
-    built = build_network(network.kind, board, network.width)
-    built.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in network.weights.items()})
-    return built
+def _unpack(network: Any) -> Any:
+    """Return a torch network, or weights in writable arrays, since those of Ray are read-only."""
+    return Weights(*map(np.array, network)) if isinstance(network, Weights) else network

@@ -52,11 +52,7 @@ class PPORun(TrainingRun):
         self.ppo = PPO(self.network, config)
         self._optimizer = self.ppo.optimizer
         self.agent = PolicyAgent(self.network, self.board, "net", config.seed, config.temperature)
-        self._workers: RayWorkers | ThreadWorkers = (
-            RayWorkers(config.network, config.width)
-            if on_cluster
-            else ThreadWorkers(config.threads)
-        )
+        self._workers = RayWorkers() if on_cluster else ThreadWorkers(config.threads)
         past_selves = folder / "pool"
         past_selves.mkdir(parents=True, exist_ok=True)
         self._league = League(config.bots, past_selves, self.board, config.pool_size)
@@ -122,8 +118,8 @@ class PPORun(TrainingRun):
         config = self.config
         players = np.resize(config.players, count).astype(np.int64)
         return SelfPlayGames(
-            self.board, self.rules, config.reward, config.reward_unit,
-            players, rng.integers(0, players),
+            self.board, self.rules, reward=config.reward, unit=config.reward_unit,
+            players=players, first=rng.integers(0, players),
         )  # fmt: skip
 
     def _play(

@@ -11,19 +11,12 @@ from typing import Any
 import torch
 
 from busenv import __version__
-from busenv.agents.networks.mlp import COMPATIBLE, build_network, load_compatible, weights_of
+from busenv.agents.networks.mlp import COMPATIBLE, Mlp, build_network, load_compatible, weights_of
 from busenv.agents.networks.model_files import load_model, model_path, save_model
 from busenv.error_text import quote
 from busenv.game.board import load_board
 from busenv.game.rules import EDITIONS, as_rules
-from busenv.train.checkpoint import (
-    NAME,
-    State,
-    read_state,
-    read_tensors,
-    restore,
-    save_checkpoint,
-)
+from busenv.train.checkpoint import NAME, State, read_state, read_tensors, restore, save_checkpoint
 from busenv.train.config import RunConfig
 
 FREE_BYTES = 500_000_000  # of disk space that a run requires at its start
@@ -51,7 +44,7 @@ class TrainingRun:
     were learned by imitation. `_seconds`: of training, at the end of the last iteration.
     """
 
-    network: torch.nn.Module
+    network: Mlp
     _optimizer: torch.optim.Optimizer
 
     def __init__(self, config: RunConfig, folder: Path) -> None:
@@ -108,7 +101,7 @@ class TrainingRun:
         if free < FREE_BYTES:
             raise OSError(f"{self.folder}: only {free / 1e6:.0f} MB are free on the disk")
 
-    def _initial_network(self) -> torch.nn.Module:
+    def _initial_network(self) -> Mlp:
         """Return the network at the start of the run, by `init_from` and `average_checkpoints`."""
         config = self.config
         network = build_network(config.network, self.board, config.width, config.seed)
@@ -122,7 +115,7 @@ class TrainingRun:
                         mean.lerp_(weight, 1 / (count + 1))
         return network
 
-    def _initialise(self, network: torch.nn.Module, model: str) -> None:
+    def _initialise(self, network: Mlp, model: str) -> None:
         """Copy a model's weights into a new network."""
         config = self.config
         past, card = load_model(model_path(model), self.board)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents import Agent
-from busenv.agents.networks.inference import Forward
-from busenv.agents.networks.logits import check_playable
+from busenv.agents.networks.inference import Forward, draw_actions
+from busenv.agents.networks.logits import action_probabilities
+from busenv.agents.search.search import pass_forced
 from busenv.core import kernels
-from busenv.core.bits import GOLDEN, ONE, ZERO, mix
 from busenv.core.jit import kernel
 from busenv.core.reward_kernels import copy_points, pay
-from busenv.core.rules.legal import is_legal, legal_bits, random_action
+from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.rules import as_rules
@@ -26,19 +26,6 @@ from busenv.rewards import reward_kind
 from busenv.validation import illegal_action
 
 LOWEST_TEMPERATURE = 0.01  # lower ones are indistinguishable from the likeliest action
-
-
-@kernel
-def _is_forced(g: Any, b: Any, bits: np.ndarray) -> bool:
-    """Whether only one action is legal."""
-    legal_bits(g, b, bits)
-    seen = False
-    for word in bits:
-        if word != ZERO:
-            if seen or word & (word - ONE) != ZERO:
-                return False
-            seen = True
-    return True
 
 
 @kernel
@@ -68,56 +55,11 @@ def _advance(
         g = games[i]
         copy_points(g, before[0])
         step(g, b, actions[k])
-        while g.phase != OVER and _is_forced(g, b, bits):
-            step(g, b, random_action(g, b, ZERO))
+        pass_forced(g, b, bits)
         pay(kind, before[0], g, rewards)
         for seat in range(MAX_PLAYERS):
             cumulative_rewards[i, seat] += rewards[seat] / unit
     return -1
-
-
-@kernel
-def _sample(
-    logits: np.ndarray,
-    masks: np.ndarray,
-    temperature: float,
-    noise: np.ndarray,
-    actions: np.ndarray,
-    log_probs: np.ndarray,
-) -> bool:
-    """Sample an action of each row by the softmax of legal logits over temperature.
-
-    logits: float32, masks: bool, (N, num_actions). noise: uint64, (1,), state of the random stream.
-    actions: int64, (N,), and log_probs: float32, (N,), are written.
-
-    Returns whether all legal logits are finite.
-    """
-    legal, weights = np.zeros(masks.shape[1], np.int64), np.zeros(masks.shape[1])
-    for row in range(len(masks)):
-        count, best = 0, -np.inf
-        for action in range(masks.shape[1]):
-            if masks[row, action]:
-                if not np.isfinite(logits[row, action]):
-                    return False
-                legal[count] = action
-                best = max(best, np.float64(logits[row, action]))
-                count += 1
-        total = 0.0
-        for k in range(count):
-            weights[k] = np.exp((np.float64(logits[row, legal[k]]) - best) / temperature)
-            total += weights[k]
-        noise[0] += GOLDEN
-        rest = total * (np.float64(mix(noise[0]) >> np.uint64(11)) / 2.0**53)
-        sampled = 0
-        for k in range(count):
-            if weights[k] > 0.0:
-                sampled = k
-                rest -= weights[k]
-                if rest < 0.0:
-                    break
-        actions[row] = legal[sampled]
-        log_probs[row] = np.log(weights[sampled] / total)
-    return True
 
 
 class SelfPlayGames:
@@ -134,6 +76,7 @@ class SelfPlayGames:
         self,
         board: Board,
         rules: str | Rules,
+        *,
         reward: str,
         unit: float,
         players: np.ndarray,
@@ -243,21 +186,16 @@ def play_games(
         actions = np.zeros(len(running), np.int64)
         for k in np.unique(owner[owner > 0]):
             rows = owner == k
-            actions[rows] = opponents[k - 1].choose(games.states[running[rows]], games.board)
+            actions[rows] = opponents[k - 1].choose_trusted(
+                games.states[running[rows]], games.board
+            )
         if not owner.all():
             learner, seats = running[owner == 0], seats[owner == 0]
             observations, masks = games.observe(learner)
             logits, values = forward(observations, masks)
-            sampled, log_probs = (
-                np.zeros(len(learner), np.int64),
-                np.zeros(len(learner), np.float32),
-            )
-            check_playable(
-                _sample(
-                    logits, masks, max(temperature, LOWEST_TEMPERATURE), noise, sampled, log_probs
-                ),
-                legal=True,
-            )
+            policy = action_probabilities(logits, masks, max(temperature, LOWEST_TEMPERATURE))
+            sampled = draw_actions(policy, noise)
+            log_probs = np.log(policy[np.arange(len(sampled)), sampled])
             teaching = np.zeros((len(sampled), 0), np.float32)
             if teacher is not None:
                 teaching = teacher.action_probabilities(games.states[learner], games.board)

@@ -60,10 +60,8 @@ class ExternalAgent(Agent):
         """Raise ValueError: the protocol needs the history, which GAME records lack."""
         raise ValueError(f"{self.name} plays whole games only: use act(game), not choose(games)")
 
-    def act(self, game: Game) -> int:
+    def _act(self, game: Game) -> int:
         """Return the program's action. AgentError when it fails, which ends the program."""
-        if game.is_over:
-            raise ValueError("the game is over: there is nothing to choose")
         if game.begun_in_position:
             raise ValueError(
                 f"{self.name} supports games from the set-up only; this one began in a given "

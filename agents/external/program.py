@@ -37,10 +37,7 @@ class Program:
         self._name = name
         try:
             self._process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
+                arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
             guard = _start_guard(self._process)
         except OSError as error:

@@ -35,7 +35,6 @@ from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.observation import ObservationLayout, observe_games
-from busenv.validation import check_games
 
 FEATURE_PLAYOUTS, PLAYOUT_ROUNDS = 4, 2
 EVALUATION_COLUMNS = OWN + 6
@@ -167,14 +166,13 @@ def observe_with_features(
     games: np.ndarray, board: Board, eval_weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return observations with features behind them, uint8 (N, size), and masks, bool
-    (N, num_actions), of games that are not over.
+    (N, num_actions), of valid games that are not over.
 
     eval_weights: as in `write_features`; NO_EVAL_WEIGHTS for observations alone.
     """
-    rows, masks = observe_games(games, board)
+    rows, masks = observe_games(games, board, trusted=True)
     if not len(eval_weights):
         return rows, masks
-    games = check_games(games, board)
     features = np.zeros((len(games), FEATURES_SIZE), np.uint8)
     _write_feature_rows(games, board.array, eval_weights, make_feature_workspace(), features)
     return np.concatenate([rows, features], axis=1), masks

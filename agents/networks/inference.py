@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +17,13 @@ from busenv.agents.networks.compiled_mlp import (
     read_weights,
     softmax,
 )
-from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, observe_with_features
+from busenv.agents.networks.evaluation_features import observe_with_features
 from busenv.agents.networks.logits import action_probabilities, check_playable
-from busenv.core.bits import GOLDEN, mix
+from busenv.core.bits import uniform
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.state import OVER
 
 if TYPE_CHECKING:  # weights play without torch
-    from torch import nn
-
     from busenv.agents.networks.mlp import Mlp
 
 Forward = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -52,32 +50,31 @@ def _policies(games, board, weights, work, temperature, out):
 
 
 @kernel
-def draw_actions(probabilities, noise, actions):
-    """Draw an action for each row of probabilities (float32); never one of probability 0.
+def draw_action(probabilities, noise):
+    """Draw an action by probabilities, float32, (num_actions,); never one of probability 0.
 
-    noise: uint64, (1,), state of the random stream. actions: int64, (N,).
+    noise: uint64, (1,), state of the random stream.
     """
+    total, last = 0.0, 0
+    for action in range(probabilities.shape[0]):
+        total += probabilities[action]
+    rest = total * uniform(noise)
+    for action in range(probabilities.shape[0]):
+        if probabilities[action] > 0.0:
+            last = action
+            rest -= probabilities[action]
+            if rest < 0.0:
+                break
+    return last
+
+
+@kernel
+def draw_actions(probabilities, noise):
+    """Draw an action for each row of probabilities: int64, (N,)."""
+    actions = np.zeros(probabilities.shape[0], np.int64)
     for i in range(probabilities.shape[0]):
-        total, last = 0.0, 0
-        for action in range(probabilities.shape[1]):
-            total += probabilities[i, action]
-        noise[0] += GOLDEN
-        rest = total * (np.float64(mix(noise[0]) >> np.uint64(11)) / 2.0**53)
-        for action in range(probabilities.shape[1]):
-            if probabilities[i, action] > 0.0:
-                last = action
-                rest -= probabilities[i, action]
-                if rest < 0.0:
-                    break
-        actions[i] = last
-
-
-@fast_kernel
-def evaluate_games(games, board, weights, work):
-    """Evaluate games one by one, as a search does, to measure the cost."""
-    clear_cache(work)
-    for i in range(games.shape[0]):
-        evaluate(games[i], board[0], weights, work)
+        actions[i] = draw_action(probabilities[i], noise)
+    return actions
 
 
 @fast_kernel
@@ -99,17 +96,17 @@ def _forward_rows(rows, masks, weights, work, logits, values):
             values[i, k] = work.values[k]
 
 
-def make_forward(network: nn.Module | Weights) -> Forward:
+def make_forward(network: Mlp | Weights) -> Forward:
     """Return a function of observations (uint8, (N, size)) and masks (bool, (N, num_actions)) that
     returns logits (float32, (N, num_actions), undefined for illegal actions) and values (float32,
     (N, outputs)).
 
-    An Mlp on the CPU, or its weights, runs in compiled code; other networks run by torch. The
+    A network on the CPU, or its weights, runs in compiled code; one on a GPU runs by torch. The
     function owns its arrays: one thread at a time may call it.
     """
-    if not isinstance(network, Weights) and not is_compiled(network):
+    weights = _compiled_weights(network)
+    if weights is None:
         return lambda rows, masks: _by_torch(network, rows)
-    weights = network if isinstance(network, Weights) else read_weights(network)
     work = make_workspace(weights)
 
     def compiled(rows: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -121,25 +118,22 @@ def make_forward(network: nn.Module | Weights) -> Forward:
     return compiled
 
 
-def make_policy(network: nn.Module | Weights, board: Board) -> Policy:
+def make_policy(network: Mlp | Weights, board: Board) -> Policy:
     """Return a function of games (GAME, (N,)) and a temperature above 0 that returns the
     probability of each action, float32 (N, num_actions).
 
-    It raises ValueError as `action_probabilities` does; threads are as in `make_forward`.
+    It raises ValueError as `action_probabilities` does; games are not validated; threads are as in
+    `make_forward`.
     """
-    if not isinstance(network, Weights) and not is_compiled(network):
-        from busenv.agents.networks.mlp import Mlp
-
-        eval_weights = (
-            network.eval_weights.cpu().numpy() if isinstance(network, Mlp) else NO_EVAL_WEIGHTS
-        )
+    weights = _compiled_weights(network)
+    if weights is None:
+        eval_weights = network.eval_weights.cpu().numpy()  # type: ignore[union-attr]
 
         def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
             rows, masks = observe_with_features(games, board, eval_weights)
             return action_probabilities(_by_torch(network, rows)[0], masks, temperature)
 
         return by_torch
-    weights = network if isinstance(network, Weights) else read_weights(network)
     work = make_workspace(weights)
 
     def compiled(games: np.ndarray, temperature: float) -> np.ndarray:
@@ -152,17 +146,16 @@ def make_policy(network: nn.Module | Weights, board: Board) -> Policy:
     return compiled
 
 
-def is_compiled(network: nn.Module) -> TypeGuard[Mlp]:
-    """Return whether a network runs in compiled code: an Mlp on the CPU."""
-    from busenv.agents.networks.mlp import Mlp
+def _compiled_weights(network: Any) -> Weights | None:
+    """Return the weights of a network on the CPU; None for one on a GPU."""
+    if isinstance(network, Weights):
+        return network
+    return read_weights(network) if network.shared.weight.device.type == "cpu" else None
 
-    return isinstance(network, Mlp) and network.shared.weight.device.type == "cpu"
 
-
-def _by_torch(network: nn.Module, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_torch(network: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     import torch
 
-    device = next(network.parameters()).device
     with torch.no_grad():
-        logits, values = network(torch.from_numpy(rows).to(device))
+        logits, values = network(torch.from_numpy(rows).to(network.shared.weight.device))
     return logits.cpu().numpy(), values.cpu().numpy()

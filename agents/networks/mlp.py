@@ -1,25 +1,28 @@
 """Network architectures: bytes of an observation in, action logits and values out.
 
 A network is a torch module that maps rows (uint8, (N, size)) to logits (float32, (N, num_actions))
-and values (float32, (N, outputs)). Kinds `mlp` and `board`, which PPO trains, have one output: the
-expected return of the seat to decide. Kinds `seats` and `features` (`SeatsMlp`), which searches
-use, predict the final result of every seat.
+and values (float32, (N, outputs)). Kind `mlp`, which PPO trains, has one output: the return that
+the seat to decide expects. Kinds `seats` and `features` (`SeatsMlp`), which searches use, predict
+the final result of every seat.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from busenv import Board
-from busenv.agents.networks.board_network import BoardNetwork
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, input_scale
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.state import MAX_PLAYERS
 
 WIDEST = 8192  # units of a hidden layer
 OUTPUTS = 2 * MAX_PLAYERS  # of a network with values for every seat
+# Bounds within which nothing that is computed from a model overflows.
+LARGEST_OUTPUT, LARGEST_EVAL_WEIGHT = 1e30, 1e4
 
 
 class Mlp(nn.Module):
@@ -164,20 +167,12 @@ def expected_log_probs(
     return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)
 
 
-NETWORKS: dict[str, type[nn.Module]] = {
-    "mlp": Mlp,
-    "board": BoardNetwork,
-    "seats": SeatsMlp,
-    "features": FeaturesMlp,
-}
-COMPATIBLE = {
-    "mlp": ("seats", "features"),
-    "seats": ("features",),
-}  # kinds that others may be initialised from
-SEAT_VALUE_NETWORKS = ("mlp", "board")  # with the one value that PPO learns
+NETWORKS: dict[str, type[Mlp]] = {"mlp": Mlp, "seats": SeatsMlp, "features": FeaturesMlp}
+# Kinds that a network of a kind may initialise.
+COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}
 
 
-def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Module:
+def build_network(kind: str, board: Board, width: int, seed: int = 0) -> Mlp:
     """Return a network for a board with fresh weights from a seed.
 
     kind: a name in NETWORKS, else ValueError. width: units of its hidden layers, 1 or more.
@@ -187,8 +182,7 @@ def build_network(kind: str, board: Board, width: int, seed: int = 0) -> nn.Modu
         torch.manual_seed(seed)
         network = NETWORKS[kind](board, width)
         _initialise(network)
-    if isinstance(network, Mlp):
-        network.store_by_input()
+    network.store_by_input()
     return network
 
 
@@ -211,6 +205,26 @@ def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Te
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
             raise ValueError(f"{name} holds a number that is not finite")
+
+
+@torch.no_grad()
+def check_range(network: Mlp) -> None:
+    """Raise ValueError unless a network's outputs are below LARGEST_OUTPUT for every input.
+
+    Each layer's largest output follows from the largest one of the layer before.
+    """
+
+    def largest(layer: Any, inputs: torch.Tensor) -> torch.Tensor:
+        return torch.addmv(layer.bias.abs(), layer.weight.abs(), inputs)
+
+    values = largest(network.shared, 255.0 * network.scale)
+    for weight, bias in zip(network.blocks.weight, network.blocks.bias, strict=True):
+        values = values + torch.addmv(bias.abs(), weight.abs().T, values)
+    ends = [largest(head[2], largest(head[0], values)) for head in (network.policy, network.value)]
+    if not torch.cat(ends).max() < LARGEST_OUTPUT:
+        raise ValueError(f"its weights are too large: an output could reach {LARGEST_OUTPUT:g}")
+    if network.plan.abs().gt(LARGEST_EVAL_WEIGHT).any():
+        raise ValueError(f"plan holds a number beyond {LARGEST_EVAL_WEIGHT:g}")
 
 
 def _check_kind(kind: str) -> None:

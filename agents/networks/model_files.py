@@ -21,13 +21,14 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import nn
 
 from busenv import Board
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
 from busenv.agents.networks.mlp import (
     WIDEST,
+    Mlp,
     build_network,
+    check_range,
     check_tensors,
     weights_of,
 )
@@ -75,7 +76,7 @@ def shipped_models() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS}"))
 
 
-def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[str, Any]) -> None:
+def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any]) -> None:
     """Write PATH (.safetensors) and its card, each atomically and without following links.
 
     A reader that meets the new weights with the old card retries.
@@ -101,7 +102,7 @@ def save_model(network: nn.Module, board: Board, path: str | Path, card: dict[st
     )
 
 
-def load_model(path: str | Path, board: Board) -> tuple[nn.Module, dict[str, Any]]:
+def load_model(path: str | Path, board: Board) -> tuple[Mlp, dict[str, Any]]:
     """Return a model's network and card.
 
     Raises FileNotFoundError when a file is missing, and ValueError when the files are damaged, do
@@ -156,13 +157,7 @@ def load_search_agent(
     """Return an agent that searches guided by a model; see `AzAgent` and `load_policy_agent`."""
     network, _, board = _load(model_path(name))
     return AzAgent(
-        network,
-        board,
-        simulations,
-        seconds,
-        threads=threads,
-        seed=seed,
-        name=spec or f"az:{name}",
+        network, board, simulations, seconds, threads=threads, seed=seed, name=spec or f"az:{name}"
     )
 
 
@@ -172,7 +167,7 @@ class _MismatchError(ValueError):
 
 def _load(
     path: Path, board: Board | None = None, retry: bool = True
-) -> tuple[nn.Module, ModelCard, Board]:
+) -> tuple[Mlp, ModelCard, Board]:
     """Return a model with its card and its board.
 
     board: the board that it must have. retry: read again if weights and card do not match, since
@@ -191,7 +186,7 @@ def _load(
     return _load(path, board, retry=False)
 
 
-def _load_network(path: Path, card: ModelCard, board: Board) -> nn.Module:
+def _load_network(path: Path, card: ModelCard, board: Board) -> Mlp:
     """Return the network that a card describes, with the weights at the path."""
     version = card.observation_version
     if version != VERSION:
@@ -209,13 +204,14 @@ def _load_network(path: Path, card: ModelCard, board: Board) -> nn.Module:
     try:
         weights = load(data)
         check_tensors(weights, expected)
+        network = build_network(card.network, board, card.width)
+        network.load_state_dict(weights)
+        check_range(network)
     except (SafetensorError, ValueError) as error:
         message = truncate(
             f"{path} holds no {card.network} of width {card.width}: {error}", LONGEST_SENTENCE
         )
         raise ValueError(message) from error
-    network = build_network(card.network, board, card.width)
-    network.load_state_dict(weights)
     return network.eval().requires_grad_(False)
 
 

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from busenv import Board, Game
-from busenv.agents.base import Agent
+from busenv.agents.base import CompiledAgent, Estimate
 from busenv.agents.networks.compiled_mlp import Weights
 from busenv.agents.networks.inference import draw_actions, make_policy
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
-from busenv.validation import check_games, check_seed
 
 if TYPE_CHECKING:
-    from torch import nn
+    from busenv.agents.networks.mlp import Mlp
 
 TOP_ACTIONS = 5  # in an estimate
 MIN_TEMPERATURE = 1e-30  # the least that float32 can divide by
 
 
-class PolicyAgent(Agent):
+class PolicyAgent(CompiledAgent):
     """Samples from a network's distribution over the legal actions.
 
     network: a network (`busenv.agents.networks.mlp`) on the CPU or a GPU, where changes of its
@@ -31,7 +30,7 @@ class PolicyAgent(Agent):
 
     def __init__(
         self,
-        network: nn.Module | Weights,
+        network: Mlp | Weights,
         board: Board,
         name: str = "ppo",
         seed: int = 0,
@@ -41,44 +40,29 @@ class PolicyAgent(Agent):
             raise ValueError(
                 f"temperature is {temperature!r}; allowed: 0 (greedy) to {HIGHEST_TEMPERATURE:g}"
             )
-        self.name = name
         self.network = network
         self.board = board
         self._temperature = temperature
         self._policy = make_policy(network, board)
-        self._noise = np.zeros(1, np.uint64)
-        self.reset(seed)
-
-    def reset(self, seed: int) -> None:
-        self._noise[0] = check_seed(seed)
-
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        return self._choose(check_games(games, board), board)
+        super().__init__(name, seed)
 
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         probabilities = self._probabilities(games, board)
         if self._temperature == 0:
             return probabilities.argmax(axis=1)
-        actions = np.zeros(len(games), np.int64)
-        draw_actions(probabilities, self._noise, actions)
-        return actions
-
-    def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Return the probability of each action; at temperature 0 those of temperature 1."""
-        return self._probabilities(check_games(games, board), board)
+        return draw_actions(probabilities, self._noise)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """Return the probability of each action; at temperature 0 those of temperature 1."""
         if board.fingerprint != self.board.fingerprint:
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         # At temperature 0 the caller takes the maximum, which scaling would not change.
         temperature = max(self._temperature, MIN_TEMPERATURE) if self._temperature else 1.0
         return self._policy(games, temperature)
 
-    def estimate(self, game: Game) -> tuple[list[float], list[tuple[int, float]]]:
+    def _estimate(self, game: Game) -> Estimate:
         """Return the most likely actions, and no chances to win, which a policy lacks."""
-        if game.is_over:
-            raise ValueError("the game is over: there is nothing to estimate")
-        probabilities = self.action_probabilities(game.arrays()[0], game.board)[0]
+        probabilities = self._probabilities(game.arrays()[0], game.board)[0]
         count = min(TOP_ACTIONS, len(game.legal_actions()))
         best = np.argsort(-probabilities, kind="stable")[:count]
         return [], list(zip(best.tolist(), probabilities[best].tolist(), strict=True))

@@ -130,12 +130,13 @@ class EvaluationWorkspace(NamedTuple):
     """Arrays for kernels that try actions and evaluate the next positions.
 
     ahead: GAME, (2,), positions after one decision and after two. bits: uint64, (words,), legal
-    actions as bits. actions: int64, (2, num_actions), the ids of one decision and of the next.
+    actions as bits. actions, next_actions: int64, (num_actions,), of one decision and of the next.
     """
 
     ahead: np.ndarray
     bits: np.ndarray
     actions: np.ndarray
+    next_actions: np.ndarray
     evaluation: Evaluation
 
 
@@ -155,7 +156,8 @@ def make_evaluation_workspace(num_actions: int) -> EvaluationWorkspace:
     return EvaluationWorkspace(
         np.zeros(2, GAME),
         np.zeros((num_actions + 63) // 64, np.uint64),
-        np.zeros((2, num_actions), np.int64),
+        np.zeros(num_actions, np.int64),
+        np.zeros(num_actions, np.int64),
         make_evaluation(),
     )
 
@@ -357,8 +359,9 @@ def evaluate(g, b, weights, evaluation):
 @kernel
 def find_chances(g, evaluation):
     """Write the chances to win of an evaluated position into `evaluation.chances`."""
-    logits, chances, best, total = evaluation.win_logits, evaluation.chances, -1e9, 0.0
-    for seat in range(g.players):
+    logits, chances = evaluation.win_logits, evaluation.chances
+    best, total = logits[0], 0.0
+    for seat in range(1, g.players):
         best = max(best, logits[seat])
     for seat in range(g.players):
         chances[seat] = np.exp(logits[seat] - best) if g.phase != OVER else rank_of(g, seat) == 0

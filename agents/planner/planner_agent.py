@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from busenv import Board
-from busenv.agents.base import Agent
+from busenv.agents.base import CompiledAgent
 from busenv.agents.planner.evaluation import (
     WEIGHTS,
     evaluate,
@@ -17,7 +17,6 @@ from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids
 from busenv.core.rules.step import step
 from busenv.core.state import OVER, SET_DOWN
-from busenv.validation import check_games, check_seed
 
 NOISE = 0.05  # points of uniform noise on each action, so that games differ
 
@@ -25,7 +24,7 @@ NOISE = 0.05  # points of uniform noise on each action, so that games differ
 @kernel
 def _best_set_down(b, weights, work):
     """Return the best value of setting down the passenger picked up in `work.ahead[0]`."""
-    positions, actions, evaluation = work.ahead, work.actions[1], work.evaluation
+    positions, actions, evaluation = work.ahead, work.next_actions, work.evaluation
     driving, arrived = positions[0], positions[1]
     seat, best = driving.seat, -1e9
     for k in range(legal_ids(driving, b, work.bits, actions)):
@@ -39,7 +38,7 @@ def _best_set_down(b, weights, work):
 @kernel
 def planned_action(g, b, weights, noise, work):
     """Return the best action; picking up and setting down count as one decision."""
-    positions, actions, evaluation = work.ahead, work.actions[0], work.evaluation
+    positions, actions, evaluation = work.ahead, work.actions, work.evaluation
     seat, best, best_action, ahead = g.seat, -1e9, np.int64(0), positions[0]
     for k in range(legal_ids(g, b, work.bits, actions)):
         positions[0] = g
@@ -65,24 +64,15 @@ def _planned_actions(games, board, weights, noise, work, actions):
             actions[i] = planned_action(games[i], board[0], weights, mix(noise[0]), work)
 
 
-class PlannerAgent(Agent):
+class PlannerAgent(CompiledAgent):
     """Takes the action with the highest value of the seat relative to the others.
 
     weights: float64, (4, COUNT), of `busenv.agents.planner.evaluation`.
     """
 
-    name = "planner"
-
     def __init__(self, seed: int = 0, weights: np.ndarray = WEIGHTS) -> None:
         self._weights = weights
-        self._noise = np.zeros(1, np.uint64)
-        self.reset(seed)
-
-    def reset(self, seed: int) -> None:
-        self._noise[0] = check_seed(seed)
-
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        return self._choose(check_games(games, board), board)
+        super().__init__("planner", seed)
 
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         work = make_evaluation_workspace(board.num_actions)

@@ -23,6 +23,7 @@ from busenv.agents.networks.logits import POINTS
 from busenv.agents.search import sequential_halving
 from busenv.agents.search.playout import TO_THE_END, playout
 from busenv.agents.search.search import METHODS, SearchMethod, simulate_once
+from busenv.agents.search.tree import add_edges
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of, rank_of
@@ -75,8 +76,6 @@ class AzSearchState(NamedTuple):
     returns: np.ndarray
     chances: np.ndarray
     points: np.ndarray
-    bits: np.ndarray
-    actions: np.ndarray
     logits: np.ndarray
     scores: np.ndarray
     ranking: np.ndarray
@@ -89,16 +88,16 @@ def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
     returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))
     logits, scores = (np.zeros(num_actions, np.float32) for _ in range(2))
     return AzSearchState(
-        settings, weights, work, ahead, end, returns, chances, points, work.bits, work.actions,
-        logits, scores, np.zeros(num_actions, np.int64),
+        settings, weights, work, ahead, end, returns, chances, points, logits, scores,
+        np.zeros(num_actions, np.int64),
     )  # fmt: skip
 
 
 @kernel
 def read_values(g, values, chances, points):
     """Convert a network's values into chances to win and points, by seat."""
-    players, best, total = np.int64(g.players), -1e9, 0.0
-    for slot in range(players):
+    players, best, total = np.int64(g.players), np.float64(values[0]), 0.0
+    for slot in range(1, players):
         best = max(best, np.float64(values[slot]))
     for slot in range(players):
         seat = (np.int64(g.seat) + slot) % players
@@ -176,23 +175,15 @@ def _evaluate_leaf(tree, search, at, b):
 @kernel
 def _add_edges(tree, search, at, count):
     """Add edges with the network's priors to a node, unless the tree has no space for them."""
-    work, first = search.work, tree.used[1]
+    work, first = search.work, add_edges(tree, at, count)
     for seat in range(MAX_PLAYERS):
         tree.nodes[at].values[seat] = search.returns[seat]
-    if first + count > tree.edges.shape[0]:
-        return
-    read_priors(work, count)
-    for k in range(count):
-        edge = tree.edges[first + k]
-        edge.action = work.actions[k]
-        edge.prior = work.logits[k]
-        edge.prior_value = 0.0
-        edge.node = -1
-        edge.visits = 0
-        edge.total = 0.0
-    tree.nodes[at].first = first
-    tree.nodes[at].edges = count
-    tree.used[1] = first + count
+    if first >= 0:
+        read_priors(work, count)
+        for k in range(count):
+            edge = tree.edges[first + k]
+            edge.action = work.actions[k]
+            edge.prior = work.logits[k]
 
 
 @kernel

@@ -5,7 +5,7 @@ at the coming hour, buses early in the game, and actions with power. Seats pass 
 but rarely before they have placed as many as in their earlier rounds; otherwise playouts, and the
 search, hoard markers. Of two random streets a line takes the one that reaches more; buildings are
 mostly on the own line and of the type that the clock asks for next. The weights follow the
-actions that the tree search selected (`experiments.studies.tune playout`), except for passing
+actions that the tree search selected, except for passing
 after more than three markers and by pace.
 """
 

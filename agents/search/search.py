@@ -14,7 +14,7 @@ settings: with exploration (weight of the prior in PUCT), prior_visits (visits t
     decisions with one legal action are left out of the tree).
 ahead: GAME, (1,), the position at which a simulation leaves the tree.
 returns, chances: float64, (5,), returns (0 to 1) and chances to win of the evaluated leaf, by seat.
-bits, actions: uint64, (words,), and int64, (num_actions,), for legal actions.
+work: with bits and actions, uint64, (words,), and int64, (num_actions,), for legal actions.
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from busenv.agents.search.tree import MAX_DEPTH, add_node, child_of, set_root
+from busenv.agents.search.tree import MAX_DEPTH, add_node, child_of, reroot, set_root
+from busenv.core.bits import ONE, ZERO, popcount, record_word
 from busenv.core.jit import kernel
-from busenv.core.rules.legal import legal_ids
+from busenv.core.rules.legal import legal_bits, legal_ids, random_action
 from busenv.core.rules.step import step
-from busenv.core.state import MAX_PLAYERS, OVER
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
+
+GAME_SIZE = GAME.itemsize  # bytes, a multiple of 8
+NO_MOVES = np.array([-1])  # which lead nowhere, so that a new tree begins
 
 
 class SearchMethod(NamedTuple):
@@ -86,10 +90,19 @@ def _method(search: Any) -> SearchMethod:
 
 
 @kernel
-def pass_forced(g, b, search):
-    """Step through decisions that have one legal action, up to one that has more."""
-    while g.phase != OVER and legal_ids(g, b, search.bits, search.actions) == 1:
-        step(g, b, search.actions[0])
+def pass_forced(g, b, bits):
+    """Step through decisions that have one legal action, up to one that has more.
+
+    bits: uint64, (words,), workspace.
+    """
+    while g.phase != OVER:
+        legal_bits(g, b, bits)
+        count = ZERO
+        for word in bits:
+            count += popcount(word)
+        if count > ONE:
+            return
+        step(g, b, random_action(g, b, ZERO))
 
 
 @kernel
@@ -146,7 +159,7 @@ def simulate_once(tree, search, b, root_edge):
             search.ahead[0] = node.game
             step(ahead, b, np.int64(edge.action))
             if search.settings.skip_forced:
-                pass_forced(ahead, b, search)
+                pass_forced(ahead, b, search.work.bits)
             leaf = add_node(tree, ahead)
             edge.node = leaf
             break
@@ -163,28 +176,54 @@ def simulate_once(tree, search, b, root_edge):
 
 
 @kernel
-def search_root(tree, search, board, simulations, out):
-    """Run `begin_search`, `simulate` and `root_weights` in one call."""
-    begin_search(tree, search, board)
-    simulate(tree, search, board, simulations)
-    root_weights(tree, search, out)
+def _is_same(one, other):
+    """Whether two games are equal, compared by words."""
+    different = ZERO
+    for at in range(0, GAME_SIZE, 8):
+        different |= record_word(one, at) ^ record_word(other, at)
+    return different == ZERO
 
 
 @kernel
-def follow(tree, search, board, moves):
+def _node_after(tree, search, board, moves):
     """Return the node that moves (int64) lead to from the root; -1 when the tree has none."""
     at, ahead = np.int64(0), search.ahead[0]
+    if tree.used[0] == 0:
+        return np.int64(-1)
     search.ahead[0] = tree.nodes[0].game
     for move in moves:
-        legal = legal_ids(ahead, board[0], search.bits, search.actions)
+        legal = legal_ids(ahead, board[0], search.work.bits, search.work.actions)
         if legal > 1 or not search.settings.skip_forced:
             at = child_of(tree, at, move)
-        elif move != search.actions[0]:
+        elif move != search.work.actions[0]:
             return np.int64(-1)
         if at < 0:
             return at
         step(ahead, board[0], move)
     return at
+
+
+@kernel
+def search_root(tree, spare, search, game, board, moves, seed, simulations, out):
+    """Search a game (GAME, (1,)) and write the weights of its actions, as `root_weights` does.
+
+    moves: int64, that led to the game from the root of the tree, which is reused if it holds the
+    game; else a new tree begins with the random stream of a seed.
+
+    Returns whether the tree is now in `spare`.
+    """
+    root = _node_after(tree, search, board, moves)
+    is_known = root >= 0 and _is_same(tree.nodes[root].game, game[0])
+    if is_known and root > 0:
+        reroot(tree, root, spare)
+        tree = spare
+    elif not is_known:
+        set_root(tree, game)
+        tree.noise[0] = seed
+    begin_search(tree, search, board)
+    simulate(tree, search, board, simulations)
+    root_weights(tree, search, out)
+    return is_known and root > 0
 
 
 @kernel

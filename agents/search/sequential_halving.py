@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.agents.search.search import simulate_once
-from busenv.core.bits import GOLDEN, mix
+from busenv.core.bits import uniform
 from busenv.core.jit import kernel
 
 MIN_PRIOR = np.float32(1e-8)  # lower priors count as this one
@@ -21,9 +21,7 @@ def sample_logits(tree, search):
     """Write the root's logits plus scaled Gumbel noise into `search.logits`."""
     first = np.int64(tree.nodes[0].first)
     for k in range(tree.nodes[0].edges):
-        tree.noise[0] += GOLDEN
-        uniform = (np.float64(mix(tree.noise[0]) >> np.uint64(11)) + 0.5) / 2.0**53
-        gumbel = -np.log(-np.log(uniform))
+        gumbel = -np.log(-np.log(uniform(tree.noise) + 2.0**-54))
         prior = max(tree.edges[first + k].prior, MIN_PRIOR)
         search.logits[k] = np.log(prior) + search.settings.gumbel_scale * gumbel
 

@@ -20,11 +20,7 @@ NODE = np.dtype(
         ("visits", _I),
         ("first", _I),  # its edges are first to first + edges - 1; 0 edges: not expanded
         ("edges", _I),
-        (
-            "values",
-            _F,
-            MAX_PLAYERS,
-        ),  # the network's return of each seat, if a network guides the search
+        ("values", _F, MAX_PLAYERS),  # the network's return of each seat, with a network
     ]
 )
 EDGE = np.dtype(
@@ -82,6 +78,24 @@ def add_node(tree, g):
     node.edges = 0
     tree.used[0] = at + 1
     return at
+
+
+@kernel
+def add_edges(tree, at, count):
+    """Add edges without children to a node; return the first one's index, or -1 without space."""
+    first = tree.used[1]
+    if first + count > tree.edges.shape[0]:
+        return np.int64(-1)
+    for k in range(first, first + count):
+        edge = tree.edges[k]
+        edge.node = -1
+        edge.visits = 0
+        edge.total = 0.0
+        edge.prior_value = 0.0
+    tree.nodes[at].first = first
+    tree.nodes[at].edges = count
+    tree.used[1] = first + count
+    return first
 
 
 @kernel

@@ -22,6 +22,7 @@ from busenv.agents.planner.evaluation import (
 )
 from busenv.agents.search.playout import TO_THE_END, playout
 from busenv.agents.search.search import METHODS, SearchMethod, simulate_once
+from busenv.agents.search.tree import add_edges
 from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids
@@ -69,17 +70,13 @@ class UctSearchState(NamedTuple):
     ahead: np.ndarray
     returns: np.ndarray
     chances: np.ndarray
-    bits: np.ndarray
-    actions: np.ndarray
 
 
 def make_uct_search(settings: UctSettings, weights: np.ndarray, num_actions: int) -> UctSearchState:
     """Return a search state for boards with `num_actions` action ids."""
     work = make_evaluation_workspace(num_actions)
     returns, chances = np.zeros(MAX_PLAYERS), work.evaluation.chances
-    return UctSearchState(
-        settings, weights, work, work.ahead, returns, chances, work.bits, work.actions[0]
-    )
+    return UctSearchState(settings, weights, work, work.ahead, returns, chances)
 
 
 @kernel
@@ -101,10 +98,10 @@ def _expand(tree, search, at, b):
     A tree without space for the edges stays as it is.
     """
     settings, weights, evaluation = search.settings, search.weights, search.work.evaluation
-    g, actions, ahead = tree.nodes[at].game, search.actions, search.ahead[0]
-    count = legal_ids(g, b, search.bits, actions)
-    first, best = tree.used[1], -1e9
-    if first + count > tree.edges.shape[0]:
+    g, actions, ahead = tree.nodes[at].game, search.work.actions, search.ahead[0]
+    count = legal_ids(g, b, search.work.bits, actions)
+    first, best = add_edges(tree, at, count), -1e9
+    if first < 0:
         return
     for k in range(count):
         search.ahead[0] = g
@@ -118,18 +115,12 @@ def _expand(tree, search, at, b):
         edge.prior = relative_value(ahead, weights, evaluation.values, g.seat) + noise
         best = max(best, edge.prior)
         edge.prior_value = search.returns[g.seat]
-        edge.node = -1
-        edge.visits = 0
-        edge.total = 0.0
     total = 0.0
     for k in range(first, first + count):
         tree.edges[k].prior = np.exp((tree.edges[k].prior - best) / settings.prior_temperature)
         total += tree.edges[k].prior
     for k in range(first, first + count):
         tree.edges[k].prior /= total
-    tree.nodes[at].first = first
-    tree.nodes[at].edges = count
-    tree.used[1] = first + count
 
 
 @kernel

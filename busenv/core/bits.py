@@ -213,3 +213,10 @@ def seeded(seed, index):
 def below(word, bound):
     """A number from 0 to bound - 1 from a random word (multiply and shift)."""
     return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@kernel
+def uniform(noise):
+    """A number from [0, 1) of a random stream, uint64, (1,), whose state advances."""
+    noise[0] += GOLDEN
+    return np.float64(mix(noise[0]) >> np.uint64(11)) / 2.0**53

@@ -25,9 +25,9 @@ def tables(cards: Iterable[BenchmarkResult]) -> list[TextTable]:
     return [_table([*group]) for _, group in groupby(sorted(cards, key=contest), contest)]
 
 
-def contest(entry: Entry) -> tuple[bool, float, int]:
-    """Sort key of a table: budgets in decisions before hours, small before large, then players."""
-    return entry.hours is not None, entry.decisions or entry.hours or 0, entry.players
+def contest(entry: Entry) -> tuple[int, int]:
+    """Sort key of a table: budget, players."""
+    return entry.decisions, entry.players
 
 
 def _table(cards: list[BenchmarkResult]) -> TextTable:
@@ -43,7 +43,7 @@ def _table(cards: list[BenchmarkResult]) -> TextTable:
     ]
     players = cards[0].players
     header = ["learner", "runs", *(f"against\n{players - 1} {bot}" for bot in PANEL), "panel"]
-    title = f"{NAME}, {players} players (par {1 / players:.0%}), {cards[0].budget}"
+    title = f"{NAME}, {players} players (par {1 / players:.0%}), {cards[0].decisions:,} decisions"
     return TextTable(title, header, rows)
 
 

@@ -129,11 +129,8 @@ class BenchmarkLearner:
 
     def config(self, entry: Entry, seed: int, threads: int) -> AnyConfig:
         """All settings of a run."""
-        limit: dict[str, Any] = {"decisions": entry.decisions}
-        if entry.hours is not None:
-            limit = {"seconds": 3600 * entry.hours}
-        common = {"players": (entry.players,), "seed": seed, "threads": threads, "device": "cpu"}
-        return self.base.changed({**self.settings, **common, **limit})
+        common = {"players": (entry.players,), "decisions": entry.decisions, "device": "cpu"}
+        return self.base.changed({**self.settings, **common, "seed": seed, "threads": threads})
 
 
 # Stable-Baselines3's defaults, except minibatches of 1024 (64) and an entropy bonus (none).

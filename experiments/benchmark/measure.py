@@ -38,7 +38,7 @@ from busenv.experiments.benchmark.results import (
     make_result,
     write_result,
 )
-from busenv.experiments.common.runs import RunError, lock_folder, store_settings
+from busenv.experiments.common.runs import lock_folder, store_settings
 from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.schedule import Schedule
@@ -100,8 +100,6 @@ def bench_agents(
     specs: as for `busenv.agents.make_agent`. The budget is the caller's claim. workers: processes,
     for external programs.
     """
-    if entry.decisions is None:
-        raise RunError("the budget of agents is in hours; allowed: decisions")
     for spec in specs:
         check_agent(spec, RULES, BOARD)
 
@@ -139,7 +137,7 @@ def _bench_all(
             write_result(card, folder / CARD)
             won = ", ".join(f"{bot} {result.share:.1%}" for bot, result in runs[-1].panel.items())
             console.print(
-                f"{entry.name}, {entry.budget}, seed {seed}: won {won}",
+                f"{entry.name}, {entry.decisions:,} decisions, seed {seed}: won {won}",
                 markup=False,
                 soft_wrap=True,
             )

@@ -1,9 +1,9 @@
 """The protocol busenv-agents-v1: which games measure a learner.
 
-A learner has a budget of decisions to learn from, or of hours on two cores, and several runs with
-different seeds. At every tenth of the budget the agent plays CURVE_PANEL: one seat against copies
-of each bot. At the end it plays PANEL in the same way. Games come in blocks of n * n for n players,
-in which the agent holds every seat, and starts, equally often.
+A learner has a budget of decisions to learn from, and several runs with different seeds. At every
+tenth of the budget the agent plays CURVE_PANEL: one seat against copies of each bot. At the end it
+plays PANEL in the same way. Games come in blocks of n * n for n players, in which the agent holds
+every seat, and starts, equally often.
 
 A decision counts once as learned from if at least one update uses it. Decisions of measured games
 do not count.

@@ -73,27 +73,13 @@ class Entry(Schema):
     """What is measured.
 
     name: of the learner. about: its training procedure, in one line. players: of each game.
-    decisions, hours: the budget, in decisions to learn from or in hours on two cores; one is None.
+    decisions: the budget, in decisions to learn from.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")]
     about: Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
     players: Literal[3, 4, 5]
-    decisions: Count | None
-    hours: Annotated[float, Field(gt=0, le=1e6)] | None
-
-    @model_validator(mode="after")
-    def _check_budget(self) -> Entry:
-        if (self.decisions is None) == (self.hours is None):
-            raise ValueError("the budget has decisions and hours, or neither; allowed: one of them")
-        return self
-
-    @property
-    def budget(self) -> str:
-        """The budget in words."""
-        if self.hours is not None:
-            return f"{self.hours:g} hours on two cores"
-        return f"{self.decisions:,} decisions"
+    decisions: Count
 
 
 class BenchmarkResult(Entry):
@@ -113,7 +99,7 @@ class BenchmarkResult(Entry):
             for point in run.curve:
                 self._check_games(point.results, CURVE_PANEL)
             limit = self.decisions
-            if limit is not None and not limit <= run.decisions <= limit + OVERSHOOT:
+            if not limit <= run.decisions <= limit + OVERSHOOT:
                 raise ValueError(
                     f"seed {run.seed} learned from {run.decisions:,} decisions; "
                     f"the budget is {limit:,}"
@@ -129,12 +115,10 @@ class BenchmarkResult(Entry):
             )
 
 
-def make_entry(
-    name: str, about: str, players: int, decisions: int | None = None, hours: float | None = None
-) -> Entry:
+def make_entry(name: str, about: str, players: int, decisions: int) -> Entry:
     """Make an entry; ValueError, in one line, names an invalid field."""
-    fields = {"name": name, "about": about, "players": players}
-    return parse(Entry, json.dumps({**fields, "decisions": decisions, "hours": hours}))
+    fields = {"name": name, "about": about, "players": players, "decisions": decisions}
+    return parse(Entry, json.dumps(fields))
 
 
 def make_result(entry: Entry, runs: Iterable[RunResult]) -> BenchmarkResult:
@@ -161,8 +145,7 @@ def write_result(card: BenchmarkResult, path: Path) -> None:
 
 def result_name(card: BenchmarkResult) -> str:
     """File name of a card: learner, players, budget."""
-    budget = f"{card.decisions}" if card.decisions is not None else f"{card.hours:g}h"
-    return f"{card.name}-{card.players}-{budget}.json"
+    return f"{card.name}-{card.players}-{card.decisions}.json"
 
 
 def all_results(others: Iterable[Path] = (), shipped: Path = SHIPPED) -> list[BenchmarkResult]:

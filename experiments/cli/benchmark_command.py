@@ -49,16 +49,12 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         help="random seeds, one run each (default: 0-4)",
     )
     add_players(parser)
-    budget = parser.add_mutually_exclusive_group()
-    budget.add_argument(
+    parser.add_argument(
         "--decisions",
         type=int,
         metavar="N",
         default=100_000,
         help="training budget in decisions (default: 100000)",
-    )
-    budget.add_argument(
-        "--hours", type=positive(float), metavar="H", help="training budget in hours instead"
     )
     parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
     parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
@@ -98,8 +94,6 @@ def run_agents(args: argparse.Namespace) -> None:
     from busenv.experiments.benchmark.results import add_results, all_results
 
     console = Console()
-    if args.hours:
-        args.decisions = None
     own = [_measure(args, console)] if args.learners else []
     for path in add_results(args.add):
         console.print(f"Added: {path}", markup=False, soft_wrap=True)
@@ -109,8 +103,8 @@ def run_agents(args: argparse.Namespace) -> None:
     for page in args.page:
         put_tables(page, cards)
     if args.picture:
-        wanted = args.players, args.decisions, args.hours
-        alike = [card for card in cards if (card.players, card.decisions, card.hours) == wanted]
+        wanted = args.players, args.decisions
+        alike = [card for card in cards if (card.players, card.decisions) == wanted]
         draw_curves(args.picture, alike)
 
 
@@ -122,7 +116,7 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
 
     first, *others = args.learners
     folder = args.out or new_folder("bench")
-    limits = args.players, args.decisions, args.hours
+    limits = args.players, args.decisions
     if first in LEARNERS:
         if others or args.name or args.about:
             raise ValueError(f"{first} is a learner: it takes no other agents, --name or --about")

@@ -45,6 +45,7 @@ def _show(args: argparse.Namespace) -> None:
         source = f"{source}:{games[0]['number']}"
     if args.draw is not None:
         draw_record(source, args.ply, args.draw, args.board)
+        print(f"Picture: {printable(args.draw)}")
     else:
         print(narrate(load_recorded_game(source, args.board)), end="")
 
@@ -66,6 +67,7 @@ def _replay(args: argparse.Namespace) -> None:
         write_replay(args.record, args.out, args.agent, args.board)
     except AgentError as error:
         raise ValueError(f"agent {args.agent!r}: {error}") from error
+    print(f"Replay: {printable(args.out)}")
 
 
 def _games(path: Path, board_name: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import util
 
 from busenv.interrupts import interrupts_deferred
 
@@ -40,13 +41,14 @@ def run_command(command: Callable[[], object]) -> None:
     interruption = _Interruption()
     message = ""
     try:
-        command()
+        try:
+            command()
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # may raise a pending KeyboardInterrupt
     except BaseException as error:
         if not interruption.received:
             raise
         message = str(error) if isinstance(error, KeyboardInterrupt) else ""
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
     if interruption.received:
         _kill_children()
         interruption.report(message)
@@ -107,6 +109,8 @@ class _Interruption:
             pass
         time.sleep(GRACE)
         _kill_children()
+        with suppress(Exception):  # otherwise multiprocessing warns about leaked semaphores
+            util._run_finalizers(0)
         self.report(prefix=SHOW_CURSOR if os.isatty(self._stderr) else b"")
         os._exit(STATUS)
 

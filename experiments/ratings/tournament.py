@@ -82,7 +82,7 @@ def play_game(
         while not game.is_over:
             seat = game.current_player
             start = time.perf_counter()
-            action = agents[seat].act(game)
+            action = _act(agents[seat], game)
             spent, spec = time.perf_counter() - start, keys[seat][0]
             decisions[seat] += 1
             _decisions[spec] += 1
@@ -105,6 +105,16 @@ def play_game(
         "timed": timed,
         "seconds": [round(spent, 6) for spent in seconds],
     }
+
+
+def _act(agent: Agent, game: Game) -> int:
+    """Return an agent's action; AgentError for any error of the agent."""
+    try:
+        return agent.act(game)
+    except AgentError:
+        raise
+    except Exception as error:  # an agent may come from another package
+        raise AgentError(f"{type(error).__name__}: {error}") from error
 
 
 def seed_of(seed: int, number: int, seat: int) -> int:

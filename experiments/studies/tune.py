@@ -1,13 +1,11 @@
-"""Fit parameters of the planner and of the tree search.
+"""Fit the weights of the planner's evaluation.
 
 Run `python -m busenv.experiments.studies.tune STUDY`:
 
 value: CMA-ES (Hansen 2016) on the planner's weights, one planner against three greedy.
 win: logits of winning, by a conditional logit on features of positions of mixed line-ups.
-playout: how often the search takes each action, by the cases that the playout weights distinguish.
 
-`value` and `win` write weights in the format of agents/planner/weights.json;
-`playout` prints shares.
+Both write weights in the format of agents/planner/weights.json.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from busenv import Game, Phase
+from busenv import Game
 from busenv.agents import Agent, make_agent
 from busenv.agents.planner.evaluation import (
     FEATURES,
@@ -34,7 +32,6 @@ from busenv.agents.planner.evaluation import (
     stage,
 )
 from busenv.agents.planner.planner_agent import PlannerAgent
-from busenv.agents.search.playout import PLAYOUT_WEIGHTS, deliverable, weight_column
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
 from busenv.io import write_whole
@@ -140,41 +137,13 @@ def tune_win(seconds: float, seed: int) -> np.ndarray:
     return weights
 
 
-def tune_playout(seconds: float, seed: int, simulations: int = 300) -> np.ndarray:
-    """Measure how often the search takes each action when it is legal, by `weight_column`.
-
-    Returns float64, the shape of `busenv.agents.search.playout.PLAYOUT_WEIGHTS`; 0 for an action
-    that was never legal.
-    """
-    legal, taken = np.zeros(PLAYOUT_WEIGHTS.shape), np.zeros(PLAYOUT_WEIGHTS.shape)
-    agent, end = make_agent(f"uct:{simulations}"), time.monotonic() + seconds
-    while time.monotonic() < end:
-        seed += 1
-        agent.reset(seed)
-        game = Game(seed=seed)
-        while not game.is_over:
-            action = agent.act(game)
-            if game.phase == Phase.SELECT_ACTIONS:
-                state, seat = game.arrays()[0][0], game.current_player
-                coming = deliverable(state, seat, (int(state["clock"]) + 1) % 3)
-                for option in game.legal_actions():
-                    column = weight_column(state, seat, option, coming)
-                    legal[option, column] += 1
-                    taken[option, column] += option == action
-            game.step(action)
-    return np.divide(taken, legal, out=np.zeros_like(taken), where=legal > 0)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="busenv.experiments.studies.tune", description=__doc__)
-    parser.add_argument("study", choices=("value", "win", "playout"))
+    parser.add_argument("study", choices=("value", "win"))
     parser.add_argument("--seconds", type=float, default=240.0, help="time of play (240)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/weights.json"))
     arguments = parser.parse_args()
-    if arguments.study == "playout":
-        print(np.round(100 * tune_playout(arguments.seconds, arguments.seed)).astype(int))
-        return
     tune = tune_value if arguments.study == "value" else tune_win
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(arguments.out, weights_text(tune(arguments.seconds, arguments.seed)))

@@ -18,14 +18,14 @@ from rich.markup import escape
 import busenv
 from busenv import Game
 from busenv.agents import Agent, make_agent
-from busenv.experiments.common.console import TextTable
+from busenv.experiments.common.console import TextTable, progress_bar
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.replays.replay_files import write_replay
 from busenv.experiments.training.training_run import (
     CURVE,
     PICTURE,
     AnyRun,
-    describe_training,
+    describe_run,
     rate,
     run_training,
 )
@@ -38,7 +38,8 @@ from busenv.train.run import MODEL
 REPORT, RECORD, PAGE, SEARCH_PAGE = "report.md", "replay.json", "replay.html", "replay-uct.html"
 COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]
 MEANS = "A line-up's second row is the mean of the other seats."
-OPPONENTS = ("planner", "greedy", "greedy", "planner")  # of the sample game, as many as needed
+OPPONENTS = ("planner", "uct:50", "planner", "uct:50")  # of the sample game, as many as needed
+SAMPLES = 8  # games of which the sample game is selected
 SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
 HOUR = 3600.0
 MAX_THREADS = 4
@@ -73,11 +74,21 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
     """
     console = Console()
     run, _ = run_training(config, folder, console, ray)
-    console.print("Rating ...")
-    table = _rate_all(run, games)
+    console.print(f"Trained by {escape(describe_run(run))}.", soft_wrap=True)
+    match_ups = _match_ups(run)
+    with progress_bar(console, "rating") as bar:
+        task = bar.add_task("", total=len(match_ups) + 1, note="")
+        scores = []
+        for agent, bot in match_ups:
+            bar.update(task, note=f"{agent.name} against {bot}")
+            scores.append(rate(run, agent, bot, games))
+            bar.advance(task)
+        bar.update(task, note="sample game")
+        _play_sample(run)
+        bar.update(task, advance=1, note="")
+    table = _table(run, games, scores)
     table.show(console)
     console.print(MEANS)
-    _play_sample(run)
     commands = _next_commands(run)
     write_whole(folder / REPORT, _report(table, run, commands), follow_links=False)
     for title, name in (("Report", REPORT), ("Learning curve", PICTURE), ("Replay", PAGE)):
@@ -87,9 +98,9 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
         console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
 
 
-def _rate_all(run: AnyRun, games: int) -> TextTable:
-    """Rate the agent against copies of each bot, and `greedy` against `random` for comparison."""
-    players, bots = run.config.rating_players, run.config.rated
+def _match_ups(run: AnyRun) -> list[tuple[Agent, str]]:
+    """Return the agent with each bot, and `greedy` with `random` for comparison."""
+    bots = run.config.rated
     agents: list[Agent] = [run.agent]
     if isinstance(run.config, ExpertConfig):
         agents.insert(0, make_agent(_spec(run)))
@@ -97,10 +108,15 @@ def _rate_all(run: AnyRun, games: int) -> TextTable:
     match_ups = [(agent, bot) for agent in agents for bot in bots]
     if "greedy" in bots and "random" in bots:
         match_ups.append((make_agent("greedy"), "random"))
+    return match_ups
+
+
+def _table(run: AnyRun, games: int, scores: list[list[Score]]) -> TextTable:
+    players = run.config.rating_players
     rows = [
-        [f"{agent.name}, {players - 1} {bot}" if row == 0 else "", *_cells(score)]
-        for agent, bot in match_ups
-        for row, score in enumerate(rate(run, agent, bot, games))
+        [f"{own.name}, {players - 1} {others.name}" if score is own else "", *_cells(score)]
+        for own, others in scores
+        for score in (own, others)
     ]
     caption = (
         f"{games} games each of {players} players, seats and starting player rotated; "
@@ -128,8 +144,7 @@ def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
     return f"""# An agent, trained and rated
 
 busenv {busenv.__version__}, board {run.board.name}, rules {run.rules.name}. Trained{length} by
-{describe_training(config)}; {run.decisions:,} decisions learned from, {run.imitated:,} of them by
-imitation; seed {config.seed}.
+{describe_run(run)}; {run.decisions:,} decisions learned from; seed {config.seed}.
 
 {table.title}. {MEANS} Place and points are means; place 1 is the winner's.
 
@@ -150,23 +165,36 @@ Next steps:
 
 
 def _play_sample(run: AnyRun) -> None:
-    """Play one game of a run's agent against scripted ones; write its record and replay page.
+    """Play some games of a run's agent against bots; write record and replay page of one.
 
-    The game depends on the agent and the run's seed alone. The page shows the agent's estimates.
+    It is the game of most rounds, and the closest of these. The games depend on the agent and the
+    run's seed alone. The page shows the agent's estimates.
     """
     config, players = run.config, run.config.rating_players
-    seat = config.seed % players
-    spec = _spec(run)
+    seat, spec = config.seed % players, _spec(run)
     own = spec.partition(":")[0]
     names = [*OPPONENTS[:seat], own, *OPPONENTS[seat : players - 1]]
     agents = [make_agent(spec if name == own else name) for name in names]
-    game = Game(players, run.rules, run.board, seed=config.seed)
-    for number, agent in enumerate(agents):
-        agent.reset(config.seed + number)
-    while not game.is_over:
-        game.step(agents[game.current_player].act(game))
+    games = [_play(run, agents, config.seed + k) for k in range(SAMPLES)]
+    game = max(games, key=lambda game: (game.round, -_lead(game)))
     game.save(run.folder / RECORD)
     write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=run.board, names=names)
+
+
+def _play(run: AnyRun, agents: list[Agent], seed: int) -> Game:
+    """Play a game of agents by seat."""
+    game = Game(len(agents), run.rules, run.board, seed=seed)
+    for number, agent in enumerate(agents):
+        agent.reset(seed + number)
+    while not game.is_over:
+        game.step(agents[game.current_player].act(game))
+    return game
+
+
+def _lead(game: Game) -> int:
+    """Return the points of the winner minus those of the second."""
+    second, first = sorted(game.points)[-2:]
+    return first - second
 
 
 def _next_commands(run: AnyRun) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
-from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules
 from busenv.agents import Agent, make_agent
@@ -23,6 +23,7 @@ from busenv.experiments.training.learning_curve import (
     write_curve,
 )
 from busenv.experiments.training.run_folder import changed_settings, store_config
+from busenv.experiments.training.scalar_log import ScalarLog
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -105,6 +106,15 @@ def describe_training(config: AnyConfig) -> str:
     return ", then ".join(phases)
 
 
+def describe_run(run: AnyRun) -> str:
+    """Describe the training of a run so far, with the share of decisions that imitated."""
+    first, then, second = describe_training(run.config).partition(", then ")
+    if not (then and run.imitated):
+        return f"{first}{then}{second}"
+    share = f"{run.imitated / run.decisions:.1%}"
+    return first if share == "100.0%" else f"{first} ({share} of the decisions){then}{second}"
+
+
 def run_training(
     config: AnyConfig, folder: Path, console: Console, ray: str = ""
 ) -> tuple[AnyRun, list[CurvePoint]]:
@@ -120,10 +130,11 @@ def run_training(
         read_curve(folder / CURVE)  # raises, if the file is damaged, before anything is written
         console.print(f"Training: {escape(describe_training(config))}.")
         console.print("Compiling (the first time on a machine takes a minute) ...")
-        if isinstance(config, ExpertConfig):
-            run: AnyRun = ExpertRun(config, folder, bool(ray))
-        else:
-            run = PPORun(config, folder, bool(ray))
+        with console.status("compiling ..."):
+            if isinstance(config, ExpertConfig):
+                run: AnyRun = ExpertRun(config, folder, bool(ray))
+            else:
+                run = PPORun(config, folder, bool(ray))
         store_config(folder, config)
         run.save()  # after the settings, without which a checkpoint cannot be resumed
         if run.iteration:
@@ -157,20 +168,22 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
     saved, warned = run.seconds, False
     bar = training_bar(console)
-    with bar, SummaryWriter(folder / "tensorboard", purge_step=run.decisions + 1) as board:
+    with bar, closing(ScalarLog(folder / "tensorboard", run.decisions + 1)) as log:
         pretrains = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
-        task = bar.add_task("", total=1.0, note="learning from offline data" if pretrains else "")
+        task = bar.add_task("", total=1.0, note="")
         while True:
             if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
-                _rate(run, curve, board)
+                bar.update(task, completed=min(run.progress, 1.0), note="rating ...")
+                _rate(run, curve, log)
+                first = "learning from offline data ..." if pretrains else "first games ..."
+                bar.update(task, note=_wins(curve) or first)
             if run.is_done or run.seconds - saved >= SAVE_EVERY:
                 run.save()
                 saved = run.seconds
             if run.is_done:
                 break
             iteration = run.step()
-            for name, value in iteration.scalars.items():
-                board.add_scalar(name, value, iteration.decisions)
+            log.add(iteration.scalars, iteration.decisions)
             if not warned and -iteration.scalars.get("train/entropy_loss", -1.0) < COLLAPSED:
                 warned = True
                 console.print("[yellow]The policy has nearly stopped exploring: its entropy is low")
@@ -193,20 +206,20 @@ def training_bar(console: Console) -> Progress:
     )
 
 
-def _rate(run: AnyRun, curve: list[CurvePoint], board: SummaryWriter) -> None:
+def _rate(run: AnyRun, curve: list[CurvePoint], log: ScalarLog) -> None:
     """Rate the agent, add a point to the curve and draw it."""
     config = run.config
     wins = {}
     for bot in config.rated:
         score = rate(run, run.agent, bot, config.rate_games)[0]
         wins[bot] = score.wins / score.games
-        name = f"rating/wins_against_{config.rating_players - 1}_{bot}"
-        board.add_scalar(name, wins[bot], run.decisions)
+    others = config.rating_players - 1
+    log.add({f"rating/wins_against_{others}_{b}": w for b, w in wins.items()}, run.decisions)
     if curve and curve[-1].decisions == run.decisions:
         curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
     write_curve(run.folder / CURVE, curve)
-    description = describe_training(config)
+    description = describe_run(run)
     draw_curve(
         run.folder / PICTURE,
         curve,
@@ -221,7 +234,14 @@ def _note(iteration: Iteration, curve: list[CurvePoint]) -> str:
     """The progress bar's note: win rates, speed, staleness."""
     if samples := iteration.scalars.get("games/teacher_samples"):
         return f"{samples:,.0f} teacher samples"
-    wins = ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
-    staleness = iteration.scalars.get("games/staleness")
-    age = f"; {staleness:.0f} iterations stale" if staleness else ""
-    return f"won {wins}; {iteration.decisions / iteration.seconds:,.0f} decisions/s{age}"
+    parts = [_wins(curve), f"{iteration.decisions / iteration.seconds:,.0f} decisions/s"]
+    if staleness := iteration.scalars.get("games/staleness"):
+        parts.append(f"{staleness:.0f} iterations stale")
+    return "; ".join(filter(None, parts))
+
+
+def _wins(curve: list[CurvePoint]) -> str:
+    """Win rates of the last rating; empty before the first one of a trained network."""
+    if not curve[-1].decisions:
+        return ""
+    return "won " + ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())

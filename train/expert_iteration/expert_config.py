@@ -17,6 +17,7 @@ from busenv.train.config import (
     Small,
     Temperature,
     Threads,
+    is_method,
     one_of,
 )
 from busenv.train.expert_iteration.selfplay_players import BOTS
@@ -28,56 +29,36 @@ Simulations = Annotated[int, Field(ge=1, le=100_000)]
 class ExpertConfig(RunConfig):
     """Settings of expert iteration: a network guides a search and learns from its decisions.
 
-    An iteration plays `games` games and then updates the network with samples of the replay buffer.
-    A sample is one decision of a finished game. A run ends after `seconds`, or after `decisions`
-    samples. With `decisions`, the same seed and one thread of torch give the same parameters.
+    docs/training_settings.md describes every field. An iteration plays `games` games and then
+    updates the network with samples of the replay buffer. A sample is one decision of a finished
+    game. A run ends after `seconds`, or after `decisions` samples. With `decisions`, the same seed
+    and one thread of torch give the same parameters.
 
-    `busenv.train.config.PPOConfig` describes the fields that both methods share.
+    Full searches (`num_simulations`), whose decisions become samples, are a share
+    `full_search_share`; the others are fast (playout cap randomisation, Wu 2019). After
+    `temperature_moves` decisions of a game the improved policy's most likely action is taken.
 
-    Self-play:
-        games: games per iteration. threads: threads of self-play and of torch.
-        num_simulations, fast_simulations: simulations of a full search, whose decision becomes a
-            sample, and of a fast search, whose decision does not. full_search_share: share of full
-            searches (playout cap randomisation, Wu 2019).
-        temperature_moves: number of decisions at the start of a game that are sampled from the
-            improved policy. Later decisions take its most likely action.
-        policy_only: the network plays without a search, and its policy learns by PPO.
-            num_simulations and temperature_moves have no effect, fast_simulations applies to past
-            selves only, and the replay buffer keeps the last iteration only, since PPO needs the
-            policy that played. The value heads learn from games without opponents. Excludes
-            `teacher` and `offline_data`.
-        past_share, bot_share: shares of the games with opponents: a past self, saved every
-            `snapshot_every` iterations, or one of `bots`, sampled for each game. bot_simulations:
-            simulations of the bot `uct`. all_opponents_share: share of these games in which
-            opponents hold every seat but one; in the others they hold one seat. A share
-            `full_search_share` of the opponents' decisions become samples of the value heads.
-        staleness: iterations by which self-play runs ahead of learning, so that a cluster never
-            waits. Games are played by the network of that many iterations before. Above 0 a run
-            that is stopped in between gives other parameters.
+    With `policy_only` the network plays without a search, and its policy learns by PPO:
+    num_simulations and temperature_moves have no effect, fast_simulations applies to past selves
+    only, and the replay buffer keeps the last iteration only, since PPO needs the policy that
+    played. The value heads learn from games without opponents. Excludes `teacher` and
+    `offline_data`.
 
-    Learning:
-        replay_size: samples in the replay buffer. reuse: updates per new sample. batch_size,
-            learning_rate: of an update; the rate falls linearly to a twentieth over the run.
-        value_target_mix: weight of the search's win probabilities in the value target; the rest is
-            the winner of the game.
-        value_weight, score_weight: weights of the winner and of final points in the loss. The
-            policy has weight 1.
-        precision: "float32", or "bfloat16" for the layers' multiplications, which is faster on
-            processors with bfloat16 instructions.
-        offline_data: folders `replay` of earlier runs. The run begins with `offline_epochs` passes
-            over their samples, during which the learning rate falls to a twentieth, and uses no
-            teacher.
-        teacher: agent whose games the run learns from first, "" for none. It plays at most
-            `teacher_games` games, fewer if `replay_size` samples or `teacher_share` of the run are
-            reached. `teacher_sample_share` of its decisions become samples, each used
-            `teacher_reuse` times. The temperature of a network teacher (`net@0.5:NAME`) applies.
+    Opponents are past selves, saved every `snapshot_every` iterations (`past_share`), and `bots`
+    (`bot_share`). In a share `all_opponents_share` of their games they hold every seat but one,
+    else one seat. A share `full_search_share` of their decisions become samples of the value heads.
 
-    Evaluation:
-        rated: opponents that the network without search is rated against every `rate_every`
-            seconds, at `temperature`, in `rate_games` games each.
+    `staleness` lets self-play run ahead of learning, so that a cluster never waits: games are
+    played by the network of that many iterations before. Above 0 a run that is stopped in between
+    gives other parameters.
+
+    A run with `offline_data`, folders `replay` of earlier runs, learns from them first and uses no
+    teacher. The games of a `teacher` are learned from first: at most `teacher_games`, fewer if
+    `replay_size` samples or `teacher_share` of the run are reached. In both cases the learning rate
+    falls to a twentieth. The temperature of a network teacher (`net@0.5:NAME`) applies.
     """
 
-    method: Annotated[str, one_of("expert")] = "expert"
+    method: Annotated[str, is_method("expert")] = "expert"
     network: Annotated[str, one_of("seats", "features")] = "features"
     width: Annotated[int, Field(ge=4, le=8192)] = 384
     players: Players = (3, 4, 5)

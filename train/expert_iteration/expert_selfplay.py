@@ -12,11 +12,12 @@ import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents.networks.compiled_mlp import Weights, clear_cache, evaluate
+from busenv.agents.networks.inference import draw_action
 from busenv.agents.search.az_search import read_priors, read_values
 from busenv.agents.search.search import begin_search, pass_forced, root_weights, simulate
 from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import child_of, reroot, set_root
-from busenv.core.bits import GOLDEN, mix, seeded
+from busenv.core.bits import GOLDEN, mix, seeded, uniform
 from busenv.core.jit import kernel
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
@@ -28,8 +29,6 @@ from busenv.train.expert_iteration.selfplay_players import (
     assign_seats,
     make_players,
     opponent_action,
-    sample_action,
-    uniform,
 )
 
 if TYPE_CHECKING:  # nodes of a cluster play without pydantic and torch
@@ -53,7 +52,7 @@ def _search_action(tree, is_full, explores, config, players, board, sample):
     policy[:] = 0.0
     if explores:
         improved_policy(tree, search, policy)
-        action = sample_action(tree, policy)
+        action = draw_action(policy, tree.noise)
     else:
         root_weights(tree, search, policy)
         action = np.int64(policy.argmax())
@@ -84,7 +83,7 @@ def _policy_action(tree, players, board, sample):
     policy[:] = 0.0
     for k in range(count):
         policy[work.actions[k]] = _sharpened(work.logits[k]) / total
-    action = sample_action(tree, policy)
+    action = draw_action(policy, tree.noise)
     sample.game, sample.actions[0], sample.action_prob = g, action, policy[action]
     for seat in range(g.players):
         sample.win_probs[seat] = search.chances[seat]
@@ -109,7 +108,7 @@ def _play_game(seed, owners, config, players, board, samples):
     while g.phase != OVER:
         owner, sample, is_sample = owners[g.seat], samples[count], True
         if owner != LEARNER:
-            is_sample = not config.policy_only and uniform(tree) < config.full_search_share
+            is_sample = not config.policy_only and uniform(tree.noise) < config.full_search_share
             sample.game = g
             tree.noise[0] += GOLDEN
             action = opponent_action(owner, mix(tree.noise[0]), config, players, board)
@@ -118,13 +117,13 @@ def _play_game(seed, owners, config, players, board, samples):
         else:
             if not has_subtree:
                 set_root(tree, players.game)
-            is_sample = uniform(tree) < config.full_search_share
+            is_sample = uniform(tree.noise) < config.full_search_share
             explores = decisions < config.temperature_moves
             action = _search_action(tree, is_sample, explores, config, players, board, sample)
         if is_sample and count < MAX_SAMPLES:
             count += 1
         step(g, b, action)
-        pass_forced(g, b, players.full)
+        pass_forced(g, b, players.full.work.bits)
         decisions += 1
         child = np.int64(-1)
         if is_mirror and not config.policy_only:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from busenv import Board
 from busenv.io import write_whole
-from busenv.train.expert_iteration.samples import SAMPLE
-from busenv.validation import check_games
+from busenv.train.expert_iteration.samples import SAMPLE, check_samples
+
+ROWS = "samples"  # tensor of a file: the bytes of a sample in each row
 
 
 class ReplayBuffer:
@@ -41,9 +43,9 @@ class ReplayBuffer:
 
     def add(self, iteration: int, samples: np.ndarray) -> None:
         """Add the samples (SAMPLE, (N,)) of an iteration; they are on disk when this returns."""
-        buffer = io.BytesIO()
-        np.save(buffer, samples, allow_pickle=False)
-        write_whole(self._folder / f"{iteration:06}.npy", buffer.getvalue(), follow_links=False)
+        rows = np.ascontiguousarray(samples).view(np.uint8).reshape(-1, SAMPLE.itemsize)
+        data = save({ROWS: rows})
+        write_whole(self._folder / f"{iteration:06}.safetensors", data, follow_links=False)
         self._parts[iteration] = samples
         while len(self) - len(self._parts[min(self._parts)]) >= self._size:
             del self._parts[min(self._parts)]
@@ -103,23 +105,22 @@ def _take(parts: list[np.ndarray], indices: np.ndarray) -> np.ndarray:
 
 def _files(folder: Path) -> dict[int, Path]:
     """Sample files in a folder by iteration."""
-    named = ((re.fullmatch(r"([0-9]{6,12})\.npy", p.name), p) for p in folder.iterdir())
+    pattern = r"([0-9]{6,12})\.safetensors"
+    named = ((re.fullmatch(pattern, path.name), path) for path in folder.iterdir())
     return {int(match[1]): path for match, path in named if match}
 
 
 def _read(path: Path, board: Board) -> np.ndarray:
-    """Read and validate a file of samples."""
+    """Read and validate a file of samples, memory-mapped: SAMPLE, (N,)."""
+    if not path.is_file():  # opening a pipe would wait for a writer
+        raise ValueError(f"{path} is not a file")
     try:
-        samples = np.load(path, mmap_mode="r", allow_pickle=False)
-        if samples.dtype != SAMPLE or samples.ndim != 1 or not len(samples):
-            raise ValueError("its records are not samples")
-        check_games(np.ascontiguousarray(samples["game"]), board)
-        if not (samples["actions"] < board.num_actions).all():
-            raise ValueError(f"it has action ids of {board.num_actions} or more")
-        if not np.isfinite(samples["win_probs"]).all():
-            raise ValueError("it has win probabilities that are not finite")
-        if (samples["has_value_target"].view(np.uint8) > 1).any():
-            raise ValueError("it has booleans above 1")
-    except (OSError, ValueError, EOFError) as error:
+        with safe_open(path, "pt") as file:  # torch's tensors are memory-mapped
+            rows = file.get_tensor(ROWS).numpy()
+        if rows.dtype != np.uint8 or rows.shape[1:] != (SAMPLE.itemsize,) or not len(rows):
+            raise ValueError("its records are not samples of this version of busenv")
+        samples: np.ndarray = rows.view(SAMPLE)[:, 0]
+        check_samples(samples, board)
+    except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"{path} is not a file of a replay buffer: {error}") from error
     return samples

@@ -10,8 +10,10 @@ from busenv import Board
 from busenv.agents.networks.evaluation_features import observe_with_features
 from busenv.agents.networks.logits import POINTS
 from busenv.core.jit import kernel
+from busenv.core.rules.legal import is_legal
 from busenv.core.rules.score import points_of, rank_of
-from busenv.core.state import GAME, MAX_PLAYERS
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.validation import check_games
 
 POLICY_SIZE = 64  # actions in a sample's policy: the most likely ones, where more are legal
 POLICY_SCALE = 65535  # integer that stores a probability of 1
@@ -123,3 +125,70 @@ def make_batch(
     present = np.zeros((count, MAX_PLAYERS), np.bool_)
     _write_targets(samples, value_target_mix, policy, win_probs, points, present)
     return TrainingBatch(inputs, masks, policy, win_probs, points, present)
+
+
+FIELDS = ("game", "policy", "action_prob", "advantage", "win_probs", "winner", "has_value_target")
+SUM_TOLERANCE = 0.01  # of win probabilities
+
+
+@kernel
+def _is_policy_legal(sample, b):
+    """Whether a sample's policy target, or else the action that it took, is legal."""
+    if sample.action_prob > 0.0 and not is_legal(sample.game, b, np.int64(sample.actions[0])):
+        return False
+    for k in range(POLICY_SIZE):
+        if sample.policy[k] > 0 and not is_legal(sample.game, b, np.int64(sample.actions[k])):
+            return False
+    return True
+
+
+@kernel
+def _are_win_probs_valid(sample):
+    total = 0.0
+    for seat in range(sample.game.players):
+        chance = np.float64(sample.win_probs[seat])
+        if not 0.0 <= chance <= 1.0:
+            return False
+        total += chance
+    return abs(total - 1.0) <= SUM_TOLERANCE
+
+
+@kernel
+def _is_winner_valid(sample):
+    if sample.winner >= sample.game.players:
+        return False
+    for seat in range(sample.game.players):
+        if sample.points[seat] > sample.points[sample.winner]:
+            return False
+    return True
+
+
+@kernel
+def _first_invalid(samples, booleans, board):
+    """Return the index of the first sample with a wrong field, and the field in FIELDS; or -1."""
+    for i in range(samples.shape[0]):
+        sample = samples[i]
+        if sample.game.phase == OVER:
+            return i, 0
+        if not _is_policy_legal(sample, board[0]):
+            return i, 1
+        if not 0.0 <= sample.action_prob <= 1.0:
+            return i, 2
+        if not np.isfinite(sample.advantage):
+            return i, 3
+        if not _are_win_probs_valid(sample):
+            return i, 4
+        if not _is_winner_valid(sample):
+            return i, 5
+        if booleans[i] > 1:
+            return i, 6
+    return -1, 0
+
+
+def check_samples(samples: np.ndarray, board: Board) -> None:
+    """Raise ValueError unless samples (SAMPLE, (N,)) could be those of games on a board."""
+    check_games(np.ascontiguousarray(samples["game"]), board)
+    booleans = np.ascontiguousarray(samples["has_value_target"]).view(np.uint8)
+    index, field = _first_invalid(samples, booleans, board.array)
+    if index >= 0:
+        raise ValueError(f"its sample {index} has a wrong {FIELDS[field]}")

@@ -17,7 +17,6 @@ from busenv.agents.search.search import begin_search, root_weights, simulate
 from busenv.agents.search.tree import Tree, make_tree, set_root
 from busenv.agents.search.uct_search import UctSearchState, make_uct_search
 from busenv.agents.search.uct_search import UctSettings as BotSettings
-from busenv.core.bits import GOLDEN, mix
 from busenv.core.bots import BotWorkspace, greedy_action, make_bot_workspace
 from busenv.core.jit import kernel
 from busenv.core.state import GAME, MAX_PLAYERS
@@ -76,26 +75,6 @@ def make_players(weights: Weights, past_weights: Weights, config: SelfPlayConfig
         np.zeros(actions, np.float32),
         make_bot_workspace(actions),
     )
-
-
-@kernel
-def uniform(tree):
-    """Sample from [0, 1) with a tree's random stream."""
-    tree.noise[0] += GOLDEN
-    return np.float64(mix(tree.noise[0]) >> np.uint64(11)) / 2.0**53
-
-
-@kernel
-def sample_action(tree, policy):
-    """Sample an action from a policy, float32, (num_actions,)."""
-    rest, last = uniform(tree), 0
-    for action in range(policy.shape[0]):
-        if policy[action] > 0.0:
-            last = action
-            rest -= policy[action]
-            if rest < 0.0:
-                break
-    return last
 
 
 @kernel

@@ -39,15 +39,17 @@ def play_teacher_games(
     target is the winner. num_players: int64, of each game. sample_share: probability that a
     decision becomes a sample.
     """
-    games = SelfPlayGames(board, rules, "win", 1.0, num_players, rng.integers(0, num_players))
+    games = SelfPlayGames(
+        board, rules, reward="win", unit=1.0,
+        players=num_players, first=rng.integers(0, num_players),
+    )  # fmt: skip
     noise = rng.integers(2**62, size=1, dtype=np.uint64)
     parts, game_numbers = [], []
     teacher.reset(int(rng.integers(2**62)))
     while (running := games.running()).size:
         states = games.states[running]
         policies = teacher.action_probabilities(states, board)
-        actions = np.zeros(len(running), np.int64)
-        draw_actions(policies, noise, actions)
+        actions = draw_actions(policies, noise)
         sampled = np.flatnonzero(rng.random(len(running)) < sample_share)
         part = np.zeros(len(sampled), SAMPLE)
         _write_decisions(states[sampled], policies[sampled], part)
