@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from tests.conftest import SWITCHES
+from tests.support.browser_player import Player
 
 CLICKS, WARM_UP = 120, 20
 PAUSE = 100  # milliseconds before each click, in which the last update is completed
@@ -46,25 +47,6 @@ WATCH = """() => {
 NEXT = "(count) => times.length > count || new Promise((resolve) => { window.shown = resolve; })"
 
 
-def decide(page: Page) -> None:
-    """Click a target, and one of its choices if it has several; wait for the paint."""
-    page.locator("#board.yours .target").first.wait_for()
-    before = page.evaluate("times.length")
-    shape = page.locator(".target").last.locator(":scope > :not(text)").first
-    box = shape.bounding_box()
-    assert box
-    where = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(*where)
-    page.wait_for_timeout(PAUSE)
-    page.mouse.click(*where)
-    if page.locator("#card.open").count():
-        choice = page.locator("#card .choices button").first
-        choice.hover()
-        page.wait_for_timeout(PAUSE)
-        choice.click()
-    page.evaluate(NEXT, before)
-
-
 def main() -> None:
     """Measure, and print the result."""
     with tempfile.TemporaryDirectory() as folder:
@@ -89,14 +71,14 @@ def measure(link: str) -> list[float]:
     """The milliseconds of each click in a game in which the host has all seats."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=SWITCHES)
-        page = browser.new_page(viewport=SCREEN)  # type: ignore[arg-type]
-        page.goto(link)
-        page.locator("#board[data-node]").wait_for()
-        page.select_option("#delay", "0")
-        page.evaluate(WATCH)
-        for _ in range(CLICKS):
-            decide(page)
-        times = page.evaluate("times")[WARM_UP:]
+        me = Player(browser.new_context(viewport=SCREEN), []).join(link)  # type: ignore[arg-type]
+        me.page.evaluate(WATCH)
+        for click in range(CLICKS):
+            me.my_turn()
+            me.page.wait_for_timeout(PAUSE)
+            me.choose(me.targets()[-1])
+            me.page.evaluate(NEXT, click)
+        times = me.page.evaluate("times")[WARM_UP:]
         browser.close()
     return times
 
