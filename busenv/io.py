@@ -56,6 +56,8 @@ def write_whole(path: str | Path, content: str | bytes, follow_links: bool = Tru
     data = content.encode("utf-8") if isinstance(content, str) else content
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder")
     name = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         with name.open("xb") as file:

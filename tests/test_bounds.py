@@ -61,42 +61,6 @@ def test_games_of_ten_rounds_and_all_passes_come_about() -> None:
     assert decided[Phase.SELECT_ACTIONS, True] == 4 * 9
 
 
-def test_cooperating_seats_reach_half_of_the_bound() -> None:
-    """Hands off the clock's stones, buses first, then lines, passengers, buildings and driving."""
-    game = max((cooperate(Game(5, first_player=0), seed) for seed in range(3)), key=check)
-    assert check(game) > 0.5
-    assert game.round == 10
-
-
-def cooperate(game: Game, seed: int) -> Game:
-    """A game in which all seats want it to last."""
-    rng = random.Random(seed)
-    while not game.is_over:
-        legal, phase = game.legal_actions(), game.phase
-        if phase == Phase.SELECT_ACTIONS:
-            game.step(7 if 7 in legal else _to_place(game, legal, rng))
-        elif phase == Phase.CLOCK:
-            game.step(legal[0])
-        else:
-            game.step(rng.choice(legal))
-    return game
-
-
-def _to_place(game: Game, legal: list[int], rng: random.Random) -> int:
-    position = game.position()
-    taken = [len(spaces) for spaces in position.spaces]
-    free = position.buildings.count(-1)
-    wanted = [BoardAction.BUSES] if max(position.buses) < 5 or game.round < 6 else []
-    if position.supply and taken[BoardAction.PASSENGERS] < 2:
-        wanted.append(BoardAction.PASSENGERS)
-    if game.round > 3:
-        wanted += [BoardAction.VRROOOMM] * (taken[BoardAction.VRROOOMM] < 4) + [BoardAction.CLOCK]
-    wanted += [BoardAction.LINE_EXPANSION] * (taken[BoardAction.LINE_EXPANSION] < 3)
-    wanted += [BoardAction.BUILDINGS] * (free > 8 and taken[BoardAction.BUILDINGS] < 2)
-    options = [int(action) for action in wanted if action in legal]
-    return options[0] if options else rng.choice(legal)
-
-
 def test_worlds_of_any_kind_keep_to_their_longest_game() -> None:
     rng, shares = random.Random(4), []
     for seed in range(150):
@@ -138,14 +102,6 @@ def test_few_spaces_make_for_more_rounds() -> None:
     game = play(Game(5, rules, seed=1), {"stop": 0}, 1)
     assert 10 < game.round <= 20
     check(game)
-
-
-@pytest.mark.slow
-def test_many_games_keep_to_the_longest() -> None:
-    for seed in range(3000):
-        rng = random.Random(seed)
-        game = Game(rng.choice([3, 4, 5]), rng.choice([*EDITIONS]), seed=seed)
-        check(play(game, rng.choice(STYLES), seed))
 
 
 @pytest.mark.parametrize(

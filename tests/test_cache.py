@@ -9,6 +9,7 @@ import pty
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,26 +35,24 @@ cache = kernels.new_games._cache
 (signature,) = kernels.new_games.overloads
 whole, draw = file.read_bytes(), random.Random(1)
 
-def found():
+def loads():
     return cache.load_overload(signature, kernels.new_games.targetctx) is not None
 
-assert found()
-tries = believed = 0
+assert loads()
+tries = loaded = 0
 for bit in draw.sample(range(8 * len(whole)), 1000):
     damaged = bytearray(whole)
     damaged[bit // 8] ^= 1 << bit % 8
     file.write_bytes(damaged)
-    tries, believed = tries + 1, believed + found()
+    tries, loaded = tries + 1, loaded + loads()
 for size in [*range(70), *draw.sample(range(len(whole)), 200)]:
     file.write_bytes(whole[:size])
-    tries, believed = tries + 1, believed + found()
+    tries, loaded = tries + 1, loaded + loads()
 file.write_bytes(whole + b"more")
-tries, believed = tries + 1, believed + found()
+tries, loaded = tries + 1, loaded + loads()
 file.write_bytes(whole)
-assert found()
-cache.flush()
-assert not found() and not file.exists()
-print(tries, believed, file=sys.stderr)
+assert loads()
+print(tries, loaded, file=sys.stderr)
 """
 )
 
@@ -81,7 +80,7 @@ def root(template: Path, tmp_path: Path) -> Path:
 
 
 def run(root: Path, **environment: str) -> tuple[int, int]:
-    """Two numbers: a count that the code decides, and whether it had to be compiled."""
+    """Return a number that the code decides, and how many kernels were compiled."""
     home = root / "home"
     settings = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), **environment}
     done = subprocess.run(
@@ -97,7 +96,7 @@ def run(root: Path, **environment: str) -> tuple[int, int]:
     return int(power), int(misses)
 
 
-def cached(root: Path) -> list[Path]:
+def cached_files(root: Path) -> list[Path]:
     return sorted(root.rglob("*.nbc"))
 
 
@@ -120,49 +119,45 @@ def test_code_is_cached_and_an_edit_in_another_module_is_seen(tmp_path: Path) ->
     assert run(root) == (3, 1)
     assert run(root) == (3, 0)
     folders = list((root / "busenv/core/__pycache__").glob("core-*"))
-    assert len(folders) == 1, "the old code is cleared away"
-
-
-def test_a_chosen_folder_is_used(tmp_path: Path) -> None:
-    root = copy_package(tmp_path)
-    chosen = tmp_path / "chosen"
-    assert run(root, NUMBA_CACHE_DIR=str(chosen)) == (2, 1)
-    assert run(root, NUMBA_CACHE_DIR=str(chosen)) == (2, 0)
-    assert {path.is_relative_to(chosen) for path in cached(root)} == {True}
+    assert len(folders) == 1, "the old code is deleted"
 
 
 def block(folder: Path) -> None:
-    """Make a folder impossible to create, for root too: a file stands in its place."""
+    """Make a folder impossible to create, for root too: a file has its name."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.write_text("")
 
 
-def test_a_read_only_install_uses_the_users_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("blocked", "environment", "expected"),
+    [
+        ((), {"NUMBA_CACHE_DIR": "chosen"}, "chosen"),
+        (("busenv/core/__pycache__",), {}, "home"),  # a read-only installation
+        (("busenv/core/__pycache__", "home"), {}, None),
+    ],
+)
+def test_folders_are_tried_in_turn(
+    tmp_path: Path, blocked: tuple[str, ...], environment: dict[str, str], expected: str | None
+) -> None:
     root = copy_package(tmp_path)
-    block(root / "busenv/core/__pycache__")
-    assert run(root) == (2, 1)
-    assert run(root) == (2, 0)
-    assert {path.is_relative_to(root / "home") for path in cached(root)} == {True}
-
-
-def test_without_any_folder_it_works_uncached(tmp_path: Path) -> None:
-    root = copy_package(tmp_path)
-    block(root / "busenv/core/__pycache__")
-    block(root / "home")
-    power, _ = run(root)
-    assert power == 2
-    assert cached(root) == []
+    for name in blocked:
+        block(root / name)
+    environment = {name: str(root / folder) for name, folder in environment.items()}
+    assert run(root, **environment) == (2, 1)
+    assert run(root, **environment) == (2, 0 if expected else 1)
+    folders = {path.relative_to(root).parts[0] for path in cached_files(root)}
+    assert folders == ({expected} if expected else set())
 
 
 def test_a_damaged_cache_is_compiled_again(root: Path) -> None:
     for damage in (lambda data: b"", lambda data: data[:-1], lambda data: os.urandom(len(data))):
-        for path in cached(root):
+        for path in cached_files(root):
             path.write_bytes(damage(path.read_bytes()))
         assert run(root) == (2, 1)
     assert run(root) == (2, 0)
 
 
-def test_1_000_flipped_bits_and_270_cut_files_are_never_believed(root: Path) -> None:
+def test_1_000_flipped_bits_and_270_truncated_files_are_never_loaded(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", DAMAGE],
         cwd=root,
@@ -184,71 +179,62 @@ class Planted:
         return os.mkdir, (str(self.folder),)
 
 
-def plant(root: Path, checksum: bool) -> Path:
-    """Put a pickle that runs something in the place of each cached file; what would tell it."""
-    sprung = root / "sprung"
-    pickled = pickle.dumps(Planted(sprung))
+def plant(root: Path, checksum: bool = True) -> Path:
+    """Replace each cached file by a pickle that makes a folder, which is returned."""
+    effect = root / "effect"
+    pickled = pickle.dumps(Planted(effect))
     digest = hashlib.blake2b(pickled, digest_size=32).digest() if checksum else b""
-    for path in cached(root):
+    for path in cached_files(root):
         path.write_bytes(digest + pickled)
-    return sprung
+    return effect
 
 
-def test_a_planted_file_is_not_run(root: Path) -> None:
-    assert not plant(root, checksum=False).exists()
+def cache_folder(root: Path) -> Path:
+    (folder,) = (root / "busenv/core/__pycache__").glob("core-*")
+    return folder
+
+
+def replace_by_link(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(folder.with_name("elsewhere"))
+
+
+TAMPERING: dict[str, tuple[bool, Callable[[Path], object]]] = {  # of files, or of the folder
+    "file of a group": (True, lambda path: path.chmod(0o664)),
+    "file of all": (True, lambda path: path.chmod(0o646)),
+    "file of another user": (True, lambda path: os.chown(path, 12345, 12345)),
+    "folder of a group": (False, lambda path: path.chmod(0o775)),
+    "folder of all": (False, lambda path: path.chmod(0o757)),
+    "folder of another user": (False, lambda path: os.chown(path, 12345, 12345)),
+    "link": (False, replace_by_link),
+}
+
+
+def test_a_planted_file_without_a_checksum_is_not_run(root: Path) -> None:
+    effect = plant(root, checksum=False)
     assert run(root) == (2, 1)
-    assert not (root / "sprung").exists()
+    assert not effect.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
-@pytest.mark.parametrize("mode", [0o664, 0o646])
-def test_a_file_that_others_can_write_is_not_run(root: Path, mode: int) -> None:
-    sprung = plant(root, checksum=True)
-    for path in cached(root):
-        path.chmod(mode)
-    assert run(root) == (2, 1)
-    assert not sprung.exists()
-    assert run(root) == (2, 0)
-    for path in cached(root):
-        assert path.stat().st_mode & 0o022 == 0
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
-@pytest.mark.parametrize("mode", [0o775, 0o757])
-def test_a_folder_that_others_can_write_is_passed_by(root: Path, mode: int) -> None:
-    (folder,) = (root / "busenv/core/__pycache__").glob("core-*")
-    sprung = plant(root, checksum=True)
-    folder.chmod(mode)
+@pytest.mark.parametrize("name", TAMPERING)
+def test_code_that_another_user_can_write_is_not_run(root: Path, name: str) -> None:
+    if "user" in name and os.geteuid() != 0:
+        pytest.skip("only root may give files away")
+    is_file, tamper = TAMPERING[name]
+    effect = plant(root)
+    for path in cached_files(root) if is_file else [cache_folder(root)]:
+        tamper(path)
     assert run(root) == (2, 1)
     assert run(root) == (2, 0)
-    assert not sprung.exists()
-    assert any(path.is_relative_to(root / "home") for path in cached(root))
+    assert not effect.exists()
+    if is_file:
+        assert all(path.stat().st_mode & 0o022 == 0 for path in cached_files(root))
+    else:
+        assert any(path.is_relative_to(root / "home") for path in cached_files(root))
 
 
-@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may give away")
-def test_folders_and_files_of_others_are_passed_by(root: Path) -> None:
-    sprung = plant(root, checksum=True)
-    for path in cached(root):
-        os.chown(path, 12345, 12345)
-    assert run(root) == (2, 1)
-    (folder,) = (root / "busenv/core/__pycache__").glob("core-*")
-    plant(root, checksum=True)
-    os.chown(folder, 12345, 12345)
-    assert run(root) == (2, 1)
-    assert run(root) == (2, 0)
-    assert not sprung.exists()
-
-
-@pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
-def test_a_link_in_the_place_of_the_folder_is_passed_by(root: Path) -> None:
-    (folder,) = (root / "busenv/core/__pycache__").glob("core-*")
-    folder.rename(root / "elsewhere")
-    folder.symlink_to(root / "elsewhere")
-    assert run(root) == (2, 1)
-    assert run(root) == (2, 0)
-
-
-def test_what_is_shared_by_a_loose_umask_is_still_used(tmp_path: Path) -> None:
+def test_a_permissive_umask_leaves_the_cache_private(tmp_path: Path) -> None:
     root = copy_package(tmp_path)
     before = os.umask(0)
     try:
@@ -256,10 +242,10 @@ def test_what_is_shared_by_a_loose_umask_is_still_used(tmp_path: Path) -> None:
         assert run(root) == (2, 0)
     finally:
         os.umask(before)
-    assert cached(root)[0].is_relative_to(root / "busenv/core/__pycache__")
+    assert cached_files(root)[0].is_relative_to(root / "busenv/core/__pycache__")
 
 
-def test_the_first_compilation_says_so_at_a_terminal(tmp_path: Path) -> None:
+def test_the_first_compilation_is_announced_on_a_terminal(tmp_path: Path) -> None:
     root = copy_package(tmp_path)
     for expected in ("busenv: compiling the rules for this machine", ""):
         reader, writer = pty.openpty()
@@ -272,8 +258,8 @@ def test_the_first_compilation_says_so_at_a_terminal(tmp_path: Path) -> None:
             check=True,
         )
         os.write(writer, b".")  # so that there is something to read
-        said = os.read(reader, 1000).decode()
-        assert said.startswith(expected)
-        assert bool(expected) == (said != ".")
+        printed = os.read(reader, 1000).decode()
+        assert printed.startswith(expected)
+        assert bool(expected) == (printed != ".")
         os.close(reader)
         os.close(writer)

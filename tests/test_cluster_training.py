@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,6 @@ from busenv import cluster
 from busenv.cluster import connected
 from busenv.experiments import cli
 from busenv.experiments.training import demo, training_run
-from busenv.train import run as run_module
-from busenv.train.checkpoint import NAME, save_checkpoint
 from busenv.train.config import PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -95,35 +91,6 @@ def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
         assert both[0] not in nodes.worker_nodes
 
 
-def test_a_full_disk_is_reported_and_the_run_resumes(
-    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    wanted, _ = trained(PPO, tmp_path / "here")
-    (tmp_path / "ppo.json").write_text(json.dumps(PPO.to_dict()))
-    folder, saved = tmp_path / "run", []
-
-    def filling(where: Path, *what: Any) -> None:
-        saved.append(where)
-        if len(saved) > STEPS:
-            raise OSError(errno.ENOSPC, "No space left on device", str(where / NAME))
-        save_checkpoint(where, *what)
-
-    command = ["train", str(tmp_path / "ppo.json"), "--set", f"num_workers={PPO.num_workers}"]
-    with with_nodes(nodes, 1), connected(nodes.address):
-        with monkeypatch.context() as patch:
-            patch.setattr(training_run, "SAVE_EVERY", 0.0)
-            patch.setattr(run_module, "save_checkpoint", filling)
-            with pytest.raises(SystemExit) as stopped:
-                cli.main([*command, "--out", str(folder), "--ray", nodes.address])
-        assert stopped.value.code == 2
-        assert capsys.readouterr().err == f"busenv: {folder / NAME}: No space left on device\n"
-        run = PPORun(PPO, folder, True)
-        assert 0 < run.iteration < STEPS
-        while run.iteration < STEPS:
-            run.step()
-    assert same(wanted, run.network.state_dict())
-
-
 def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> None:
     config = PPO.changed({"init_from": "city-2"})
     with connected(nodes.address), pytest.raises(ValueError, match="the settings say 'mlp' of wi"):
@@ -140,7 +107,7 @@ def test_a_new_run_on_a_cluster_has_more_workers(
     more: list[str], num_workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    monkeypatch.setattr(demo, "train_and_report", lambda *given: calls.append(given))
+    monkeypatch.setattr(demo, "train_and_report", lambda *arguments: calls.append(arguments))
     cli.main(["train", "quick", *more])
     ((config, _, _, ray),) = calls
     assert (config.num_workers, ray) == (num_workers, "auto" if more else "")

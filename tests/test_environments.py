@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from copy import deepcopy
 from typing import Any
@@ -44,24 +42,6 @@ def test_gymnasium_check_env(settings: dict) -> None:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*render.*")
         check_env(env.unwrapped, skip_render_check=True)
-
-
-def test_gymnasiums_check_plays_illegal_actions() -> None:
-    """It samples actions without a mask, which illegal="raise" rejects."""
-    env = gymnasium.make("busenv/Bus-v0", disable_env_checker=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises(IllegalActionError):
-            check_env(env.unwrapped, skip_render_check=True)
-
-
-def test_make_imports_by_itself() -> None:
-    program = (
-        "import gymnasium; e = gymnasium.make('busenv:busenv/Bus-v0', num_players=3); "
-        "o, i = e.reset(seed=1); print(o.shape, i['action_mask'].sum() > 0)"
-    )
-    done = subprocess.check_output([sys.executable, "-c", program], text=True)
-    assert done.split()[-1] == "True"
 
 
 def test_gymnasium_plays_one_seat_against_agents() -> None:
@@ -207,20 +187,6 @@ def seeds_of_opponents(seed: int) -> list[int]:
         env = BusEnv(num_players=(3, 4, 5), opponents=["recorder"] * 4)
     env.reset(seed=seed)
     return seeds
-
-
-def test_a_reset_reseeds_agents_and_builds_none() -> None:
-    env = BusEnv(opponents=["greedy", "planner", "uct:4"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("busenv.batch.opponents.make_agent", None)
-        stories = []
-        for _ in range(2):
-            _, info = env.reset(seed=7)
-            for _ in range(12):
-                _, _, _, _, info = env.step(int(info["action_mask"].argmax()))
-            assert env.game is not None
-            stories.append(env.game.history)
-    assert stories[0] == stories[1]
 
 
 @pytest.mark.parametrize("keys", [None, ("obs", "mask")])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     report = (folder / "report.md").read_text()
     assert "| az:64, 3 greedy | az:64 |" in report
     assert "| net, 3 greedy | net |" in report
-    how = r"imitation of uct@\d:50 \(\d+\.\d% of the decisions\), then expert iteration"
+    how = r"imitation of uct@\d:50( \(\d+\.\d% of the decisions\), then expert iteration)?"
     assert re.search(how, report.replace("\n", " "))
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "curve.csv").read_text().count("\n") >= 2
@@ -173,6 +174,35 @@ def refusal(capsys: pytest.CaptureFixture, *arguments: str) -> str:
         cli.main(arguments)
     assert stopped.value.code == 2
     return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("rate greedy random --seed 1.5", "'1.5' is not a whole number from 0 to 2**31 - 1"),
+        ("rate greedy random --games 1.5", "'1.5' is not a whole number greater than 0"),
+        ("demo --seconds nan", "'nan' is not a number greater than 0"),
+        ("rate uct greedy", "busenv: agent 'uct': a search needs a number"),
+        ("rate greedy random --out file.json", "file.json is a file; allowed: a folder"),
+        ("show file.json:3", "only a .jsonl file has numbered games; allowed: file.json"),
+        ("replay GAME -o folder", "folder: it is a folder"),
+        ("train folder", "folder is no run folder: it has no run.json"),
+        (
+            "train quick --set method=dqn",
+            "method=dqn differs from the method of quick; allowed: ppo",
+        ),
+        ("bench --against nowhere", "'nowhere' is no folder, and there are no commits here: git:"),
+    ],
+)
+def test_wrong_calls_name_the_cause(
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file.json").write_text("{}")
+    game = str(Path(busenv.__file__).parent / "pictures/game.json")
+    error = refusal(capsys, *words.replace("GAME", game).split())
+    assert message in error.splitlines()[-1]
 
 
 def test_the_bare_command_prints_help(capsys: pytest.CaptureFixture) -> None:

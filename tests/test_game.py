@@ -190,12 +190,3 @@ def test_a_picture_without_the_extra_says_what_to_install(monkeypatch, tmp_path)
     with pytest.raises(ModuleNotFoundError, match=r"pip install -e '\.\[render\]'"):
         Game(3).png(tmp_path / "game.png")
     assert not [*tmp_path.iterdir()]
-
-
-def test_what_people_need_is_exported() -> None:
-    names = "Batch Move ObservationLayout PositionError RecordError encode make_agent observe"
-    assert {*names.split()} <= {*busenv.__all__}
-    assert all(hasattr(busenv, name) for name in busenv.__all__)
-    assert busenv.errors.AgentError is busenv.AgentError
-    assert issubclass(busenv.RecordError, ValueError)
-    assert "win" in busenv.REWARDS

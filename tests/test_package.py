@@ -24,6 +24,11 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = {"busenv": "busenv", "agents": "busenv/agents"} | {
     name: f"busenv/{name}" for name in ("train", "experiments")
 }
+OTHER_FOLDERS = ("tests", "docs", "notebooks", ".ci", ".github")
+FILES = (
+    "pyproject.toml MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff CONTRIBUTING.md "
+    "constraints.txt mkdocs.yml .gitignore .pre-commit-config.yaml"
+).split()
 BORROWED = (  # what a plain installation brings along, from the environment that runs the tests
     "numpy numba llvmlite gymnasium pettingzoo cloudpickle farama_notifications typing_extensions"
 ).split()
@@ -48,29 +53,49 @@ print(busenv.__file__, game.describe(make_agent("planner").act(game)), reward !=
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy so that the repository is left as it is."""
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked source distribution, built from a copy of the repository."""
     source, built = (tmp_path_factory.mktemp(name) for name in ("source", "built"))
-    for name in FOLDERS:
+    for name in (*FOLDERS, *OTHER_FOLDERS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in FILES:
         shutil.copy(ROOT / name, source / name)
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", built, source]
-    if int(metadata.version("setuptools").partition(".")[0]) >= 77:
-        build.append("--no-build-isolation")  # so that nothing is fetched
-    subprocess.run(build, check=True)
-    (found,) = built.iterdir()
-    return found
+    code = f"import setuptools.build_meta as build; build.build_sdist({str(built)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
+    (archive,) = built.iterdir()
+    shutil.unpack_archive(archive, built)
+    return next(path for path in built.iterdir() if path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the source distribution without a download."""
+    built = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "-w", built, sdist], check=True)
+    (path,) = built.iterdir()
+    return path
+
+
+def files_of(folder: Path) -> set[str]:
+    return {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_source_distribution_is_complete(sdist: Path) -> None:
+    for name in (*FOLDERS, *OTHER_FOLDERS):
+        assert files_of(sdist / name) == files_of(ROOT / name)
+    assert all((sdist / name).read_bytes() == (ROOT / name).read_bytes() for name in FILES)
 
 
 def test_the_wheel_holds_all_of_busenv_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == {
-        f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
-        for folder, target in FOLDERS.items()
-        for path in (ROOT / folder).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        f"{target}/{name}" for folder, target in FOLDERS.items() for name in files_of(ROOT / folder)
     }
     assert names >= {
         "busenv/py.typed",
@@ -86,7 +111,7 @@ def test_the_wheel_holds_all_of_busenv_and_nothing_else(wheel: Path) -> None:
 
 
 def test_every_dependency_says_what_it_is_for() -> None:
-    """Each requirement in pyproject.toml stands on a line of its own, with a reason."""
+    """Each requirement in pyproject.toml is on a line of its own, with a reason."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
     extras = project["optional-dependencies"].values()
@@ -111,18 +136,8 @@ def test_every_python_that_is_promised_is_tested() -> None:
         assert command in commands
 
 
-def test_what_runs_before_a_commit_is_installed_already() -> None:
-    """The hooks are the environment's own ruff, so that nothing is fetched."""
-    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    (repository,) = hooks["repos"]
-    assert repository["repo"] == "local"
-    for hook in repository["hooks"]:
-        assert hook["language"] == "system"
-        assert hook["entry"].startswith("ruff ")
-
-
 def borrow(site: Path) -> None:
-    """Let an environment import what busenv depends on, and nothing else of ours."""
+    """Let an environment import what busenv depends on, and nothing else from there."""
     for distribution in BORROWED:
         for top in {str(path).split("/")[0] for path in metadata.files(distribution) or ()}:
             if not top.startswith(".."):
@@ -142,7 +157,7 @@ def test_an_installed_wheel_plays_beside_other_agents(wheel: Path, tmp_path: Pat
     assert (site / "busenv/py.typed").is_file()
 
     borrow(site)
-    (site / "agents").mkdir()  # a package of that name which somebody else has published
+    (site / "agents").mkdir()  # another published package of that name
     (site / "agents/__init__.py").write_text("OWNER = 'other'\n")
     user = tmp_path / "user"
     (user / "agents").mkdir(parents=True)
@@ -170,7 +185,7 @@ def test_an_installed_wheel_plays_beside_other_agents(wheel: Path, tmp_path: Pat
     run(scripts / "busenv", "replay", record, "-o", "game.html")
     assert (user / "game.html").stat().st_size > 100_000
     assert "not installed" in run(scripts / "busenv", "info")
-    told = run(python, "-c", "import busenv; busenv.play()", status=1)
-    assert re.search(r"busenv.play needs .*\[play,notebooks\]", told)
-    told = run(scripts / "busenv", "play", status=2)
-    assert re.search(r"busenv play: \w+ is not installed.*\[play\]", told)
+    message = run(python, "-c", "import busenv; busenv.play()", status=1)
+    assert re.search(r"busenv.play needs .*\[play,notebooks\]", message)
+    message = run(scripts / "busenv", "play", status=2)
+    assert re.search(r"busenv play: \w+ is not installed.*\[play\]", message)

@@ -99,21 +99,6 @@ def test_the_drawing_shows_the_position(players: int) -> None:
         assert colours == [SEAT_COLOURS[seat] for seat in seats]
 
 
-def test_the_legend_lists_open_zones_only() -> None:
-    game = Game(4, "condensed", seed=1)
-    position = game.position()
-
-    def words(buildings: list[int]) -> list[str]:
-        changed = dataclasses.replace(position, buildings=buildings)
-        legend = draw_panels(game.board, changed, game.rules, None)["legend"]
-        return re.findall(r'class="faint">([^<]+)<', legend)
-
-    sites = len(game.board.sites)
-    assert words([-1] * sites)[-2:] == ["open zone", "later zone"]
-    assert words([0 if site.zone < 4 else -1 for site in game.board.sites])[-1] == "open zone"
-    assert words([0] * sites)[-1] == "indoors"
-
-
 def test_five_lines_share_a_street_side_by_side() -> None:
     game = Game(5, seed=1)
     position = dataclasses.replace(

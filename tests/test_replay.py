@@ -285,18 +285,6 @@ def test_the_page_of_a_long_game_is_small() -> None:
     assert len(page_of(longest).encode()) < 2_000_000
 
 
-def test_what_is_given_must_fit_the_game() -> None:
-    game = at(played(3, seed=1), 2)
-    with pytest.raises(ValueError, match="1 estimates; allowed: none, or one for each of the 2"):
-        page_of(game, estimates=[([], [])])
-    with pytest.raises(ValueError, match="at ply 1 has 2 chances for 3 seats"):
-        page_of(game, estimates=[([], []), ([0.5, 0.5], [])])
-    with pytest.raises(ValueError, match="1 names; allowed: none, or one for each of 3 seats"):
-        page_of(game, names=["anna"])
-    with pytest.raises(ValueError, match="1 positions; allowed: 3, one more than actions"):
-        replay_page(game.board, game.rules, [game.position()], game.history)
-
-
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record, out = tmp_path / "game.json", tmp_path / "game.html"
     game = played(3, seed=1)

@@ -219,7 +219,7 @@ def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:
 
 def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the_rest() -> None:
     ppo = PPO(build_network("mlp", CITY, 32), SMALL)
-    ppo.network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
+    ppo.network.get_parameter("policy.2.weight").data *= 1e7  # clearer preferences
     decisions = rollout(ppo, "uct:4", temperature=0.0)
     trajectories, _, observations, masks, actions, *_, teaching = map(torch.from_numpy, decisions)
     with torch.no_grad():

@@ -140,10 +140,13 @@ def restore(
     network.load_state_dict(
         {k[len(NETWORK) :]: v for k, v in tensors.items() if k.startswith(NETWORK)}
     )
+    parameters = [*network.parameters()]
     moments: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in tensors.items():
         if not key.startswith(NETWORK):
             _, index, name = key.split(".")
+            if name in MOMENTS:  # a fused optimiser needs them in the memory layout of the weight
+                value = torch.empty_like(parameters[int(index)]).copy_(value)
             moments.setdefault(int(index), {})[name] = value
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": moments, "param_groups": groups})

@@ -81,7 +81,7 @@ class PPO:
     def __init__(self, network: nn.Module, config: PPOConfig) -> None:
         self.network, self.config = network, config
         self.device = next(network.parameters()).device
-        self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5)
+        self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=True)
         self._bfloat16 = uses_bfloat16(config.precision, self.device)
 
     def update(

@@ -60,9 +60,8 @@ def replay_page(
     estimates: none, or one per action, of the position before it. agent: the name of their
     agent. names: none, or one per seat. note: replaces the sentence on the end of the game.
 
-    Raises ValueError for another number of any of them, or of an estimate's probabilities.
+    Raises ValueError for another number of positions or actions.
     """
-    _check_sizes(positions, actions, estimates, names)
     frames = _frames(board, rules, positions, actions)
     rounds, last = _rounds(positions), positions[-1]
     data = {
@@ -104,31 +103,6 @@ def _json_in_html(data: dict[str, Any]) -> str:
     """Return JSON that cannot close its script element or open a comment in it."""
     words = json.dumps(data, separators=(",", ":"))
     return words.replace("</", "<\\/").replace("<!", "\\u003c!")
-
-
-def _check_sizes(
-    positions: Sequence[Position],
-    actions: Sequence[int],
-    estimates: Sequence[Estimate],
-    names: Sequence[str],
-) -> None:
-    players = positions[0].num_players
-    if len(positions) != len(actions) + 1:
-        raise ValueError(
-            f"{len(positions)} positions; allowed: {len(actions) + 1}, one more than actions"
-        )
-    if estimates and len(estimates) != len(actions):
-        raise ValueError(
-            f"{len(estimates)} estimates; allowed: none, or one for each of the "
-            f"{len(actions)} positions that were decided"
-        )
-    for ply, (chances, _) in enumerate(estimates):
-        if chances and len(chances) != players:
-            raise ValueError(
-                f"the estimate at ply {ply} has {len(chances)} chances for {players} seats"
-            )
-    if names and len(names) != players:
-        raise ValueError(f"{len(names)} names; allowed: none, or one for each of {players} seats")
 
 
 def _frames(

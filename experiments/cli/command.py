@@ -7,6 +7,7 @@ import os
 import textwrap
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,19 +140,19 @@ def new_folder(command: str) -> Path:
 
 def seed(text: str) -> int:
     """Parse a seed."""
-    value = int(text)
-    if not 0 <= value < 2**31:
-        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 2**31 - 1")
-    return value
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2**31 - 1")
+    return int(text)
 
 
 def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
     """Return a parser of numbers greater than 0."""
 
     def number(text: str) -> float:
-        value = kind(text)
-        if not 0 < value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text} is not a number greater than 0")
-        return value
+        with suppress(ValueError):
+            if 0 < (value := kind(text)) < float("inf"):
+                return value
+        name = "whole number" if kind is int else "number"
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {name} greater than 0")
 
     return number

@@ -29,6 +29,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout  # an extra; reading a folder works without it
 
+    if folder.is_file():
+        raise RunError(f"{folder} is a file; allowed: a folder")
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*")):  # fail before hours of games are played
         check_plain(path)

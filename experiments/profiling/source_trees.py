@@ -42,7 +42,12 @@ def write_tree(tree: Path, revision: str | None = None) -> Path:
 
 def _extract(revision: str, folder: Path) -> None:
     """Write a commit's packages into a folder."""
-    root = _git("rev-parse", "--show-toplevel").decode().strip()
+    try:
+        root = _git("rev-parse", "--show-toplevel").decode().strip()
+    except ValueError as error:
+        raise ValueError(
+            f"{revision!r} is no folder, and there are no commits here: {error}"
+        ) from None
     try:
         commit = _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     except ValueError as error:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -53,7 +54,9 @@ def vector(scale: float = 1.0, threads: int = 1, copy: bool = False) -> Workload
 
 def sb3(scale: float = 1.0) -> Workload:
     """Steps of the Stable-Baselines3 environment, with masks fetched as MaskablePPO does."""
-    envs = importlib.import_module("busenv.envs.sb3").BusVecEnv(NUM_ENVS, opponents=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of opponents=None, whose rewards are not read here
+        envs = importlib.import_module("busenv.envs.sb3").BusVecEnv(NUM_ENVS, opponents=None)
 
     def masks() -> np.ndarray:
         return np.stack(envs.env_method("action_masks")).reshape(NUM_ENVS, -1)

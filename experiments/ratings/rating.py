@@ -76,7 +76,8 @@ def check_agent(spec: str, rules: str = "capstone-2024", board: str = "city") ->
             with closing(make_agent(f"net:{model}" if model else spec)) as agent:
                 agent.act(Game(3, rules, board, first_player=0, seed=0))
     except (AgentError, ValueError, OSError) as error:
-        raise RunError(f"agent {spec!r}: {error}") from error
+        name = f"agent {spec!r}"
+        raise RunError(f"{error}" if f"{error}".startswith(name) else f"{name}: {error}") from error
 
 
 def _play(

@@ -66,6 +66,8 @@ def load_recorded_game(source: str | Path, board: str | Path | Board = "city") -
         if Path(source).suffix != ".jsonl":
             return RecordedGame(Record.from_json(read_bounded(source, RecordError)), board)
         name, number = source, ""
+    elif Path(name).suffix != ".jsonl":
+        raise RunError(f"{source}: only a .jsonl file has numbered games; allowed: {name}")
     game = _select(name, number)
     try:
         check_recorded_game(game, board)

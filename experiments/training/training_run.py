@@ -111,7 +111,8 @@ def describe_run(run: AnyRun) -> str:
     first, then, second = describe_training(run.config).partition(", then ")
     if not (then and run.imitated):
         return f"{first}{then}{second}"
-    return f"{first} ({run.imitated / run.decisions:.1%} of the decisions){then}{second}"
+    share = f"{run.imitated / run.decisions:.1%}"
+    return first if share == "100.0%" else f"{first} ({share} of the decisions){then}{second}"
 
 
 def run_training(

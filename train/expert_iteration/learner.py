@@ -51,7 +51,9 @@ class Learner:
 
     def __init__(self, network: SeatsMlp, board: Board, config: ExpertConfig) -> None:
         self.network, self._board, self._config = network, board, config
-        self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=WEIGHT_DECAY)
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(), weight_decay=WEIGHT_DECAY, fused=True
+        )
 
     def step(self, samples: np.ndarray, learning_rate: float) -> dict[str, float]:
         """Update the network by a batch of samples (SAMPLE, (N,)); returns losses by name."""

@@ -44,11 +44,11 @@ def set_down(g, b, intersection):
     g.power -= 1
     g.deliveries[g.seat] += 1
     g.delivered += 1
-    _deliver_last(g, g.seat)
+    order_last_delivery(g, g.seat)
 
 
 @kernel
-def _deliver_last(g, seat):
+def order_last_delivery(g, seat):
     """Order a seat's last delivery after all other seats' last ones (R20)."""
     before, latest = g.delivery_order[seat], 0
     for other in range(g.players):
