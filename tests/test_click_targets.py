@@ -77,6 +77,7 @@ def test_targets_are_where_the_pieces_are_drawn() -> None:
 
 def promised(note: str) -> tuple[int, bool]:
     """The number in a marker's note, and whether it depends on a bus that is added later."""
+    note = note.replace("your bus ", "each of your 1 buses ")
     number = re.search(r"(?:up to|each of your|you will have) (\d+)", note)
     assert number, note
     return int(number[1]), "while the most buses" in note or "one that you add" in note
@@ -131,7 +132,7 @@ def test_notes_count_the_bus_of_the_round() -> None:
 
     assert notes()[BoardAction.LINE_EXPANSION] == "space A: up to 2 streets"
     assert notes()[BoardAction.VRROOOMM] == (
-        "space A: each of your 1 bus carries one passenger, and so does one that you add this round"
+        "space A: your bus carries one passenger, and so does one that you add this round"
     )
     game.step(BoardAction.PASSENGERS)
     assert notes()[BoardAction.PASSENGERS].startswith("space B: up to 0 passengers, while")

@@ -105,6 +105,7 @@ def _runs(pid: int) -> bool:
         (["--seat", "me"] * 3 + ["--first-player", "4"], "allowed: 0 to 2"),
         (["--board", "nowhere"], "no board 'nowhere'"),
         (["--rules", "mine"], "unknown rules 'mine'"),
+        (["--port", "99999"], "port is 99999; allowed: 0 to 65535"),
     ],
 )
 def test_invalid_options_are_one_line_errors(

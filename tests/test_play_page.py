@@ -6,10 +6,13 @@ import itertools
 import random
 from collections.abc import Callable
 
-from busenv import Game
+import pytest
+
+from busenv import BoardAction, Game, Phase
 from busenv.experiments.play.catalogue import AGENTS, DEFAULT_OPPONENT
 from busenv.render.phrases import describe_move
 from tests.support.browser_player import FIRST, Player
+from tests.support.play import played
 from tests.support.play_client import Served
 
 
@@ -81,7 +84,7 @@ def test_card_describes_a_choice_before_the_click(
     while me.my_turn() and "action-5" not in me.targets():
         me.choose(me.targets()[0])
     me.page.mouse.move(*me.point("action-5"))
-    assert me.card().startswith("Place marker on Vrrooomm!: space A: each of your 1 bus")
+    assert me.card().startswith("Place marker on Vrrooomm!: space A: your bus carries")
     me.page.mouse.move(2, 2)
     assert me.page.is_hidden("#card")
 
@@ -157,3 +160,90 @@ def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player])
     me.page.wait_for_timeout(600)  # the page scrolls to the action board
     _, y = me.point("action-1")
     assert 0 < y < 844 - 100
+
+
+def test_tour_and_rules(served: Served, player: Callable[..., Player]) -> None:
+    me = player()
+    page = me.page
+    page.add_init_script("localStorage.removeItem('busenv-tour')")
+    me.join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
+    steps = 0
+    while page.locator("#tour-card").is_visible():
+        assert page.locator(".touring").count() == 1
+        page.click("#tour-next")
+        steps += 1
+    assert 1 < steps <= 8
+    page.click("#tour")
+    page.click("#tour-end")
+    assert page.locator("#tour-card").is_hidden()
+    page.click("#rules")
+    assert "most buses that any player has" in page.inner_text("#rules-dialog")
+    page.click("#rules-dialog button")
+
+
+def test_passengers_are_divided_by_named_stations(
+    served: Served, player: Callable[..., Player]
+) -> None:
+    game = Game(3, first_player=0, seed=5)
+    while game.phase != Phase.PASSENGERS:
+        legal = game.legal_actions()
+        wanted = [BoardAction.BUSES, BoardAction.PASSENGERS, 7]
+        game.step(next((action for action in wanted if action in legal), legal[0]))
+    powers = []
+    me = player().join(
+        served.origin + served.begin("me", "me", "me", record=game.record().to_json())
+    )
+    while me.my_turn() and me.targets()[0].startswith(("split", "station")):
+        targets = me.targets()
+        text = me.choose(targets[-1], lambda count: count - 1)
+        powers.append(2 if targets == ["split"] else 1)
+        if powers[-1] == 1:
+            assert targets == ["station-25", "station-10"]
+        else:
+            assert text.startswith("Passengers: 2 to station 10")
+        assert me.rows()[-1] == f"passengers: {powers[-1]} to station 10"
+    assert powers == [2, 1]
+
+
+def test_finished_record_has_names_and_can_be_analysed(
+    served: Served, player: Callable[..., Player]
+) -> None:
+    game = played(3, seed=4)
+    me = player().join(
+        served.origin + served.begin("me", "greedy", "random", record=game.record().to_json())
+    )
+    page = me.page
+    names = page.locator("#result .player").all_inner_texts()[1:]
+    assert sorted(names) == ["0 you", "1 Beginner", "2 Random"]
+    page.click("#result .close")
+    assert page.locator("#hint").is_disabled()
+    page.locator("#steps .row").nth(20).click()
+    me.wait_for_node(20)
+    page.click("#hint")
+    me.wait_for_notice("would")
+    page.click("#analyse")
+    page.locator("#favourites span").first.wait_for()
+    page.click("[data-key=PageDown]")
+    me.wait_for_node(21)
+    page.locator("#chances meter").first.wait_for()
+    assert page.locator(".gain").count() == 0
+    page.locator("#steps .row", has_text="set the passenger down").first.click()
+    assert page.locator(".gain").text_content(timeout=20_000) == "+1"
+
+
+def test_start_page_deletes_games_and_shows_compilation(
+    served: Served, player: Callable[..., Player], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = served.begin("me", "me", "me")
+    monkeypatch.setattr(served.server, "unprepared", ("random", "greedy"))
+    page = player().page
+    page.goto(served.origin + served.start_link)
+    page.locator("#preparing").wait_for()
+    row = page.locator(f".game:has([href='{link}'])")
+    row.locator("button").click()
+    row.locator("button", has_text="for good").click()
+    row.wait_for(state="detached")
+    assert served.get(link)[0] == 404
+    page.click("#start")
+    monkeypatch.setattr(served.server, "num_prepared", 2)
+    page.locator("#board[data-node]").wait_for()

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import busenv
-from busenv import encode, load_board
-from busenv.experiments.play.game_session import GameSession, Participant
-from busenv.experiments.play.game_store import GameHeader, new_tokens
-from busenv.experiments.play.messages import Seat
-from busenv.game.actions import Building
 from busenv.render.svg import draw_map, draw_panels
 from tests.support.play_client import PageClient, Served, serving
 
@@ -260,55 +252,3 @@ def test_restarted_server_restores_all_games(tmp_path: Path) -> None:
             assert page.my_turn()[name] == state[name]
         page.decide_first()
         page.close()
-
-
-def _make_session() -> tuple[GameSession, Participant, list[dict[str, Any]]]:
-    """A one-person game after two decisions and an undo; its host; and the saved events."""
-    board, seats = load_board("city"), [Seat(kind="me") for _ in range(3)]
-    record = busenv.Game(3, board=board, first_player=0, seed=1).record().to_dict()
-    header = GameHeader(
-        id="0" * 16, created="", record=record, seats=seats, tokens=new_tokens(seats)
-    )
-    events: list[dict[str, Any]] = []
-    game = GameSession(header, board, events.append)
-    host = game.participants[header.tokens.host]
-    for site in (0, 1):
-        game.decide(host, game.node, encode(board, "build", site, Building.HOUSE))
-    game.undo_or_redo(host, game.node, "undo")
-    return game, host, events
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda game, host: game.pause(host, enabled=True),
-        lambda game, host: game.undo_or_redo(host, game.node, "undo"),
-        lambda game, host: game.undo_or_redo(host, game.node, "redo"),
-        lambda game, host: game.jump(host, game.node, 0),
-        lambda game, host: game.rename(host, 0, "Ann"),
-        lambda game, host: game.decide(host, game.node, game.tree.nodes[2].action + 1),
-    ],
-    ids=["pause", "undo", "redo", "jump", "rename", "decide"],
-)
-def test_change_that_cannot_be_saved_has_no_effect(
-    change: Callable[[GameSession, Participant], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    game, host, events = _make_session()
-
-    def snapshot() -> tuple[Any, ...]:
-        variation, nodes = game.tree.variation(game.node), len(game.tree.nodes)
-        return game.node, nodes, game.paused, game.last_change, variation, [*game.seats]
-
-    def raise_disk_full(_: dict[str, Any]) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    before = snapshot()
-    with monkeypatch.context() as disk:
-        disk.setattr(game, "save", raise_disk_full)
-        with pytest.raises(OSError, match="No space"):
-            change(game, host)
-    assert snapshot() == before
-    count = len(events)
-    change(game, host)
-    assert snapshot() != before
-    assert len(events) == count + 1

@@ -41,10 +41,23 @@ def test_full_disk_loses_no_acknowledged_decision(tmp_path: Path, restart: bool)
         page = served.open(link := served.begin("me", "me", "me", first_player=0))
         for _ in range(3):
             page.decide_first()
+        page.send("undo", node=3)
+        state = page.until("state")
         with pytest.MonkeyPatch.context() as disk:
             fill_disk(disk)
-            node, action = page.state["node"], page.first_choice
-            assert page.error_code("decide", node=node, action=action) == "not_saved"
+            for kind, fields in {
+                "decide": {"node": 2, "action": page.first_choice},
+                "undo": {"node": 2},
+                "redo": {"node": 2},
+                "jump": {"node": 2, "target": 0},
+                "pause": {"enabled": True},
+                "rename": {"seat": 0, "name": "Ada"},
+            }.items():
+                assert page.error_code(kind, **fields) == "not_saved"
+        page.close()
+        page = served.open(link)
+        assert page.state == state
+        assert page.latest["participants"]["seats"][0]["name"] == "you"
         (file,) = tmp_path.glob("*.jsonl")
         assert not file.read_bytes().endswith(b"\n")
         if not restart:

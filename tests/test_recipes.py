@@ -30,6 +30,9 @@ STORED = {
         "agent.rollout_buffer.buffer['action_masks'], "
         "agent.rollout_buffer.buffer['actions'].flatten(0, 1)"
     ),
+    "skrl": (
+        "memory.get_tensor_by_name('observations')[..., :375], memory.get_tensor_by_name('actions')"
+    ),
 }
 CHECK = """
 import numpy as np
@@ -52,7 +55,7 @@ def run(code: str, folder: Path) -> str:
         for name in filter(None, names):
             pytest.importorskip(name, exc_type=ImportError)
     code = re.sub(r"^total = [\d_]+", "total = 160", code, flags=re.MULTILINE)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MINARI_DATASETS_PATH": str(folder)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600

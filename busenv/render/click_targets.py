@@ -197,7 +197,8 @@ def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
         return f"you will have {own}; the most that any player has will be {most}"
     condition = ""
     if action == BoardAction.VRROOOMM:
-        words = f"each of your {count(buses[seat], 'bus')} carries one passenger"
+        own = f"each of your {buses[seat]} buses" if buses[seat] > 1 else "your bus"
+        words = f"{own} carries one passenger"
         if buses[seat] > position.buses[seat]:
             condition = ", once you have the new one"
         elif adding < 0 and buses[seat] < rules.bus_limit:

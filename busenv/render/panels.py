@@ -158,7 +158,7 @@ def _player(position: Position, seat: int) -> str:
     drawn.append(disc(seat, X + 23, middle - 7, 12))
     drawn.append(text(X + 39, middle - 3, _status(position, seat), kind="faint"))
     if seat == position.starting_player and position.phase != Phase.OVER:
-        drawn.append(placed(BUS, X + 84, middle + 4))
+        drawn.append(placed(BUS, X + 88, middle + 13, 0.85))  # on the line, below the status
     left = position.line_markers[seat]
     values = (
         position.points[seat],

@@ -85,6 +85,13 @@ def check(spec: str, context: str, game: Game) -> None:
         make_agent(f"net:{match[2]}").act(game)
 
 
+def prepare(spec: str, context: str) -> None:
+    """Let an agent begin a game, so that the code of both is compiled and cached."""
+    game, agent = Game(3, seed=1), _get_agent(spec, context)
+    while game.round < 2:
+        game.step(agent.act(game))
+
+
 def _close_agents() -> None:
     while _agents:
         _agents.popitem()[1].close()

@@ -51,6 +51,10 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
         server.check_key(request.path_params["key"])
         return JSONResponse(server.start_page())
 
+    async def progress(request: Request) -> Response:
+        server.check_key(request.path_params["key"])
+        return JSONResponse({"done": server.num_prepared, "total": len(server.unprepared)})
+
     async def preview(request: Request) -> Response:
         server.check_key(request.path_params["key"])
         body = await _parse_body(request, messages.PREVIEW)
@@ -113,6 +117,7 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
         routes=[
             Route("/start/{key}", start_page),
             Route("/start/{key}/choices", choices),
+            Route("/start/{key}/progress", progress),
             Route("/start/{key}/preview", preview, methods=["POST"]),
             Route("/start/{key}/games", new_game, methods=["POST"]),
             Route("/start/{key}/games/{id}", delete_game, methods=["DELETE"]),

@@ -34,6 +34,7 @@ AGENTS = {  # name and description by spec, strongest first
 DEFAULT_OPPONENT = "uct:100"
 ANALYSTS = tuple(spec for spec in AGENTS if spec in ("az:city-3:1000", "uct:1000", "net:city-2"))
 GRAPH_AGENT = "uct:200"
+PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-3:2",) * HAS_NETWORKS
 EDITION_DESCRIPTIONS = {
     "capstone-2024": "the newest rules",
     "capstone-2019": "to share a street, another line must end at the crossing",

@@ -87,9 +87,11 @@ def serve(
     port: 0 for any free port.
     browser: whether to open a web browser.
 
-    ValueError for too few seats, an invalid agent, or a folder that another server uses; OSError if
-    the server cannot listen at host and port.
+    ValueError for too few seats, an invalid agent or port, or a folder that another server uses;
+    OSError if the server cannot listen at host and port.
     """
+    if not 0 <= port < 2**16:
+        raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     catalogue = make_catalogue(seats, rules, board)
     new = make_new_game(seats, first_player, seed) if seats else None
     with locked_folder(folder), listen(host, port) as listening:
@@ -145,8 +147,6 @@ def locked_folder(folder: str | Path) -> Iterator[None]:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. OSError if host and port cannot be used."""
-    if not 0 <= port < 2**16:
-        raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is given explicitly.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -175,6 +175,7 @@ async def _serve(
     port = listening.getsockname()[1]
     server = Server(GameStore(folder), catalogue, addresses(host, port))
     async with running(server, host, listening) as ended:
+        preparing = asyncio.create_task(server.prepare())
         address = local_address(host, port) + await first_page(server, new)
         for error in server.errors:
             print(f"Not restored: {printable(error)}", file=sys.stderr)
@@ -186,6 +187,7 @@ async def _serve(
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
         await ended
+        preparing.cancel()
 
 
 async def first_page(server: Server, new: NewGame | None) -> str:
@@ -210,6 +212,7 @@ async def running(
     try:
         yield ended
     finally:
+        server.disconnect_pages()
         uvicorn_server.should_exit = True
         await ended
 

@@ -12,10 +12,12 @@ from busenv.experiments.play.catalogue import ANALYSTS, agent_name, short_spec
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_tree import GameNode, GameTree, game_from_state
 from busenv.experiments.play.messages import Seat
+from busenv.game.actions import decode
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.click_targets import click_targets, target_shapes
+from busenv.render.layout import scaled_layout
 from busenv.render.phrases import ENDING_WORDS, POWER_WORDS, count, describe_move, headline
 from busenv.render.pieces import BUILDINGS
 from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
@@ -50,7 +52,14 @@ def node_entry(tree: GameTree, node: int) -> dict[str, Any]:
         "turn": entry.turn,
         "points": entry.points,
         "forced": entry.forced,
+        "delivery": None if is_start else _delivery(tree.board, entry.action),
     }
+
+
+def _delivery(board: Board, action: int) -> list[float] | None:
+    """Where on the map an action delivers a passenger, if it does."""
+    kind, subject, _ = decode(board, action)
+    return [*scaled_layout(board).intersections[subject]] if kind == "set_down" else None
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from busenv import Board, Game, Record
 from busenv.error_text import quote
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
-from busenv.experiments.play.catalogue import SIMPLE_AGENTS, Catalogue
+from busenv.experiments.play.catalogue import PREPARED, SIMPLE_AGENTS, Catalogue
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader, GameStore, StoredGame, new_tokens
 from busenv.experiments.play.game_tree import GameTree
@@ -49,6 +50,8 @@ class Server:
         self.store, self.catalogue, self.addresses = store, catalogue, addresses
         self.key = store.key()
         self.errors: list[str] = []
+        self.unprepared: tuple[str, ...] = ()
+        self.num_prepared = 0
         self._games: dict[str, StoredSession] = {}
         self._by_token: dict[str, tuple[str, Participant]] = {}
 
@@ -64,12 +67,27 @@ class Server:
             self.unload_finished()
             await asyncio.sleep(0)
 
+    async def prepare(self) -> None:
+        """Compile the rules and the agents in a worker process, unless that was done earlier;
+        `num_prepared` of the agents `unprepared` are ready."""
+        self.unprepared = PREPARED
+        for spec in PREPARED:
+            with suppress(AgentTaskError):
+                await self._movers.call(agent_pool.prepare, spec, "")
+            self.num_prepared += 1
+
     async def close(self) -> None:
         """Stop all games and worker processes."""
         for game in self._games.values():
             if game.session is not None:
                 game.session.close()
         await asyncio.gather(self._movers.close(), self._analysts.close())
+
+    def disconnect_pages(self) -> None:
+        """Disconnect the pages of all games, so that the server can stop at once."""
+        for game in self._games.values():
+            if game.session is not None:
+                game.session.disconnect_pages()
 
     def find(self, token: str) -> tuple[Session, Participant]:
         """Return the session and participant of a link. RequestError: no_such_page, not_read."""
@@ -125,9 +143,8 @@ class Server:
         del self._games[game_id]
         self._by_token = {k: one for k, one in self._by_token.items() if one[0] != game_id}
         if game.session is not None:
-            for connection in game.session.connections:
-                connection.queue.put_nowait(None)
-            game.session.close()
+            game.session.disconnect_pages()
+            game.session.stop_agents()
 
     def rematch(self, session: Session) -> None:
         """Create a game with the same seats and rules, and send its links to all pages.

@@ -51,7 +51,12 @@ class Connection:
         """Queue a message; a page with too many unsent messages is disconnected."""
         if self.queue.qsize() < MAX_QUEUE:
             self.queue.put_nowait(message if isinstance(message, str) else to_json(message))
-        elif not self.queue.full():
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """Close the websocket after the messages before."""
+        if not self.queue.full():
             self.queue.put_nowait(None)
 
 
@@ -213,8 +218,13 @@ class Session:
             elif other[0] == kind and analysis.unsubscribe(connection.send):
                 del self._analyses[other]
 
+    def disconnect_pages(self) -> None:
+        """Close the websockets of all pages."""
+        for connection in self.connections:
+            connection.close()
+
     def close(self) -> None:
-        """Stop the agents and disconnect all pages."""
+        """Stop the agents and the analyses."""
         self.stop_agents()
         for connection in [*self.connections]:
             self.disconnect(connection)

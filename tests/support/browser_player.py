@@ -22,6 +22,7 @@ class Player:
     def __init__(self, context: BrowserContext, errors: list[str]) -> None:
         self.context, self.page, self.errors = context, context.new_page(), errors
         self.page.set_default_timeout(1000 * PATIENCE)
+        self.page.add_init_script("try { localStorage.setItem('busenv-tour', 'offered') } catch {}")
         self.page.on("pageerror", lambda error: errors.append(str(error)))
         self.page.on("console", lambda message: errors.append(message.text))
 

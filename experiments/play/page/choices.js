@@ -8,6 +8,7 @@ import { centre, clearLayer, colourLayers, createShape, createSvg, distanceTo, g
   toDrawing, toScreen } from "./drawing.js";
 
 const REACH = { mouse: 14, pen: 20, touch: 30 };  // pixels from a shape at which a pointer hits it
+const PANELS_TOP = 60;  // of the clock and the action board, in units of the drawing
 const MARGIN = 24;  // pixels between a target and the edge of the visible area
 const BUILDINGS = ["house", "office", "pub"];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -184,10 +185,15 @@ function showGhost(target, choice) {
   });
 }
 
-/** Place the card next to its target; on a phone the style sheet puts it at the bottom. */
+/** Place the card next to its target; on a phone at the bottom, or above the action board. */
 function placeCard(target) {
   const { x, y, scale } = toScreen(target.in, centre(target.shapes[0]));
   if (getComputedStyle(card).position === "fixed") {
+    if (target.in === "panels") {
+      const top = toScreen("panels", { x: 0, y: PANELS_TOP }).y;
+      card.style.bottom = `${Math.min(window.innerHeight - top, window.innerHeight - card.offsetHeight)}px`;
+      return;
+    }
     card.style.bottom = `${document.querySelector(".controls").offsetHeight + 6}px`;
     const hidden = y + 30 - card.getBoundingClientRect().top;
     if (hidden > 0) window.scrollBy({ top: hidden, behavior: "smooth" });

@@ -3,7 +3,7 @@
 import { drawParts } from "/static/page.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LAYERS = ["ghosts", "targets", "marks"];
+const LAYERS = ["ghosts", "targets", "marks", "gains"];
 const FLASHING = /^(street|site|people|player)-/;  // parts whose changes are animated
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 const drawings = {};  // svg elements by name
@@ -45,6 +45,18 @@ export function showParts(newParts, animate) {
   for (const [name] of changed.filter(([name]) => FLASHING.test(name)))
     document.querySelector(`[data-part="${name}"]`)
       .animate([{ opacity: 0.15 }, { opacity: 1 }], { duration: 350, easing: "ease-out" });
+}
+
+/** Show that a passenger has been delivered at a point of the map; without a point: none. */
+export function showDelivery(point) {
+  clearLayer("gains");
+  if (!point) return;
+  const [x, y] = point;
+  const gain = createSvg("text", { class: "gain", x: x + 18, y: y - 18, "font-size": 34 },
+    layer("city", "gains"));
+  gain.textContent = "+1";
+  if (!reducedMotion.matches)
+    gain.animate([{ opacity: 0, translate: "0 18px" }, { opacity: 1, translate: "0 0" }], 400);
 }
 
 /** A layer above a drawing: "marks" (favourites), "ghosts" (a choice's result), "targets". */

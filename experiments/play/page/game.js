@@ -5,10 +5,11 @@ import { clearAnalysis, clearGraph, clearMarks, markFavourites, showAnalysis, sh
   showNodeOnGraph } from "./analysis.js";
 import { focusChoices, handleChoiceKey, initChoices, showChoices } from "./choices.js";
 import { connect } from "./connection.js";
-import { initDrawing, showParts } from "./drawing.js";
+import { initDrawing, showDelivery, showParts } from "./drawing.js";
 import { showLinks } from "./links.js";
 import { addMoves, clearMoves, getNode, showMoves, variationThrough } from "./moves.js";
 import { showResult } from "./result.js";
+import { offerTour, startTour } from "./tour.js";
 
 const TIP = "Point at a highlighted place to read what it does. Press ? for help.";
 const $ = (id) => document.getElementById(id);
@@ -35,6 +36,7 @@ const handlers = {
       $(id).hidden = init.you.role !== "host";
     $("hint").hidden = $("analyse").hidden = init.you.role === "spectator";
     $("invite").hidden = $("new").hidden = !init.links;
+    if (init.you.seats.length) offerTour();
     if (init.links) $("new").href = init.links.start;
     showNotice("");
   },
@@ -123,6 +125,7 @@ function display() {
     drawnNode = node;
     $("board").dataset.node = node;
     clearMarks();
+    showDelivery(getNode(node).delivery);
     if (analysing || hintNode !== null) requestAnalysis();
   }
   displayHeadline(view);
@@ -204,6 +207,8 @@ function showParticipants() {
     chip.append(seatBadge(seat), ` ${nameOf(seat)}`);
     if (spec && spec !== name) chip.append(element("small", spec));
     if (kind !== "agent" && !connections) chip.append(element("small", " (offline)"));
+    if (kind === "friend" && !connections && init.links)
+      chip.append(button("Send link", commands.invite, "send-link"));
     if (kind !== "agent" && init.you.seats.includes(seat)) {
       const rename = button("✎", () => editName(seat), "rename");
       rename.setAttribute("aria-label", `Rename seat ${seat}`);
@@ -342,6 +347,11 @@ const commands = {
   back: () => viewNode(state.node),
   jump: () => changeHistory({ type: "jump", target: viewedNode }),
   help: () => $("help-dialog").showModal(),
+  rules() {
+    $("rules-dialog").showModal();
+    $("rules-title").focus();  // the first lines, not the button at the end
+  },
+  tour: () => startTour(),
   invite: () => showLinks(init, seats),
 };
 for (const [id, command] of Object.entries(commands)) $(id).onclick = command;

@@ -6,13 +6,14 @@ import { initDrawing, showParts } from "./drawing.js";
 const $ = (id) => document.getElementById(id);
 const path = location.pathname.replace(/\/$/, "");
 const OTHER = "another agent…";
+const PROGRESS_DELAY = 400;  // milliseconds between two requests of the progress
 const PREVIEW_DELAY = 120;  // milliseconds from a change of the ply to the request
 const RECORD_FIELDS = ["rules", "board-name", "first", "seed"];  // fixed by a record
 
 let record = null, hasDrawing = false, timer = null;
 
-async function request(route, body) {
-  const options = body && { method: "POST", headers: { "Content-Type": "application/json" },
+async function request(route, body, method = "POST") {
+  const options = body && { method, headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body) };
   const response = await fetch(path + route, options);
   const answer = await response.json();
@@ -32,7 +33,8 @@ function addSeat(value) {
   const row = element("div", "", "row"), seat = seatRows().length;
   const player = element("select"), detail = element("input");
   player.append(new Option("You", "me"), new Option("A friend (by link)", "friend"),
-    ...choices.agents.map(({ spec, description }) => new Option(`${description} (${spec})`, spec)),
+    ...choices.agents.map(({ spec, name, description }) =>
+      new Option(`${name ? `${name}: ` : ""}${description} (${spec})`, spec)),
     new Option(OTHER, OTHER));
   player.setAttribute("aria-label", `Player at seat ${seat}`);
   detail.maxLength = 200;
@@ -41,8 +43,8 @@ function addSeat(value) {
   player.value = listed ? value : OTHER;
   if (!listed) detail.value = value;
   player.onchange = () => { detail.value = ""; updateDetail(player, detail); };
-  updateDetail(player, detail);
   $("seats").append(row);
+  updateDetail(player, detail);
 }
 
 /** Adapt a seat's text field: a person's name, or the spec of another agent. */
@@ -53,6 +55,8 @@ function updateDetail(player, detail) {
   detail.setAttribute("aria-label", person ? "Name" : "Agent spec");
   if (person) detail.removeAttribute("list");
   else detail.setAttribute("list", "specs");
+  const people = seatRows().filter((one) => one.querySelector("select").value === "me");
+  $("several").hidden = people.length < 2;
 }
 
 function readSeat(row) {
@@ -127,6 +131,7 @@ async function startGame(event) {
   showError("");
   $("start").disabled = true;
   try {
+    await prepared;
     const game = { seats: seatRows().map(readSeat), rules: $("rules").value,
       board: $("board-name").value, record, ply: record === null ? null : +$("ply").value,
       first_player: $("first").value === "" ? null : +$("first").value,
@@ -141,11 +146,36 @@ async function startGame(event) {
 function listGames() {
   $("saved").hidden = !choices.games.length;
   $("games").replaceChildren(...choices.games.map((game) => {
-    const link = element("a", game.headline, "game");
+    const row = element("div", "", "game"), link = element("a", game.headline);
+    const remove = element("button", "Delete");
     link.href = game.link;
     link.append(element("small", `${game.created}, ${game.ply} moves: ${game.seats.join(", ")}`));
-    return link;
+    remove.type = "button";
+    remove.onclick = () => deleteGame(game, remove);
+    row.append(link, remove);
+    return row;
   }));
+}
+
+/** Delete a game, after a second click. */
+async function deleteGame(game, button) {
+  if (button.textContent === "Delete") return void (button.textContent = "Delete for good");
+  try {
+    await request(`/games/${game.id}`, {}, "DELETE");
+    choices.games = choices.games.filter((other) => other !== game);
+    listGames();
+  } catch (error) { showError(error); }
+}
+
+/** Show the progress of compilation until it is complete. */
+async function showProgress() {
+  for (;;) {
+    const { done, total } = await request("/progress");
+    $("preparing").hidden = done >= total;
+    if (done >= total) return;
+    [$("progress").value, $("progress").max] = [done, total];
+    await new Promise((resolve) => setTimeout(resolve, PROGRESS_DELAY));
+  }
 }
 
 function showEdition() {
@@ -153,6 +183,7 @@ function showEdition() {
   $("edition").textContent = edition?.description ?? "";
 }
 
+const prepared = showProgress().catch(showError);
 const choices = await request("/choices");
 for (const { spec } of choices.agents) $("specs").append(new Option(spec));
 for (const { name } of choices.editions) $("rules").append(new Option(name));
