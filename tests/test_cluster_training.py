@@ -18,18 +18,18 @@ from busenv.train.config import PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
+from tests import test_runs as ppo_tests
+from tests.support import expert
 from tests.support.clusters import with_nodes
+from tests.test_runs import same
 
-PPO = PPOConfig(
-    width=8, players=(3, 4), games=6, num_workers=3, batch_size=256, snapshot_every=1, pool_size=2,
-    warm_start="greedy", imitation_share=0.0001, opponent_share=0.4, bots=("random",), threads=1,
-    device="cpu", seconds=None, decisions=10**6, rated=("random",),
-)  # fmt: skip
-SEARCH = ExpertConfig(
-    width=8, games=6, batch_size=32, num_simulations=4, fast_simulations=2, full_search_share=0.5,
-    past_share=0.5, bot_share=0.25, bot_simulations=4, reuse=2.0, snapshot_every=1,
-    seconds=None, decisions=10**6, rated=("random",),
-)  # fmt: skip
+PPO = ppo_tests.SMALL.changed({
+    "games": 6, "num_workers": 3, "snapshot_every": 1, "warm_start": "greedy",
+    "imitation_share": 0.0001, "bots": ("random",), "decisions": 10**6,
+})  # fmt: skip
+SEARCH = expert.SMALL.changed({
+    "games": 6, "replay_size": 500_000, "snapshot_every": 1, "decisions": 10**6,
+})  # fmt: skip
 STEPS = 4
 
 
@@ -41,10 +41,6 @@ def trained(
     run = kind(config, folder, on_cluster)
     scalars = [run.step().scalars for _ in range(STEPS)]
     return run.network.state_dict(), scalars
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], other[name]) for name in one)
 
 
 def after(calls: int, then: Callable[[], None], patch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def network_of(width: int = 16) -> SeatsMlp:
 
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_evaluation_features_are_the_evaluation_of_the_seat_to_decide(players: int) -> None:
-    games, evaluated = positions(40, players=(players,)), make_evaluation()
+    games, evaluated = positions(200, players=(players,)), make_evaluation()
     rows, masks = observe_with_features(games, CITY, WEIGHTS)
     plain, legal = observe_games(games, CITY)
     assert (rows[:, :-FEATURES_SIZE] == plain).all()

@@ -91,12 +91,12 @@ def test_an_illegal_action_names_the_agent() -> None:
 
 def test_speeds_skip_the_warm_up_and_take_turns() -> None:
     calls = []
-    found = measure_speeds(
+    speeds = measure_speeds(
         [lambda: calls.append(0) or 1000, lambda: calls.append(1) or 10], repeats=4
     )
     assert calls == 5 * [0, 1]
-    assert [len(runs) for runs in found] == [4, 4]
-    assert all(speed > 0 for runs in found for speed in runs)
+    assert [len(runs) for runs in speeds] == [4, 4]
+    assert all(speed > 0 for runs in speeds for speed in runs)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -282,7 +282,7 @@ def bare(*arguments: str) -> subprocess.CompletedProcess:
 
 
 def test_modules_map_to_extras() -> None:
-    found = optional_modules()
+    extras = optional_modules()
     for module, extra in (
         ("torch", "train"),
         ("stable_baselines3", "train"),
@@ -293,7 +293,7 @@ def test_modules_map_to_extras() -> None:
         ("pygame", "render"),
         ("resvg_py", "render"),
     ):
-        assert found[module] == extra
+        assert extras[module] == extra
         assert missing_extras(f"{module}.part") == [extra]
     assert missing_extras("torch", ("train", "report")) == ["train", "report"]
     assert missing_extras("numpy") == missing_extras("nowhere") == missing_extras(None) == []
@@ -387,10 +387,10 @@ def test_a_games_file_with_one_game_is_narrated(
     alone = tmp_path / "games.jsonl"
     alone.write_text(games_file.read_text().splitlines(keepends=True)[1])
     cli.main(["show", str(alone)])
-    told = capsys.readouterr().out
+    narration = capsys.readouterr().out
     cli.main(["show", f"{games_file}:7"])
-    assert capsys.readouterr().out == told
-    assert "\nOver: " in told
+    assert capsys.readouterr().out == narration
+    assert "\nOver: " in narration
 
 
 def test_drawings_are_svg_or_png(

@@ -29,7 +29,7 @@ from busenv.train.config import parse_settings
 from busenv.train.config_files import programs, read_config
 from busenv.train.league import League
 from busenv.train.ppo_run import PPORun
-from tests.test_runs import SMALL
+from tests.test_runs import SMALL, same
 
 CITY = load_board("city")
 
@@ -62,10 +62,6 @@ def read_checkpoint(folder: Path) -> tuple[State, dict[str, torch.Tensor]]:
     """What a run goes on from."""
     weights = weights_of("mlp", load_board(folder / "board.json"), 8)
     return read_state(folder), read_tensors(folder, weights)
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
 
 
 def test_no_damage_of_a_checkpoint_is_taken_for_true(folder: Path) -> None:

@@ -59,7 +59,7 @@ def test_games_do_not_depend_on_the_workers(small_games: list[dict[str, Any]]) -
     assert bare(alone(Schedule(SMALL.agents, 3, 9, seed=1))) != bare(small_games)[:9]
 
 
-def test_a_killed_run_goes_on_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_and_loses_nothing(tmp_path: Path) -> None:
     games = 900
     command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *SMALL.agents]
     command += ["--players", "3", "--games", str(games), "--workers", "2", "--out", str(tmp_path)]
@@ -123,8 +123,8 @@ def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path, sent: signal.Si
 
 def children(pid: int) -> set[int]:
     """Processes that a process has begun and that still run."""
-    found = Path(f"/proc/{pid}/task").glob("*/children")
-    return {int(child) for path in found for child in path.read_text().split()}
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    return {int(child) for path in files for child in path.read_text().split()}
 
 
 def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
@@ -135,17 +135,15 @@ def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
     class Closing(Faulty):
         def close(self) -> None:
             closed.append(self)
-            kept.pop(("b", 0), None)  # as a game does whose agent fails
+            agents.pop(("b", 0), None)  # as a game does whose agent fails
 
-    kept: dict[tuple[str, int], Agent] = {(name, 0): Closing(name) for name in "ab"}
-    monkeypatch.setattr(tournament, "_agents", kept)
+    agents: dict[tuple[str, int], Agent] = {(name, 0): Closing(name) for name in "ab"}
+    monkeypatch.setattr(tournament, "_agents", agents)
     tournament.close_agents()
     assert len(closed) == 2
 
 
-def test_games_that_are_repeated_are_told(
-    tmp_path: Path, small_games: list[dict[str, Any]]
-) -> None:
+def test_repeated_games_are_reported(tmp_path: Path, small_games: list[dict[str, Any]]) -> None:
     assert different_games(small_games) == len(small_games)
     turned = [
         {
@@ -206,7 +204,7 @@ def test_a_folder_in_use_or_of_another_run_is_refused(
     assert "run.json is damaged" in refusal()
 
 
-def test_going_on_with_other_rules_or_another_board_is_refused(
+def test_resuming_with_other_rules_or_another_board_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     rules, board, out = tmp_path / "rules.json", tmp_path / "map.json", tmp_path / "run"
@@ -257,7 +255,7 @@ def test_agents_that_cannot_play_on_a_board_are_refused(tmp_path: Path) -> None:
             check_agent(spec, board=str(board))
 
 
-def test_files_of_agents_are_remembered(tmp_path: Path) -> None:
+def test_files_of_agents_are_hashed(tmp_path: Path) -> None:
     path = tmp_path / "policy.safetensors"
     specs = ("random", "uct:5", f"ppo:{path}", f"exec:python3 {path}")
     path.write_bytes(b"one")

@@ -31,8 +31,7 @@ STORED = {
         "agent.rollout_buffer.buffer['actions'].flatten(0, 1)"
     ),
     "skrl": (
-        "memory.get_tensor_by_name('observations')[..., :375], "
-        "memory.get_tensor_by_name('actions')"
+        "memory.get_tensor_by_name('observations')[..., :375], memory.get_tensor_by_name('actions')"
     ),
 }
 CHECK = """

@@ -37,17 +37,6 @@ def one_of(*allowed: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def is_method(name: str) -> AfterValidator:
-    """Validate that a method is the one of a class of settings."""
-
-    def check(value: str) -> str:
-        if value != name:
-            raise ValueError("allowed: ppo (presets and files), expert (files that name it)")
-        return value
-
-    return AfterValidator(check)
-
-
 def accepted_by(use: Callable[[str], object]) -> AfterValidator:
     """Validate a text by a function that raises an error for others."""
 
@@ -165,7 +154,7 @@ class PPOConfig(RunConfig):
     ValueError, in one line, names a setting, its value and what is allowed.
     """
 
-    method: Annotated[str, is_method("ppo")] = "ppo"
+    method: Annotated[str, one_of("ppo")] = "ppo"
     network: Annotated[str, one_of("mlp")] = "mlp"
     reward: Annotated[str, one_of(*REWARDS)] = "margin"
     reward_unit: Scale = 5.0

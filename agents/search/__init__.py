@@ -1,1 +1,1 @@
-"""Monte Carlo tree search: the tree (search), its playouts (playout), the agent (uct)."""
+"""Monte Carlo tree search: tree, search, playouts, and the agents `uct` and `az`."""

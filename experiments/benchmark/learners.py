@@ -93,10 +93,10 @@ class OneSeatRun(TrainingRun):
         )
         self._ppo.set_logger(Logger(None, []))  # the default logger creates a folder per rollout
         policy = self._ppo.policy
-        self.network, self._optimizer = policy, policy.optimizer
-        self.agent = PolicyAgent(
-            _PolicyNetwork(policy), self.board, "one-seat", config.seed, config.temperature
-        )
+        # Networks of Stable-Baselines3, which the run and the agent use like an `Mlp`.
+        self.network, self._optimizer = policy, policy.optimizer  # type: ignore[assignment]
+        network: Any = _PolicyNetwork(policy)
+        self.agent = PolicyAgent(network, self.board, "one-seat", config.seed, config.temperature)
         checkpoint = self._checkpoint(dict(policy.state_dict()))
         if checkpoint is not None:
             self._resume(*checkpoint)

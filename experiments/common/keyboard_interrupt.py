@@ -110,7 +110,7 @@ class _Interruption:
         time.sleep(GRACE)
         _kill_children()
         with suppress(Exception):  # otherwise multiprocessing warns about leaked semaphores
-            util._run_finalizers(0)
+            util._run_finalizers(0)  # type: ignore[attr-defined]
         self.report(prefix=SHOW_CURSOR if os.isatty(self._stderr) else b"")
         os._exit(STATUS)
 

@@ -17,5 +17,5 @@ def alone(schedule: Schedule) -> list[dict[str, Any]]:
 
 def bare(games: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Games in order of number, without what was measured."""
-    kept = [{key: game[key] for key in game if key not in ("seconds", "timed")} for game in games]
-    return sorted(kept, key=lambda game: game["number"])
+    played = [{key: game[key] for key in game if key not in ("seconds", "timed")} for game in games]
+    return sorted(played, key=lambda game: game["number"])

@@ -53,7 +53,7 @@ MEANINGS = {
     "rate_every": "seconds between ratings",
     "rate_games": "games per rating and agent",
     "rated": "agents that the learner is rated against",
-    "replay_size": "decisions kept to learn from",
+    "replay_size": "decisions stored to learn from",
     "reuse": "updates from each decision",
     "reward": "reward by name",
     "reward_unit": "divisor of the reward",

@@ -17,7 +17,6 @@ from busenv.train.config import (
     Small,
     Temperature,
     Threads,
-    is_method,
     one_of,
 )
 from busenv.train.expert_iteration.selfplay_players import BOTS
@@ -58,7 +57,7 @@ class ExpertConfig(RunConfig):
     falls to a twentieth. The temperature of a network teacher (`net@0.5:NAME`) applies.
     """
 
-    method: Annotated[str, is_method("expert")] = "expert"
+    method: Annotated[str, one_of("expert")] = "expert"
     network: Annotated[str, one_of("seats", "features")] = "features"
     width: Annotated[int, Field(ge=4, le=8192)] = 384
     players: Players = (3, 4, 5)
