@@ -73,7 +73,7 @@ def test_worlds_of_any_kind_keep_to_their_longest_game() -> None:
 
 
 def test_the_bound_of_a_small_world_is_reached() -> None:
-    """One street, sites that the set-up fills, one marker each: whoever takes the clock decides."""
+    """One street, sites that the set-up fills, one marker each: the seat with the clock decides."""
     board = one_street()
     rules = Rules(action_markers=1, passengers=0, start_passengers=0)
     game = Game(3, rules, board, first_player=0)

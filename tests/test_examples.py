@@ -47,7 +47,7 @@ def test_action_power() -> None:
 
 
 def test_partial_line_loop() -> None:
-    """A line comes back to one of its own intersections: that is where this end goes on from."""
+    """A line comes back to one of its own intersections: this end continues from there."""
     table = Table().setup([[13, 14, 15], [0, 1, 2], [25, 29, 30]])
     for path in ((15, 21), (21, 20)):
         table.choose([LINES, VROOM], [VROOM, CLOCK], [VROOM, START])
@@ -66,7 +66,7 @@ def test_partial_line_loop() -> None:
     ("origin", "goal", "next_goals"), [(13, 20, {19, 21}), (20, 13, {5, 7, 12})]
 )
 def test_full_line_loop(origin: int, goal: int, next_goals: set[int]) -> None:
-    """A street joins a line's ends: its owner says which end moved, and goes on from there."""
+    """A street joins a line's ends: its owner names the end that moved, which continues from there."""
     table = Table().setup([[13, 14, 20], [0, 1, 2], [25, 29, 30]])
     table.choose([LINES, VROOM], [VROOM, CLOCK], [VROOM, START])
     assert {(13, 20), (20, 13)} <= table.goals()

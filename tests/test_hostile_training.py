@@ -59,7 +59,7 @@ def folder(trained: Path, tmp_path: Path) -> Path:
 
 
 def read_checkpoint(folder: Path) -> tuple[State, dict[str, torch.Tensor]]:
-    """What a run goes on from."""
+    """Files from which a run resumes."""
     weights = weights_of("mlp", load_board(folder / "board.json"), 8)
     return read_state(folder), read_tensors(folder, weights)
 

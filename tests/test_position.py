@@ -241,7 +241,7 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
             "buildings is .*ended the game before round",
         ),
         (Phase.BUILDINGS, lambda p: {"buildings": [0] * 47}, "buildings is .*no site is free"),
-        # Markers: two are needed for a round, and whoever has one has placed two.
+        # Markers: two are needed for a round; a seat with one left has placed two.
         (
             Phase.SELECT_ACTIONS,
             lambda p: {"action_markers": [2, 0, 0, 0], "spaces": [[]] * 7},
@@ -270,7 +270,7 @@ def test_what_does_not_fit_together_is_named(
         Game.from_position(dataclasses.replace(position, **change(position)), game.rules)
 
 
-def test_nobody_chooses_when_all_spaces_are_taken() -> None:
+def test_no_seat_selects_when_all_spaces_are_taken() -> None:
     rules = Rules(spaces=1)
     game = Game(4, rules, first_player=0)
     while game.phase != Phase.SELECT_ACTIONS:
@@ -295,7 +295,7 @@ def test_every_line_has_two_streets_from_the_set_up() -> None:
 
 
 @pytest.mark.parametrize("phase", [Phase.PICK_UP, Phase.SET_DOWN])
-def test_whoever_drives_has_somebody_to_carry(phase: Phase) -> None:
+def test_a_driving_seat_has_a_passenger_to_carry(phase: Phase) -> None:
     game = at_phase(phase)
     position = game.position()
     line = {i for s in position.streets[game.current_player] for i in game.board.streets[s]}

@@ -116,7 +116,7 @@ def test_an_illegal_action_changes_nothing(setup, picks, action) -> None:  # typ
 
 @many
 @given(setups, choices)
-def test_somebody_can_always_act_until_the_end(setup, picks) -> None:  # type: ignore[no-untyped-def]
+def test_an_action_is_legal_until_the_end(setup, picks) -> None:  # type: ignore[no-untyped-def]
     game = play(setup, picks)
     assert game.is_over == (not game.legal_actions())
     assert (game.current_player == -1) == game.is_over

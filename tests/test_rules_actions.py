@@ -53,7 +53,7 @@ def test_r13_passengers_split_as_the_player_likes() -> None:
     position = table.game.position()
     assert (position.passengers[10], position.passengers[25], position.supply) == (6, 5, 0)
     table.finish_round().choose([PASSENGERS] * 2, [VROOM] * 2, [VROOM, CLOCK])
-    assert table.game.phase == Phase.CLOCK  # nobody left to arrive: nothing is offered
+    assert table.game.phase == Phase.CLOCK  # no passenger is left: nothing is offered
 
 
 def test_r14_buildings_go_to_the_lowest_zone_at_that_moment() -> None:
@@ -108,7 +108,7 @@ def test_r15_last_stone_ends_the_game_at_once() -> None:
 
 
 def test_r16_passengers_step_into_matching_buildings() -> None:
-    # Offices: two at 14 (one passenger), one at 15 (one passenger), one at 9 (nobody).
+    # Offices: two at 14 (one passenger), one at 15 (one passenger), one at 9 (none).
     offices = [(1, OFFICE), (2, OFFICE), (3, OFFICE), (0, OFFICE), (6, PUB), (11, PUB)]
     table = Table(rules=FEW_LINES).setup([[15, 14, 20], [2, 1, 0], [25, 29, 30]], offices)
     table.choose([LINES, VROOM], [LINES] * 2, [LINES] * 2)
@@ -135,7 +135,7 @@ def test_r17_vrrooomm_carries_while_there_are_passengers_and_places() -> None:
     assert table.subjects() == {9, 14}
     table.take(9)
     assert table.game.deliveries == [0, 1, 0]
-    # 20 is empty now, and nobody else waits on the line: three buses stay idle.
+    # 20 is empty now, and no other passenger waits on the line: three buses stay idle.
     assert table.game.phase == Phase.SELECT_ACTIONS
 
 
@@ -198,7 +198,7 @@ def test_r19_ends_when_at_most_one_player_has_markers() -> None:
 
 def test_r20_points_then_stones_then_first_there_then_seat() -> None:
     table = Table(players=4, rules=FEW_LINES, first=2).setup()
-    assert table.game.ranking() == [2, 3, 0, 1]  # nobody delivered: from the first player on
+    assert table.game.ranking() == [2, 3, 0, 1]  # no deliveries: from the first player on
     seen = Counter()
     for seed in range(400):
         game = Game(4, seed=seed)

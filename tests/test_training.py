@@ -233,7 +233,7 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     card = json.loads((folder / "model.json").read_text())
     assert (card["board"]["name"], card["board"]["fingerprint"]) == ("town", fingerprint)
 
-    town(file)  # the same once more: the run goes on
+    town(file)  # the same content: the run resumes
     run_training(config, folder, Console(quiet=True))
     file.write_text((BOARDS / "city.json").read_text())
     with pytest.raises(

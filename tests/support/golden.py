@@ -1,7 +1,7 @@
 """Golden playthroughs: whole games as readable text, so that a change of rules shows as a diff.
 
 Each line ends with the ids of the legal actions and a digest of what the seat to decide sees.
-`python -m tests.support.golden` writes them anew.
+`python -m tests.support.golden` rewrites them.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def paid(game: Game, reward: str) -> list[float]:
 
 
 def cut_off(line: dict[str, Any], plies: int, number: int) -> dict[str, Any]:
-    """A rated game (ratings.tournament.play_game), but that whoever is to decide then forfeits."""
+    """A rated game (ratings.tournament.play_game), but the seat to decide then forfeits."""
     record = {**line["record"], "actions": line["record"]["actions"][:plies], "result": None}
     decided = [0] * record["players"]
     for game, _ in Game.replay(Record.from_dict(record)):
