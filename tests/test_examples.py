@@ -66,7 +66,7 @@ def test_partial_line_loop() -> None:
     ("origin", "goal", "next_goals"), [(13, 20, {19, 21}), (20, 13, {5, 7, 12})]
 )
 def test_full_line_loop(origin: int, goal: int, next_goals: set[int]) -> None:
-    """A street joins a line's ends: its owner names the end that moved, which continues from there."""
+    """A street joins a line's ends: its owner names the end that moved. That end continues."""
     table = Table().setup([[13, 14, 20], [0, 1, 2], [25, 29, 30]])
     table.choose([LINES, VROOM], [VROOM, CLOCK], [VROOM, START])
     assert {(13, 20), (20, 13)} <= table.goals()

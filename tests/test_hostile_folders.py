@@ -29,7 +29,7 @@ RUN_FILES = (
 
 @pytest.mark.parametrize("name", RUN_FILES)
 def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
-    """11 links to files of another owner, and 11 to missing files."""
+    """Links to an existing file and to a missing one."""
     folder, target = tmp_path / "run", tmp_path / "target"
     for content in (b"precious", None):
         folder.mkdir(exist_ok=True)
