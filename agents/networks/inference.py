@@ -17,7 +17,7 @@ from busenv.agents.networks.compiled_mlp import (
     read_weights,
     softmax,
 )
-from busenv.agents.networks.evaluation_features import observe_with_features
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, observe_with_features
 from busenv.agents.networks.logits import action_probabilities, check_playable
 from busenv.core.bits import uniform
 from busenv.core.jit import fast_kernel, kernel
@@ -101,7 +101,7 @@ def make_forward(network: Mlp | Weights) -> Forward:
     returns logits (float32, (N, num_actions), undefined for illegal actions) and values (float32,
     (N, outputs)).
 
-    A network on the CPU, or its weights, runs in compiled code; one on a GPU runs by torch. The
+    An Mlp on the CPU, or its weights, runs in compiled code; other networks run by torch. The
     function owns its arrays: one thread at a time may call it.
     """
     weights = _compiled_weights(network)
@@ -127,7 +127,8 @@ def make_policy(network: Mlp | Weights, board: Board) -> Policy:
     """
     weights = _compiled_weights(network)
     if weights is None:
-        eval_weights = network.eval_weights.cpu().numpy()  # type: ignore[union-attr]
+        tensor = getattr(network, "eval_weights", None)
+        eval_weights = NO_EVAL_WEIGHTS if tensor is None else tensor.cpu().numpy()
 
         def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
             rows, masks = observe_with_features(games, board, eval_weights)
@@ -147,15 +148,19 @@ def make_policy(network: Mlp | Weights, board: Board) -> Policy:
 
 
 def _compiled_weights(network: Any) -> Weights | None:
-    """Return the weights of a network on the CPU; None for one on a GPU."""
+    """Return the weights of an Mlp on the CPU; None for other networks, which torch runs."""
     if isinstance(network, Weights):
         return network
-    return read_weights(network) if network.shared.weight.device.type == "cpu" else None
+    from busenv.agents.networks.mlp import Mlp
+
+    on_cpu = isinstance(network, Mlp) and network.shared.weight.device.type == "cpu"
+    return read_weights(network) if on_cpu else None
 
 
 def _by_torch(network: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     import torch
 
+    device = next(network.parameters()).device
     with torch.no_grad():
-        logits, values = network(torch.from_numpy(rows).to(network.shared.weight.device))
+        logits, values = network(torch.from_numpy(rows).to(device))
     return logits.cpu().numpy(), values.cpu().numpy()
