@@ -23,6 +23,7 @@ from busenv.experiments.profiling.paired_ratio import (
     speed_ratio,
 )
 from busenv.experiments.profiling.source_trees import write_tree
+from busenv.experiments.profiling.speed_worker import measure_speeds
 
 
 def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -187,3 +188,13 @@ def test_a_version_against_itself() -> None:
     assert not_slower
     for name in speed_worker.MEASUREMENTS:
         assert f"\n{name} " in text
+
+
+def test_speeds_skip_the_warm_up_and_take_turns() -> None:
+    calls = []
+    speeds = measure_speeds(
+        [lambda: calls.append(0) or 1000, lambda: calls.append(1) or 10], repeats=4
+    )
+    assert calls == 5 * [0, 1]
+    assert [len(runs) for runs in speeds] == [4, 4]
+    assert all(speed > 0 for runs in speeds for speed in runs)

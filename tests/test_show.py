@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
+import busenv
 from busenv import Game
 from busenv.experiments import cli
+from busenv.experiments.cli.replay_commands import list_games
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.narration import load_recorded_game
 from busenv.render.phrases import count
+from tests.support.commands import refusal
 from tests.support.golden import FOLDER, GAMES
 from tests.support.play import cut_off
 
@@ -132,3 +135,88 @@ except ModuleNotFoundError as error:
     assert "Ranking: seat" in done.stdout
     assert "pip install -e '.[render]'" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"games.jsonl", "game.svg", "game.html"}
+
+
+@pytest.fixture(scope="module")
+def games_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two games of a rating, the second cut off."""
+    played = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
+    cut = cut_off(played, 30, number=12)
+    path = tmp_path_factory.mktemp("run") / "games.jsonl"
+    path.write_text(f"{json.dumps(cut)}\n{json.dumps(played)}\n")
+    return path
+
+
+def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture) -> None:
+    cli.main(["show", str(games_file)])
+    head, first, second, empty, hint = capsys.readouterr().out.splitlines()
+    game = json.loads(games_file.read_text().splitlines()[1])
+    winner = ["seat", str(game["ranking"].index(0))]
+    assert head.split() == ["game", "rounds", "winner", "agents", "by", "seat"]
+    rounds = str(game["record"]["result"]["rounds"])
+    assert first.split() == ["7", rounds, *winner, *", ".join(game["agents"]).split()]
+    assert second.split()[:4] == ["12", "cut", "off", "seat"]
+    assert (
+        head.index("agents by seat")
+        == first.index(game["agents"][0])
+        == second.index(game["agents"][0])
+    )
+    assert empty == ""
+    assert hint == f"Show one in words: busenv show {games_file}:7"
+    assert "busenv show 'a run/b.jsonl:12'" in list_games([{**game, "number": 12}], "a run/b.jsonl")
+    assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
+
+
+def test_a_games_file_with_one_game_is_narrated(
+    games_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    alone = tmp_path / "games.jsonl"
+    alone.write_text(games_file.read_text().splitlines(keepends=True)[1])
+    cli.main(["show", str(alone)])
+    narration = capsys.readouterr().out
+    cli.main(["show", f"{games_file}:7"])
+    assert capsys.readouterr().out == narration
+    assert "\nOver: " in narration
+
+
+def test_drawings_are_svg_or_png(
+    games_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    source = f"{games_file}:7"
+    cli.main(["show", source, "--ply", "20", "--draw", str(tmp_path / "a.svg")])
+    cli.main(["show", source, "--draw", str(tmp_path / "a.png")])
+    assert (tmp_path / "a.svg").read_text().startswith("<svg")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    wrong = tmp_path / "a.gif"
+    assert "allowed: FILE.svg or FILE.png" in refusal(capsys, "show", source, "--draw", str(wrong))
+    assert not wrong.exists()
+
+
+def other_board(folder: Path) -> Path:
+    """The city with its two last zones in the other order: another board for the rules."""
+    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
+    last = max(site["zone"] for site in city["sites"])
+    for site in city["sites"]:
+        site["zone"] = {last: last - 1, last - 1: last}.get(site["zone"], site["zone"])
+    path = folder / "map.json"
+    path.write_text(json.dumps({**city, "name": "Map"}))
+    return path
+
+
+def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    board, run = other_board(tmp_path), tmp_path / "run"
+    rate = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "9"]
+    cli.main([*rate, "--board", str(board), "--workers", "1", "--out", str(run)])
+    assert f"board {board}" in "".join(capsys.readouterr().out.split("\n"))
+    source, page = f"{run / 'games.jsonl'}:3", str(tmp_path / "game.html")
+    for command in (
+        ["show", str(run / "games.jsonl")],
+        ["replay", source, "-o", page],
+        ["show", source],
+    ):
+        error = refusal(capsys, *command)
+        assert "the game was played on board 'Map' (fingerprint" in error
+        assert error.endswith("give that board (board=..., --board NAME or FILE)\n")
+        cli.main([*command, "--board", str(board)])
+    assert "board Map" in capsys.readouterr().out
+    assert Path(page).exists()

@@ -1,0 +1,15 @@
+"""Commands of the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from busenv.experiments import cli
+
+
+def refusal(capsys: pytest.CaptureFixture, *arguments: str) -> str:
+    """The error output of a refused command."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    assert stopped.value.code == 2
+    return capsys.readouterr().err

@@ -1,0 +1,42 @@
+"""Games at a phase, and games that begin in their positions."""
+
+from __future__ import annotations
+
+import random
+
+from busenv import (
+    EDITIONS,
+    Game,
+    Phase,
+)
+from tests.support.play import STYLES, choose
+
+CASES = [(players, rules) for rules in EDITIONS for players in (3, 4, 5)]
+
+
+def step(game: Game, rng: random.Random, style: int) -> None:
+    """A decision of random play in a style (`tests.support.play`)."""
+    streets = game.position().streets[game.current_player]
+    visited = {i for street in streets for i in game.board.streets[street]}
+    game.step(choose(rng, game.board, game.legal_actions(), STYLES[style % len(STYLES)], visited))
+
+
+def at_phase(
+    phase: Phase, players: int = 4, rules: str = "capstone-2024", least_round: int = 0
+) -> Game:
+    """A game that is deciding in a phase, in some round or later."""
+    for seed in range(99):
+        rng, game = random.Random(seed), Game(players, rules, seed=seed)
+        while not game.is_over:
+            step(game, rng, seed)
+            if game.phase == phase and game.round >= least_round:
+                return game
+    raise AssertionError(f"no game comes to {phase.name}")
+
+
+def begun(game: Game) -> Game:
+    return Game.from_position(game.position(), game.rules, game.board)
+
+
+def same(one: Game, other: Game) -> bool:
+    return one.position() == other.position() and one.legal_actions() == other.legal_actions()

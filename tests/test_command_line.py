@@ -1,0 +1,102 @@
+"""The command line: help, suggestions and wrong calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import busenv
+from busenv.experiments import cli
+from tests.support.commands import refusal
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["fly"], ["demo", "--seconds", "0"], ["demo", "--games", "-3"], ["demo", "--seed", "-1"]],
+)
+def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.CaptureFixture) -> None:
+    assert "usage: busenv" in refusal(capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("rate greedy random --seed 1.5", "'1.5' is not a whole number from 0 to 2**31 - 1"),
+        ("rate greedy random --games 1.5", "'1.5' is not a whole number greater than 0"),
+        ("demo --seconds nan", "'nan' is not a number greater than 0"),
+        ("rate uct greedy", "busenv: agent 'uct': a search needs a number"),
+        ("rate greedy random --out file.json", "file.json is a file; allowed: a folder"),
+        ("show file.json:3", "only a .jsonl file has numbered games; allowed: file.json"),
+        ("replay GAME -o folder", "folder: it is a folder"),
+        ("train folder", "folder is no run folder: it has no run.json"),
+        (
+            "train quick --set method=dqn",
+            "method=dqn differs from the method of quick; allowed: ppo",
+        ),
+        ("bench --against nowhere", "'nowhere' is no folder, and there are no commits here: git:"),
+    ],
+)
+def test_wrong_calls_name_the_cause(
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file.json").write_text("{}")
+    game = str(Path(busenv.__file__).parent / "pictures/game.json")
+    error = refusal(capsys, *words.replace("GAME", game).split())
+    assert message in error.splitlines()[-1]
+
+
+def test_the_bare_command_prints_help(capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([])
+    assert stopped.value.code == 0
+    assert "usage: busenv" in capsys.readouterr().out
+
+
+def test_a_mistyped_command_gets_a_suggestion(capsys: pytest.CaptureFixture) -> None:
+    assert "no command 'rat'; did you mean 'rate'?" in refusal(capsys, "rat", "--players", "3")
+    assert "allowed: play, show, replay, demo, train" in refusal(capsys, "xyz")
+
+
+def help_of(capsys: pytest.CaptureFixture, *arguments: str) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([*arguments, "--help"])
+    assert stopped.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_lists_commands_with_examples(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = help_of(capsys)
+    assert max(map(len, text.splitlines())) <= 80
+    for title, group in cli.GROUPS.items():
+        lines = text[text.index(f"{title}:") :].splitlines()[1:]
+        for command, line in zip(group, lines, strict=False):
+            assert line.startswith(f"  {command.name} ")
+            assert line.endswith(f"  busenv {command.examples[0].partition(' ')[2]}")
+
+
+@pytest.mark.parametrize("name", [*cli.COMMANDS])
+def test_every_command_has_examples_that_parse(
+    name: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = help_of(capsys, name)
+    assert max(map(len, text.splitlines())) <= 80
+    for example in cli.COMMANDS[name].examples:
+        assert f"  {example}" in text
+        words = example.partition("  ")[0].split()
+        assert words[0] == "busenv"
+        assert cli.parser().parse_args(words[1:]).command == name
+
+
+def test_info_reports_versions_board_and_speed(capsys: pytest.CaptureFixture) -> None:
+    cli.main(["info"])
+    out = capsys.readouterr().out
+    for word in ("numba", "36 intersections", "capstone-2024", "million decisions/s"):
+        assert word in out

@@ -1,0 +1,78 @@
+"""The demo: training, report, replay and suggested commands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from busenv import Game
+from busenv.agents import make_agent
+from busenv.experiments import cli
+from busenv.experiments.common.runs import RunError
+from busenv.experiments.ratings import rating
+from busenv.experiments.ratings.schedule import Schedule
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    folder = tmp_path / "a run"
+    cli.main(["demo", "--seconds", "1", "--games", "16", "--out", str(folder)])
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {"report.md", "learning_curve.png", "curve.csv", "model.safetensors"}
+    assert names >= {"model.json", "run.json", "tensorboard", "replay.json", "replay.html"}
+    report = (folder / "report.md").read_text()
+    assert "| az:64, 3 greedy | az:64 |" in report
+    assert "| net, 3 greedy | net |" in report
+    how = r"imitation of uct@\d:50( \(\d+\.\d% of the decisions\), then expert iteration)?"
+    assert re.search(how, report.replace("\n", " "))
+    assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "curve.csv").read_text().count("\n") >= 2
+    assert make_agent(f"ppo:{folder / 'model.safetensors'}").name.startswith("ppo:")
+
+    out = capsys.readouterr().out
+    assert re.search(f"Trained by {how}", out.replace("\n", " "))
+    assert re.search(r"rating ━+ 8/8 ", out)
+    (last,) = (line for line in out.splitlines() if "won random" in line)  # after the training
+    share = (folder / "curve.csv").read_text().splitlines()[-1].split(",")[3]
+    assert f"won random {float(share):.0%}" in last
+    (head,) = (line for line in out.splitlines() if line.startswith("line-up"))
+    for column in ("agent", "wins", "95% interval", "rank", "points"):  # all fit in 80 columns
+        assert f" {column} " in f"{head} "
+    assert len(head) <= 80
+    assert "greedy, 3 random" in out
+
+    game = Game.load(folder / "replay.json")
+    assert game.is_over
+    assert game.num_players == 4
+    page = (folder / "replay.html").read_text()
+    assert "planner" in page
+    assert "<h2>Estimate of az:model:64</h2>" in page  # not its path
+    assert "ppo" not in out
+
+    commands = report.split("```sh\n")[1].split("\n```")[0].splitlines()
+    assert [command for command in commands if command in out] == commands
+    train, rate, replay = (shlex.split(command) for command in commands)
+    assert {Path(words[0]).name for words in (train, rate, replay)} == {"busenv"}
+    assert [words[1] for words in (train, rate, replay)] == ["train", "rate", "replay"]
+    assert train[-1] == "seconds=3600"
+    done = json.loads((folder / "model.json").read_text())["training"]["seconds"]
+    cli.main([*train[1:-1], f"seconds={done + 0.5}", "rated=random", "--games", "4"])
+    assert "Resuming after" in capsys.readouterr().out
+    cli.main([{"uct:300": "uct:4"}.get(word, word) for word in replay[1:]])
+    assert (folder / "replay-uct.html").exists()
+
+    def agents_only(schedule: Schedule, *_: object) -> None:  # a rating plays 48 games or more
+        for spec in schedule.specs:
+            rating.check_agent(spec)
+        raise RunError(f"agents: {schedule.specs}")
+
+    monkeypatch.setattr(rating, "run_rating", agents_only)
+    with pytest.raises(SystemExit):
+        cli.main([*rate[1:], "--out", str(tmp_path / "rating")])
+    assert f"agents: ('az:{folder}/model.safetensors:64', 'planner')" in capsys.readouterr().err
