@@ -25,7 +25,7 @@ import numpy as np
 from numba.extending import overload
 
 from busenv.agents.search.tree import MAX_DEPTH, add_node, child_of, reroot, set_root
-from busenv.core.bits import ONE, ZERO, popcount, record_word
+from busenv.core.bits import ONE, ZERO, load_word, popcount
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_bits, legal_ids, random_action
 from busenv.core.rules.step import step
@@ -180,7 +180,7 @@ def _is_same(one, other):
     """Whether two games are equal, compared by words."""
     different = ZERO
     for at in range(0, GAME_SIZE, 8):
-        different |= record_word(one, at) ^ record_word(other, at)
+        different |= load_word(one, at) ^ load_word(other, at)
     return different == ZERO
 
 
