@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -44,11 +45,17 @@ def check_size(data: str | bytes, name: str, error: type[ValueError] = ValueErro
         raise error(f"{name} is larger than {LARGEST:,} bytes, the most that is read")
 
 
-def write_whole(path: str | Path, content: str | bytes, follow_links: bool = True) -> None:
+def write_whole(
+    path: str | Path,
+    content: str | bytes,
+    follow_links: bool = True,
+    mode: int | None = None,
+) -> None:
     """Write a file atomically: a process killed meanwhile leaves the old or the new content.
 
     follow_links: write to the target of a symbolic link; False raises OSError for one, for folders
-    that other users may have made (a run's folder).
+    that other users may have made (a run's folder). mode: permissions of the file, by default those
+    of the file that it replaces or, for a new one, the process's.
     """
     if not follow_links:
         check_plain(path)
@@ -58,13 +65,14 @@ def write_whole(path: str | Path, content: str | bytes, follow_links: bool = Tru
         raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
     if path.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder")
+    opener = None if mode is None else partial(os.open, mode=mode)
     name = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with name.open("xb") as file:
+        with open(name, "xb", opener=opener) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():
+        if mode is None and path.exists():
             os.chmod(name, stat.S_IMODE(path.stat().st_mode))
         os.replace(name, path)
     except BaseException as error:

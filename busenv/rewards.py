@@ -51,6 +51,8 @@ def reward_kind(reward: str | Reward) -> int:
     if callable(reward):
         try:
             inspect.signature(reward).bind(*"123")
+        except ValueError:  # a function in C may have no signature
+            return core.PAY_NOTHING
         except TypeError as error:
             raise ValueError(
                 f"the reward function {_name(reward)} has other parameters ({error}); "

@@ -155,6 +155,17 @@ def test_a_batch_must_be_reset_first() -> None:
         batch.step(np.array([8, 2**64 - 1], np.uint64))
 
 
+def test_a_game_of_a_batch_is_named_by_its_index() -> None:
+    batch = Batch(9)
+    with pytest.raises(ValueError, match=r"call reset\(seed\) before game"):
+        batch.game(8)
+    batch.reset(0)
+    assert batch.game(8).num_players == 4
+    for index in (-1, 9, 1.0):
+        with pytest.raises(ValueError, match=f"index is {index}; allowed: 0 to 8"):
+            batch.game(index)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

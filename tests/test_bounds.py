@@ -104,6 +104,15 @@ def test_few_spaces_make_for_more_rounds() -> None:
     check(game)
 
 
+def test_the_extra_street_may_need_power() -> None:
+    """One round, one bus each: powers 2 and 1 on Line Expansion, or 2 with power only (R7)."""
+    always, with_power = (
+        longest_game(5, Rules(action_markers=2, line_markers=None, extra_street=rule))
+        for rule in ("always", "with_power")
+    )
+    assert always == with_power + 1
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [((6,), "num_players is 6"), ((4, "capstone"), "unknown rules"), ((2,), "allowed: 3, 4 or 5")],

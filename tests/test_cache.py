@@ -210,6 +210,13 @@ TAMPERING: dict[str, tuple[bool, Callable[[Path], object]]] = {  # of files, or 
 }
 
 
+def test_a_planted_file_with_a_checksum_is_run(root: Path) -> None:
+    """Without tampering a planted file has its effect, which the tests below exclude."""
+    effect = plant(root)
+    assert run(root) == (2, 1)
+    assert effect.exists()
+
+
 def test_a_planted_file_without_a_checksum_is_not_run(root: Path) -> None:
     effect = plant(root, checksum=False)
     assert run(root) == (2, 1)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from busenv import EDITIONS, Game, Rules, load_rules
+from busenv.core.rules.resolve import power_of
+from busenv.core.state import GAME
 from busenv.game.actions import BoardAction
 from busenv.game.rules import as_rules
 
@@ -98,3 +102,14 @@ def test_spaces_and_stones_of_an_edition() -> None:
     rules = Rules(spaces=4, time_stones=(2, 7))
     assert [rules.spaces_of(action) for action in BoardAction] == [4, 1, 4, 4, 1, 4, 1]
     assert [rules.stones_for(players) for players in (3, 4, 5)] == [2, 7, 7]
+
+
+@pytest.mark.parametrize("extra_street", ["always", "with_power"])
+def test_power_is_the_cores(extra_street: str) -> None:
+    rules, game = Rules(extra_street=extra_street), np.zeros(1, GAME)
+    game["extra_needs_power"] = extra_street == "with_power"
+    for players, buses, space in itertools.product((3, 4, 5), range(1, 6), range(6)):
+        game["players"], game["max_buses"] = players, buses
+        for action in BoardAction:
+            power = rules.power(action, num_players=players, most_buses=buses, space=space)
+            assert power == power_of(game[0], action.value, space)

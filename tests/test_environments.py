@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from copy import deepcopy
 from typing import Any
@@ -324,6 +325,12 @@ def pay_nan(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
 
 def pay_misspelt(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
     rewards[:, 0] = after["deliveres"][:, 0]
+
+
+def test_a_reward_function_without_a_signature_is_accepted() -> None:
+    with pytest.raises(ValueError, match="no signature"):
+        inspect.signature(max)
+    BusEnv(reward=max)
 
 
 @pytest.mark.parametrize(

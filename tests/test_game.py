@@ -63,37 +63,59 @@ def test_after_the_end_nothing_is_legal() -> None:
         game.step(0)
 
 
-WRONG_CALLS: tuple[tuple[Callable[[], object], str], ...] = (
-    (lambda: Game(num_players=2), "num_players is 2; allowed: 3, 4 or 5"),
-    (lambda: Game(num_players="4"), "num_players is '4'"),
-    (lambda: Game(num_players=4.0), "num_players is 4.0"),
-    (lambda: Game(players=4), r"Game.__init__\(\) got an unexpected keyword argument 'players'"),
-    (lambda: Game(rules="capstone"), "unknown rules 'capstone'; allowed.*capstone-2024"),
-    (lambda: Game(rules=None), "unknown rules None"),
-    (lambda: Game(board="town"), "no board 'town'.*city"),
-    (lambda: Game(first_player=4), "first_player is 4; allowed: 0 to 3"),
-    (lambda: Game(first_player=-1), "first_player is -1"),
-    (lambda: Game(first_player=1.0), "first_player is 1.0"),
-    (lambda: Game(seed=-1), "seed is -1"),
-    (lambda: Game(seed=1.5), "seed is 1.5"),
-    (lambda: Game(seed=2**64), "seed is 1844"),
-    (lambda: Game().step("pass"), r"action is 'pass'; allowed: an action id.*encode\(game.board"),
-    (lambda: Game().step(3.0), "action is 3.0; allowed: an action id"),
-    (lambda: Game().step(None), "action is None; allowed: an action id"),
-    (lambda: Game().describe("pass"), "action is 'pass'; allowed: an action id"),
-    (lambda: Game.load(True), "path is True; allowed: a string or a Path"),
-    (lambda: busenv.load_rules(1), "allowed"),
-    (lambda: busenv.random_playouts(-1), "games is -1; allowed"),
-    (lambda: busenv.random_playouts(3, 6), "num_players is 6; allowed"),
-    (lambda: busenv.random_returns(1.0, 5), "game is 1.0; allowed: a busenv.Game"),
-    (lambda: busenv.random_returns(Game(), reward=len), "reward is .*; allowed: one of"),
+WRONG_CALLS: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
+    (lambda: Game(num_players=2), ValueError, "num_players is 2; allowed: 3, 4 or 5"),
+    (lambda: Game(num_players="4"), ValueError, "num_players is '4'"),
+    (lambda: Game(num_players=4.0), ValueError, "num_players is 4.0"),
+    (
+        lambda: Game(players=4),
+        TypeError,
+        r"Game.__init__\(\) got an unexpected keyword argument 'players'",
+    ),
+    (
+        lambda: Game(rules="capstone"),
+        ValueError,
+        "unknown rules 'capstone'; allowed.*capstone-2024",
+    ),
+    (lambda: Game(rules=None), ValueError, "unknown rules None"),
+    (lambda: Game(board="town"), FileNotFoundError, "no board 'town'.*city"),
+    (lambda: Game(first_player=4), ValueError, "first_player is 4; allowed: 0 to 3"),
+    (lambda: Game(first_player=-1), ValueError, "first_player is -1"),
+    (lambda: Game(first_player=1.0), ValueError, "first_player is 1.0"),
+    (lambda: Game(seed=-1), ValueError, "seed is -1"),
+    (lambda: Game(seed=1.5), ValueError, "seed is 1.5"),
+    (lambda: Game(seed=2**64), ValueError, "seed is 1844"),
+    (lambda: Game().describe("pass"), TypeError, "action is 'pass'; allowed: an action id"),
+    (lambda: Game.load(True), TypeError, "path is True; allowed: a string or a Path"),
+    (lambda: busenv.load_rules(1), TypeError, "path is 1; allowed: a string or a Path"),
+    (lambda: busenv.random_playouts(-1), ValueError, "games is -1; allowed"),
+    (lambda: busenv.random_playouts(3, 6), ValueError, "num_players is 6; allowed"),
+    (lambda: busenv.random_returns(1.0, 5), TypeError, "game is 1.0; allowed: a busenv.Game"),
+    (
+        lambda: busenv.random_returns(Game(), reward=len),
+        ValueError,
+        "reward is .*; allowed: one of",
+    ),
 )
 
 
-@pytest.mark.parametrize(("call", "message"), WRONG_CALLS)
-def test_wrong_calls_are_refused(call: Callable[[], object], message: str) -> None:
-    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
+@pytest.mark.parametrize(("call", "error", "message"), WRONG_CALLS)
+def test_wrong_calls_are_refused(
+    call: Callable[[], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as refused:
         call()
+    assert refused.type is error
+
+
+@pytest.mark.parametrize("action", ["pass", 3.0, None])
+def test_a_step_without_an_action_id_changes_nothing(action: object) -> None:
+    game = played(plies=5)
+    before = game.to_bytes(), game.history
+    message = rf"action is {action!r}; allowed: an action id.*encode\(game.board"
+    with pytest.raises(TypeError, match=message):
+        game.step(action)  # type: ignore[arg-type]
+    assert (game.to_bytes(), game.history) == before
 
 
 def test_numpy_integers_are_actions() -> None:

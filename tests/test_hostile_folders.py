@@ -74,7 +74,10 @@ def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="pipe is no file"):
             open_plain(pipe, mode)
     assert target.read_bytes() == b"precious"
+    write_whole(target, "old", follow_links=False, mode=0o600)
+    assert target.stat().st_mode & 0o777 == 0o600
     write_whole(target, "new", follow_links=False)
+    assert target.stat().st_mode & 0o777 == 0o600
     with open_plain(target, "ab") as file:
         file.write(b"er")
     assert target.read_bytes() == b"newer"

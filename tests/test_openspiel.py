@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import pickle
 import random
@@ -18,9 +20,11 @@ import pytest
 from busenv import (
     EDITIONS,
     REWARDS,
+    Building,
     Game,
     IllegalActionError,
     ObservationLayout,
+    Phase,
     load_board,
     longest_game,
 )
@@ -179,15 +183,36 @@ def test_wrong_parameters_are_named(parameters: dict[str, Any], message: str) ->
 
 
 def test_strings_determine_positions_and_an_illegal_action_changes_none() -> None:
-    """Sites of different zones at one intersection: the building's site is in the text."""
     texts: dict[str, Any] = {}
-    for seed in range(4):
-        for state in walk(load(players=3), seed):
-            position = state.bus.position()
-            assert texts.setdefault(str(state), position) == position
-            assert state.observation_string(0) == str(state)
+    for state in walk(load(players=3)):
+        position = state.bus.position()
+        assert texts.setdefault(str(state), position) == position
+        assert state.observation_string(0) == str(state)
     with pytest.raises(IllegalActionError, match=r"action 7 \(pass\) is illegal"):
         load().new_initial_state().apply_action(7)
+
+
+def test_strings_name_the_sites_of_buildings() -> None:
+    """A house and an office at one intersection, in zones 1 and 3 or the other way round."""
+    state = next(s for s in walk(load(players=3)) if s.bus.phase == Phase.SELECT_ACTIONS)
+    position, board = state.bus.position(), state.bus.board
+    one, two = next(
+        (i, k)
+        for (i, site), (k, other) in itertools.permutations(enumerate(board.sites), 2)
+        if site.intersection == other.intersection and (site.zone, other.zone) == (1, 3)
+    )
+    texts = []
+    for kinds in ((Building.HOUSE, Building.OFFICE), (Building.OFFICE, Building.HOUSE)):
+        buildings = [Building.PUB if site.zone <= 3 else -1 for site in board.sites]
+        buildings[one], buildings[two] = kinds
+        changed = dataclasses.replace(position, buildings=buildings)
+        state.bus = Game.from_position(changed, state.bus.rules, board)
+        assert state.bus.position() == changed
+        assert state.observation_string(0) == str(state)
+        texts.append(str(state))
+    assert texts[0] != texts[1]
+    words = [f"house on site {one}", f"office on site {two}"]
+    assert [[word in text for word in words] for text in texts] == [[True] * 2, [False] * 2]
 
 
 @pytest.mark.parametrize("reward", ["win", "margin"])

@@ -117,6 +117,17 @@ def test_invalid_options_are_one_line_errors(
     assert not (tmp_path / "games").exists()
 
 
+def test_folder_that_is_a_file_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "games"
+    file.write_text("mine")
+    with pytest.raises(SystemExit, match="2"):
+        main(["play", "--no-browser", "--folder", str(file)])
+    assert f"{file} is a file; allowed: a folder" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+
+
 def test_port_in_use_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

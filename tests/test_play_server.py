@@ -161,10 +161,12 @@ def test_hint_analysis_and_graph(served: Served) -> None:
     graph = page.until("graph", lambda message: not message["running"])
     assert len(graph["chances"]) == len(graph["variation"]) == len(page.state["variation"])
     assert all(sum(chances) == pytest.approx(1, abs=0.01) for chances in graph["chances"])
+    assert graph["mistakes"]
     for mistake in graph["mistakes"]:
         index = graph["variation"].index(mistake["node"])
         before, then = (graph["chances"][k][mistake["seat"]] for k in (index - 1, index))
         assert (before, then) == (mistake["before"], mistake["after"])
+        assert before > then
     assert graph["svg"].startswith("<svg")
     page.send("graph", enabled=True, agent="planner")
     assert page.until("error")["code"] == "no_estimate"
@@ -241,10 +243,12 @@ def test_restarted_server_restores_all_games(tmp_path: Path) -> None:
     (file,) = tmp_path.glob("*.jsonl")
     with file.open("ab") as open_file:
         open_file.write(b'{"parent": 3, "act')  # an incomplete line, as a killed process leaves
-    (tmp_path / "0123456789abcdef.jsonl").write_text("no game\n")
+    foreign = tmp_path / "0123456789abcdef.jsonl"
+    foreign.write_text("no game\nno newline")
     with serving(tmp_path) as served:
         assert len(served.server.errors) == 1
         assert "0123456789abcdef" in served.server.errors[0]
+        assert foreign.read_text() == "no game\nno newline"
         page = served.open(link)
         assert page.nodes == nodes
         assert page.latest["participants"]["seats"][0]["name"] == "Ada"

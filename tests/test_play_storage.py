@@ -18,7 +18,7 @@ from busenv.game.board import BOARDS, make_board
 from tests.support.play_client import PageClient, Served, serving
 
 
-def raise_disk_full(*_: Any) -> None:
+def raise_disk_full(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -98,7 +98,7 @@ def test_names_are_limited_and_a_grown_file_is_read(
         page.close()
     (file,) = tmp_path.glob("*.jsonl")
     with file.open("ab") as grown:
-        grown.write(b'{"seat": 0, "name": "Eve"' + b" " * 2**24 + b"}\n")
+        grown.write(b'{"seat": 0, "name": "Eve"' + b" " * 2**23 + b"}\n")
     with serving(tmp_path) as served:
         assert served.server.errors == []
         page = served.open(link)
@@ -116,7 +116,7 @@ def test_damaged_key_of_the_start_page(tmp_path: Path, content: bytes, message: 
     store = GameStore(tmp_path)
     (tmp_path / "key").write_bytes(content)
     if message:
-        with pytest.raises(ValueError, match=re.escape(str(tmp_path / "key")) + " holds no key"):
+        with pytest.raises(ValueError, match=re.escape(f"{tmp_path / 'key'} {message}")):
             store.key()
     else:
         assert len(store.key()) == 32
@@ -142,16 +142,30 @@ def test_finished_games_are_on_disk_only(tmp_path: Path) -> None:
         (game,) = served.server._games.values()
         assert game.session is None
         assert "Game over" in served.server.start_page()["games"][0]["headline"]
+        (file,) = tmp_path.glob("*.jsonl")
+        moved = file.rename(tmp_path / "moved")
+        status, text, _ = served.get(f"{link}/record.json")
+        assert (status, json.loads(text)["code"]) == (500, "not_read")
+        assert str(tmp_path) not in text
+        moved.rename(file)
         page = served.open(link)
         assert page.state["result"]["points"] == points
         page.close()
         assert served.get(f"{link}/record.json")[0] == 200
+        file.unlink()
+        path = f"{served.start_link}/games/{game.header.id}"
+        assert served.post(path, {}, "DELETE")[0] == 200
 
 
-def test_deleted_game(served: Served) -> None:
+def test_deleted_game(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     page: PageClient = served.open(link := served.begin("me", "me", "me"))
     (game,) = [one for one in served.server.start_page()["games"] if one["link"] == link]
     path = f"{served.start_link}/games/{game['id']}"
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "unlink", raise_disk_full)
+        status, answer = served.post(path, {}, "DELETE")
+    reason = os.strerror(errno.ENOSPC)
+    assert (status, answer["message"]) == (507, f"The game cannot be deleted: {reason}")
     assert served.post(path, {}, "DELETE")[0] == 200
     assert served.post(path, {}, "DELETE")[0] == 404
     assert served.get(link)[0] == 404

@@ -193,7 +193,7 @@ def test_a_folder_in_use_or_of_another_run_is_refused(
         return capsys.readouterr().err
 
     with lock_folder(tmp_path):
-        assert "in use by another run" in refusal()
+        assert "in use by another process; wait for it or choose another folder" in refusal()
     cli.main([*arguments, "--workers", "1"])
     games = (tmp_path / GAMES).read_bytes()
     assert "holds a run with games 9, not 18, seed 0, not 5" in refusal("--games=18", "--seed=5")

@@ -238,6 +238,19 @@ def test_a_page_may_begin_in_the_middle_of_a_game() -> None:
     assert 'title="Round 2"' in page
 
 
+def test_wrong_numbers_of_anything_are_named() -> None:
+    game = at(played(3, seed=1), 3)
+    estimates: list[Estimate] = [([], [])] * 2
+    for extras, message in (
+        ({"estimates": estimates}, "2 estimates; allowed: none or 3"),
+        ({"names": ["anna"] * 4}, "4 names; allowed: none or 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            page_of(game, **extras)
+    with pytest.raises(ValueError, match="1 positions; allowed: 4"):
+        replay_page(game.board, game.rules, [game.position()], game.history)
+
+
 def test_curves_of_equal_value_share_their_true_height() -> None:
     curves = [[0, 0, 1, 2], [0, 0, 0, 2], [0, 1, 1, 1]]
     chart = draw_chart("x", curves, 0, 2, rounds={}, ranking=[1, 0, 2])

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from busenv import EDITIONS, Batch, Board, load_board
-from busenv.core.state import GAME, OVER
+from busenv import EDITIONS, Batch, Board, Game, load_board
+from busenv.core.state import ALWAYS, GAME, OVER
 from busenv.validation import check_games
 from tests.support.play import picks
 
@@ -129,6 +129,26 @@ def test_4_000_changed_games(tmp_path_factory: pytest.TempPathFactory) -> None:
     fine = accepted(games)
     assert 500 < len(fine) < 3500
     play_on(fine, str(tmp_path_factory.mktemp("games") / "games.npy"))
+
+
+def test_an_end_remembers_other_seats_on_its_street() -> None:
+    """A seat's own bit, a seat without a marker there, and any if sharing again is free (R9a)."""
+    games = next(games for games in played() if games["head_shared"].any())
+    index, seat = np.argwhere(games["head_shared"])[0]
+    fine = games[index : index + 1].copy()
+    rules = EDITIONS["capstone-2024"]
+    word, bit = divmod(int(fine["head_street"][0, seat]), 64)
+    absent = [s for s in range(3) if not int(fine["line"][0, s, word]) >> bit & 1]
+    assert absent
+    position = Game.from_state(check_games(fine, CITY), rules, CITY).position()
+    assert Game.from_position(position, rules, CITY).position() == position
+    own, other, always = fine.copy(), fine.copy(), fine.copy()
+    own["head_shared"][0, seat] |= 1 << seat
+    other["head_shared"][0, seat] |= 1 << absent[0]
+    always["sharing_again"] = ALWAYS
+    for wrong in (own, other, always):
+        with pytest.raises(ValueError, match="game 0 cannot be played on: head_shared is "):
+            check_games(wrong, CITY)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_one_id_is_one_problem() -> None:
     assert len(shared) >= 9
     assert [ours[name].default for name in shared] == [theirs[name].default for name in shared]
     theirs = inspect.signature(BusVecEnv.__init__).parameters
-    shared = [name for name in theirs if name not in ("self", "num_envs", "settings")]
+    shared = [name for name in theirs if name not in ("self", "num_envs")]
     assert [ours[name].default for name in shared] == [theirs[name].default for name in shared]
     learner, every = (
         gymnasium.make_vec(name, num_envs=40) for name in ("busenv/Bus-v0", "busenv/BusSelfPlay-v0")
@@ -72,6 +72,7 @@ def test_one_id_is_one_problem() -> None:
         ),
         (lambda: gymnasium.make_vec("busenv/Bus-v0", render_mode="human"), "or 'rgb_array'"),
         (lambda: BusVecEnv(2, render_mode="ansi"), "render_mode is 'ansi'; allowed: None or"),
+        (lambda: BusVecEnv(2, num_player=3), r"BusVecEnv.__init__\(\) got an unexpected keyword"),
         (lambda: BusVectorEnv(2).reset(options=1.0), "options is 1.0; allowed: None or a dict"),
         (lambda: BusEnv().reset(options=1.0), "options is 1.0; allowed: None or a dict"),
         (lambda: bus_v0.raw_env().reset(options=1.0), "options is 1.0; allowed: None or a dict"),
@@ -85,14 +86,15 @@ def test_wrong_calls_are_refused(call: Callable[[], object], message: str) -> No
 
 def test_environments_of_many_games_draw_the_first_four() -> None:
     envs = gymnasium.make_vec("busenv/Bus-v0", num_envs=6, render_mode="rgb_array")
-    assert envs.render() is None
+    sb3 = BusVecEnv(6, render_mode="rgb_array")
+    assert envs.render() is sb3.render() is None
+    assert sb3.get_images() == []
     envs.reset(seed=1)
     images = envs.render()
     assert len(images) == 6  # as Gymnasium's RecordVideo requires
     assert all(image.shape == (800, 1200, 3) for image in images)
     assert images[3].any()
     assert not images[4].any()
-    sb3 = BusVecEnv(6, render_mode="rgb_array")
     sb3.reset()
     assert sb3.render().shape[2] == 3  # what VecVideoRecorder records
     assert len(sb3.get_images()) == 4

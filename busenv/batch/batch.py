@@ -146,7 +146,7 @@ class Batch:
         """
         stream = None if seed is None else np.uint64(check_seed(seed))
         rows = _check_mask(mask, self.seats.shape)
-        if (stream is None or not rows.all()) and not self._was_reset:
+        if (stream is None or not rows.all()) and not self.was_reset:
             raise ValueError("call reset(seed) for all games first")
         with self._threads.exclusive(), self._restored_on_failure():
             self._threads.close_step()
@@ -192,7 +192,7 @@ class Batch:
 
     def _step(self, actions: np.ndarray) -> None:
         arrays = self._arrays
-        if not self._was_reset:
+        if not self.was_reset:
             raise ValueError("call reset(seed) before step(actions)")
         self._threads.close_step()
         if arrays.autoreset == batch_kernels.DISABLED and arrays.ended.any():
@@ -252,7 +252,8 @@ class Batch:
         return rows, masks
 
     @property
-    def _was_reset(self) -> bool:
+    def was_reset(self) -> bool:
+        """Whether the games have begun."""
         return bool(self.games["players"][0])
 
     @contextlib.contextmanager
@@ -274,7 +275,13 @@ class Batch:
             raise
 
     def game(self, index: int) -> Game:
-        """Return a copy of one game, without its history."""
+        """Return a copy of one game, without its history.
+
+        Raises ValueError for an index outside 0 to N - 1, and before the first reset.
+        """
+        index = check_whole("index", index, 0, len(self.games) - 1)
+        if not self.was_reset:
+            raise ValueError("call reset(seed) before game(index)")
         return Game.from_state(self.games[index : index + 1], self.rules, self.board)
 
     def close(self) -> None:

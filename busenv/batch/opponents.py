@@ -42,6 +42,18 @@ Player = GamePlayer | BatchPlayer
 Opponents = str | Player | Sequence[str | Player] | None
 
 
+class BatchPlayerInOneGame:
+    """A `GamePlayer` that lets a `BatchPlayer` without `act` choose."""
+
+    def __init__(self, player: BatchPlayer) -> None:
+        self.player = player
+
+    def act(self, game: Game) -> int:
+        """Return the action; raises AgentError for an illegal one."""
+        games, only = game.arrays()[0], np.zeros(1, np.int64)
+        return int(_choose(self.player, games, only, game.rules, game.board)[0])
+
+
 class OpponentPool:
     """The players of all seats but the learner's.
 
@@ -60,6 +72,7 @@ class OpponentPool:
     def __init__(self, opponents: Opponents, num_opponents: int) -> None:
         self.kinds = np.zeros(MAX_PLAYERS, np.uint8)
         self.agents: list[Any] = []
+        self._game_players: list[GamePlayer] = []  # the agents, for `play_game`
         self._from_specs: list[tuple[int, Any]] = []  # positions clockwise, and agents
         if opponents is None:
             return
@@ -91,6 +104,8 @@ class OpponentPool:
         if index < 0:
             index = len(self.agents)
             self.agents.append(agent)
+            player = agent if _has(agent, "act") else BatchPlayerInOneGame(agent)
+            self._game_players.append(player)
         return FIRST_AGENT + index
 
     def reset(self, seeds: np.ndarray) -> None:
@@ -139,13 +154,9 @@ class OpponentPool:
             seat = game.current_player
             if seat < 0 or kinds[seat] < FIRST_AGENT:
                 return
-            agent = self.agents[kinds[seat] - FIRST_AGENT]
-            if not _has(agent, "act"):
-                games, index = game.arrays()[0], np.zeros(1, np.int64)
-                game.step(int(_choose(agent, games, index, game.rules, game.board)[0]))
-                continue
+            player = self._game_players[kinds[seat] - FIRST_AGENT]
             try:
-                game.step(agent.act(game))
+                game.step(player.act(game))
             except IllegalActionError as error:
                 raise AgentError(f"the opponent at seat {seat}: {error}") from error
 

@@ -73,9 +73,6 @@ def load_word(typingctx: Any, source: Any, offset: Any) -> Any:
     return types.uint64(source, types.int64), codegen
 
 
-record_word = load_word
-
-
 @intrinsic
 def store_word(typingctx: Any, array: Any, offset: Any, word: Any) -> Any:
     """Write a uint64 as eight bytes of a contiguous uint8 array, lowest first. Unchecked."""
@@ -101,6 +98,21 @@ def copy_bytes(typingctx: Any, to: Any, at: Any, source: Any, first: Any, count:
 
     _check_bytes(to, source)
     return types.void(to, types.int64, source, types.int64, types.int64), codegen
+
+
+@intrinsic
+def copy_record(typingctx: Any, to: Any, source: Any, first: Any, count: Any) -> Any:
+    """Copy `count` bytes between records of one type, from and to the same offset. Unchecked."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        target = _pointer(context, builder, signature.args[0], args[0], args[2])
+        origin = _pointer(context, builder, signature.args[1], args[1], args[2])
+        cgutils.raw_memcpy(builder, target, origin, args[3], 1)
+        return context.get_dummy_value()
+
+    if not isinstance(to, types.Record) or to != source:
+        raise TypingError(f"two records of one type are needed, not {to} and {source}")
+    return types.void(to, source, types.int64, types.int64), codegen
 
 
 @intrinsic
@@ -136,12 +148,6 @@ exchange = _atomic("xchg")  # (array, number): returns the entry before
 
 
 @kernel
-def copy_record(to, source, first, count):
-    """Copy `count` bytes from an offset on into the same place of another record of that type."""
-    copy_bytes(to, first, source, first, count)
-
-
-@kernel
 def records_differ(one, other, first, end):
     """Return whether two records of a type differ in the bytes from `first` to before `end`.
 
@@ -149,7 +155,7 @@ def records_differ(one, other, first, end):
     """
     different = ZERO
     for at in range(first, end, 8):
-        different |= record_word(one, at) ^ record_word(other, at)
+        different |= load_word(one, at) ^ load_word(other, at)
     return different != ZERO
 
 

@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ def source_fingerprint(folder: Path) -> str:
 
 def _package_of(source: Path) -> Path:
     """The folder of the outermost package of a file, or the file's own folder."""
-    packages = [folder for folder in source.parents if (folder / "__init__.py").exists()]
-    return packages[-1] if packages else source.parent
+    packages = takewhile(lambda folder: (folder / "__init__.py").exists(), source.parents)
+    return [source.parent, *packages][-1]
 
 
 def _is_private(status: os.stat_result) -> bool:

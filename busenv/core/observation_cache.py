@@ -26,7 +26,6 @@ from busenv.core.bits import (
     load_word,
     lowest,
     popcount,
-    record_word,
     records_differ,
     spread,
     store_word,
@@ -99,7 +98,7 @@ def _update_passengers(g, width, row):
     if wide:
         for k in range(0, width, 8):
             at = min(k, width - 8)
-            store_word(row, at, record_word(g, PASSENGERS_FROM + at))
+            store_word(row, at, load_word(g, PASSENGERS_FROM + at))
     else:
         for at in range(width):
             row[at] = g.passengers[at]
@@ -305,7 +304,7 @@ def _update_markers(g, b, action, cache):
     at = seats_at(b) + C_SPACES[action]
     taken = np.uint64(8) * np.uint64(g.taken[action])
     placed = (ONE << taken) - ONE if taken < np.uint64(64) else ~ZERO
-    owners = record_word(g, MARKERS_FROM + MAX_SPACES * action)
+    owners = load_word(g, MARKERS_FROM + MAX_SPACES * action)
     for seat in range(g.players):
         word = equal_bytes(owners, np.uint64(seat)) & placed
         if SPACES_OF[action] == 1:
@@ -328,7 +327,7 @@ def update_cache(g, b, cache, row, cached):
         for action in range(7):
             at = MARKERS_FROM + MAX_SPACES * action
             taken = g.taken[action] != cached.taken[action]
-            if fresh or taken or record_word(g, at) != record_word(cached, at):
+            if fresh or taken or load_word(g, at) != load_word(cached, at):
                 _update_markers(g, b, action, cache)
         copy_record(cached, g, MARKERS_FROM, STANDING_FROM - MARKERS_FROM)
     if fresh or records_differ(g, cached, STANDING_FROM, CACHED_TO):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import TOPS, ZERO, bit, has, record_word, spread
+from busenv.core.bits import TOPS, ZERO, bit, has, load_word, spread
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import open_sites, pick_ups, set_downs
 from busenv.core.rules.lines import growth
@@ -23,6 +23,7 @@ from busenv.core.state import (
     ACT_PASSENGERS,
     ACT_START,
     ACT_VROOM,
+    ALWAYS,
     BUILDINGS,
     CLOCK,
     FIELDS,
@@ -117,7 +118,7 @@ def _check_board(g):
     if g.space_limit < 1 or g.space_limit > MAX_SPACES:
         return SPACE_LIMIT
     limits = MANY * np.uint64(g.space_limit) | SINGLE
-    taken = record_word(g, TAKEN_FROM) & ALL_SEVEN
+    taken = load_word(g, TAKEN_FROM) & ALL_SEVEN
     if taken & TOPS != ZERO or ((limits | TOPS) - taken) & TOPS != TOPS:
         return TAKEN
     left = ((limits ^ taken) + ~TOPS) & TOPS  # the highest bit of each byte in which the two differ
@@ -125,7 +126,7 @@ def _check_board(g):
         return OPEN
     high, seats = ZERO, np.uint64(g.players - 1) * EACH | TOPS
     for action in range(7):
-        owners = record_word(g, SPACES_FROM + MAX_SPACES * action)
+        owners = load_word(g, SPACES_FROM + MAX_SPACES * action)
         high |= owners | ~(seats - (owners & ~TOPS))
     return SPACES if high & TOPS != ZERO else VALID
 
@@ -173,8 +174,23 @@ def _line_owners(g):
 
 
 @kernel
+def _seats_to_remember(g, seat, street):
+    """The seats that an end of a line may remember: the others on its arrival street (R9a).
+
+    None for a line of one street, whose ends have not moved.
+    """
+    seats = ZERO
+    if g.sharing_again == ALWAYS or g.head_street[seat] == g.tail_street[seat]:
+        return seats
+    for other in range(g.players):
+        if other != seat and has(g.line[other, street >> 6], street & 63):
+            seats |= bit(other)
+    return seats
+
+
+@kernel
 def _check_lines(g, b):
-    """Lines are on streets and intersections of the board."""
+    """Lines are on streets and intersections of the board, and remember seats of R9a."""
     low = high = reach = ZERO
     for seat in range(g.players):
         low |= g.line[seat, 0]
@@ -186,16 +202,19 @@ def _check_lines(g, b):
         return REACH
     owners = _line_owners(g)
     for seat in range(g.players):
-        if _beyond(np.uint64(g.head_shared[seat]), g.players):
-            return HEAD_SHARED
-        if _beyond(np.uint64(g.tail_shared[seat]), g.players):
-            return TAIL_SHARED
+        head_shared = tail_shared = ZERO
         if g.reach[seat] != ZERO:
             wrong = _check_ends(g, b, seat)
             if wrong != VALID:
                 return wrong
+            head_shared = _seats_to_remember(g, seat, g.head_street[seat])
+            tail_shared = _seats_to_remember(g, seat, g.tail_street[seat])
         elif has(owners, seat):
             return REACH
+        if np.uint64(g.head_shared[seat]) & ~head_shared != ZERO:
+            return HEAD_SHARED
+        if np.uint64(g.tail_shared[seat]) & ~tail_shared != ZERO:
+            return TAIL_SHARED
     return VALID
 
 

@@ -191,13 +191,19 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         if self._turn_infos is not None:
             return self._turn_infos
         infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        for agent, info in infos.items():
-            if self._illegal != "raise":
+        if self._illegal != "raise":
+            for agent, info in infos.items():
                 info["illegal_action"] = np.bool_(agent in self._last_illegal)
-            if self.observation_format.keys is None:
-                info["action_mask"] = self._row_and_mask(agent)[1]
-                self._turn_infos = infos
+        if self.observation_format.keys is None:
+            for agent, info in infos.items():
+                info["action_mask"] = self._mask(agent)
+            self._turn_infos = infos
         return infos
+
+    def _mask(self, agent: str) -> np.ndarray:
+        if self._seats[agent] == self.game.current_player:
+            return self.game.action_mask().view(np.int8)
+        return np.zeros(self._num_actions, np.int8)
 
     def observe(self, agent: str) -> Observation:
         """Return an agent's observation and mask, as fresh arrays.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from stable_baselines3.common.vec_env import VecEnv
 from busenv.batch.batch import Batch
 from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
-from busenv.render.render_modes import RENDER_FPS, RENDERED, Renderer, check_batch_mode
+from busenv.game.board import Board
+from busenv.game.rules import Rules
+from busenv.render.render_modes import RENDER_FPS, Renderer, check_batch_mode
+from busenv.rewards import Reward
 from busenv.validation import Illegal
 
 
@@ -49,13 +53,18 @@ class BusVecEnv(VecEnv):
         self,
         num_envs: int,
         *,
+        num_players: int | Sequence[int] = 4,
+        rules: str | Path | Rules = "capstone-2024",
+        board: str | Path | Board = "city",
+        reward: str | Reward = "win",
         opponents: Opponents = "random",
+        learner_seat: int | None = None,
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
+        threads: int = 1,
         copy: bool = True,
         render_mode: str | None = None,
-        **settings: Any,
     ) -> None:
         if opponents is None:
             warnings.warn(
@@ -66,10 +75,15 @@ class BusVecEnv(VecEnv):
             )
         self.batch = Batch(
             num_envs,
+            num_players=num_players,
+            rules=rules,
+            board=board,
+            reward=reward,
             opponents=opponents,
+            learner_seat=learner_seat,
             illegal=illegal,
             autoreset_mode=AutoresetMode.SAME_STEP,
-            **settings,
+            threads=threads,
         )
         self._renderer, self.render_mode = Renderer(check_batch_mode(render_mode)), render_mode
         self._copy, self._illegal = copy, illegal
@@ -146,9 +160,15 @@ class BusVecEnv(VecEnv):
         return self._format.convert(self.batch.observations, self.batch.masks, self._copy)
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """Return images of the first games, at most four, for `render`: uint8, (800, 1200, 3)."""
-        number = min(RENDERED, self.num_envs)
-        return [self._renderer.render(self.batch.game(i)) for i in range(number)]  # type: ignore[misc]
+        """Return images of the first games, at most four, for `render`: uint8, (800, 1200, 3).
+
+        Empty before the first reset.
+        """
+        return self._renderer.render_batch(self.batch)
+
+    def render(self, mode: str | None = None) -> np.ndarray | None:
+        """Return the images side by side as one; None before the first reset."""
+        return super().render(mode) if self.batch.was_reset else None
 
     def env_method(
         self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any

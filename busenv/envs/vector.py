@@ -23,7 +23,7 @@ from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.game.board import Board
 from busenv.game.rules import Rules
-from busenv.render.render_modes import RENDER_FPS, RENDERED, Renderer, check_batch_mode
+from busenv.render.render_modes import RENDER_FPS, Renderer, check_batch_mode
 from busenv.rewards import Reward
 from busenv.validation import Illegal, check_options
 
@@ -155,16 +155,14 @@ class BusVectorEnv(VectorEnv):
         return self._output(self.batch.masks)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """Return an image of each game: uint8, (800, 1200, 3); None without a render mode.
+        """Return an image of each game: uint8, (800, 1200, 3).
 
+        None without a render mode and before the first reset.
         Images take long to draw, so those from the fifth on are black.
         """
-        batch = self.batch
-        if self.render_mode is None or not batch.games["players"][0]:
+        if self.render_mode is None or not (drawn := self._renderer.render_batch(self.batch)):
             return None
-        number = min(RENDERED, self.num_envs)
-        drawn = [self._renderer.render(batch.game(i)) for i in range(number)]
-        return (*drawn, *[np.zeros_like(drawn[0])] * (self.num_envs - len(drawn)))  # type: ignore[arg-type]
+        return (*drawn, *[np.zeros_like(drawn[0])] * (self.num_envs - len(drawn)))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the opponents built from specs."""

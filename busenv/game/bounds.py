@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from busenv.game.actions import BoardAction
 from busenv.game.board import Board, as_board
 from busenv.game.rules import Rules, as_rules, check_players
 
@@ -59,7 +60,7 @@ def longest_game(
     - Vrrooomm!: two for each delivery (`most_deliveries`).
 
     >>> longest_game(4), longest_game(5, "condensed")
-    (578, 767)
+    (578, 762)
     """
     players, rules, board = check_players(num_players), as_rules(rules), as_board(board)
     rounds = most_rounds(players, rules)
@@ -77,7 +78,12 @@ def _most_streets(players: int, rules: Rules, board: Board, rounds: int) -> int:
     limits = rules.line_markers or (trail,) * players
     held = sum(min(limit, trail) for limit in limits[:players])
     power = sum(
-        max(min(rules.bus_limit, number) + (players == 5) - space, 0)
+        rules.power(
+            BoardAction.LINE_EXPANSION,
+            num_players=players,
+            most_buses=min(rules.bus_limit, number),
+            space=space,
+        )
         for number in range(1, rounds + 1)
         for space in range(rules.spaces)
     )

@@ -407,10 +407,12 @@ def _power_limits(position: Position, rules: Rules) -> tuple[int, int]:
         return 0, 0
     if phase in DRIVING:
         return 1, position.buses[position.current_player]
-    power = max(position.buses) - position.resolving
-    five_expand = phase == Phase.LINE_EXPANSION and position.num_players == 5
-    if five_expand and (power > 0 or rules.extra_street == "always"):
-        power += 1
+    power = rules.power(
+        RESOLVED_IN[phase],
+        num_players=position.num_players,
+        most_buses=max(position.buses),
+        space=position.resolving,
+    )
     return max(power, 1) if phase == Phase.PASSENGERS else 1, power
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from busenv.core.state import (
     ACT_BUSES,
     ACT_CLOCK,
+    ACT_LINES,
     ACT_START,
     MAX_PLAYERS,
     MAX_SPACES,
@@ -96,6 +97,16 @@ class Rules:
     def spaces_of(self, action: int) -> int:
         """Return the number of spaces of an action (`busenv.BoardAction`) (R5)."""
         return 1 if action in (ACT_BUSES, ACT_CLOCK, ACT_START) else self.spaces
+
+    def power(self, action: int, *, num_players: int, most_buses: int, space: int) -> int:
+        """Return the power of a marker, at least 0 (R7).
+
+        action: as for `spaces_of`. most_buses: of any player. space: 0 for A, 1 for B, and so on.
+        """
+        power = most_buses - space
+        if action == ACT_LINES and num_players == 5:
+            power += power > 0 or self.extra_street == "always"
+        return max(power, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""

@@ -16,7 +16,7 @@ from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render import panels
 from busenv.render.layout import BUBBLE, TOKEN, Point, rim, scaled_layout
-from busenv.render.phrases import count, describe_move, split_words
+from busenv.render.phrases import arriving, count, describe_move, split_words
 
 STREET_WIDTH = 28
 SPACE, CLOCK, MARGIN = 13, 49, 4  # radii, and how much wider rings are
@@ -61,7 +61,7 @@ def click_targets(
                 "short": _short(board, position, kind, subject, detail),
                 "note": _note(rules, position, kind, subject),
                 "shapes": shapes["shapes"],
-                "counts": [subject, _arriving(position) - subject] if name == "split" else [],
+                "counts": [subject, arriving(position) - subject] if name == "split" else [],
             }
         )
     return list(targets.values())
@@ -89,7 +89,7 @@ def target_shapes(board: Board, rules: Rules, position: Position, action: int) -
         ends = board.streets[subject]
         return _on("city", _street(board, ends[detail], ends[1 - detail]))
     if kind == "split":
-        single = _arriving(position) == 1
+        single = arriving(position) == 1
         stations = (board.stations[1 - subject],) if single else board.stations
         return _on("city", *(_intersection(board, station) for station in stations))
     if kind == "pick_up":
@@ -127,12 +127,8 @@ def _street(board: Board, origin: int, goal: int) -> Shape:
     return {"kind": "line", **rounded, "width": STREET_WIDTH}
 
 
-def _arriving(position: Position) -> int:
-    return min(position.power, position.supply)
-
-
 def _target_id(board: Board, position: Position, kind: str, subject: int) -> str:
-    if kind == "split" and _arriving(position) == 1:
+    if kind == "split" and arriving(position) == 1:
         return f"station-{board.stations[1 - subject]}"
     if kind in ("pass", "split", "clock"):
         return kind
@@ -204,11 +200,8 @@ def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
         elif adding < 0 and buses[seat] < rules.bus_limit:
             condition = ", and so does one that you add this round"
     else:
-        power = most - space
-        extra = action == BoardAction.LINE_EXPANSION and position.num_players == 5
-        if extra and (power > 0 or rules.extra_street == "always"):
-            power += 1
-        words = f"up to {count(max(power, 0), POWER_UNITS[action])}"
+        power = rules.power(action, num_players=position.num_players, most_buses=most, space=space)
+        words = f"up to {count(power, POWER_UNITS[action])}"
         if most > max(position.buses):
             owner = "you have" if adding == seat else f"seat {adding} has"
             condition = f", once {owner} the new bus"

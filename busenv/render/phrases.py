@@ -55,11 +55,14 @@ def headline(position: Position) -> str:
     verb = DRIVING_WORDS.get(position.phase, "move")
     words = f"{when}, {STEP_WORDS[position.phase]}: seat {position.current_player} to {verb}"
     if position.phase in POWER_WORDS:
-        left = position.power
-        if position.phase == Phase.PASSENGERS:
-            left = min(left, position.supply)
+        left = arriving(position) if position.phase == Phase.PASSENGERS else position.power
         words += f", {count(left, POWER_WORDS[position.phase])} to go"
     return words
+
+
+def arriving(position: Position) -> int:
+    """Return the number of passengers that a decision of Passengers places (R13)."""
+    return min(position.power, position.supply)
 
 
 def describe_move(board: Board, position: Position, action: int) -> str:
@@ -80,6 +83,6 @@ def describe_move(board: Board, position: Position, action: int) -> str:
 
 def split_words(board: Board, position: Position, to_first: int) -> str:
     """Describe how arriving passengers divide: "2 to station 10, 1 to station 25"."""
-    counts = (to_first, min(position.power, position.supply) - to_first)
+    counts = (to_first, arriving(position) - to_first)
     stations = zip(counts, board.stations, strict=True)
     return ", ".join(f"{count} to station {station}" for count, station in stations if count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,17 @@ class Drawable(Protocol):
     def text(self) -> str: ...
 
     def svg(self) -> str: ...
+
+
+class DrawableBatch(Protocol):
+    """A batch of games, such as `busenv.Batch`."""
+
+    games: np.ndarray
+
+    @property
+    def was_reset(self) -> bool: ...
+
+    def game(self, index: int) -> Drawable: ...
 
 
 def check_batch_mode(mode: str | None) -> str | None:
@@ -58,6 +69,11 @@ class Renderer:
             self._window = self._window or DisplayWindow()
             self._window.show(draw_pixels(game.svg()))
         return None
+
+    def render_batch(self, batch: DrawableBatch) -> list[Any]:
+        """Render the first games of a batch, at most RENDERED; none before its first reset."""
+        number = min(RENDERED, len(batch.games)) if batch.was_reset else 0
+        return [self.render(batch.game(i)) for i in range(number)]
 
     def close(self) -> None:
         """Close the window, if there is one."""

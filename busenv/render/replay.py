@@ -60,8 +60,17 @@ def replay_page(
     estimates: none, or one per action, of the position before it. agent: the name of their
     agent. names: none, or one per seat. note: replaces the sentence on the end of the game.
 
-    Raises ValueError for another number of positions or actions.
+    Raises ValueError for another number of positions, actions, estimates or names.
     """
+    if len(positions) != len(actions) + 1:
+        raise ValueError(f"{len(positions)} positions; allowed: {len(actions) + 1}")
+    for what, values, number in (
+        ("estimates", estimates, len(actions)),
+        ("names", names, positions[0].num_players),
+    ):
+        if values and len(values) != number:
+            raise ValueError(f"{len(values)} {what}; allowed: none or {number}")
+    decisions = zip(positions[:-1], estimates, actions, strict=True) if estimates else ()
     frames = _frames(board, rules, positions, actions)
     rounds, last = _rounds(positions), positions[-1]
     data = {
@@ -71,10 +80,7 @@ def replay_page(
         "names": list(names),
         "changes": _changes([frame.parts for frame in frames]),
         "moves": [f"Seat {frame.seat}: {frame.words}" for frame in frames[1:]],
-        "estimates": [
-            _estimate_data(board, *decided)
-            for decided in zip(positions, estimates, actions, strict=False)
-        ],
+        "estimates": [_estimate_data(board, *decision) for decision in decisions],
     }
     fills = {
         "title": f"Bus: {last.num_players} players, {rules.name}, board {board.name}",

@@ -95,7 +95,7 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
     columns[0].set_ylabel("games won")
     handles, labels = columns[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    save_png(figure, path)
+    save_png(figure, path, follow_links=True)
 
 
 def _curves(runs: Sequence[RunResult], bot: str) -> tuple[np.ndarray, np.ndarray]:

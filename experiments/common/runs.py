@@ -20,27 +20,29 @@ class RunError(ValueError):
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
+def lock_folder(
+    folder: Path, advice: str = "wait for it or choose another folder", mode: int = 0o777
+) -> Iterator[None]:
     """Hold a folder, created if missing, for this process until the block ends.
 
     RunError when another process holds it. OSError when it contains a symbolic link, which could
     redirect writes to another folder, since other users may have made this one. The
     system releases the lock of a process that is killed.
+
+    advice: the end of that RunError's message. mode: permissions of a new folder.
     """
     from filelock import FileLock, Timeout  # an extra; reading a folder works without it
 
     if folder.is_file():
         raise RunError(f"{folder} is a file; allowed: a folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode, parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*")):  # fail before hours of games are played
         check_plain(path)
     lock = FileLock(folder / LOCK)
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise RunError(
-            f"{folder} is in use by another run; wait for it or choose another folder"
-        ) from None
+        raise RunError(f"{folder} is in use by another process; {advice}") from None
     try:
         yield
     finally:

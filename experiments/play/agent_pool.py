@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any, NamedTuple, TypeVar
 
 from busenv import Game
 from busenv.agents import Agent, AgentError, make_agent
-from busenv.agents.registry import AZ, NET
 from busenv.agents.search.search_agent import SearchAgent
 from busenv.experiments.common.worker_pool import end_workers, worker_pool
+from busenv.experiments.ratings.dependencies import model_of
 
 MAX_AGENTS = 8  # cached in each worker
 MAX_FAVOURITES = 5
@@ -81,8 +80,9 @@ def _get_agent(spec: str, context: str) -> Agent:
 def check(spec: str, context: str, game: Game) -> None:
     """Build an agent; if it has a network, let that decide in a game, without search."""
     _get_agent(spec, context)
-    if match := re.fullmatch(AZ, spec) or re.fullmatch(NET, spec):
-        make_agent(f"net:{match[2]}").act(game)
+    if model := model_of(spec):
+        with closing(make_agent(f"net:{model}")) as agent:
+            agent.act(game)
 
 
 def prepare(spec: str, context: str) -> None:

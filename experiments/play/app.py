@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 import busenv.render
 from busenv.experiments.play import messages
+from busenv.experiments.play.catalogue import PREPARED
 from busenv.experiments.play.messages import RequestError, parse_json, parse_request
 from busenv.experiments.play.request_guard import RequestGuard
 from busenv.experiments.play.server import Server, replay_arguments
@@ -53,7 +54,8 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
 
     async def progress(request: Request) -> Response:
         server.check_key(request.path_params["key"])
-        return JSONResponse({"done": server.num_prepared, "total": len(server.unprepared)})
+        total = 0 if server.preparing is None else len(PREPARED)
+        return JSONResponse({"done": server.preparing or 0, "total": total})
 
     async def preview(request: Request) -> Response:
         server.check_key(request.path_params["key"])
@@ -188,7 +190,7 @@ async def _receive_requests(
         except RequestError as error:
             connection.send({"type": "error", "code": error.code, "message": error.message})
         except OSError as error:
-            text = f"The change could not be saved: {error.strerror}"
+            text = f"The change could not be saved: {error.strerror or error}"
             connection.send({"type": "error", "code": "not_saved", "message": text})
         await asyncio.sleep(0)  # serve other pages between two requests
 

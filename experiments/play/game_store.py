@@ -1,8 +1,8 @@
 """The folder of saved games: every decision is on disk before the server acknowledges it.
 
 A game is a file of JSON lines: a header, then one event a line. An incomplete last line, left by a
-killed process or a full disk, is cut before the next event is written, and on reading. Only the
-owner can read the files, since they contain the secrets of the links.
+killed process or a full disk, is ignored on reading and cut before the next event is written. Only
+the owner can read the files, since they contain the secrets of the links.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from pydantic import Field
 
 from busenv.agents.schema import Schema, parse
 from busenv.experiments.play.messages import Name, Number, Seat, SeatIndex
-from busenv.io import open_plain
+from busenv.io import open_plain, read_bounded, write_whole
 
 KEY, SUFFIX = "key", ".jsonl"
 MAX_LINE = 2**16  # bytes of an event; a long one takes 100
 MAX_SIZE = 8 * 2**20  # bytes to which a game may grow; a long one takes 20,000
-MAX_READ = 2**28  # bytes; versions without MAX_SIZE have left larger files
 Token = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{20,64}$")]
 
 
@@ -84,8 +83,8 @@ class GameStore:
         with another content."""
         path = self.folder / KEY
         if not path.exists() or not path.stat().st_size:  # empty after a start on a full disk
-            _write(path, secrets.token_urlsafe(24).encode())
-        key = _read(path).strip()
+            _write(path, secrets.token_urlsafe(24))
+        key = read_bounded(path, follow_links=False).strip()
         if not re.fullmatch(rb"[A-Za-z0-9_-]{20,64}", key):
             raise ValueError(f"{path} holds no key; delete the file, and a new key is made")
         return key.decode()
@@ -93,7 +92,7 @@ class GameStore:
     def create(self, header: GameHeader, events: list[dict[str, Any]]) -> None:
         """Create the file of a new game. OSError if it cannot be written; no file is left then."""
         lines = [header.model_dump_json(), *map(json.dumps, events)]
-        _write(self._path(header.id), "".join(f"{line}\n" for line in lines).encode())
+        _write(self._path(header.id), "".join(f"{line}\n" for line in lines))
 
     def append(self, game_id: str, event: dict[str, Any]) -> None:
         """Append an event to a game. OSError if it cannot be written; no event is lost then."""
@@ -114,7 +113,7 @@ class GameStore:
 
     def delete(self, game_id: str) -> None:
         """Delete the file of a game."""
-        self._path(game_id).unlink()
+        self._path(game_id).unlink(missing_ok=True)
 
     def games(self) -> Iterator[StoredGame]:
         """Read every game of the folder, in order of the file names."""
@@ -127,9 +126,9 @@ class GameStore:
     def read(self, game_id: str) -> StoredGame:
         """Read a game. OSError or ValueError if it cannot be read."""
         path = self._path(game_id)
-        with open_plain(path, "r+b") as file:
-            _cut_torn_line(file.fileno())
-        first, *rest = _read(path).splitlines() or [b""]
+        data = read_bounded(path, follow_links=False)
+        complete = data[: data.rfind(b"\n") + 1]
+        first, *rest = complete.splitlines() or [b""]
         header = parse(GameHeader, first)
         if path.stem != header.id:
             raise ValueError(f"the file name does not match the game's id {header.id}")
@@ -150,27 +149,9 @@ def _cut_torn_line(handle: int) -> int:
     return end
 
 
-def _read(path: Path) -> bytes:
-    with open_plain(path, "rb") as file:
-        data = file.read(MAX_READ + 1)
-    if len(data) > MAX_READ:
-        raise ValueError(f"{path} is larger than {MAX_READ:,} bytes, the most that is read")
-    return data
-
-
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: str) -> None:
     """Write a file that only its owner can read, all of it or nothing."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        part.unlink()
-        raise
+    write_whole(path, content, follow_links=False, mode=0o600)
 
 
 def new_tokens(seats: list[Seat]) -> LinkTokens:

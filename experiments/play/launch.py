@@ -94,8 +94,8 @@ def serve(
         raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     catalogue = make_catalogue(seats, rules, board)
     new = make_new_game(seats, first_player, seed) if seats else None
-    with locked_folder(folder), listen(host, port) as listening:
-        asyncio.run(_serve(catalogue, new, Path(folder), host, listening, browser))
+    with locked_store(folder) as store, listen(host, port) as listening:
+        asyncio.run(_serve(catalogue, new, store, host, listening, browser))
 
 
 def make_catalogue(
@@ -138,11 +138,11 @@ def make_new_game(seats: Sequence[str], first_player: int | None, seed: int | No
 
 
 @contextlib.contextmanager
-def locked_folder(folder: str | Path) -> Iterator[None]:
-    """Create and lock a folder of games. ValueError if another process has locked it."""
-    GameStore(folder)
-    with lock_folder(Path(folder)):
-        yield
+def locked_store(folder: str | Path) -> Iterator[GameStore]:
+    """Create and lock a folder of games. ValueError for a file, or if another process has locked
+    the folder."""
+    with lock_folder(Path(folder), mode=0o700):
+        yield GameStore(folder)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -167,13 +167,13 @@ def listen(host: str, port: int) -> socket.socket:
 async def _serve(
     catalogue: Catalogue,
     new: NewGame | None,
-    folder: Path,
+    store: GameStore,
     host: str,
     listening: socket.socket,
     browser: bool,
 ) -> None:
     port = listening.getsockname()[1]
-    server = Server(GameStore(folder), catalogue, addresses(host, port))
+    server = Server(store, catalogue, addresses(host, port))
     async with running(server, host, listening) as ended:
         preparing = asyncio.create_task(server.prepare())
         address = local_address(host, port) + await first_page(server, new)
@@ -183,7 +183,7 @@ async def _serve(
         for other in server.addresses:
             print(f"Other machines in your network reach this server at {other}. "
                   "The game page shows each friend's link.")  # fmt: skip
-        print(f"Games are saved in {folder}. Press Ctrl-C to stop the server.", flush=True)
+        print(f"Games are saved in {store.folder}. Press Ctrl-C to stop the server.", flush=True)
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
         await ended

@@ -13,12 +13,11 @@ from IPython.display import IFrame
 
 from busenv import Board, Rules
 from busenv.experiments.play.catalogue import Catalogue
-from busenv.experiments.play.game_store import GameStore
 from busenv.experiments.play.launch import (
     first_page,
     listen,
     local_address,
-    locked_folder,
+    locked_store,
     make_catalogue,
     make_new_game,
     running,
@@ -75,8 +74,8 @@ def _run(folder: Path, catalogue: Catalogue, started: Future[_RunningServer]) ->
 
 
 async def _serve(folder: Path, catalogue: Catalogue, started: Future[_RunningServer]) -> None:
-    with locked_folder(folder), listen(HOST, 0) as listening:
-        server = Server(GameStore(folder), catalogue, [])
+    with locked_store(folder) as store, listen(HOST, 0) as listening:
+        server = Server(store, catalogue, [])
         async with running(server, HOST, listening) as ended:
             origin = local_address(HOST, listening.getsockname()[1])
             started.set_result(_RunningServer(asyncio.get_running_loop(), server, origin))

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -35,23 +35,33 @@ class StoredSession:
     """A game of the server. session: None for a finished game, which no page shows."""
 
     header: GameHeader
-    summary: dict[str, Any]
-    session: Session | None = None
+    session: Session | None
+    _last_summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The game in the list of the start page."""
+        return _summary(self.session.game) if self.session else self._last_summary
+
+    def unload_finished(self) -> None:
+        """Keep the game on disk only if it is finished and no page shows it."""
+        if self.session and self.session.game.status == "over" and not self.session.connections:
+            self._last_summary, self.session = self.summary, None
 
 
 class Server:
     """The games of a server. `open` and `close` run in the event loop that serves them.
 
     addresses: under which other machines reach the server. key: the secret of the start page.
-    errors: messages about saved games that could not be restored.
+    errors: messages about saved games that could not be restored. preparing: index of the agent of
+    `PREPARED` that is compiled, their number when all are compiled, None before `prepare`.
     """
 
     def __init__(self, store: GameStore, catalogue: Catalogue, addresses: list[str]) -> None:
         self.store, self.catalogue, self.addresses = store, catalogue, addresses
         self.key = store.key()
         self.errors: list[str] = []
-        self.unprepared: tuple[str, ...] = ()
-        self.num_prepared = 0
+        self.preparing: int | None = None
         self._games: dict[str, StoredSession] = {}
         self._by_token: dict[str, tuple[str, Participant]] = {}
 
@@ -61,20 +71,17 @@ class Server:
         self._movers, self._analysts = AgentPool(workers), AgentPool(max(1, workers // 2))
         for stored in self.store.games():
             try:
-                self._add(self._restore(stored))
+                self._add(self._restore(stored)).unload_finished()
             except ValueError as error:
                 self.errors.append(stored.error or f"{stored.path}: {error}")
-            self.unload_finished()
             await asyncio.sleep(0)
 
     async def prepare(self) -> None:
-        """Compile the rules and the agents in a worker process, unless that was done earlier;
-        `num_prepared` of the agents `unprepared` are ready."""
-        self.unprepared = PREPARED
-        for spec in PREPARED:
+        """Compile the rules and the agents in a worker process, unless that was done earlier."""
+        for self.preparing, spec in enumerate(PREPARED):
             with suppress(AgentTaskError):
                 await self._movers.call(agent_pool.prepare, spec, "")
-            self.num_prepared += 1
+        self.preparing = len(PREPARED)
 
     async def close(self) -> None:
         """Stop all games and worker processes."""
@@ -96,8 +103,9 @@ class Server:
         if game.session is None:
             try:
                 game.session = self._restore(self.store.read(game.header.id))
-            except (OSError, ValueError) as error:
-                raise RequestError("not_read", f"The game cannot be read: {error}", 500) from None
+            except (OSError, ValueError) as error:  # whose text may name a path of the server
+                text = "The game's file is missing or damaged."
+                raise RequestError("not_read", text, 500) from error
         return game.session, participant
 
     def check_token(self, token: str) -> Participant:
@@ -114,8 +122,7 @@ class Server:
     def unload_finished(self) -> None:
         """Keep finished games that no page shows on disk only."""
         for game in self._games.values():
-            if game.session and game.session.game.status == "over" and not game.session.connections:
-                game.summary, game.session = _summary(game.session.game), None
+            game.unload_finished()
 
     async def create_game(self, new: NewGame) -> str:
         """Create a game and return the host's link. RequestError: bad_game, bad_record,
@@ -139,7 +146,8 @@ class Server:
         try:
             self.store.delete(game_id)
         except OSError as error:
-            raise RequestError("not_saved", f"The game cannot be deleted: {error}", 507) from None
+            text = f"The game cannot be deleted: {error.strerror or error}"
+            raise RequestError("not_saved", text, 507) from None
         del self._games[game_id]
         self._by_token = {k: one for k, one in self._by_token.items() if one[0] != game_id}
         if game.session is not None:
@@ -172,10 +180,7 @@ class Server:
     def start_page(self) -> dict[str, Any]:
         """The choices and the saved games that the start page shows."""
         newest = sorted(self._games.values(), key=lambda game: game.header.created)[::-1]
-        games = [
-            _summary(game.session.game) if game.session else game.summary
-            for game in newest[:MAX_LISTED]
-        ]
+        games = [game.summary for game in newest[:MAX_LISTED]]
         return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": games}
 
     def preview(self, text: str, ply: int | None) -> dict[str, Any]:
@@ -293,13 +298,14 @@ class Server:
     ) -> Session:
         return Session(header, board, save, self.catalogue, self._movers, self._analysts)
 
-    def _add(self, session: Session) -> None:
+    def _add(self, session: Session) -> StoredSession:
         """Make a session reachable, and start its agents."""
         game = session.game
-        self._games[game.header.id] = StoredSession(game.header, _summary(game), session)
+        stored = self._games[game.header.id] = StoredSession(game.header, session)
         for token, participant in game.participants.items():
             self._by_token[token] = game.header.id, participant
         session.restart_agents()
+        return stored
 
 
 def replay_arguments(session: Session) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def compare_with(
     folder = versions_folder()
     measured: dict[str, Speeds] = {name: ([], []) for name in names}
     rounds = [len(part) for part in np.array_split(range(repeats), min(ROUNDS, repeats))]
-    with lock_folder(folder), progress_bar(console, "pairs") as bar:
+    with lock_folder(folder, "wait until it ends"), progress_bar(console, "pairs") as bar:
         trees = write_tree(folder / "baseline", revision), write_tree(folder / "current")
         console.print("Compiling (up to a few minutes the first time) ...")
         task = bar.add_task("", total=len(names) * repeats, note="")

@@ -8,34 +8,38 @@ from busenv.core.bits import ZERO, bit, has
 from busenv.core.jit import kernel
 from busenv.core.state import ALWAYS, NEVER, NO_LIMIT, OTHER_LINE
 
-EVERY_SEAT = 255
-
 
 @kernel
-def _not_shared(g, seat, end, barred, word):
-    """Streets, in one word of a set, that another player's line keeps a seat from sharing (R9).
+def _not_shared(g, seat, end, barred):
+    """Streets, as two words of a set, that other players' lines keep a seat from sharing (R9).
 
     A player whose line ends at the intersection `end` allows sharing: of the street by which that
     end arrived (`final_segment`), or of any street (`line_end`). On a full loop both ends count
     (R11). barred: bit per seat, players who do not allow it because of R9a.
     """
-    not_shared = ZERO
+    not_low = not_high = ZERO
     for other in range(g.players):
         if other == seat:
             continue
-        theirs = g.line[other, word]
-        allows = not has(barred, other)
-        head_here = allows and g.head[other] == end
-        tail_here = allows and g.tail[other] == end
-        if g.final_segment:
-            if head_here and g.head_street[other] >> 6 == word:
-                theirs &= ~bit(g.head_street[other] & 63)
-            if tail_here and g.tail_street[other] >> 6 == word:
-                theirs &= ~bit(g.tail_street[other] & 63)
-        elif head_here or tail_here:
-            theirs = ZERO
-        not_shared |= theirs
-    return not_shared
+        low, high = g.line[other, 0], g.line[other, 1]
+        if not has(barred, other):
+            if g.head[other] == end:
+                low, high = _without_shared(g, low, high, g.head_street[other])
+            if g.tail[other] == end:
+                low, high = _without_shared(g, low, high, g.tail_street[other])
+        not_low |= low
+        not_high |= high
+    return not_low, not_high
+
+
+@kernel
+def _without_shared(g, low, high, arrival):
+    """Take from a line the streets that its end at this intersection allows to share (R9)."""
+    if not g.final_segment:
+        return ZERO, ZERO
+    if arrival < 64:
+        return low & ~bit(arrival), high
+    return low, high & ~bit(arrival - 64)
 
 
 @kernel
@@ -54,12 +58,11 @@ def _growth_from(g, b, seat, end, shared):
     """
     low = b.incident[end, 0] & ~g.line[seat, 0]
     high = b.incident[end, 1] & ~g.line[seat, 1]
-    if _has_empty_street(g, b, end):
-        barred = np.uint64(EVERY_SEAT if shared != 0 and g.sharing_again == NEVER else shared)
-        if low & g.marked[0] != ZERO:
-            low &= ~_not_shared(g, seat, end, barred, 0)
-        if high & g.marked[1] != ZERO:
-            high &= ~_not_shared(g, seat, end, barred, 1)
+    if (low & g.marked[0]) | (high & g.marked[1]) != ZERO and _has_empty_street(g, b, end):
+        if shared != 0 and g.sharing_again == NEVER:
+            return low & ~g.marked[0], high & ~g.marked[1]
+        not_low, not_high = _not_shared(g, seat, end, np.uint64(shared))
+        return low & ~not_low, high & ~not_high
     return low, high
 
 
@@ -99,7 +102,7 @@ def _shared_seats(g, b, street, origin):
     intersection: where sharing again is always allowed, or, for `OTHER_LINE`, where the street is
     not shared by exception.
     """
-    if g.sharing_again == ALWAYS:
+    if not has(g.marked[street >> 6], street & 63) or g.sharing_again == ALWAYS:
         return 0
     if g.sharing_again == OTHER_LINE and not _has_empty_street(g, b, origin):
         return 0
