@@ -181,7 +181,7 @@ def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
     digest = hashlib.sha256(state.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.numpy())
+        digest.update(tensor.numpy().data)
     return digest.hexdigest()
 
 

@@ -36,6 +36,7 @@ class SearchAgent(CompiledAgent):
     """
 
     edges_per_node: int  # on average, in a full tree
+    _searches: list[Any]  # one for each thread
 
     def __init__(
         self, simulations: int | None, seconds: float | None, threads: int, seed: int, name: str
@@ -85,7 +86,7 @@ class SearchAgent(CompiledAgent):
                 self._pool, self._pool_process = None, 0
             self._history = None
             self._board: Board | None = None
-            self._searches: list[Any] = []  # one for each thread
+            self._searches = []
             self._trees: list[Tree] = []
             self._spare: list[Tree] = []  # one for each tree, which it moves to with a new root
 
