@@ -33,7 +33,7 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
         ("train folder", "folder is no run folder: it has no run.json"),
         (
             "train quick --set method=dqn",
-            "method=dqn differs from the method of quick; allowed: ppo",
+            "method=dqn differs from the method of the preset, file or run; allowed: ppo",
         ),
         ("bench --against nowhere", "'nowhere' is no folder, and there are no commits here: git:"),
     ],

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,22 @@ from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.schedule import Schedule
+from busenv.experiments.training.demo import SETTINGS
+from busenv.experiments.training.training_run import describe_run
+
+
+@pytest.mark.parametrize(
+    ("imitated", "words"),
+    [
+        (0, "imitation of uct@2:50, then expert iteration"),
+        (500, "imitation of uct@2:50 (50.0% of the decisions), then expert iteration"),
+        (1000, "imitation of uct@2:50"),
+    ],
+)
+def test_a_run_is_described_by_what_it_imitated(imitated: int, words: str) -> None:
+    config = SETTINGS.changed({"teacher": "uct@2:50"})
+    run = SimpleNamespace(config=config, imitated=imitated, decisions=1000)
+    assert describe_run(run) == words  # type: ignore[arg-type]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -37,6 +54,10 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
 
     out = capsys.readouterr().out
     assert re.search(f"Trained by {how}", out.replace("\n", " "))
+    first = out.splitlines()[0]
+    assert re.fullmatch(
+        r"Training: imitation of uct@\d:50, then expert iteration if the budget lasts\.", first
+    )
     assert re.search(r"rating ━+ 8/8 ", out)
     (last,) = (line for line in out.splitlines() if "won random" in line)  # after the training
     share = (folder / "curve.csv").read_text().splitlines()[-1].split(",")[3]

@@ -30,11 +30,12 @@ def test_undo_branches_and_earlier_moves(served: Served, player: Callable[..., P
     page.click("#undo")
     me.wait_for_node(1)
     me.my_turn()
-    me.choose("site-2")
+    me.choose("site-3")
     me.my_turn()
     branch = page.locator("#steps .branch")
 
-    assert "erect house at" in branch.inner_text()
+    assert "erect house at intersection 14, zone 1" in branch.inner_text()
+    assert branch.get_attribute("data-node") == "2"
     assert f"({ply - 1} moves)" in branch.inner_text()
     branch.click()
     me.wait_for_node(2)
@@ -49,7 +50,8 @@ def test_undo_branches_and_earlier_moves(served: Served, player: Callable[..., P
     page.click("#jump")
     page.locator("#pause", has_text="Continue").wait_for()
     assert page.is_hidden("#viewing")
-    assert branch.get_attribute("data-node") != "2"
+    assert "erect house at intersection 15, zone 1" in branch.inner_text()
+    assert branch.get_attribute("data-node") == str(ply + 1)
 
 
 def test_hint_analysis_and_graph_on_the_page(served: Served, player: Callable[..., Player]) -> None:

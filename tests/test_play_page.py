@@ -169,10 +169,11 @@ def test_tour_and_rules(served: Served, player: Callable[..., Player]) -> None:
     me.join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     steps = 0
     while page.locator("#tour-card").is_visible():
+        assert steps < 8
         assert page.locator(".touring").count() == 1
         page.click("#tour-next")
         steps += 1
-    assert 1 < steps <= 8
+    assert steps > 1
     page.click("#tour")
     page.click("#tour-end")
     assert page.locator("#tour-card").is_hidden()

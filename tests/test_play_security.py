@@ -132,13 +132,13 @@ def _bad_agent(rng: random.Random, node: int) -> Case:
 def test_5000_invalid_messages_change_nothing(served: Served) -> None:
     host = served.open(link := served.begin("me", "friend", "greedy", first_player=0, seed=3))
     links = host.latest["init"]["links"]
-    pages = {"host": host, "friend": served.open(links["seats"][1])}
-    pages["watch"] = served.open(links["spectator"])
+    addresses = {"host": link, "friend": links["seats"][1], "watch": links["spectator"]}
+    pages = {"host": host, **{name: served.open(addresses[name]) for name in ("friend", "watch")}}
     host.send("delay", seconds=0)
     while host.my_turn()["node"] < 1:
         host.decide_first()
     state, (file,) = host.my_turn(), served.server.store.folder.glob("*.jsonl")
-    content = file.read_bytes()
+    content, before = file.read_bytes(), states(served, addresses)
     legal = {choice["action"] for target in state["targets"] for choice in target["choices"]}
     illegal = [k for k in (*range(380), 2**31) if k not in legal]
     cases = make_cases(random.Random(1), illegal, state["node"] + 1)
@@ -154,11 +154,21 @@ def test_5000_invalid_messages_change_nothing(served: Served) -> None:
     assert codes.total() == MESSAGES
     assert len(codes) >= 13
     assert file.read_bytes() == content
-    again = served.open(link)
-    assert again.state == state
+    assert states(served, addresses) == before
+    assert {name: page.state for name, page in pages.items()} == before
     assert host.decide(state["targets"][0]["choices"][0]["action"])["node"] == state["node"] + 1
-    for page in (*pages.values(), again):
+    for page in pages.values():
         page.close()
+
+
+def states(served: Served, addresses: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """The state that a new page receives at each address."""
+    received = {}
+    for name, address in addresses.items():
+        page = served.open(address)
+        received[name] = page.state
+        page.close()
+    return received
 
 
 def test_oversized_message_closes_only_its_connection(served: Served) -> None:

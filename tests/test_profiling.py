@@ -107,10 +107,8 @@ def test_unknown_measurements_and_versions_are_refused(capsys: pytest.CaptureFix
 
 
 @pytest.fixture(autouse=True)
-def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of versions."""
+def versions_in_a_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare_versions, "versions_folder", lambda: tmp_path / "versions")
-    return tmp_path / "versions"
 
 
 def checkout(folder: Path, seconds: float = 1.0) -> Path:

@@ -358,4 +358,8 @@ def test_a_full_disk_is_reported_with_the_name_of_the_file(
     with full_disk(0), pytest.raises(OSError, match="File too large"):
         ScalarLog(tmp_path / "empty", 1)
     assert not [*(tmp_path / "empty").iterdir()]
-    cli.main(command)
+    capsys.readouterr()
+    cli.main([*command, "--games", "4"])
+    assert f"Resuming after {run.decisions:,} decisions" in capsys.readouterr().out
+    card = json.loads((tmp_path / "model.json").read_text())
+    assert card["training"]["decisions"] > run.decisions

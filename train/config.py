@@ -234,7 +234,8 @@ PRESETS = {
 def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[str, Any]:
     """Parse settings such as `seconds=60`; tuples are written with commas.
 
-    ValueError names an unknown setting, or a wrong value and what is allowed.
+    ValueError names an unknown setting, another method than that of `kind`, or a wrong value and
+    what is allowed.
     """
     settings: dict[str, Any] = {}
     for word in words:
@@ -244,6 +245,12 @@ def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[
         field = kind.model_fields.get(name)
         if field is None:
             raise ValueError(_unknown(name, kind))
+        method = kind.model_fields["method"].default
+        if name == "method" and text != method:
+            raise ValueError(
+                f"{word} differs from the method of the preset, file or run; allowed: {method}, or "
+                "a settings file FILE.json with method ppo or expert"
+            )
         several = get_origin(field.annotation) is tuple
         value = tuple(part for part in text.split(",") if part) if several else text
         annotated: Any = Annotated[field.annotation, field]

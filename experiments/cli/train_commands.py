@@ -78,13 +78,6 @@ def _train(args: argparse.Namespace) -> None:
         if not source.exists():
             raise ValueError(f"{args.config} is no run folder: it has no {source.name}")
     kind = config_class_of(str(source))
-    method = kind.model_fields["method"].default
-    for word in args.set:
-        if word.startswith("method=") and word != f"method={method}":
-            raise ValueError(
-                f"{word} differs from the method of {args.config}; allowed: {method}, or a "
-                "settings file FILE.json with method ppo or expert"
-            )
     given = parse_settings(args.set, kind)
     config = read_config(str(source), programs(given)).changed(given)
     if args.ray and isinstance(config, PPOConfig) and not resumes:

@@ -1,7 +1,7 @@
 """Train an agent, rate it against the bots, and write a report with a sample game.
 
-The demo imitates a search and continues by expert iteration (`busenv.train.expert_iteration`), the
-method that gives the stronger agent in three minutes.
+The demo imitates a search (`teacher` of `busenv.train.expert_iteration`): the search's games and
+learning from them fill the run.
 """
 
 from __future__ import annotations

@@ -128,9 +128,11 @@ def run_training(
     with connected(ray), lock_folder(folder):
         changed = changed_settings(folder, config)
         read_curve(folder / CURVE)  # raises, if the file is damaged, before anything is written
-        console.print(f"Training: {escape(describe_training(config))}.")
-        console.print("Compiling (the first time on a machine takes a minute) ...")
-        with console.status("compiling ..."):
+        procedure = describe_training(config)
+        if isinstance(config, ExpertConfig) and ", then " in procedure:
+            procedure += " if the budget lasts"
+        console.print(f"Training: {escape(procedure)}.")
+        with console.status("Compiling (the first time on a machine takes a minute) ..."):
             if isinstance(config, ExpertConfig):
                 run: AnyRun = ExpertRun(config, folder, bool(ray))
             else:
