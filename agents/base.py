@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from typing import Any
+from copy import deepcopy
+from typing import Any, final
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from busenv import Board, Game
 from busenv.errors import AgentError
 from busenv.validation import check_games, check_seed
 
-__all__ = ["Agent", "AgentError", "CompiledAgent"]
+__all__ = ["Agent", "AgentError", "CompiledAgent", "LockedAgent"]
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
 
@@ -75,9 +76,11 @@ class Agent(ABC):
         Rows add up to 1; illegal actions have 0. The default gives 1 to the selected action.
         Arguments and errors are those of `choose`.
         """
-        probabilities = np.zeros((len(games), board.num_actions), np.float32)
-        probabilities[np.arange(len(games)), self.choose(games, board)] = 1
-        return probabilities
+        return _one_hot(self.choose(games, board), board)
+
+    def action_probabilities_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
+        """Do as `action_probabilities` for games that need no validation."""
+        return self.action_probabilities(games, board)
 
     def estimate(self, game: Game) -> Estimate:
         """Return chances to win, one per seat, and the best actions as (id, probability).
@@ -94,23 +97,56 @@ class Agent(ABC):
         raise ValueError(f"agent {self.name!r} gives no estimates")
 
 
-class CompiledAgent(Agent):
-    """An agent of compiled kernels, whose arrays one thread at a time may use.
+def _one_hot(actions: np.ndarray, board: Board) -> np.ndarray:
+    """Return distributions that give 1 to one action each: float32, (N, num_actions)."""
+    probabilities = np.zeros((len(actions), board.num_actions), np.float32)
+    probabilities[np.arange(len(actions)), actions] = 1
+    return probabilities
 
-    Threads that share an agent wait for each other. Subclasses define `_choose`.
+
+class LockedAgent(Agent):
+    """An agent with state that one thread at a time may use.
+
+    Threads that share an agent wait for each other. Copies, including those of `copy.copy`, share
+    no state with the original. Subclasses define `_act` and `_estimate`, and hold `_lock` in their
+    other methods.
     """
 
-    def __init__(self, name: str, seed: int) -> None:
-        self.name = name
-        self._noise = np.zeros(1, np.uint64)  # state of the random stream
+    def __init__(self) -> None:
         self._lock = threading.RLock()
-        self.reset(seed)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_lock": None}  # locks cannot be copied or pickled
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock())
+
+    def __copy__(self) -> LockedAgent:
+        return deepcopy(self)
+
+    @final
+    def act(self, game: Game) -> int:
+        with self._lock:
+            return super().act(game)
+
+    @final
+    def estimate(self, game: Game) -> Estimate:
+        with self._lock:
+            return super().estimate(game)
+
+
+class CompiledAgent(LockedAgent):
+    """An agent of compiled kernels.
+
+    Subclasses override `_choose`, and `_probabilities`, `_act` and `_estimate` if the defaults do
+    not apply. The public methods validate games and hold the lock; they are final.
+    """
+
+    def __init__(self, name: str, seed: int) -> None:
+        super().__init__()
+        self.name = name
+        self._noise = np.zeros(1, np.uint64)  # state of the random stream
+        self.reset(seed)
 
     def reset(self, seed: int) -> None:
         with self._lock:
@@ -120,26 +156,24 @@ class CompiledAgent(Agent):
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Do as `choose` for games that need no validation."""
 
+    @final
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         return self.choose_trusted(check_games(games, board), board)
 
+    @final
     def choose_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
         with self._lock:
             return self._choose(games, board)
 
+    @final
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-        games = check_games(games, board)
+        return self.action_probabilities_trusted(check_games(games, board), board)
+
+    @final
+    def action_probabilities_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
         with self._lock:
             return self._probabilities(games, board)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Do as `action_probabilities` for games that need no validation."""
-        return super().action_probabilities(games, board)
-
-    def act(self, game: Game) -> int:
-        with self._lock:
-            return super().act(game)
-
-    def estimate(self, game: Game) -> Estimate:
-        with self._lock:
-            return super().estimate(game)
+        return _one_hot(self._choose(games, board), board)

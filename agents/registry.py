@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from busenv.agents.base import Agent
 from busenv.agents.external.external_agent import SECONDS, ExternalAgent
@@ -79,27 +79,32 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         return UctAgent(*_budget(*budget), int(threads or 1), seed, name=spec)
     if match := re.fullmatch(AZ, spec):
         threads, name, *budget = match.groups()
-        return _model_files(spec).load_search_agent(
+        with _naming_extra(spec):
+            from busenv.agents.networks.model_files import load_search_agent
+        return load_search_agent(
             name, *_budget(*budget), threads=int(threads or 1), seed=seed, spec=spec
         )
     if match := re.fullmatch(NET, spec):
         temperature = float(match[1]) if match[1] else None  # None: the model's own
-        return _model_files(spec).load_policy_agent(match[2], seed, temperature, spec)
+        with _naming_extra(spec):
+            from busenv.agents.networks.model_files import load_policy_agent
+        return load_policy_agent(match[2], seed, temperature, spec)
     if match := re.fullmatch(EXEC, spec):
         return ExternalAgent(match[2], seed, float(match[1] or SECONDS), name=spec)
     kind = re.split("[@:]", spec)[0]
     if kind in NEEDS:
-        raise ValueError(f"agent {spec!r}: {NEEDS[kind]}")
+        raise ValueError(f"agent {quote(spec)}: {NEEDS[kind]}")
     hint = did_you_mean(kind, KINDS)
     raise ValueError(f"unknown agent {quote(spec)}{hint}; allowed: {', '.join(SPECS)}")
 
 
-def _model_files(spec: str) -> Any:
-    """Import what loads models here, since other agents need no torch."""
+@contextmanager
+def _naming_extra(spec: str) -> Iterator[None]:
+    """Name the extra to install when an import for an agent with a network fails."""
     try:
-        return importlib.import_module("busenv.agents.networks.model_files")
+        yield
     except ModuleNotFoundError as error:
-        raise missing_extra(error, "train", f"agent {spec!r}") from error
+        raise missing_extra(error, "train", f"agent {quote(spec)}") from error
 
 
 def _budget(simulations: str | None, seconds: str | None) -> tuple[int | None, float | None]:

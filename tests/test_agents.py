@@ -6,8 +6,9 @@ import hashlib
 import json
 import pickle
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
+from copy import copy, deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ import torch
 from torch import nn
 
 from busenv import EDITIONS, Batch, Game, load_board
-from busenv.agents import make_agent
+from busenv.agents import Agent, make_agent
 from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.networks.policy_agent import PolicyAgent
+from busenv.agents.search.az_agent import AzAgent
 from busenv.experiments.ratings.match import play_match
 from busenv.game.board import make_board
 from busenv.observation import VERSION, observe
@@ -57,6 +59,7 @@ GUIDED = "a guided search needs a model, and a number of"
         (UNKNOWN, ["", "randm", "greedy:3", "Greedy"]),
         ("spec is .*; allowed: a text such as 'greedy'", [42, None, b"greedy", ["greedy"]]),
         ("temperature of 0 to 100, such as net:city-2", ["net@-1:city-2", "ppo", "ppo:", "net"]),
+        (r"^agent 'net@x{195}\.\.\. \(1,000,006 characters\): a policy", ["net@" + "x" * 10**6]),
         ("a program needs a command", ["exec:", "exec", "exec@:x", "exec@5s:x", "exec@-1:x"]),
         (r"did you mean 'greedy'\?; allowed", ["gredy"]),
         (r"did you mean 'net'\?; allowed", ["ned:city-2"]),
@@ -274,25 +277,73 @@ def test_games_may_come_from_a_file(spec: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["random", "greedy", "planner", "uct:8", "uct@2:8", "net:city-2", "az:city-3:4"]
+    "spec",
+    [
+        "random",
+        "greedy",
+        "planner",
+        "uct:8",
+        "uct@2:8",
+        "net:city-2",
+        "net@0:city-2",
+        "az:city-3:4",
+    ],
 )
 def test_threads_may_share_an_agent(spec: str) -> None:
     """Four threads play games and batches with one agent, whose kernels share arrays."""
     agent = make_agent(spec, 1)
 
-    def play(seed: int) -> None:
+    def play(seed: int) -> tuple[list[int], bytes]:
         game, rng = Game(3, seed=seed), np.random.default_rng(seed)
         batch = Batch(4, num_players=3, opponents=agent)
         batch.reset(seed)
         for _ in range(40):
             game.step(agent.act(game))
             batch.step([int(rng.choice(np.flatnonzero(mask))) for mask in batch.masks])
+        return game.history, batch.games.tobytes()
 
     with ThreadPoolExecutor(4) as threads:
-        assert len([*threads.map(play, range(8))]) == 8
+        played = [*threads.map(play, range(8))]
+    if spec == "net@0:city-2":  # whose actions do not depend on the order of calls
+        assert played == [play(seed) for seed in range(8)]
     agent.close()
 
 
-def test_agents_can_be_copied() -> None:
-    game, agent = Game(seed=2), make_agent("uct:12", 3)
-    assert pickle.loads(pickle.dumps(agent)).act(game) == deepcopy(agent).act(game)
+@pytest.mark.parametrize(
+    "spec", ["random", "planner", "uct:12", "uct@2:12", "net:city-2", "az@2:city-3:4"]
+)
+@pytest.mark.parametrize(
+    "duplicate", [copy, deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
+)
+def test_copies_of_agents_continue_like_the_original(
+    spec: str, duplicate: Callable[[Agent], Agent]
+) -> None:
+    """Copied after some decisions, and asked in turns."""
+    game, agent = Game(seed=2), make_agent(spec, 3)
+    for _ in range(12):
+        game.step(agent.act(game))
+    twin = duplicate(agent)
+    for _ in range(12):
+        action = agent.act(game)
+        assert twin.act(game) == action
+        game.step(action)
+    games = np.repeat(game.arrays()[0], 3)
+    assert (twin.choose(games, game.board) == agent.choose(games, game.board)).all()
+    for each in (agent, twin):
+        each.close()
+
+
+@pytest.mark.parametrize("spec", ["net:city-2", "az:city-3:4"])
+def test_copies_of_agents_have_networks_of_their_own(spec: str) -> None:
+    """A changed network changes the decisions of its own agent only."""
+    game, agent = Game(seed=2), make_agent(spec, 3)
+    assert isinstance(agent, PolicyAgent | AzAgent)
+    agent.act(game)
+    changed, unchanged = deepcopy(agent), deepcopy(agent)
+    changed.network.get_parameter("policy.2.weight").data *= -1
+    one, other, expected = (
+        each.action_probabilities(game.arrays()[0], game.board)
+        for each in (agent, changed, unchanged)
+    )
+    assert (one == expected).all()
+    assert (other != expected).any()

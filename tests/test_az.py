@@ -279,9 +279,10 @@ def test_what_an_earlier_search_tried_more_often_leaves_nothing_out() -> None:
     assert weights[edges["action"][[action, before]]].all()
 
 
-def test_search_keeps_its_tree_past_forced_decisions(model: Path) -> None:
-    agent, rng = make_agent(f"az:{model}:200", seed=1), random.Random(2)
-    assert isinstance(agent, AzAgent)
+def test_search_keeps_its_tree_in_a_game_and_past_forced_decisions(
+    kind: Callable[..., SearchAgent],
+) -> None:
+    agent, rng = kind("200"), random.Random(2)
     reused = forced = 0
     game, greedy = Game(4, seed=3), make_agent("greedy", seed=1)
     while not game.is_over:
@@ -293,6 +294,9 @@ def test_search_keeps_its_tree_past_forced_decisions(model: Path) -> None:
         game.step(action if rng.random() < 0.7 else greedy.act(game))
     assert forced > 0
     assert reused > 40
+    for first_player in (0, 1):  # other games, of which the second has the history of the first
+        agent.act(Game(3, first_player=first_player))
+        assert agent._trees[0].nodes["visits"][0] == 200
 
 
 def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:

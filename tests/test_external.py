@@ -6,7 +6,9 @@ import dataclasses
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import gymnasium
@@ -302,6 +304,36 @@ def test_programs_are_opponents_in_gymnasium(pids: list[int]) -> None:
     assert [is_gone(pid) for pid in pids] == [False]  # one program for all episodes
     env.close()
     assert all(map(is_gone, pids))
+
+
+def test_threads_may_share_a_program(write: Callable[..., str], pids: list[int]) -> None:
+    """Every answer is to the question of its own thread."""
+    agent = make_agent(write("while go := asked(): say('bestmove ' + go.split()[-1])"))
+
+    def act(game: Game) -> list[int]:
+        for _ in range(60):
+            game.step(agent.act(game))
+        return game.history
+
+    with ThreadPoolExecutor(4) as threads:
+        played = [*threads.map(act, [Game(3, seed=seed) for seed in range(8)])]
+    assert played == [act(Game(3, seed=seed)) for seed in range(8)]
+    assert len(pids) == 1
+    agent.close()
+
+
+def test_an_agent_that_waits_for_a_program_can_be_closed(
+    write: Callable[..., str], tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    agent = make_agent(write(f"asked(); open({str(mark)!r}, 'w'); time.sleep(600)", seconds=600))
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(agent.act, Game(3, seed=1))
+        while not mark.exists():
+            time.sleep(0.01)
+        agent.close()
+        with pytest.raises(AgentError, match="ended by signal 9"):
+            waiting.result(60)
 
 
 def test_games_begun_in_a_position_are_refused() -> None:

@@ -198,7 +198,7 @@ def play_games(
             log_probs = np.log(policy[np.arange(len(sampled)), sampled])
             teaching = np.zeros((len(sampled), 0), np.float32)
             if teacher is not None:
-                teaching = teacher.action_probabilities(games.states[learner], games.board)
+                teaching = teacher.action_probabilities_trusted(games.states[learner], games.board)
                 teachers_game = learner < len(games.states) // 2
                 sampled = np.where(teachers_game, teaching.argmax(axis=1), sampled)
             actions[owner == 0] = sampled

@@ -10,7 +10,7 @@ import shutil
 import numpy as np
 
 from busenv import Board, Game, __version__
-from busenv.agents.base import Agent, AgentError
+from busenv.agents.base import AgentError, LockedAgent
 from busenv.agents.external.program import Program
 from busenv.validation import check_seed
 
@@ -20,7 +20,7 @@ START_SECONDS = 60.0  # to answer hello: some programs load a network first
 MAX_SECONDS = 86400.0
 
 
-class ExternalAgent(Agent):
+class ExternalAgent(LockedAgent):
     """Asks a program for each decision; starts it at the first one, and again after a failure.
 
     command: the program and its arguments, split by the rules of a POSIX shell, but run without a
@@ -37,6 +37,7 @@ class ExternalAgent(Agent):
             raise ValueError(
                 f"{seconds:g} seconds per decision; allowed: above 0, to {MAX_SECONDS:g}"
             )
+        super().__init__()
         self.name = name or f"exec:{command}"
         self._arguments = _split(command)
         self._seconds = seconds
@@ -44,17 +45,19 @@ class ExternalAgent(Agent):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        self._seed = check_seed(seed)
-        self._seed_due = True
-        self._setup: tuple[object, ...] | None = None
-        self._history: list[int] = []
+        with self._lock:
+            self._seed = check_seed(seed)
+            self._seed_due = True
+            self._setup: tuple[object, ...] | None = None
+            self._history: list[int] = []
 
     def close(self) -> None:
         """End the program. The agent remains usable: the next decision starts it again."""
-        if self._program is not None:
-            self._program.stop()
-        self._program = None
-        self.reset(self._seed)
+        if (program := self._program) is not None:
+            program.stop()  # without the lock: a thread that waits for an answer fails at once
+        with self._lock:
+            self._program = None
+            self.reset(self._seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Raise ValueError: the protocol needs the history, which GAME records lack."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,15 @@ class PolicyAgent(CompiledAgent):
         self._temperature = temperature
         self._policy = make_policy(network, board)
         super().__init__(name, seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        del state["_policy"]  # a function that owns a workspace
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._policy = make_policy(self.network, self.board)
 
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         probabilities = self._probabilities(games, board)

@@ -72,10 +72,12 @@ class PlannerAgent(CompiledAgent):
 
     def __init__(self, seed: int = 0, weights: np.ndarray = WEIGHTS) -> None:
         self._weights = weights
+        self._work = make_evaluation_workspace(0)
         super().__init__("planner", seed)
 
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        work = make_evaluation_workspace(board.num_actions)
         actions = np.zeros(len(games), np.int64)
-        _planned_actions(games, board.array, self._weights, self._noise, work, actions)
+        if len(self._work.actions) != board.num_actions:
+            self._work = make_evaluation_workspace(board.num_actions)
+        _planned_actions(games, board.array, self._weights, self._noise, self._work, actions)
         return actions

@@ -25,9 +25,9 @@ import numpy as np
 from numba.extending import overload
 
 from busenv.agents.search.tree import MAX_DEPTH, add_node, child_of, reroot, set_root
-from busenv.core.bits import ONE, ZERO, load_word, popcount
+from busenv.core.bits import ONE, ZERO, lowest, records_differ
 from busenv.core.jit import kernel
-from busenv.core.rules.legal import legal_bits, legal_ids, random_action
+from busenv.core.rules.legal import legal_bits, legal_ids
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 
@@ -97,12 +97,15 @@ def pass_forced(g, b, bits):
     """
     while g.phase != OVER:
         legal_bits(g, b, bits)
-        count = ZERO
-        for word in bits:
-            count += popcount(word)
-        if count > ONE:
-            return
-        step(g, b, random_action(g, b, ZERO))
+        action = np.int64(-1)
+        for k in range(bits.shape[0]):
+            word = bits[k]
+            if word == ZERO:
+                continue
+            if action >= 0 or word & (word - ONE) != ZERO:
+                return
+            action = 64 * k + np.int64(lowest(word))
+        step(g, b, action)
 
 
 @kernel
@@ -176,15 +179,6 @@ def simulate_once(tree, search, b, root_edge):
 
 
 @kernel
-def _is_same(one, other):
-    """Whether two games are equal, compared by words."""
-    different = ZERO
-    for at in range(0, GAME_SIZE, 8):
-        different |= load_word(one, at) ^ load_word(other, at)
-    return different == ZERO
-
-
-@kernel
 def _node_after(tree, search, board, moves):
     """Return the node that moves (int64) lead to from the root; -1 when the tree has none."""
     at, ahead = np.int64(0), search.ahead[0]
@@ -213,7 +207,7 @@ def search_root(tree, spare, search, game, board, moves, seed, simulations, out)
     Returns whether the tree is now in `spare`.
     """
     root = _node_after(tree, search, board, moves)
-    is_known = root >= 0 and _is_same(tree.nodes[root].game, game[0])
+    is_known = root >= 0 and not records_differ(tree.nodes[root].game, game[0], 0, GAME_SIZE)
     if is_known and root > 0:
         reroot(tree, root, spare)
         tree = spare

@@ -148,6 +148,18 @@ exchange = _atomic("xchg")  # (array, number): returns the entry before
 
 
 @kernel
+def records_differ(one, other, first, end):
+    """Return whether two records of a type differ in the bytes from `first` to before `end`.
+
+    The number of bytes must be a multiple of 8.
+    """
+    different = ZERO
+    for at in range(first, end, 8):
+        different |= load_word(one, at) ^ load_word(other, at)
+    return different != ZERO
+
+
+@kernel
 def spread(byte):
     """The bits of a byte as the bytes of a word: byte k is 1 when bit k is set."""
     low = ((byte & np.uint64(0x7F)) * np.uint64(0x0002040810204081)) & np.uint64(0x0101010101010101)

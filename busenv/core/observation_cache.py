@@ -26,6 +26,7 @@ from busenv.core.bits import (
     load_word,
     lowest,
     popcount,
+    records_differ,
     spread,
     store_word,
     subtract_bytes,
@@ -313,15 +314,6 @@ def _update_markers(g, b, action, cache):
 
 
 @kernel
-def _differ(g, cached, first, end):
-    """Return whether two GAME records differ in the bytes from `first` to before `end`."""
-    different = ZERO
-    for at in range(first, end, 8):
-        different |= load_word(g, at) ^ load_word(cached, at)
-    return different != ZERO
-
-
-@kernel
 def update_cache(g, b, cache, row, cached):
     """Update an observation cache to a game's state; return whether a line changed.
 
@@ -331,23 +323,23 @@ def update_cache(g, b, cache, row, cached):
     """
     width = np.int64(b.intersections)
     fresh = cached.players != g.players
-    if fresh or _differ(g, cached, MARKERS_FROM, STANDING_FROM):
+    if fresh or records_differ(g, cached, MARKERS_FROM, STANDING_FROM):
         for action in range(7):
             at = MARKERS_FROM + MAX_SPACES * action
             taken = g.taken[action] != cached.taken[action]
             if fresh or taken or load_word(g, at) != load_word(cached, at):
                 _update_markers(g, b, action, cache)
         copy_record(cached, g, MARKERS_FROM, STANDING_FROM - MARKERS_FROM)
-    if fresh or _differ(g, cached, STANDING_FROM, CACHED_TO):
+    if fresh or records_differ(g, cached, STANDING_FROM, CACHED_TO):
         _update_standing(g, b, cache)
         copy_record(cached, g, STANDING_FROM, CACHED_TO - STANDING_FROM)
     all_seats, moved = bit(g.players) - ONE, ZERO
-    city = fresh or _differ(g, cached, CITY_FROM, MARKERS_FROM)
+    city = fresh or records_differ(g, cached, CITY_FROM, MARKERS_FROM)
     if city:
         _update_sites(g, b, row, cached, fresh)
         _update_passengers(g, width, row)
         copy_record(cached, g, CITY_FROM, MARKERS_FROM - CITY_FROM)
-    if fresh or _differ(g, cached, LINES_FROM, CITY_FROM):
+    if fresh or records_differ(g, cached, LINES_FROM, CITY_FROM):
         moved = _update_lines(g, b, cache, cached, fresh)
         copy_record(cached, g, LINES_FROM, CITY_FROM - LINES_FROM)
     if city or moved != ZERO:
