@@ -223,7 +223,7 @@ def test_an_interrupted_benchmark_resumes_with_the_same_card(
     entry = make_entry(name, "a small one", 3, budget)
     shipped = LEARNERS["expert-iteration"].config(entry, 7, 3)
     assert (shipped.players, shipped.seed, shipped.threads) == ((3,), 7, 3)
-    assert (shipped.decisions, shipped.seconds) == (budget, None)
+    assert (shipped.decisions, shipped.seconds, shipped.teacher) == (budget, None, "")
     small = BenchmarkLearner("a small one", {}, ExpertRun, SMALL_EXPERT)
     monkeypatch.setitem(LEARNERS, "expert-iteration", small)
     monkeypatch.setattr(measure, "SAVE_EVERY", 0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save
 
 from busenv.agents import make_agent
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
@@ -16,8 +18,8 @@ from busenv.agents.networks.logits import POINTS
 from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
 from busenv.train.expert_iteration.learner import CLIP_RANGE, ENTROPY_WEIGHT, Learner
-from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
-from busenv.train.expert_iteration.samples import make_batch
+from busenv.train.expert_iteration.replay_buffer import ROWS, ReplayBuffer
+from busenv.train.expert_iteration.samples import SAMPLE, make_batch
 from tests.support.expert import CITY, SMALL, small_network, teacher_samples
 
 
@@ -141,7 +143,7 @@ def test_the_replay_buffer_keeps_the_last_samples(tmp_path: Path, samples: np.nd
         ("actions", 375, "its sample 0 has a wrong policy"),
         ("actions", 300, "its sample 0 has a wrong policy"),
         ("action_prob", np.nan, "a wrong action_prob"),
-        ("action_prob", 2.0, "a wrong policy|a wrong action_prob"),
+        ("action_prob", 2.0, "a wrong action_prob"),
         ("advantage", np.inf, "a wrong advantage"),
         ("win_probs", np.nan, "a wrong win_probs"),
         ("win_probs", 0.9, "a wrong win_probs"),
@@ -182,26 +184,47 @@ def test_files_that_hold_no_samples_are_refused(content: bytes | None, tmp_path:
         ReplayBuffer(tmp_path, CITY, 100).restore(1)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        torch.zeros(2, SAMPLE.itemsize, dtype=torch.bfloat16),
+        torch.zeros(2, SAMPLE.itemsize, dtype=torch.int8),
+        torch.zeros(2, SAMPLE.itemsize - 1, dtype=torch.uint8),
+        torch.zeros(SAMPLE.itemsize, dtype=torch.uint8),
+        torch.zeros(0, SAMPLE.itemsize, dtype=torch.uint8),
+        torch.zeros((), dtype=torch.uint8),
+    ],
+)
+def test_tensors_of_other_dtypes_and_shapes_are_refused(rows: torch.Tensor, tmp_path: Path) -> None:
+    (tmp_path / "000000.safetensors").write_bytes(save({ROWS: rows}))
+    with pytest.raises(ValueError, match=r"000000\.safetensors is not a file .* are not samples"):
+        ReplayBuffer(tmp_path, CITY, 100).restore(1)
+
+
 def test_damaged_replay_files_are_refused_or_learned_from(
     tmp_path: Path, samples: np.ndarray
 ) -> None:
-    """300 mutated files: a one-line error, or samples with finite losses."""
+    """100 truncated files and 200 with a flipped bit: a one-line error, or samples with finite
+    losses."""
     ReplayBuffer(tmp_path, CITY, 100).add(0, samples[:40])
     path, rng, learner = tmp_path / "000000.safetensors", np.random.default_rng(0), None
-    data, messages = path.read_bytes(), []
+    data, messages = path.read_bytes(), {"truncated": [], "flipped": []}
     for attempt in range(300):
-        broken = bytearray(data)
+        broken, kind = bytearray(data), "flipped" if attempt % 3 else "truncated"
         at = int(rng.integers(100 if attempt % 2 else len(data)))
         broken[at] ^= 1 << int(rng.integers(8))
-        path.write_bytes(broken if attempt % 3 else broken[:at])
+        path.write_bytes(broken if kind == "flipped" else broken[:at])
         buffer = ReplayBuffer(tmp_path, CITY, 100)
         try:
             buffer.restore(1)
         except ValueError as error:
-            messages.append(str(error))
+            messages[kind].append(str(error))
             continue
         learner = Learner(small_network(8), CITY, SMALL)
         assert all(map(np.isfinite, learner.step(buffer.sample(40, rng), 1e-3).values()))
-    assert len(messages) > 150
-    assert all(map(str.isprintable, messages))
+    assert len(messages["truncated"]) == 100
+    assert 80 < len(messages["flipped"]) < 200
+    for message in chain(*messages.values()):
+        assert message.startswith(f"{path} is not a file of a replay buffer: ")
+        assert message.isprintable()
     assert learner is not None

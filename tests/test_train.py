@@ -247,6 +247,15 @@ def test_imitation_follows_the_squares_of_probabilities_among_what_is_legal() ->
     assert losses["train/value_loss"] == pytest.approx(float((values - 2) ** 2), rel=1e-5)
 
 
+def test_imitation_learns_the_teachers_actions_and_the_returns() -> None:
+    torch.set_num_threads(1)
+    ppo, rng = PPO(build_network("mlp", CITY, 32), SMALL), np.random.default_rng(0)
+    decisions = rollout(ppo, "greedy")
+    first, *_, last = [ppo.imitate(decisions, rng) for _ in range(15)]
+    assert last["train/imitation_loss"] < 0.8 * first["train/imitation_loss"]
+    assert last["train/value_loss"] < first["train/value_loss"]
+
+
 def _first_step(ppo: PPO, decisions: Decisions) -> dict[str, float]:
     """The losses before anything is learned."""
     ppo._step = lambda loss: None  # type: ignore[method-assign]

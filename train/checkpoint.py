@@ -27,7 +27,7 @@ from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
 
 NAME = "checkpoint.safetensors"
-FORMAT = 5
+FORMAT = 6
 NETWORK = "network."
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
 
@@ -177,8 +177,12 @@ def _moments(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
-    """SHA-256 over the state and the tensors with their names."""
-    return hashlib.sha256(state.encode() + save(dict(sorted(tensors.items())))).hexdigest()
+    """SHA-256 over the state and the tensors with their names, dtypes and shapes."""
+    digest = hashlib.sha256(state.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.numpy())
+    return digest.hexdigest()
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:

@@ -195,7 +195,10 @@ def _load_network(path: Path, card: ModelCard, board: Board) -> Mlp:
         )
     if card.num_actions != board.num_actions:
         raise ValueError(f"{path} has {card.num_actions} actions; its board {board.num_actions}")
-    expected = weights_of(card.network, board, card.width)
+    try:
+        expected = weights_of(card.network, board, card.width)
+    except ValueError as error:
+        raise ValueError(f"{path.with_suffix(CARD)}: {error}") from error
     data = read_limited(path, sum(w.numel() * w.itemsize for w in expected.values()) + HEADER)
     if hashlib.sha256(data).hexdigest() != card.sha256:
         raise _MismatchError(

@@ -74,7 +74,10 @@ def read_samples(folders: Sequence[str], board: Board) -> list[np.ndarray]:
     for folder in map(Path, folders):
         files = _files(folder) if folder.is_dir() else {}
         if not files:
-            raise ValueError(f"no samples in {folder}; allowed: the folder `replay` of a run")
+            raise ValueError(
+                f"no samples in {folder}; allowed: the folder `replay` of a run, which holds files "
+                "such as 000000.safetensors"
+            )
         parts += [_read(path, board) for _, path in sorted(files.items())]
     return parts
 
@@ -116,10 +119,11 @@ def _read(path: Path, board: Board) -> np.ndarray:
         raise ValueError(f"{path} is not a file")
     try:
         with safe_open(path, "pt") as file:  # torch's tensors are memory-mapped
-            rows = file.get_tensor(ROWS).numpy()
-        if rows.dtype != np.uint8 or rows.shape[1:] != (SAMPLE.itemsize,) or not len(rows):
-            raise ValueError("its records are not samples of this version of busenv")
-        samples: np.ndarray = rows.view(SAMPLE)[:, 0]
+            header = file.get_slice(ROWS)
+            length, *size = header.get_shape() or [0]
+            if header.get_dtype() != "U8" or size != [SAMPLE.itemsize] or not length:
+                raise ValueError("its records are not samples of this version of busenv")
+            samples: np.ndarray = file.get_tensor(ROWS).numpy().view(SAMPLE)[:, 0]
         check_samples(samples, board)
     except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"{path} is not a file of a replay buffer: {error}") from error
