@@ -26,7 +26,8 @@ from gymnasium import spaces
 
 from busenv.core import features, kernels
 from busenv.core.features import VERSION
-from busenv.core.state import MAX_PLAYERS
+from busenv.core.relative_types import write_relative_games
+from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.game.board import Board
 from busenv.validation import check_games
 
@@ -161,16 +162,26 @@ def observe(game: Game, seat: int | None = None) -> np.ndarray:
     return row
 
 
+def relative_games(games: np.ndarray) -> np.ndarray:
+    """Return games (GAME, (N,)) with building types counted from the clock
+    (`busenv.core.relative_types`)."""
+    relative = np.zeros(len(games), GAME)
+    write_relative_games(games, relative)
+    return relative
+
+
 def observe_games(
-    games: np.ndarray, board: Board, trusted: bool = False
+    games: np.ndarray, board: Board, trusted: bool = False, relative_types: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return observations and masks of the seats to decide in a batch of games, as new arrays.
 
     games: GAME, (N,). trusted: skip their validation, for games that a `Game`, a `Batch` or kernels
-    played. Returns uint8, (N, size), and bool, (N, num_actions), all False for a finished game.
+    played. relative_types: count building types from the clock. Returns uint8, (N, size), and bool,
+    (N, num_actions), all False for a finished game.
     Raises ValueError as `busenv.validation.check_games` does.
     """
     games = games if trusted else check_games(games, board)
+    games = relative_games(games) if relative_types else games
     rows = np.empty((len(games), kernels.observation_length(board.array)), np.uint8)
     masks = np.empty((len(games), board.num_actions), np.bool_)
     bits = np.empty((board.num_actions + 63) // 64, np.uint64)

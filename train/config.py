@@ -70,6 +70,7 @@ class RunConfig(BaseModel):
 
     network: Annotated[str, one_of(*NETWORKS)] = "mlp"
     width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
+    relative_types: bool = True
     init_from: str = ""
     average_checkpoints: tuple[str, ...] = ()
     players: Players = (4,)
@@ -111,6 +112,11 @@ class RunConfig(BaseModel):
                 "average_checkpoints names models, but init_from is ''; allowed: both, or neither"
             )
         return self
+
+    @property
+    def network_options(self) -> dict[str, bool]:
+        """Options of `busenv.agents.networks.mlp.build_network`."""
+        return {"relative_types": self.relative_types}
 
     @property
     def rating_players(self) -> int:

@@ -114,4 +114,4 @@ def _agent(spec: str) -> Agent:
 
 def _unpack(network: Any) -> Any:
     """Return a torch network, or weights in writable arrays, since those of Ray are read-only."""
-    return Weights(*map(np.array, network)) if isinstance(network, Weights) else network
+    return network.copy() if isinstance(network, Weights) else network

@@ -120,6 +120,7 @@ class PPORun(TrainingRun):
         return SelfPlayGames(
             self.board, self.rules, reward=config.reward, unit=config.reward_unit,
             players=players, first=rng.integers(0, players),
+            relative_types=config.relative_types,
         )  # fmt: skip
 
     def _play(

@@ -104,16 +104,22 @@ class TrainingRun:
     def _initial_network(self) -> Mlp:
         """Return the network at the start of the run, by `init_from` and `average_checkpoints`."""
         config = self.config
-        network = build_network(config.network, self.board, config.width, config.seed)
+        network = self._build_network()
         if config.init_from and not (self.folder / NAME).exists():
             self._initialise(network, config.init_from)
             for count, model in enumerate(config.average_checkpoints, 1):
-                other = build_network(config.network, self.board, config.width, config.seed)
+                other = self._build_network()
                 self._initialise(other, model)
                 with torch.no_grad():
                     for mean, weight in zip(network.parameters(), other.parameters(), strict=True):
                         mean.lerp_(weight, 1 / (count + 1))
         return network
+
+    def _build_network(self) -> Mlp:
+        config = self.config
+        return build_network(
+            config.network, self.board, config.width, config.seed, **config.network_options
+        )
 
     def _initialise(self, network: Mlp, model: str) -> None:
         """Copy a model's weights into a new network."""
@@ -125,6 +131,11 @@ class TrainingRun:
                 f"{model} holds a network {card['network']!r} of width {card['width']}, "
                 f"the settings say {config.network!r} of width {config.width}; "
                 f"allowed with it: {', '.join(compatible)}, of width {card['width']}"
+            )
+        if config.relative_types != past.relative_types:
+            raise ValueError(
+                f"relative_types is {config.relative_types}; allowed with init_from={model}: "
+                f"{past.relative_types}"
             )
         load_compatible(network, past)
 
@@ -150,7 +161,8 @@ class TrainingRun:
                 f"{self.config.rules} has {self.rules.to_dict()}"
             )
         if weights is None:
-            weights = weights_of(self.config.network, self.board, self.config.width)
+            config = self.config
+            weights = weights_of(config.network, self.board, config.width, **config.network_options)
         return state, read_tensors(self.folder, weights)
 
     def _resume(self, state: State, tensors: dict[str, torch.Tensor]) -> None:

@@ -16,6 +16,7 @@ from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.search.search import pass_forced
 from busenv.core import kernels
 from busenv.core.jit import kernel
+from busenv.core.relative_types import write_absolute_actions, write_relative_policies
 from busenv.core.reward_kernels import copy_points, pay
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
@@ -69,7 +70,8 @@ class SelfPlayGames:
 
     players: number of players of each game, int64, (N,). first: its first seat, int64, (N,).
     rules: an edition, a file of rules, or rules. reward: a name in `busenv.rewards.REWARDS`, in
-    units of `unit`.
+    units of `unit`. relative_types: of observations, and of the action ids that `play_games` learns
+    (`busenv.core.relative_types`).
     """
 
     def __init__(
@@ -81,8 +83,9 @@ class SelfPlayGames:
         unit: float,
         players: np.ndarray,
         first: np.ndarray,
+        relative_types: bool = False,
     ) -> None:
-        self.board = board
+        self.board, self.relative_types = board, relative_types
         self.players = players
         self.states = np.zeros(len(players), GAME)
         self.cumulative_rewards = np.zeros((len(players), MAX_PLAYERS))
@@ -112,7 +115,8 @@ class SelfPlayGames:
 
     def observe(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return observations (uint8) and action masks (bool) of the seats to decide."""
-        return observe_games(self.states[indices], self.board, trusted=True)
+        states = self.states[indices]
+        return observe_games(states, self.board, True, relative_types=self.relative_types)
 
     def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
         """Take one action in each of some games, and all forced ones after it.
@@ -198,10 +202,13 @@ def play_games(
             log_probs = np.log(policy[np.arange(len(sampled)), sampled])
             teaching = np.zeros((len(sampled), 0), np.float32)
             if teacher is not None:
-                teaching = teacher.action_probabilities_trusted(games.states[learner], games.board)
+                teaching = _teacher_policies(teacher, games, learner)
                 teachers_game = learner < len(games.states) // 2
                 sampled = np.where(teachers_game, teaching.argmax(axis=1), sampled)
-            actions[owner == 0] = sampled
+            absolute = sampled.copy()
+            if games.relative_types:
+                write_absolute_actions(games.states[learner], games.board.array, absolute)
+            actions[owner == 0] = absolute
             # Rewards are differences of cumulative ones, taken when the games are over.
             steps.append(
                 Decisions(
@@ -216,6 +223,17 @@ def play_games(
             decisions.trajectories, decisions.rewards, games.cumulative_rewards.ravel()
         )
     )
+
+
+def _teacher_policies(teacher: Agent, games: SelfPlayGames, indices: np.ndarray) -> np.ndarray:
+    """Return a teacher's action probabilities in some games: float32, (n, num_actions)."""
+    states = games.states[indices]
+    policies: np.ndarray = teacher.action_probabilities_trusted(states, games.board)
+    if not games.relative_types:
+        return policies
+    relative = np.zeros_like(policies)
+    write_relative_policies(states, games.board.array, policies, relative)
+    return relative
 
 
 def _differences(agents: np.ndarray, before: np.ndarray, final: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from busenv.core.bits import load_word
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.observation_cache import update_cache
 from busenv.core.observe import observation_size, observe
+from busenv.core.relative_types import absolute_action, write_relative
 from busenv.core.rules.legal import legal_ids
 from busenv.core.state import GAME, MAX_PLAYERS
 
@@ -39,10 +40,12 @@ class Weights(NamedTuple):
     """A network's weights, float32. Matrices are (inputs, outputs); the heads' last ones, whose
     outputs are computed one by one, are (outputs, inputs).
 
+    relative_types: whether the network counts building types from the clock.
     eval_weights: float64, (4, COUNT), of the evaluation features; (0, COUNT) without them.
     blocks: (count, width, width).
     """
 
+    relative_types: bool
     scale: np.ndarray
     eval_weights: np.ndarray
     shared: np.ndarray
@@ -58,10 +61,15 @@ class Weights(NamedTuple):
     outputs: np.ndarray
     outputs_bias: np.ndarray
 
+    def copy(self) -> Weights:
+        """Return weights with arrays of their own, which are writable."""
+        return Weights(self.relative_types, *map(np.array, self[1:]))
+
 
 class Workspace(NamedTuple):
     """Arrays of one thread.
 
+    relative: GAME, (1,), the evaluated game with types counted from the clock.
     row: uint8, (size,), the network's input. cache, cached: of `busenv.core.observation_cache`.
     bits: uint64, (words,), legal actions. indices: int64, values_at: float32, (size + 1,), the
     inputs that are not zero or that changed.
@@ -71,6 +79,7 @@ class Workspace(NamedTuple):
     legal actions. values: float32, (outputs,).
     """
 
+    relative: np.ndarray
     row: np.ndarray
     cache: np.ndarray
     cached: np.ndarray
@@ -103,6 +112,7 @@ def read_weights(network: Mlp) -> Weights:
 
     (policy, _, logits), (value, _, outputs) = network.policy, network.value
     return Weights(
+        network.relative_types,
         array(network.scale),
         array(network.eval_weights),
         *by_input(network.shared),
@@ -123,6 +133,7 @@ def make_workspace(weights: Weights) -> Workspace:
     actions, hidden = weights.logits.shape
     widest = max(size, width) + 1  # lists are written one beyond their end
     return Workspace(
+        np.zeros(1, GAME),
         np.zeros(size, np.uint8),
         np.zeros(size, np.uint8),  # at least the size of the cache
         np.zeros(1, GAME),
@@ -273,11 +284,7 @@ def forward(weights, work, legal, seat):
 
 
 @fast_kernel
-def evaluate(g, b, weights, work):
-    """Evaluate a game that is not over for the seat to decide; see `forward`.
-
-    Returns the number of legal actions, which are in `work.actions`.
-    """
+def _evaluate(g, b, weights, work):
     work.cached[0].players = 0
     update_cache(g, b, work.cache, work.row, work.cached[0])
     observe(g, b, work.cache, g.seat, work.row, False)
@@ -285,6 +292,21 @@ def evaluate(g, b, weights, work):
         write_features(g, b, weights.eval_weights, work.features, work.row[observation_size(b) :])
     legal = legal_ids(g, b, work.bits, work.actions)
     forward(weights, work, legal, np.int64(g.seat))
+    return legal
+
+
+@fast_kernel
+def evaluate(g, b, weights, work):
+    """Evaluate a game that is not over for the seat to decide; see `forward`.
+
+    Returns the number of legal actions, which are in `work.actions`.
+    """
+    if not weights.relative_types:
+        return _evaluate(g, b, weights, work)
+    write_relative(g, work.relative)
+    legal = _evaluate(work.relative[0], b, weights, work)
+    for k in range(legal):
+        work.actions[k] = absolute_action(g, b, work.actions[k])
     return legal
 
 

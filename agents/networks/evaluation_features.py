@@ -34,7 +34,7 @@ from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of
 from busenv.core.state import GAME, MAX_PLAYERS
-from busenv.observation import ObservationLayout, observe_games
+from busenv.observation import ObservationLayout, observe_games, relative_games
 
 FEATURE_PLAYOUTS, PLAYOUT_ROUNDS = 4, 2
 EVALUATION_COLUMNS = OWN + 6
@@ -163,13 +163,15 @@ def _write_feature_rows(games, board, eval_weights, work, rows):
 
 
 def observe_with_features(
-    games: np.ndarray, board: Board, eval_weights: np.ndarray
+    games: np.ndarray, board: Board, eval_weights: np.ndarray, relative_types: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return observations with features behind them, uint8 (N, size), and masks, bool
     (N, num_actions), of valid games that are not over.
 
-    eval_weights: as in `write_features`; NO_EVAL_WEIGHTS for observations alone.
+    eval_weights: as in `write_features`; NO_EVAL_WEIGHTS for observations alone. relative_types:
+    count building types from the clock.
     """
+    games = relative_games(games) if relative_types else games
     rows, masks = observe_games(games, board, trusted=True)
     if not len(eval_weights):
         return rows, masks

@@ -21,6 +21,7 @@ from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, observe_
 from busenv.agents.networks.logits import action_probabilities, check_playable
 from busenv.core.bits import uniform
 from busenv.core.jit import fast_kernel, kernel
+from busenv.core.relative_types import write_absolute_policies
 from busenv.core.state import OVER
 
 if TYPE_CHECKING:  # weights play without torch
@@ -129,10 +130,16 @@ def make_policy(network: Mlp | Weights, board: Board) -> Policy:
     if weights is None:
         tensor = getattr(network, "eval_weights", None)
         eval_weights = NO_EVAL_WEIGHTS if tensor is None else tensor.cpu().numpy()
+        relative_types = getattr(network, "relative_types", False)
 
         def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
-            rows, masks = observe_with_features(games, board, eval_weights)
-            return action_probabilities(_by_torch(network, rows)[0], masks, temperature)
+            rows, masks = observe_with_features(games, board, eval_weights, relative_types)
+            policies = action_probabilities(_by_torch(network, rows)[0], masks, temperature)
+            if not relative_types:
+                return policies
+            out = np.zeros_like(policies)
+            write_absolute_policies(games, board.array, policies, out)
+            return out
 
         return by_torch
     work = make_workspace(weights)

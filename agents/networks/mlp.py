@@ -29,9 +29,10 @@ class Mlp(nn.Module):
     """A shared layer over the flat row, `blocks` residual layers, and a hidden layer per head.
 
     value_width: units of the value head's hidden layer, by default `width`. outputs: number of
-    values. evaluation_features: whether rows have evaluation features behind the observation
-    (`agents.networks.evaluation_features`). Their weights are saved with the network's own, so
-    that the features of a trained network never change.
+    values. relative_types: whether rows and action ids count building types from the clock
+    (`busenv.core.relative_types`). evaluation_features: whether rows have evaluation features
+    behind the observation (`agents.networks.evaluation_features`). Their weights are saved with the
+    network's own, so that the features of a trained network never change.
     """
 
     scale: torch.Tensor
@@ -45,9 +46,11 @@ class Mlp(nn.Module):
         blocks: int = 0,
         value_width: int | None = None,
         outputs: int = 1,
+        relative_types: bool = False,
         evaluation_features: bool = False,
     ) -> None:
         super().__init__()
+        self.relative_types = relative_types
         scale, wide = torch.tensor(input_scale(board, evaluation_features)), value_width or width
         self.register_buffer("scale", scale, persistent=False)
         weights = WEIGHTS if evaluation_features else NO_EVAL_WEIGHTS
@@ -65,13 +68,18 @@ class Mlp(nn.Module):
         return self.plan
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        shared = self.trunk(observations)
+        return self.policy(shared), self.value(shared)
+
+    def trunk(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return the values that the heads share: float32, (N, width)."""
         # Scaling the weights touches fewer numbers than scaling every row of a batch.
         weight = self.shared.weight * self.scale
         if not observations.is_floating_point():
             observations = observations.float()
         sums = nn.functional.linear(observations, weight, self.shared.bias)
-        shared = self.blocks(sums.relu())
-        return self.policy(shared), self.value(shared)
+        shared: torch.Tensor = self.blocks(sums.relu())
+        return shared
 
     def store_by_input(self) -> None:
         """Store the weights of each input contiguously, as the compiled network reads them."""
@@ -101,9 +109,22 @@ class _Blocks(nn.Module):
 
 class SeatsMlp(Mlp):
     """An Mlp that predicts the result of every seat, the viewer's first and then clockwise: five
-    logits of winning, then five final points in units of POINTS."""
+    logits of winning, then five final points in units of POINTS.
 
-    def __init__(self, board: Board, width: int = 384, evaluation_features: bool = False) -> None:
+    auxiliary: whether it has a head for the end of the game, which only training uses: a logit
+    for each street of each player (whether the street then bears the player's marker), then for
+    each site and each type of building (whether the site then bears it).
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        width: int = 384,
+        *,
+        relative_types: bool = False,
+        evaluation_features: bool = False,
+        auxiliary: bool = False,
+    ) -> None:
         wide = max(width // 4, 1)
         super().__init__(
             board,
@@ -111,15 +132,24 @@ class SeatsMlp(Mlp):
             blocks=1,
             value_width=wide,
             outputs=OUTPUTS,
+            relative_types=relative_types,
             evaluation_features=evaluation_features,
         )
+        self.auxiliary: nn.Linear | None = None
+        if auxiliary:
+            targets = MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)
+            self.auxiliary = nn.Linear(width, targets)
+
+    def heads(self) -> list[nn.Module]:
+        """Return the heads of policy and values, and the auxiliary head if there is one."""
+        return [self.policy, self.value, *([self.auxiliary] if self.auxiliary else [])]
 
 
 class FeaturesMlp(SeatsMlp):
     """A SeatsMlp that also receives the evaluation features."""
 
-    def __init__(self, board: Board, width: int = 384) -> None:
-        super().__init__(board, width, evaluation_features=True)
+    def __init__(self, board: Board, width: int = 384, **options: bool) -> None:
+        super().__init__(board, width, evaluation_features=True, **options)
 
 
 def _initialise(network: nn.Module) -> None:
@@ -136,8 +166,8 @@ def _initialise(network: nn.Module) -> None:
 def load_compatible(network: nn.Module, past: nn.Module) -> None:
     """Initialise a network from one of its kind or of a kind that COMPATIBLE lists for it.
 
-    It then plays as `past` does: additional inputs have weight 0. Heads of another shape keep their
-    random weights.
+    It then plays as `past` does: additional inputs have weight 0. Heads of another shape, and an
+    auxiliary head, keep their random weights.
     """
     weights = network.state_dict()
     for name, tensor in past.state_dict().items():
@@ -172,25 +202,26 @@ NETWORKS: dict[str, type[Mlp]] = {"mlp": Mlp, "seats": SeatsMlp, "features": Fea
 COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}
 
 
-def build_network(kind: str, board: Board, width: int, seed: int = 0) -> Mlp:
+def build_network(kind: str, board: Board, width: int, seed: int = 0, **options: bool) -> Mlp:
     """Return a network for a board with fresh weights from a seed.
 
     kind: a name in NETWORKS, else ValueError. width: units of its hidden layers, 1 or more.
+    options: `relative_types`, and `auxiliary` of a `SeatsMlp`.
     """
     _check_kind(kind)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = NETWORKS[kind](board, width)
+        network = NETWORKS[kind](board, width, **options)
         _initialise(network)
     network.store_by_input()
     return network
 
 
-def weights_of(kind: str, board: Board, width: int) -> dict[str, torch.Tensor]:
+def weights_of(kind: str, board: Board, width: int, **options: bool) -> dict[str, torch.Tensor]:
     """Return names, shapes and dtypes of a network's weights, as tensors that take no memory."""
     _check_kind(kind)
     with torch.device("meta"):
-        return NETWORKS[kind](board, width).state_dict()
+        return NETWORKS[kind](board, width, **options).state_dict()
 
 
 def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:

@@ -1,6 +1,6 @@
 """Trained models on disk: NAME.safetensors holds the weights, NAME.json is the model card.
 
-The card holds the architecture (`network`, `width`), what the model was made for
+The card holds the architecture (`network`, `width`, `relative_types`), what the model was made for
 (`observation_version`, `board`, `num_actions`, `rules`, `players`), the training procedure
 (`training`), the playing strength (`ratings`), the `temperature` to play at (default 1) and the
 checksum of the weights (`sha256`). `board_file` holds a board that busenv does not include.
@@ -63,6 +63,7 @@ class ModelCard(Schema):
 
     network: Annotated[str, Field(max_length=40)]
     width: Annotated[int, Field(ge=1, le=WIDEST)]
+    relative_types: bool = False
     sha256: str
     observation_version: Number
     board: BoardName
@@ -79,14 +80,20 @@ def shipped_models() -> list[str]:
 def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any]) -> None:
     """Write PATH (.safetensors) and its card, each atomically and without following links.
 
-    A reader that meets the new weights with the old card retries.
+    A reader that meets the new weights with the old card retries. An auxiliary head is left out.
     card: `network` and `width` as for `build_network`, and any further keys.
     """
     path = Path(path)
     if path.suffix != WEIGHTS:
         raise ValueError(f"model path is {str(path)!r}; allowed: one that ends in {WEIGHTS}")
-    data = save({name: value.cpu().contiguous() for name, value in network.state_dict().items()})
+    weights = {
+        name: value.cpu().contiguous()
+        for name, value in network.state_dict().items()
+        if not name.startswith("auxiliary.")
+    }
+    data = save(weights)
     generated: dict[str, Any] = {
+        "relative_types": network.relative_types,
         "sha256": hashlib.sha256(data).hexdigest(),
         "observation_version": VERSION,
         "board": {"name": board.name, "fingerprint": board.fingerprint},
@@ -207,7 +214,7 @@ def _load_network(path: Path, card: ModelCard, board: Board) -> Mlp:
     try:
         weights = load(data)
         check_tensors(weights, expected)
-        network = build_network(card.network, board, card.width)
+        network = build_network(card.network, board, card.width, relative_types=card.relative_types)
         network.load_state_dict(weights)
         check_range(network)
     except (SafetensorError, ValueError) as error:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from busenv import cluster
-from busenv.agents.networks.compiled_mlp import Weights
 from busenv.train.expert_iteration.expert_selfplay import GameSpecs, SelfPlayPayload, play_games
 
 GAMES_PER_CALL = 4  # some seconds of work
@@ -31,10 +30,9 @@ def play_on_node(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play games on a node: their samples, concatenated, and the number of samples of each game."""
     payload = shared.get()
-    weights, past_weights = (  # Ray's arrays are read-only, kernels take writable ones
-        Weights(*map(np.array, w)) for w in (payload.weights, payload.past_weights)
+    payload = payload._replace(  # Ray's arrays are read-only, kernels take writable ones
+        weights=payload.weights.copy(), past_weights=payload.past_weights.copy()
     )
-    payload = payload._replace(weights=weights, past_weights=past_weights)
     samples = play_games(games.part(slice(None)), payload)
     return np.concatenate(samples), np.array([len(part) for part in samples])
 

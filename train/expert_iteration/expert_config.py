@@ -80,6 +80,7 @@ class ExpertConfig(RunConfig):
     value_target_mix: Share = 0.5
     value_weight: Annotated[float, Field(ge=0, le=100)] = 1.5
     score_weight: Annotated[float, Field(ge=0, le=10)] = 0.3
+    auxiliary_weight: Annotated[float, Field(ge=0, le=100)] = 1.5
     precision: Annotated[str, one_of("float32", "bfloat16")] = "float32"
     offline_data: tuple[str, ...] = ()
     offline_epochs: Annotated[int, Field(ge=1, le=100)] = 1
@@ -96,6 +97,11 @@ class ExpertConfig(RunConfig):
     rate_games: Count = 100
     threads: Threads = 1
     device: Annotated[str, one_of("auto", "cpu")] = "auto"
+
+    @property
+    def network_options(self) -> dict[str, bool]:
+        """Options of `busenv.agents.networks.mlp.build_network`."""
+        return {**super().network_options, "auxiliary": self.auxiliary_weight > 0}
 
     @model_validator(mode="after")
     def _check_policy_only(self) -> ExpertConfig:

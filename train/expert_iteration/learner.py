@@ -1,4 +1,5 @@
-"""Updates of the network from training samples: losses of policy, winner and final points.
+"""Updates of the network from training samples: losses of policy, winner, final points, and of the
+lines and buildings at the end of the game, which an auxiliary head predicts in training only.
 
 The policy learns by cross-entropy from the policy that a search improved, or, without a search, by
 PPO (Schulman et al. 2017) from advantages.
@@ -59,14 +60,19 @@ class Learner:
         """Update the network by a batch of samples (SAMPLE, (N,)); returns losses by name."""
         config = self._config
         eval_weights = self.network.eval_weights.cpu().numpy()
-        batch = make_batch(samples, self._board, config.value_target_mix, eval_weights)
+        batch = make_batch(
+            samples, self._board, config.value_target_mix,
+            eval_weights=eval_weights, relative_types=config.relative_types,
+        )  # fmt: skip
         device = next(self.network.parameters()).device
-        inputs, masks, policy, win_probs, points, present = (
+        inputs, masks, policy, win_probs, points, present, final = (
             torch.from_numpy(array).to(device) for array in batch
         )
         halved = config.precision == "bfloat16"
         with torch.autocast(device.type, torch.bfloat16, enabled=halved):
-            logits, values = (output.float() for output in self.network(inputs))
+            shared = self.network.trunk(inputs)
+            outputs = [head(shared).float() for head in self.network.heads()]
+        logits, values, *auxiliary = outputs
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         has_value = torch.from_numpy(samples["has_value_target"]).to(device)
         if config.policy_only:
@@ -78,6 +84,11 @@ class Learner:
         errors = (values[:, MAX_PLAYERS:] - points) * present
         score_loss = _mean(errors.square().sum(dim=1).div(present.sum(dim=1)), has_value)
         loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
+        extra = {}
+        if auxiliary:
+            final_loss = nn.functional.binary_cross_entropy_with_logits(auxiliary[0], final)
+            loss = loss + config.auxiliary_weight * final_loss
+            extra["train/auxiliary_loss"] = final_loss.item()
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         self.optimizer.zero_grad()
@@ -91,6 +102,7 @@ class Learner:
             "train/value_loss": value_loss.item(),
             "train/winner_accuracy": _mean(is_correct.float(), has_value).item(),
             "train/score_loss": score_loss.item(),
+            **extra,
         }
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from busenv import Board
 from busenv.agents.networks.evaluation_features import observe_with_features
 from busenv.agents.networks.logits import POINTS
+from busenv.core.bits import ZERO, has
 from busenv.core.jit import kernel
+from busenv.core.relative_types import relative_action
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.score import points_of, rank_of
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -34,6 +36,8 @@ SAMPLE = np.dtype(
         ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
         ("winner", np.uint8),  # seat
         ("rounds", np.uint8),  # of the whole game
+        ("final_lines", np.uint64, (MAX_PLAYERS, 2)),  # streets with a seat's markers at the end
+        ("final_buildings", np.uint64, 3),  # sites built on at the end, by type
         ("has_value_target", np.bool_),  # whether the value heads learn from the sample
     ]
 )
@@ -69,6 +73,8 @@ def write_outcome(samples, game, has_value_target):
         if samples[i].win_probs.sum() == 0.0:
             samples[i].win_probs[samples[i].winner] = 1.0
         samples[i].rounds = game.round
+        samples[i].final_lines[:] = game.line
+        samples[i].final_buildings[:] = game.type_sites
         samples[i].has_value_target = has_value_target
 
 
@@ -79,6 +85,8 @@ class TrainingBatch(NamedTuple):
     zeros in a sample without a policy target. win_probs: float32, (N, 5), with sum 1. points:
     float32, (N, 5), in units of `busenv.agents.networks.logits.POINTS`. present: bool, (N, 5), the
     slots that a player holds.
+    final: float32, (N, 5 * streets + 3 * sites), the targets of the auxiliary head
+    (`busenv.agents.networks.mlp.SeatsMlp`).
     """
 
     inputs: np.ndarray
@@ -87,10 +95,14 @@ class TrainingBatch(NamedTuple):
     win_probs: np.ndarray
     points: np.ndarray
     present: np.ndarray
+    final: np.ndarray
 
 
 @kernel
-def _write_targets(samples, value_target_mix, policy, win_probs, points, present):
+def _write_targets(samples, b, value_target_mix, relative_types, targets):
+    """targets: the arrays of a `TrainingBatch` from `policy` on, zeros."""
+    policy, win_probs, points, present, final = targets
+    streets = np.int64(b.streets)
     for i in range(samples.shape[0]):
         sample = samples[i]
         game, players = sample.game, np.int64(sample.game.players)
@@ -99,35 +111,62 @@ def _write_targets(samples, value_target_mix, policy, win_probs, points, present
             total += sample.policy[k]
         for k in range(POLICY_SIZE):
             if sample.policy[k] > 0:
-                policy[i, sample.actions[k]] = sample.policy[k] / total
+                action = np.int64(sample.actions[k])
+                if relative_types:
+                    action = relative_action(game, b, action)
+                policy[i, action] = sample.policy[k] / total
         for slot in range(players):
             seat = (np.int64(game.seat) + slot) % players
             present[i, slot] = True
             points[i, slot] = sample.points[seat] / POINTS
             win_probs[i, slot] = value_target_mix * sample.win_probs[seat]
             win_probs[i, slot] += (1.0 - value_target_mix) * (sample.winner == seat)
+            for street in range(streets):
+                word = sample.final_lines[seat, street // 64]
+                final[i, streets * slot + street] = has(word, street % 64)
+        turn = np.int64(game.clock) if relative_types else 0
+        for kind in range(3):
+            word = sample.final_buildings[(turn + kind) % 3]
+            for site in range(np.int64(b.sites)):
+                final[i, MAX_PLAYERS * streets + 3 * site + kind] = has(word, site)
 
 
 def make_batch(
-    samples: np.ndarray, board: Board, value_target_mix: float, eval_weights: np.ndarray
+    samples: np.ndarray,
+    board: Board,
+    value_target_mix: float,
+    *,
+    eval_weights: np.ndarray,
+    relative_types: bool,
 ) -> TrainingBatch:
     """Convert samples (SAMPLE, (N,)) to a batch.
 
     value_target_mix: weight of `win_probs` in the value target; the rest is the winner.
-    eval_weights: of the network, see `busenv.agents.networks.evaluation_features`.
+    eval_weights, relative_types: of the network, see `busenv.agents.networks`.
     """
     count = len(samples)
     inputs, masks = observe_with_features(
-        np.ascontiguousarray(samples["game"]), board, eval_weights
+        np.ascontiguousarray(samples["game"]), board, eval_weights, relative_types
     )
-    policy = np.zeros(masks.shape, np.float32)
-    win_probs, points = (np.zeros((count, MAX_PLAYERS), np.float32) for _ in range(2))
-    present = np.zeros((count, MAX_PLAYERS), np.bool_)
-    _write_targets(samples, value_target_mix, policy, win_probs, points, present)
-    return TrainingBatch(inputs, masks, policy, win_probs, points, present)
+    targets = TrainingBatch(
+        inputs,
+        masks,
+        policy=np.zeros(masks.shape, np.float32),
+        win_probs=np.zeros((count, MAX_PLAYERS), np.float32),
+        points=np.zeros((count, MAX_PLAYERS), np.float32),
+        present=np.zeros((count, MAX_PLAYERS), np.bool_),
+        final=np.zeros(
+            (count, MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)), np.float32
+        ),
+    )
+    _write_targets(samples, board.array[0], value_target_mix, relative_types, targets[2:])
+    return targets
 
 
-FIELDS = ("game", "policy", "action_prob", "advantage", "win_probs", "winner", "has_value_target")
+FIELDS = (
+    "game", "policy", "action_prob", "advantage", "win_probs", "winner", "has_value_target",
+    "final_lines or final_buildings",
+)  # fmt: skip
 SUM_TOLERANCE = 0.01  # of win probabilities
 
 
@@ -164,6 +203,19 @@ def _is_winner_valid(sample):
 
 
 @kernel
+def _is_end_valid(sample):
+    """Whether lines and buildings at the end contain those before the decision."""
+    for seat in range(MAX_PLAYERS):
+        for word in range(2):
+            if sample.game.line[seat, word] & ~sample.final_lines[seat, word] != ZERO:
+                return False
+    for kind in range(3):
+        if sample.game.type_sites[kind] & ~sample.final_buildings[kind] != ZERO:
+            return False
+    return True
+
+
+@kernel
 def _first_invalid(samples, booleans, board):
     """Return the index of the first sample with a wrong field, and the field in FIELDS; or -1."""
     for i in range(samples.shape[0]):
@@ -182,6 +234,8 @@ def _first_invalid(samples, booleans, board):
             return i, 5
         if booleans[i] > 1:
             return i, 6
+        if not _is_end_valid(sample):
+            return i, 7
     return -1, 0
 
 

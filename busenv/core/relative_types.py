@@ -1,0 +1,76 @@
+"""Relative building types: counted from the clock, type 0 is the one that it shows, 1 the next.
+
+The rules treat houses, offices and pubs alike: renaming them cyclically and turning the clock with
+them changes nothing else. Three positions that differ only by this renaming are the same position
+in relative types. The set of legal action ids is the same in both, since any type may be built on
+an open site (R14), but ids of buildings name other types.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from busenv.core.jit import kernel
+from busenv.core.state import FIRST_BUILD
+
+
+@kernel
+def write_relative(g, relative):
+    """Write a game with types counted from the clock into `relative` (GAME, (1,))."""
+    relative[0] = g
+    turned = relative[0]
+    for kind in range(3):
+        shown = (np.int64(g.clock) + kind) % 3
+        turned.type_sites[kind] = g.type_sites[shown]
+        turned.built[kind] = g.built[shown]
+    turned.clock = 0
+
+
+@kernel
+def write_relative_games(games, relative):
+    """Write games (GAME, (N,)) with types counted from their clocks into `relative`."""
+    for i in range(games.shape[0]):
+        write_relative(games[i], relative[i : i + 1])
+
+
+@kernel
+def _turn(b, action, steps):
+    if FIRST_BUILD <= action < b.first_street:
+        kind = (action - FIRST_BUILD) % 3
+        return action - kind + (kind + steps) % 3
+    return action
+
+
+@kernel
+def relative_action(g, b, action):
+    """An action id (int64) whose building, if it names one, is counted from the game's clock."""
+    return _turn(b, action, 3 - np.int64(g.clock))
+
+
+@kernel
+def absolute_action(g, b, action):
+    """The inverse of `relative_action`; other numbers than build ids are returned as they are."""
+    return _turn(b, action, np.int64(g.clock))
+
+
+@kernel
+def write_absolute_actions(games, board, actions):
+    """Replace the relative action of each game (int64, (N,)) by the absolute one."""
+    for i in range(games.shape[0]):
+        actions[i] = absolute_action(games[i], board[0], actions[i])
+
+
+@kernel
+def write_absolute_policies(games, board, policies, out):
+    """Write the columns of policies (float32, (N, num_actions)) by absolute action ids to `out`."""
+    for i in range(games.shape[0]):
+        for action in range(policies.shape[1]):
+            out[i, absolute_action(games[i], board[0], action)] = policies[i, action]
+
+
+@kernel
+def write_relative_policies(games, board, policies, out):
+    """The inverse of `write_absolute_policies`."""
+    for i in range(games.shape[0]):
+        for action in range(policies.shape[1]):
+            out[i, action] = policies[i, absolute_action(games[i], board[0], action)]
