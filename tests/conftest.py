@@ -63,6 +63,12 @@ def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.fixture
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shortens the bootstrap of ratings."""
+    monkeypatch.setattr("busenv.experiments.ratings.plackett_luce.RESAMPLES", 20)
+
+
 @pytest.fixture(scope="session")
 def nodes() -> Iterator[Any]:
     """Ray's cluster of several nodes on this machine, all of its nodes without cores at first."""

@@ -191,9 +191,6 @@ def test_damaged_models_are_refused_and_nothing_is_executed(tmp_path: Path) -> N
     with pytest.raises(ValueError, match="holds no mlp"):
         make_agent(f"ppo:{path}")
     assert not (tmp_path / "sprung").exists()
-    card.write_text("{")
-    with pytest.raises(ValueError, match="is not a model card"):
-        make_agent(f"ppo:{path}")
 
 
 def test_temperature(tmp_path: Path) -> None:

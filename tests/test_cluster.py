@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 import signal
 import subprocess
@@ -18,28 +17,21 @@ from busenv.agents.networks.model_files import SHIPPED
 from busenv.cluster import ClusterError, connected
 from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings import distributed_games, plackett_luce, rating
+from busenv.experiments.ratings import distributed_games, rating
 from busenv.experiments.ratings.distributed_games import play_on_cluster
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.training_run import run_training
-from busenv.game.board import BOARDS
 from busenv.train.config import PRESETS
 from tests.support.clusters import other_version, with_nodes
 from tests.support.programs import EXAMPLE
-from tests.support.ratings import SMALL, alone, bare
+from tests.support.ratings import SMALL, alone, bare, stored
 
 LONG = Schedule(("uct:20", "random", "random"), players=3, games=90)
 
 
-@pytest.fixture(autouse=True)
-def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plackett_luce, "RESAMPLES", 20)
-
-
-def stored(folder: Path) -> list[dict[str, Any]]:
-    return parse_games((folder / GAMES).read_bytes())[0]
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 def played(plan: Schedule, numbers: range) -> list[dict[str, Any]]:
@@ -156,16 +148,6 @@ def test_where_there_is_no_cluster_nothing_begins(address: str, words: str, tmp_
         run_rating(SMALL, tmp_path / "run", ray=address)
     with pytest.raises(ClusterError, match=words):
         run_training(PRESETS["quick"], tmp_path / "run", Console(quiet=True), address)
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_model_of_another_board_is_refused_before_anything_begins(tmp_path: Path) -> None:
-    data = json.loads((BOARDS / "city.json").read_text(encoding="utf-8"))
-    data["name"], data["streets"] = "Map", data["streets"][:-1]
-    (tmp_path / "map.json").write_text(json.dumps(data))
-    plan = Schedule(("net:city-2", "random"), board=str(tmp_path / "map.json"))
-    with pytest.raises(RunError, match=r"agent 'net:city-2': .* was trained on Board\('city'"):
-        run_rating(plan, tmp_path / "run", ray="127.0.0.1:1")
     assert not (tmp_path / "run").exists()
 
 

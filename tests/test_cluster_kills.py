@@ -24,7 +24,7 @@ from busenv.train.checkpoint import NAME, NETWORK, read_state
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
-from tests.support.bursts import attack, check_files
+from tests.support.bursts import attack, check_files, marked
 from tests.support.ratings import SMALL, alone, bare
 
 MARK = "BUSENV_KILLED"  # in the environment of all that the command starts
@@ -74,18 +74,6 @@ pytestmark = [
 ]
 
 
-def marked(mark: str) -> list[int]:
-    """Processes that a command with a mark has started, itself included."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-        except OSError:
-            continue  # it has ended, or is not ours
-    return found
-
-
 def shared_memory() -> set[str]:
     return {name for name in os.listdir("/dev/shm") if "plasma" in name.lower()}
 
@@ -108,8 +96,8 @@ def kill(command: list[str], seconds: float, begun: Callable[[], bool] = lambda:
     run.send_signal(signal.SIGKILL)
     run.wait()
     gone = time.monotonic() + LIMIT
-    while left := marked(mark):
-        assert time.monotonic() < gone, [Path(f"/proc/{pid}/cmdline").read_text() for pid in left]
+    while left := [*marked(f"{MARK}={mark}")]:
+        assert time.monotonic() < gone, left
         time.sleep(0.1)
     assert shared_memory() <= before
 

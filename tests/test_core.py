@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from busenv import EDITIONS, Game, Phase, core, load_board, random_playouts
-from busenv.core import kernels, state
+from busenv import EDITIONS, Game, core, load_board, random_playouts
+from busenv.core import state
 from busenv.core.bits import copy_record, lowest, popcount
 from busenv.core.jit import _package_of, kernel
 from busenv.core.rules import legal
@@ -95,52 +95,6 @@ def test_mask_test_and_random_pick_agree() -> None:
     assert picked > 200
 
 
-def batch(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """New games and the board."""
-    board = load_board("city")
-    games = np.zeros(count, state.GAME)
-    first = np.zeros(count, np.int64)
-    kernels.first_players(np.uint64(seed), 4, first)
-    kernels.new_games(games, board.array, EDITIONS["capstone-2024"].record(4), first)
-    return games, board.array
-
-
-def test_a_batch_is_its_games_alone() -> None:
-    games, board = batch(40)
-    masks, bits = np.empty((40, 375), np.bool_), np.zeros(6, np.uint64)
-    alone = [Game(first_player=int(game["first"]), seed=0) for game in games]
-    assert len({game.first_player for game in alone}) == 4
-    rng = random.Random(2)
-    while not all(game.is_over for game in alone):
-        kernels.legal_bytes(games, board, bits, masks)
-        actions = np.zeros(40, np.int64)
-        for i, game in enumerate(alone):
-            ids = np.flatnonzero(masks[i]).tolist()
-            assert ids == game.legal_actions()
-            if not game.is_over:
-                actions[i] = rng.choice(ids)
-                game.step(actions[i])
-        assert kernels.step_games(games, board, actions) == -1
-        for i, game in enumerate(alone):
-            assert games[i].tobytes() == game._array[0].tobytes()
-    ranks = np.zeros((40, 4), np.int64)
-    kernels.rankings(games, ranks)
-    assert ranks.tolist() == [game.ranking() for game in alone]
-
-
-def test_a_batch_step_changes_nothing_when_one_action_is_illegal() -> None:
-    games, board = batch(10)
-    before = games.copy()
-    actions = np.full(10, 8, np.int64)
-    actions[6] = 374
-    assert kernels.step_games(games, board, actions) == 6
-    assert games.tobytes() == before.tobytes()
-    actions[6] = 2**62
-    assert kernels.step_games(games, board, actions) == 6
-    actions[6] = 8
-    assert kernels.step_games(games, board, actions) == -1
-
-
 def test_other_threads_run_while_games_are_played() -> None:
     random_playouts(1)  # compile
     ticks = 0
@@ -160,49 +114,3 @@ def test_the_table_of_rules_names_functions_that_exist() -> None:
             module, function = name.split(".")
             rules = importlib.import_module(f"busenv.core.rules.{module}")
             assert callable(getattr(rules, function)), name
-
-
-def test_equal_positions_have_equal_bytes() -> None:
-    # Two seats place the same markers in another order; nothing tells which came first.
-    def begun(orders: list[list[int]]) -> Game:
-        game = Game(3, first_player=0, seed=0)
-        while game.phase != Phase.SELECT_ACTIONS:
-            game.step(game.legal_actions()[0])
-        for actions in zip(*orders, strict=True):
-            for action in actions:
-                game.step(action)
-        return game
-
-    one = begun([[4, 6], [5, 3], [0, 2]])
-    other = begun([[6, 4], [3, 5], [2, 0]])
-    assert one.history != other.history
-    assert one.position() == other.position()
-    assert one.arrays()[0].tobytes() == other.arrays()[0].tobytes()
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_fields_that_do_not_apply_are_zero(seed: int) -> None:
-    """Bytes depend on the position alone, not on the moves that led to it."""
-    rng = random.Random(seed)
-    game = Game(3 + seed % 3, [*EDITIONS][seed % 4], seed=seed)
-    while True:
-        g, phase = game.arrays()[0][0], game.phase
-        if phase not in (Phase.LINE_EXPANSION, Phase.SETUP_SECOND_LINE):
-            assert not g["grow_head"].any()
-            assert not g["grow_tail"].any()
-        if phase not in (Phase.PICK_UP, Phase.SET_DOWN):
-            assert not g["waiting"]
-            assert not g["vacant"]
-        if phase != Phase.SELECT_ACTIONS:
-            assert not g["choosing"]
-        if phase in (Phase.SELECT_ACTIONS, Phase.CLOCK, Phase.OVER):
-            assert not g["space"]
-            assert not g["power"]
-        for action in range(7):
-            assert not g["spaces"][action, g["taken"][action] :].any()
-        order = sorted(rank for rank in g["delivery_order"].tolist() if rank)
-        assert order == list(range(1, len(order) + 1))
-        if game.is_over:
-            break
-        visited: set[int] = set()
-        game.step(choose(rng, game.board, game.legal_actions(), STYLES[seed % 9], visited))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import random
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -51,16 +50,6 @@ def test_illegal_actions_name_themselves_and_change_nothing(action: int) -> None
     with pytest.raises(IllegalActionError, match=rf"action {action}.*seat 2.*SETUP_BUILDINGS"):
         game.step(action)
     assert (game.to_bytes(), game.position()) == before
-
-
-def test_after_the_end_nothing_is_legal() -> None:
-    game = played()
-    assert game.is_over
-    assert game.phase is Phase.OVER
-    assert game.legal_actions() == []
-    assert not game.action_mask().any()
-    with pytest.raises(IllegalActionError, match="OVER"):
-        game.step(0)
 
 
 WRONG_CALLS: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
@@ -122,18 +111,6 @@ def test_numpy_integers_are_actions() -> None:
     game = Game(seed=1)
     game.step(np.int64(8))
     assert game.history == [8]
-
-
-def test_clone_is_independent() -> None:
-    game = played(plies=60)
-    twin = game.clone()
-    before = game.position(), game.history
-    while not twin.is_over:
-        twin.step(twin.legal_actions()[-1])
-    assert (game.position(), game.history) == before
-    assert twin.history[:60] == game.history
-    game.step(game.legal_actions()[0])
-    assert twin.is_over
 
 
 @pytest.mark.parametrize(
@@ -205,10 +182,3 @@ def test_a_game_draws_itself(tmp_path) -> None:  # type: ignore[no-untyped-def]
     png = game.png(tmp_path / "game.png")
     assert png.startswith(b"\x89PNG")
     assert (tmp_path / "game.png").read_bytes() == png == game.png()
-
-
-def test_a_picture_without_the_extra_says_what_to_install(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install -e '\.\[render\]'"):
-        Game(3).png(tmp_path / "game.png")
-    assert not [*tmp_path.iterdir()]

@@ -205,14 +205,6 @@ def test_what_is_seen_at_a_glance_is_true_on_other_boards() -> None:
             game.step(rng.choice(game.legal_actions()))
 
 
-def test_any_seat_may_look() -> None:
-    game = Game(3, first_player=1, seed=0)
-    assert (observe(game) == observe(game, 1)).all()
-    assert LAYOUT.part(observe(game, 0), "players.decides")[:, 0].tolist() == [0, 1, 0, 0, 0]
-    with pytest.raises(ValueError, match="seat is 3; allowed: 0 to 2"):
-        observe(game, 3)
-
-
 def test_unlimited_markers_and_five_players_fit() -> None:
     game = Game(5, "condensed", seed=0)
     row = observe(game)

@@ -7,9 +7,6 @@ import itertools
 import json
 import pickle
 import random
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,8 +34,6 @@ from open_spiel.python.algorithms.mcts import MCTSBot, RandomRolloutEvaluator  #
 from open_spiel.python.observation import make_observation  # noqa: E402
 
 from busenv.envs.openspiel import BusState, PlayoutEvaluator  # noqa: E402
-
-PAGE = Path(__file__).parents[1] / "docs/recipes/openspiel.md"
 
 
 def load(**parameters: Any) -> Any:
@@ -241,14 +236,3 @@ def test_openspiels_search_uses_the_evaluator() -> None:
 
     assert decide() == decide()
     assert decide() in state.legal_actions()
-
-
-def test_the_script_of_its_page_runs(tmp_path: Path) -> None:
-    """OpenSpiel's search with the evaluator wins against three random players."""
-    (script,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert "seat" not in done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])[0] == 1

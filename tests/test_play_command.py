@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
@@ -19,6 +18,7 @@ from busenv.experiments.cli import main
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
 from tests.support.play_client import PATIENCE, PageClient
+from tests.support.programs import children, runs
 
 
 @contextmanager
@@ -71,30 +71,17 @@ def test_ctrl_c_stops_the_server_with_one_line(tmp_path: Path) -> None:
     seats = [word for seat in ("me", "friend", "greedy") for word in ("--seat", seat)]
     with command(tmp_path, *seats) as (process, link):
         page = PageClient(link)
-        children = _children(process.pid)
+        started_processes = children(process.pid)
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
         _, printed = process.communicate(timeout=PATIENCE)
         assert printed == "busenv: stopped\n"
         assert process.returncode == STATUS
         assert time.monotonic() - started < 10  # about 2 on an idle machine
-        while any(_runs(child) for child in children):
+        while any(map(runs, started_processes)):
             assert time.monotonic() - started < PATIENCE
             time.sleep(0.05)
         del page
-
-
-def _children(pid: int) -> list[int]:
-    path = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(word) for word in path.read_text().split()] if path.exists() else []
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 @pytest.mark.parametrize(

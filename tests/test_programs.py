@@ -17,7 +17,7 @@ from busenv import Game
 from busenv.agents import make_agent
 from busenv.agents.base import AgentError
 from busenv.agents.external import program
-from tests.support.programs import EXAMPLE, command, is_gone
+from tests.support.programs import EXAMPLE, command, is_gone, runs
 
 
 def test_standard_error_is_free(write: Callable[..., str]) -> None:
@@ -90,15 +90,6 @@ if asked("quit"):
     assert mark.exists()
 
 
-def lives(pid: int) -> bool:
-    """Whether a process runs; one that has ended and waits to be asked after does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state not in "ZX"
-
-
 WORKER = """
 import os, sys, threading, time
 from busenv import Game
@@ -136,14 +127,14 @@ time.sleep(60)
         assert worker.stdout.readline()
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 10
-    assert all(map(lives, pids))
+    assert all(map(runs, pids))
     for worker in workers:
         worker.kill()
         worker.wait()
     deadline = time.monotonic() + 2
-    while any(map(lives, pids)) and time.monotonic() < deadline:
+    while any(map(runs, pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not [pid for pid in pids if lives(pid)]
+    assert not [pid for pid in pids if runs(pid)]
 
 
 def test_guards_end_with_their_programs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
 from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder
 from busenv.experiments.ratings import ladder, tournament
-from busenv.experiments.ratings import plackett_luce as ratings
 from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
@@ -32,20 +31,15 @@ from busenv.experiments.ratings.tables import (
     seat_rows,
 )
 from busenv.experiments.ratings.tournament import play_game, play_games
-from tests.support.ratings import SMALL, alone, bare
+from tests.support.programs import children
+from tests.support.ratings import SMALL, alone, bare, stored
+from tests.support.worlds import write_town
 
-
-@pytest.fixture(autouse=True)
-def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ratings, "RESAMPLES", 20)
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 def quiet() -> Console:
     return Console(quiet=True)
-
-
-def stored(folder: Path) -> list[dict[str, Any]]:
-    return parse_games((folder / GAMES).read_bytes())[0]
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +113,6 @@ def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path, sent: signal.Si
         time.sleep(0.05)
         programs |= {int(pid) for pid in (tmp_path / "pids").read_text().split()}
     assert len(stored(out)) >= 2
-
-
-def children(pid: int) -> set[int]:
-    """Processes that a process has begun and that still run."""
-    files = Path(f"/proc/{pid}/task").glob("*/children")
-    return {int(child) for path in files for child in path.read_text().split()}
 
 
 def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
@@ -244,15 +232,12 @@ def test_unknown_agents_are_refused_before_anything_is_made(
 
 
 def test_agents_that_cannot_play_on_a_board_are_refused(tmp_path: Path) -> None:
-    board = tmp_path / "map.json"
-    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
-    city["streets"].reverse()
-    board.write_text(json.dumps(city))
-    check_agent("uct:5", board=str(board))
+    board = write_town(tmp_path / "map.json")
+    check_agent("uct:5", board=board)
     for spec in ("net:city-2", "ppo:city-2", "az:city-3:90000", "az@2:city-3:60s"):
         check_agent(spec)
         with pytest.raises(RunError, match=rf"agent '{spec}': .* trained on"):
-            check_agent(spec, board=str(board))
+            check_agent(spec, board=board)
 
 
 def test_files_of_agents_are_hashed(tmp_path: Path) -> None:

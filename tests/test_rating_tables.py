@@ -19,10 +19,7 @@ from busenv.experiments.ratings.tables import (
 )
 from tests.support.ratings import SMALL, alone
 
-
-@pytest.fixture(autouse=True)
-def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ratings, "RESAMPLES", 20)
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from tests.support.table import (
     BUILDINGS,
     BUSES,
     CLOCK,
+    FEW_LINES,
     HOUSE,
     LINES,
     PASSENGERS,
@@ -21,7 +22,6 @@ from tests.support.table import (
 )
 
 STOP, ADVANCE, PASS = 302, 301, 7
-FEW_LINES = dataclasses.replace(EDITIONS["capstone-2024"], line_markers=(2,) * 5)
 
 
 def test_editions_are_the_contracts() -> None:
@@ -241,29 +241,6 @@ def test_r8_a_line_grows_from_either_end_and_never_twice_along_a_street() -> Non
     assert table.game.position().arrivals[0][0] == table.board.streets.index((12, 13))
 
 
-def test_r8_a_line_may_cross_itself() -> None:
-    table = Table(players=5).setup(
-        [[14, 15, 21], [0, 1, 2], [25, 29, 30], [3, 4, 11], [34, 35, 23]]
-    )
-    table.choose([LINES] * 2, [VROOM] * 2, [VROOM] * 2, [VROOM, START], [VROOM, CLOCK])
-    table.grow(21, 20)
-    table.grow(14, 13)
-    table.grow(20, 14)  # crosses the line at 14, which is no end
-    assert table.game.position().line_ends[0] == [14, 13]
-    table.finish_round().choose(
-        [LINES] * 2, [VROOM] * 2, [VROOM] * 2, [VROOM, START], [VROOM, CLOCK]
-    )
-    assert {goal for origin, goal in table.goals() if origin == 14} == {8, 9}  # never back along it
-
-
-def test_r9_judged_for_each_end_alone() -> None:
-    # Seat 1 ends at 3 between seat 0's streets: nothing empty there, though its other end is free.
-    table = Table().setup([[2, 3, 4], [9, 10, 3], [25, 29, 30]])
-    table.choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
-    assert {goal for origin, goal in table.goals() if origin == 3} == {2, 4}
-    assert (9, 14) in table.goals()
-
-
 def crossing_lines(rules: str) -> Table:
     """Seat 1's line passes 14 and comes back to end there; seat 0 ends at 14 too."""
     table = Table(rules=rules).setup([[7, 8, 14], [9, 14, 15], [25, 29, 30]])
@@ -343,10 +320,12 @@ def test_r9a_the_second_marker_is_remembered_and_the_first_is_not() -> None:
     assert table.game.position().shared_with[0] == [[1], []]
 
 
-def test_r10_no_empty_street_then_any() -> None:
+def test_r9_r10_no_empty_street_then_any() -> None:
+    """Seat 1 ends at 3 between seat 0's streets: nothing is empty there, but at its other end."""
     table = Table().setup([[2, 3, 4], [9, 10, 3], [25, 29, 30]])
     table.choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
     assert {goal for origin, goal in table.goals() if origin == 3} == {2, 4}
+    assert (9, 14) in table.goals()
     table.grow(3, 2)
     assert table.game.position().line_ends[1] == [2, 9]
 
@@ -358,19 +337,17 @@ def test_r10_growth_lapses_without_line_markers() -> None:
     assert table.game.position().line_markers == [0] * 5
 
 
-def full_loop() -> Table:
-    """Seat 0's line 13-14-20, about to be joined by street 13-20."""
+@pytest.mark.parametrize(("origin", "goal", "goals"), [(13, 20, {19, 21}), (20, 13, {5, 7, 12})])
+def test_r11_after_a_full_loop_the_end_that_moved_last_moves_on(
+    origin: int, goal: int, goals: set[int]
+) -> None:
+    """The worked example of a full line loop: seat 0's line 13-14-20, joined by street 13-20."""
     table = Table().setup([[13, 14, 20], [0, 1, 2], [25, 29, 30]])
-    return table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
-
-
-@pytest.mark.parametrize(("origin", "goal"), [(13, 20), (20, 13)])
-def test_r11_after_a_full_loop_the_end_that_moved_last_moves_on(origin: int, goal: int) -> None:
-    table = full_loop()
+    table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
     table.grow(origin, goal)
     assert table.game.position().line_ends[0] == [goal, goal]
     table.finish_round().choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
-    assert {start for start, _ in table.goals()} == {goal}
+    assert table.goals() == {(goal, onward) for onward in goals}
     out = min(table.goals())
     table.grow(*out)
     position = table.game.position()

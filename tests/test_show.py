@@ -71,7 +71,9 @@ def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
 
 
-def test_a_games_file_stands_for_its_only_game(tmp_path: Path) -> None:
+def test_a_games_file_stands_for_its_only_game(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     games = [play_game(Schedule(("greedy", "random"), players=3, games=18), k) for k in (7, 8)]
     path = tmp_path / "games.jsonl"
     path.write_text("".join(f"{json.dumps(game)}\n" for game in games))
@@ -80,6 +82,8 @@ def test_a_games_file_stands_for_its_only_game(tmp_path: Path) -> None:
     path.write_text(f"{json.dumps(games[1])}\n")
     assert load_recorded_game(path) == load_recorded_game(f"{path}:8")
     assert load_recorded_game(path).agents == tuple(games[1]["agents"])
+    cli.main(["show", str(path)])
+    assert "\nOver: " in capsys.readouterr().out
     path.write_text("")
     with pytest.raises(RunError, match="is not one game; it holds no games"):
         load_recorded_game(path)
@@ -165,18 +169,6 @@ def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture)
     assert hint == f"Show one in words: busenv show {games_file}:7"
     assert "busenv show 'a run/b.jsonl:12'" in list_games([{**game, "number": 12}], "a run/b.jsonl")
     assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
-
-
-def test_a_games_file_with_one_game_is_narrated(
-    games_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    alone = tmp_path / "games.jsonl"
-    alone.write_text(games_file.read_text().splitlines(keepends=True)[1])
-    cli.main(["show", str(alone)])
-    narration = capsys.readouterr().out
-    cli.main(["show", f"{games_file}:7"])
-    assert capsys.readouterr().out == narration
-    assert "\nOver: " in narration
 
 
 def test_drawings_are_svg_or_png(

@@ -42,6 +42,7 @@ from busenv.train.config import PPOConfig
 from busenv.train.config_files import read_config
 from busenv.train.ppo import PPO
 from busenv.train.ppo_run import PPORun
+from tests.support.worlds import write_town
 from tests.test_runs import SMALL
 
 
@@ -213,17 +214,9 @@ def press(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def town(path: Path) -> str:
-    """Another board than the city, as a file."""
-    data = json.loads((BOARDS / "city.json").read_text())
-    data["streets"].reverse()
-    path.write_text(json.dumps({k: v for k, v in data.items() if k != "name"}))
-    return str(path)
-
-
 def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     folder, file = tmp_path / "run", tmp_path / "town.json"
-    config = SMALL.changed({"board": town(file), "decisions": 300})
+    config = SMALL.changed({"board": write_town(file), "decisions": 300})
     run, _ = run_training(config, folder, Console(quiet=True))
     fingerprint = load_board(file).fingerprint
     assert fingerprint != load_board("city").fingerprint
@@ -233,7 +226,7 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     card = json.loads((folder / "model.json").read_text())
     assert (card["board"]["name"], card["board"]["fingerprint"]) == ("town", fingerprint)
 
-    town(file)  # the same content: the run resumes
+    write_town(file)  # the same content: the run resumes
     run_training(config, folder, Console(quiet=True))
     file.write_text((BOARDS / "city.json").read_text())
     with pytest.raises(
@@ -255,7 +248,7 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
 
 
 def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
-    config = SMALL.changed({"board": town(tmp_path / "town.json")})
+    config = SMALL.changed({"board": write_town(tmp_path / "town.json")})
     for changes in ({"rated": ["ppo:city-2"]}, {"bots": ["greedy", "ppo:city-2"]}):
         with pytest.raises(ValueError, match=r"ppo:city-2 was trained on .*city.*, not on .*town"):
             run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))

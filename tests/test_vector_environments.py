@@ -19,7 +19,7 @@ from busenv.envs.gymnasium import BusEnv
 from busenv.envs.parallel import parallel_env
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
-from tests.support.play import picks, played
+from tests.support.play import picks
 
 
 def test_make_vec() -> None:
@@ -216,32 +216,6 @@ def test_plain_maskable_ppo_learns_from_it() -> None:
     model.learn(512)
     action, _ = model.predict(env.reset(), action_masks=env.action_masks())
     assert all(env.action_masks()[i, a] for i, a in enumerate(action))
-
-
-@pytest.mark.parametrize("players", [3, 4, 5])
-def test_all_environments_play_the_same_game(players: int) -> None:
-    game = played(players, seed=players)
-    vector = BusVectorEnv(1, num_players=players, reward="rank", opponents=None)
-    with pytest.warns(UserWarning, match="each row mixes"):
-        sb3 = BusVecEnv(1, num_players=players, reward="rank", opponents=None)
-    aec = bus_v0.raw_env(num_players=players, reward="rank")
-    for seed in range(100):  # until the seed draws the game's first player
-        vector.reset(seed=seed)
-        if int(vector.batch.games["first"][0]) == game.first_player:
-            sb3.seed(seed)
-            sb3.reset()
-            break
-    aec.reset(options={"first_player": game.first_player})
-    for action in game.history:
-        assert (sb3.batch.observations == vector.batch.observations).all()
-        seat = int(vector.batch.seats[0])
-        assert (aec.observe(f"player_{seat}")["observation"] == vector.batch.observations[0]).all()
-        vector.step(np.array([action]))
-        sb3.step(np.array([action]))
-        aec.step(action)
-    expected = [1 - 2 * place / (players - 1) for place in game.ranking()]
-    for rewards in (vector.batch.rewards[0], sb3.batch.rewards[0], list(aec.rewards.values())):
-        np.testing.assert_allclose(rewards[:players], expected, atol=1e-6)
 
 
 def test_single_environments_pickle_and_copy() -> None:

@@ -136,7 +136,7 @@ def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
             time.sleep(TICK)
         seconds, status = time.monotonic() - first if first else 0.0, process.poll()
         end = time.monotonic() + 3
-        while (left := [*_marked(mark)]) and status is not None and time.monotonic() < end:
+        while (left := [*marked(mark)]) and status is not None and time.monotonic() < end:
             time.sleep(TICK)
         for pid, _ in left:
             os.kill(pid, signal.SIGKILL)
@@ -163,7 +163,7 @@ def _default_sigint() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _marked(mark: str) -> Iterator[tuple[int, str]]:
+def marked(mark: str) -> Iterator[tuple[int, str]]:
     """The processes that have a mark in their environment, and their commands."""
     for path in Path("/proc").glob("[0-9]*"):
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
 
@@ -13,6 +15,11 @@ SMALL = Schedule(("greedy", "random", "random"), players=3, games=90)
 def alone(schedule: Schedule) -> list[dict[str, Any]]:
     """A schedule's games, played here and in reverse."""
     return [play_game(schedule, number) for number in reversed(range(schedule.total))]
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    """The games of a run."""
+    return parse_games((folder / GAMES).read_bytes())[0]
 
 
 def bare(games: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from busenv.game.actions import BoardAction, Building, grow
 
 LINES, BUSES, PASSENGERS, BUILDINGS, CLOCK, VROOM, START = BoardAction
 HOUSE, OFFICE, PUB = Building
+FEW_LINES = Rules(line_markers=(2,) * 5)
 
 # Where lines stand when a test does not care: two streets each, far apart on the city.
 CITY_LINES = ([0, 1, 2], [25, 29, 30], [3, 4, 11], [34, 35, 23], [5, 12, 18])

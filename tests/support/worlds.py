@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 
 from busenv import Rules
+from busenv.game.board import BOARDS
 
 
 def random_board(rng: random.Random) -> dict:
@@ -36,6 +39,14 @@ def random_board(rng: random.Random) -> dict:
             for i, zone in enumerate(sites)
         ],
     }
+
+
+def write_town(path: Path) -> str:
+    """Write the city with its streets in another order, which is another board; return the path."""
+    data = json.loads((BOARDS / "city.json").read_text())
+    data["streets"].reverse()
+    path.write_text(json.dumps({key: data[key] for key in data if key != "name"}))
+    return str(path)
 
 
 def random_rules(rng: random.Random) -> Rules:
