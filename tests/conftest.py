@@ -1,7 +1,5 @@
 """Fixtures of several test modules."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

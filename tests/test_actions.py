@@ -1,7 +1,5 @@
 """Action ids: descriptions, encoding and decoding."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Agents: legal and repeatable actions, specs, models, threads, playing strength."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Batches of games: rewards, resets, illegal actions, independence of the batch size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Opponents in batches: agents by seat, called for all games at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The benchmark of learners: aggregates, result cards, resuming, the pages."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Boards: the city, other maps, and errors that name the entry."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Upper bounds of a game are never exceeded, and their parts can be reached."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """The kernel cache: never stale or damaged, private, and optional."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Click targets: every legal action of whole games, and no other."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

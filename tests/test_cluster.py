@@ -1,7 +1,5 @@
 """Ratings on a cluster are those of one machine, whatever becomes of its nodes."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 import signal

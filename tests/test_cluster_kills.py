@@ -1,7 +1,5 @@
 """A command with a cluster of its own is killed: what is done is kept, and nothing lives on."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The page for people with a cluster: what it hands out is of the form that it is read in."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Training on a cluster ends with the parameters of one machine, whatever becomes of its nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line: help, suggestions and wrong calls."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables and progress bars are readable in a terminal of 80 columns, and of 60."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """Kernels: mask, list and test of legal actions agree, and a batch equals its single games."""
 
-from __future__ import annotations
-
 import importlib
 import random
 import re

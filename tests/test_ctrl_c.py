@@ -1,7 +1,5 @@
 """Ctrl-C ends a command in one line, whatever it is doing and however often it comes."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The demo: training, report, replay and suggested commands."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

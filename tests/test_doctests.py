@@ -1,7 +1,5 @@
 """The examples in docstrings run and print the documented results."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The examples of README, CONTRIBUTING and docs/ run; their commands, options, modules, names and
 files exist; generated tables are current."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

@@ -1,7 +1,5 @@
 """Pictures and links of the pages are current; the citation has this version."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rules as values, by name, and from files."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Gymnasium's single-agent environment."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from copy import deepcopy

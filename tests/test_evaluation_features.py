@@ -1,7 +1,5 @@
 """The handcrafted evaluation features of a network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The worked examples of the rulebooks, rebuilt on a board (of R10, R11: test_rules.py)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs that play by the protocol of EXEC.md, and their failures."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Installations without extras, and modules with a command line."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import metadata

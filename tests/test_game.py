@@ -1,7 +1,5 @@
 """`Game`: properties, errors, copies, undo, observation and drawing."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import random

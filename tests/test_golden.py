@@ -1,7 +1,5 @@
 """Golden playthroughs replay as recorded."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.golden import FOLDER, GAMES, playthrough

@@ -3,8 +3,6 @@
 The numbers of tries are the tests' defaults; those marked slow try a hundred times as often.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import io

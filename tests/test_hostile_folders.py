@@ -1,7 +1,5 @@
 """Folders from strangers: nothing is written through links, and no settings in them are read."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

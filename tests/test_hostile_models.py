@@ -1,7 +1,5 @@
 """Untrusted models are refused with a one-line error; every temperature gives legal actions."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Untrusted checkpoints, settings and training folders: read as stored, or a one-line error."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

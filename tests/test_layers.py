@@ -1,8 +1,6 @@
 """Who imports whom, by the syntax trees, with imports inside of functions: only lower layers, and
 never in a circle."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter

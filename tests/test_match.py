@@ -1,7 +1,5 @@
 """Matches: seats, starting players, scores and intervals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

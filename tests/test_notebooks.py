@@ -1,7 +1,5 @@
 """The notebooks are stored with their outputs, are small, and run."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Observations: complete, egocentric, named and correct."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Observation formats of all environments, and the settings of `illegal`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

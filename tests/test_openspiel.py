@@ -1,7 +1,5 @@
 """OpenSpiel's own test of a game; observations, rewards and parameters."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

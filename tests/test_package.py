@@ -1,7 +1,5 @@
 """A wheel installs one name, busenv, which plays whatever else is called agents or train."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -5,8 +5,6 @@ which checks the None that `step` returns, and `manual_control_test`, play by ke
 sample actions without masks pass with illegal="replace".
 """
 
-from __future__ import annotations
-
 import warnings
 from copy import deepcopy
 from typing import Any

@@ -1,7 +1,5 @@
 """The command `busenv play`: killed and restarted, stopped by Ctrl-C, invalid options."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Undo, analysis and recorded games on the game page in Chromium."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`busenv.play` shows a game in a notebook's cell."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

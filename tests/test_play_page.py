@@ -1,7 +1,5 @@
 """Decisions on the game page in Chromium: by mouse, keyboard and touch."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable

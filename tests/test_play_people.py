@@ -1,7 +1,5 @@
 """Several people, lost connections and frames on the game page in Chromium."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from functools import partial

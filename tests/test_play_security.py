@@ -1,7 +1,5 @@
 """Security of the game server: invalid requests get an error code and change nothing."""
 
-from __future__ import annotations
-
 import json
 import random
 import socket

@@ -1,7 +1,5 @@
 """The game server: whole games by messages, undo, branches, several people, restarts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

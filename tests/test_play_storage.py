@@ -1,7 +1,5 @@
 """The folder of a game server: full disks, damaged and large files, limits, finished games."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Games that begin in a position."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle

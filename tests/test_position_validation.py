@@ -1,7 +1,5 @@
 """Validation of positions."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable

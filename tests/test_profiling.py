@@ -1,7 +1,5 @@
 """Comparing the speed of two versions: verdicts, turns, source trees."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Start and end of the programs of `exec:`: none outlives its agent."""
 
-from __future__ import annotations
-
 import gc
 import os
 import select

@@ -1,7 +1,5 @@
 """Properties of every position, on games that hypothesis generates and shrinks."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

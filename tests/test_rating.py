@@ -1,7 +1,5 @@
 """Ratings: the games do not depend on workers or kills; reports and the ladder."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

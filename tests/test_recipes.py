@@ -1,7 +1,5 @@
 """The recipes of docs/recipes run if their library is installed, and store legal actions."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

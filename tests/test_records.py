@@ -1,7 +1,5 @@
 """Records of games: JSON text, bytes, and replay."""
 
-from __future__ import annotations
-
 import builtins
 import dataclasses
 import errno

@@ -1,7 +1,5 @@
 """Networks that count building types from the clock, and their auxiliary targets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

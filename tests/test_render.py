@@ -1,7 +1,5 @@
 """Drawings on any board, and the environments' render modes."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random

@@ -1,7 +1,5 @@
 """The replay page, in Chromium."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

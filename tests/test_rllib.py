@@ -1,7 +1,5 @@
 """`busenv.envs.rllib` on RLlib's new API stack; skipped where that is not installed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

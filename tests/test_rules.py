@@ -1,7 +1,5 @@
 """R1 to R11 by their numbers, on positions reached by play (R12 to R20: test_rules_actions.py)."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 

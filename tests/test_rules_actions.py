@@ -1,7 +1,5 @@
 """R12 to R20, on positions reached by play (R1 to R11: test_rules.py)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Training runs: settings, repeatable results, resuming, the league."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

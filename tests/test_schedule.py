@@ -1,7 +1,5 @@
 """Ratings are balanced: seats, turn order, neighbours, line-ups."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections import Counter

@@ -1,7 +1,5 @@
 """The compiled core and the second engine agree at every decision of random games."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor

@@ -1,7 +1,5 @@
 """The trained agent of the package: it is there, as it says, and plays well."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

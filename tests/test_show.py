@@ -1,7 +1,5 @@
 """Recorded games are told in words."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A state holds its position only: equal positions have equal bytes."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GAME records from other programs: valid ones can be continued, invalid fields are named."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A house becomes an office, an office a pub, a pub a house, and the hand of the c
 Legal actions, the seat to decide and the result stay the same, up to the types that actions name.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 

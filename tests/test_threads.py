@@ -1,7 +1,5 @@
 """Batches on several threads and in processes, and interrupted steps."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import gc

@@ -1,7 +1,5 @@
 """Training by the command: folder, curve, output, resuming."""
 
-from __future__ import annotations
-
 import io
 import json
 import resource

@@ -1,7 +1,5 @@
 """Programs that fit the parameters of agents."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from busenv.agents.planner.evaluation import COUNT, WEIGHTS, read_weights

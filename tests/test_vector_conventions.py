@@ -1,7 +1,5 @@
 """Vector environments compared with Gymnasium's; returned arrays are fresh."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from typing import Any

@@ -1,7 +1,5 @@
 """Vector and Stable-Baselines3 environments, and one game in all environments."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle

@@ -1,7 +1,5 @@
 """Ctrl-C, several times and at random moments, to commands that run long."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -5,8 +5,6 @@ one person has all seats, and prints the median and maximum of 100 clicks in mil
 an idle machine.
 """
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import subprocess

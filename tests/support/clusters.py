@@ -1,7 +1,5 @@
 """Ray's cluster of several nodes on this machine, as small as they can be."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

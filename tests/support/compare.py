@@ -1,7 +1,5 @@
 """Comparison of the compiled core with the second engine, decision by decision."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Samples and small runs for tests of expert iteration."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -4,8 +4,6 @@ Each line ends with the ids of the legal actions and a digest of what the seat t
 `python -m tests.support.golden` rewrites them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from pathlib import Path

@@ -6,8 +6,6 @@ first difference.
     NUMBA_DISABLE_JIT=1 python -m tests.support.interpreted_rules
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Seeded damage to JSON values and to bytes."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

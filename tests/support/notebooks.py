@@ -3,8 +3,6 @@
 Times, ids and other values that differ between runs are removed.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import os

@@ -1,7 +1,5 @@
 """Code blocks in the pages of the documentation."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

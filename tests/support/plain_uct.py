@@ -1,8 +1,6 @@
 """Plain UCT for several players (Kocsis and Szepesvari 2006; max^n), which knows the rules alone:
 uniform play to the end, 1 for who wins. A search with knowledge is held against it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from busenv import Game

@@ -4,8 +4,6 @@ Uniformly random play passes early and seldom loops, so each game here is played
 own: a weight for each kind of action.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Games at a phase, and games that begin in their positions."""
 
-from __future__ import annotations
-
 import random
 
 from busenv import (

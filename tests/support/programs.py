@@ -1,7 +1,5 @@
 """Programs that tests play by the protocol of EXEC.md."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Uniformly random play to the end, as a kernel."""
 
-from __future__ import annotations
-
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import random_action

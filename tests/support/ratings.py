@@ -1,7 +1,5 @@
 """A small rating that tests play."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

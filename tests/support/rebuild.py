@@ -1,7 +1,5 @@
 """Rebuild a state from an observation, seats counted from the viewer."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from busenv import Board

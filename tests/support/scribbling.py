@@ -1,7 +1,5 @@
 """Overwriting of returned values, to prove that they are not views."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """The generated tables of docs/: `python -m tests.support.tables` writes them into the pages."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Random boards and rules, unlike the real ones."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path
