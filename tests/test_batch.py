@@ -126,11 +126,7 @@ def expected(reward: str, final: np.void) -> list[float]:
     if reward == "margin":
         return [p - (points.sum() - p) / (players - 1) for p in points]
     keys = [
-        (
-            points[s],
-            stones[s],
-            -last[s] if deliveries[s] else -((s - first) % players),
-        )
+        (points[s], stones[s], -last[s] if deliveries[s] else -((s - first) % players))
         for s in range(players)
     ]
     places = [sum(other > key for other in keys) for key in keys]

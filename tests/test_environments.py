@@ -10,16 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
-from busenv import (
-    EDITIONS,
-    AgentError,
-    Batch,
-    Board,
-    Game,
-    IllegalActionError,
-    bus_v0,
-    make_agent,
-)
+from busenv import EDITIONS, AgentError, Batch, Board, Game, IllegalActionError, bus_v0, make_agent
 from busenv.envs.gymnasium import BusEnv
 from busenv.observation import observe
 from tests.support.play import picks

@@ -7,15 +7,7 @@ import random
 
 import pytest
 
-from busenv import (
-    Building,
-    Game,
-    Phase,
-    PositionError,
-    Record,
-    RecordError,
-    Rules,
-)
+from busenv import Building, Game, Phase, PositionError, Record, RecordError, Rules
 from busenv.game.board import make_board
 from tests.support.positions import CASES, at_phase, begun, same, step
 from tests.support.worlds import random_board, random_rules

@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from busenv import (
-    Game,
-    Phase,
-    Position,
-    PositionError,
-    Rules,
-)
+from busenv import Game, Phase, Position, PositionError, Rules
 from busenv.game.position import waiting_and_vacant
 from tests.support.positions import CASES, at_phase, begun, same, step
 
@@ -123,10 +117,7 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
             Phase.LINE_EXPANSION,
             lambda p: {
                 "streets": [sorted({*p.streets[0], 0, 69}), *p.streets[1:]],
-                "line_markers": [
-                    25 - len({*p.streets[0], 0, 69}),
-                    *p.line_markers[1:],
-                ],
+                "line_markers": [25 - len({*p.streets[0], 0, 69}), *p.line_markers[1:]],
             },
             r"streets\[0\] is .*no trail",
         ),

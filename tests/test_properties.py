@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from busenv import EDITIONS, Game, IllegalActionError, Phase
 
-setups = st.tuples(
-    st.sampled_from([3, 4, 5]),
-    st.sampled_from([*EDITIONS]),
-    st.integers(0, 2),
-)
+setups = st.tuples(st.sampled_from([3, 4, 5]), st.sampled_from([*EDITIONS]), st.integers(0, 2))
 # Each number picks one of the legal actions; what is missing picks the first, so games shrink.
 choices = st.lists(st.integers(0, 10_000), max_size=400)
 many = settings(max_examples=60, deadline=None)

@@ -23,11 +23,7 @@ from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tables import (
-    different_games,
-    result_table,
-    seat_rows,
-)
+from busenv.experiments.ratings.tables import different_games, result_table, seat_rows
 from busenv.experiments.ratings.tournament import play_game, play_games
 from tests.support.programs import children
 from tests.support.ratings import SMALL, alone, bare, stored

@@ -9,12 +9,7 @@ from busenv import Game, Record
 from busenv.experiments.ratings import plackett_luce as ratings
 from busenv.experiments.ratings.plots import short_name
 from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tables import (
-    pair_table,
-    result_table,
-    seat_rows,
-    seat_table,
-)
+from busenv.experiments.ratings.tables import pair_table, result_table, seat_rows, seat_table
 from tests.support.ratings import SMALL, alone
 
 pytestmark = pytest.mark.usefixtures("few_resamples")

@@ -263,11 +263,7 @@ def test_curves_of_equal_value_share_their_true_height() -> None:
             turn = (int(rest) // int(stripe), -int(start) // int(stripe))
             shares.setdefault(colour, set()).add(turn)
     blue, orange, green = SEAT_COLOURS[:3]
-    assert shares == {
-        blue: {(2, 0), (1, 0)},
-        orange: {(2, 1), (1, 1)},
-        green: {(2, 2), (1, 1)},
-    }
+    assert shares == {blue: {(2, 0), (1, 0)}, orange: {(2, 1), (1, 1)}, green: {(2, 2), (1, 1)}}
     labels = re.findall(r'r="9" fill="(#\w+)"', chart)
     assert labels == [orange, blue, green]
 

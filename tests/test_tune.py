@@ -3,12 +3,7 @@
 import numpy as np
 
 from busenv.agents.planner.evaluation import COUNT, WEIGHTS, read_weights
-from busenv.experiments.studies.tune import (
-    logit,
-    planner_score,
-    tune_win,
-    weights_text,
-)
+from busenv.experiments.studies.tune import logit, planner_score, tune_win, weights_text
 
 
 def test_weights_round_trip() -> None:

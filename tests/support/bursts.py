@@ -24,53 +24,32 @@ MARK = "BUSENV_BURST"  # in the environment of all that a command starts
 TICK = 0.01
 MOST = 30.0  # seconds after which a command hangs
 
-BUSENV = [sys.executable, "-m", "busenv.experiments.cli"]
-TUNE = [sys.executable, "-m", "busenv.experiments.studies.tune"]
-SMALL = "width=16 games=4 batch_size=256 threads=1 rate_games=4 rated=random".split()
+SMALL = "width=16 games=4 batch_size=256 threads=1 rate_games=4 rated=random"
 
-# By name: the command, and the seconds from its start within which the signals begin. OUT is a
-# folder of its own, GAME a recorded game.
-COMMANDS: dict[str, tuple[list[str], float]] = {
-    "rate": ([*BUSENV, *"rate random greedy --games 900000 --workers 2 --out OUT".split()], 9),
+# By name: the module of experiments and its arguments, and the seconds from its start within which
+# the signals begin. OUT is a folder of its own, GAME a recorded game, PROGRAM a spec.
+COMMANDS: dict[str, tuple[str, float]] = {
+    "rate": ("cli rate random greedy --games 900000 --workers 2 --out OUT", 9),
     "rate, to its end": (
-        [*BUSENV, *"rate random greedy --players 3 --games 9 --workers 2 --out OUT".split()],
-        12,
+        "cli rate random greedy --players 3 --games 9 --workers 2 --out OUT", 12
     ),
     "rate, programs": (
-        [
-            *BUSENV,
-            *["rate", f"exec:{sys.executable} {EXAMPLE}", "random", "--players", "3"],
-            *"--games 90000 --workers 2 --out OUT".split(),
-        ],
-        9,
+        "cli rate PROGRAM random --players 3 --games 90000 --workers 2 --out OUT", 9
     ),
-    "rate, long decisions": (
-        [*BUSENV, *"rate uct:2000000 --against greedy --workers 2 --out OUT".split()],
-        12,
-    ),
-    "ladder": ([*BUSENV, *"ladder --games 2 --workers 2 --out OUT".split()], 20),
-    "train": (
-        [*BUSENV, *"train quick --set seconds=90000 rate_every=1 --out OUT".split()],
-        15,
-    ),
-    "train, small steps": (
-        [*BUSENV, *"train quick --out OUT --set decisions=90000000".split(), *SMALL],
-        12,
-    ),
+    "rate, long decisions": ("cli rate uct:2000000 --against greedy --workers 2 --out OUT", 12),
+    "ladder": ("cli ladder --games 2 --workers 2 --out OUT", 20),
+    "train": ("cli train quick --set seconds=90000 rate_every=1 --out OUT", 15),
+    "train, small steps": (f"cli train quick --out OUT --set decisions=90000000 {SMALL}", 12),
     "train, on a cluster": (
-        [*BUSENV, *"train quick --ray local --out OUT --set decisions=90000000".split(), *SMALL],
-        25,
+        f"cli train quick --ray local --out OUT --set decisions=90000000 {SMALL}", 25
     ),
-    "demo": ([*BUSENV, *"demo --seconds 1 --games 40 --out OUT".split()], 20),
-    "bench": ([*BUSENV, *"bench --only playouts --repeats 9999".split()], 8),
-    "bench, two versions": (
-        [*BUSENV, *"bench --against HEAD --only playouts --repeats 9999".split()],
-        8,
-    ),
-    "replay": ([*BUSENV, *"replay GAME --agent uct:300 -o OUT.html".split()], 5),
-    "show": ([*BUSENV, "show", "GAME"], 3),
-    "tune": ([*TUNE, "value", "--seconds", "900", "--out", "OUT.json"], 6),
-}
+    "demo": ("cli demo --seconds 1 --games 40 --out OUT", 20),
+    "bench": ("cli bench --only playouts --repeats 9999", 8),
+    "bench, two versions": ("cli bench --against HEAD --only playouts --repeats 9999", 8),
+    "replay": ("cli replay GAME --agent uct:300 -o OUT.html", 5),
+    "show": ("cli show GAME", 3),
+    "tune": ("studies.tune value --seconds 900 --out OUT.json", 6),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,20 +81,22 @@ class Outcome:
 
 def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
     """Run a command of COMMANDS in an empty folder, and send it a burst of signals."""
-    words, longest = COMMANDS[name]
+    command, longest = COMMANDS[name]
     game = Game(seed=1)
     while not game.is_over:
         game.step(rng.choice(game.legal_actions()))
     game.save(folder / "game.json")
-    places = {"OUT": str(folder / "out"), "OUT.html": str(folder / "out.html")}
-    places |= {"OUT.json": str(folder / "out.json"), "GAME": str(folder / "game.json")}
+    places = {f"OUT{suffix}": str(folder / f"out{suffix}") for suffix in ("", ".html", ".json")}
+    places |= {"GAME": str(folder / "game.json"), "PROGRAM": f"exec:{sys.executable} {EXAMPLE}"}
+    module, *words = command.split()
     moments = [rng.uniform(0, longest)]
     for _ in range(rng.randrange(6)):
         moments.append(moments[-1] + rng.uniform(0, 0.3))
     group, mark = rng.random() < 0.5, f"{MARK}={rng.getrandbits(64):x}"
     with open(folder / "errors", "w+") as errors:
         process = subprocess.Popen(
-            [places.get(word, word) for word in words],
+            [sys.executable, "-m", f"busenv.experiments.{module}"]
+            + [places.get(word, word) for word in words],
             stdout=subprocess.DEVNULL,
             stderr=errors,
             env={**os.environ, MARK: mark.partition("=")[2]},

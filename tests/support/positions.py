@@ -2,11 +2,7 @@
 
 import random
 
-from busenv import (
-    EDITIONS,
-    Game,
-    Phase,
-)
+from busenv import EDITIONS, Game, Phase
 from tests.support.play import STYLES, choose
 
 CASES = [(players, rules) for rules in EDITIONS for players in (3, 4, 5)]
