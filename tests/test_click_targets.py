@@ -27,14 +27,9 @@ BOXES = {"city": CITY, "panels": PANELS}
 
 def inside(shape: dict, box: tuple[int, ...]) -> bool:
     left, top, width, height = box
-    points = {
-        "circle": lambda: [(shape["x"], shape["y"])],
-        "rect": lambda: [
-            (shape["x"], shape["y"]),
-            (shape["x"] + shape["width"], shape["y"] + shape["height"]),
-        ],
-        "line": lambda: [(shape["x1"], shape["y1"]), (shape["x2"], shape["y2"])],
-    }[shape["kind"]]()
+    x, y = (shape["x1" if shape["kind"] == "line" else "x"], shape.get("y1", shape.get("y")))
+    ends = (shape.get("x2", x + shape.get("width", 0)), shape.get("y2", y + shape.get("height", 0)))
+    points = [(x, y), ends]
     return all(left <= x <= left + width and top <= y <= top + height for x, y in points)
 
 

@@ -3,7 +3,6 @@
 import errno
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -168,12 +167,3 @@ def test_without_ray_a_command_says_what_to_install(
         capsys.readouterr().err
     )
     assert not (tmp_path / "run").exists()
-
-
-def test_other_modules_do_not_import_ray() -> None:
-    code = (
-        "import sys, busenv, busenv.cluster, busenv.experiments.ratings.rating, "
-        "busenv.train.ppo_run; print([name for name in sys.modules if name == 'ray'])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

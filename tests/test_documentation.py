@@ -1,6 +1,7 @@
 """The examples of README, CONTRIBUTING and docs/ run; their commands, options, modules, names and
 files exist; generated tables are current."""
 
+import doctest
 import importlib
 import importlib.util
 import inspect
@@ -182,3 +183,30 @@ def test_generated_tables_are_current(name: str) -> None:
     tables = [match[0] for page in pages for match in TABLE.finditer(page) if match[2] == name]
     assert tables == [with_tables(table) for table in tables], "python -m tests.support.tables"
     assert len(tables) == 1
+
+
+FOLDERS = {"busenv": "busenv"} | {
+    name: f"busenv.{name}" for name in ("agents", "train", "experiments")
+}
+
+
+def modules_with_examples() -> list[str]:
+    """Import names of all modules with an example in their source."""
+    modules = []
+    for folder, package in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if ">>> " in path.read_text(encoding="utf-8"):
+                parts = path.relative_to(ROOT / folder).with_suffix("").parts
+                modules.append(".".join([package, *parts]).removesuffix(".__init__"))
+    return modules
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_examples_of_docstrings_run(name: str) -> None:
+    results = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_the_package_docstring_has_an_example() -> None:
+    assert {"busenv", "busenv.observation"} <= {*modules_with_examples()}

@@ -283,8 +283,11 @@ def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        BusEnv(**wrong)
+    shared = {"num_players", "reward", "illegal", "observation_keys", "observation_dtype"}
+    turns = (bus_v0.env, bus_v0.raw_env, bus_v0.parallel_env) if {*wrong} <= shared else ()
+    for make in (BusEnv, *turns):
+        with pytest.raises(ValueError, match=message):
+            make(**wrong)
     with pytest.raises(TypeError, match=r"no method act\(game\) or choose\(games, board\)"):
         BusEnv(opponents=[3, 4, 5])  # type: ignore[list-item]
 

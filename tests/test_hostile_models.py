@@ -91,7 +91,6 @@ def test_a_wide_card_on_a_small_file_takes_no_memory(
 
 
 def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> None:
-    """10 weights x 3 numbers, and 5 files of other tensors."""
     good = load(model.read_bytes())
     for name in good:
         for number in (np.nan, np.inf, -np.inf):
@@ -131,7 +130,6 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
     ],
 )
 def test_files_that_are_no_cards_are_refused(text: str | bytes, words: str, model: Path) -> None:
-    """6 files, and one that is too large."""
     card = model.with_suffix(".json")
     card.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ValueError, match=f"small.json is not a model card: .*{words}") as refused:
@@ -210,7 +208,6 @@ def test_no_temperature_makes_an_illegal_action_possible() -> None:
 
 @pytest.mark.parametrize("spec", ["ppo@100000000:", "net@100.1:", "net@" + "9" * 400 + ":"])
 def test_temperatures_are_bounded(spec: str, model: Path) -> None:
-    """3 specs."""
     with pytest.raises(ValueError, match=r"temperature is .*; allowed: 0 \(greedy\) to 100"):
         make_agent(f"{spec}{model}")
 

@@ -1,6 +1,7 @@
 """Untrusted checkpoints, settings and training folders: read as stored, or a one-line error."""
 
 import json
+import random
 import re
 import shutil
 from pathlib import Path
@@ -26,6 +27,7 @@ from busenv.train.config import parse_settings
 from busenv.train.config_files import programs, read_config
 from busenv.train.league import League
 from busenv.train.ppo_run import PPORun
+from tests.support.mutate import damaged
 from tests.support.worlds import write_town
 from tests.test_runs import SMALL, same
 
@@ -61,7 +63,6 @@ def read_checkpoint(folder: Path) -> tuple[State, dict[str, torch.Tensor]]:
 
 
 def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
-    """12 checkpoints, each with a checksum of its own."""
     state, tensors = read_checkpoint(folder)
     about = state.model_dump(exclude={"format"})
     network = build_network("mlp", load_board(folder / "board.json"), 8)
@@ -108,25 +109,12 @@ NASTY = (
 )  # fmt: skip
 
 
-def mutated(data: bytes, rng: np.random.Generator) -> bytes:
-    """A file with one thing wrong: a bit, a cut, a piece lost, twice or replaced."""
-    at = int(rng.integers(len(data)))
-    end = min(at + int(rng.integers(1, 40)), len(data))
-    match rng.integers(6):
-        case 0:
-            return data[:at] + bytes([data[at] ^ 1 << int(rng.integers(8))]) + data[at + 1 :]
-        case 1:
-            return data[:at]
-        case 2:
-            return data[:at] + data[end:]
-        case 3:
-            return data[:end] + data[at:]
-        case 4:
-            return data[:at] + NASTY[rng.integers(len(NASTY))] + data[end:]
-    # A number or text of a JSON file or table, as a whole.
-    values = [*re.finditer(rb'-?[0-9][0-9.]*|"[^"]*"', data)]
-    word = values[rng.integers(len(values))]
-    return data[: word.start()] + NASTY[rng.integers(len(NASTY))] + data[word.end() :]
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """A file with some bytes changed, or a number or text of JSON or a table replaced."""
+    if rng.random() < 0.6:
+        return damaged(data, rng)
+    word = rng.choice([*re.finditer(rb'-?[0-9][0-9.]*|"[^"]*"', data)])
+    return data[: word.start()] + rng.choice(NASTY) + data[word.end() :]
 
 
 def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
@@ -154,7 +142,7 @@ def test_damaged_training_folders_are_refused_or_read_as_stored(
     assert len(good) == 4
     paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]
     assert len(paths) == 11
-    rng, refused = np.random.default_rng(tries), 0
+    rng, refused = random.Random(tries), 0
     for attempt in range(tries):
         path = paths[attempt % len(paths)]
         data = path.read_bytes()
@@ -196,7 +184,6 @@ def change_json(path: Path, **changes: Any) -> None:
     ],
 )
 def test_curves_are_numbers(line: str, words: str, tmp_path: Path) -> None:
-    """10 tables, and 5 first lines."""
     path = tmp_path / "curve.csv"
     path.write_text(f"seconds,decisions,games,random\n{line}\n")
     with pytest.raises(ValueError, match=f"curve.csv.*{words}"):
@@ -239,7 +226,6 @@ def test_a_folder_that_is_not_one_run_is_refused(
 
 
 def test_past_selves_are_taken_from_the_pool_alone(tmp_path: Path) -> None:
-    """4 names."""
     for name in ("../past-1", "/etc/past-1", "past-1/../x", "past-1\n"):
         league = League(("greedy",), tmp_path, CITY, 3)
         with pytest.raises(ValueError, match="is no past self; allowed: past-NUMBER"):
@@ -281,6 +267,5 @@ def test_a_file_names_no_program_that_the_command_line_does_not(
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_missing_gpu_is_reported(tmp_path: Path) -> None:
-    """1 run."""
     with pytest.raises(ValueError, match="device is 'cuda', but torch finds no GPU here"):
         PPORun(RUN.changed({"device": "cuda"}), tmp_path)

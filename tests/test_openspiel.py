@@ -176,11 +176,8 @@ def test_wrong_parameters_are_named(parameters: dict[str, Any], message: str) ->
 
 
 def test_strings_determine_positions_and_an_illegal_action_changes_none() -> None:
-    texts: dict[str, Any] = {}
     for state in walk(load(players=3)):
-        position = state.bus.position()
-        assert texts.setdefault(str(state), position) == position
-        assert state.observation_string(0) == str(state)
+        assert str(state) == state.observation_string(0) == state.bus.text()  # test_render.py
     with pytest.raises(IllegalActionError, match=r"action 7 \(pass\) is illegal"):
         load().new_initial_state().apply_action(7)
 

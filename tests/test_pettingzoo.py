@@ -348,21 +348,3 @@ def test_returned_values_of_parallel_are_fresh() -> None:
         given, expected = env.step(actions), twin.step(actions)
     assert len(stored) > 30
     assert data_equivalence([one for one, _ in stored], [other for _, other in stored], exact=True)
-
-
-@pytest.mark.parametrize("make", [*TURNS, bus_v0.parallel_env])
-def test_formats_and_wrong_settings(make: Any) -> None:
-    env = make(observation_keys=("observations", "action_mask"), observation_dtype="float32")
-    env.reset(seed=0)
-    space = env.observation_space("player_0")
-    assert {*space.spaces} == {"observations", "action_mask"}
-    assert space["observations"].dtype == np.float32
-    for wrong, message in (
-        ({"num_players": 2}, "num_players is 2"),
-        ({"observation_keys": "ab"}, "observation_keys is 'ab'"),
-        ({"observation_dtype": "int8"}, "observation_dtype is 'int8'"),
-        ({"illegal": "ignore"}, "illegal is 'ignore'"),
-        ({"reward": "gold"}, "unknown reward 'gold'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            make(**wrong)

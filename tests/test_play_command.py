@@ -1,5 +1,6 @@
-"""The command `busenv play`: killed and restarted, stopped by Ctrl-C, invalid options."""
+"""`busenv play`: killed, stopped, with invalid options; `busenv.play` in a notebook."""
 
+import json
 import re
 import signal
 import socket
@@ -12,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from busenv import Rules
 from busenv.experiments.cli import main
 from busenv.experiments.common.keyboard_interrupt import STATUS
+from busenv.experiments.play import notebook
 from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
 from tests.support.play_client import PATIENCE, PageClient
 from tests.support.programs import children, runs
@@ -134,3 +137,27 @@ def test_agents_of_the_command_line_are_trusted() -> None:
     assert local_address("::1", 80) == "http://[::1]:80"
     assert addresses("127.0.0.1", 80) == []
     assert addresses("10.1.2.3", 80) == ["http://10.1.2.3:80"]
+
+
+def show(*seats: str, folder: Path, rules: str | Rules = "capstone-2024") -> str:
+    """The address in the frame of a cell."""
+    return notebook.play(seats, rules, "city", 0, 5, folder, 700).src
+
+
+def test_cell_with_a_playable_game(tmp_path: Path) -> None:
+    frame = notebook.play(("me", "greedy", "greedy"), "capstone-2024", "city", 0, 5, tmp_path, 700)
+    assert (frame.width, frame.height) == ("100%", 700)
+    origin = frame.src.partition("/play/")[0]
+    page = PageClient(frame.src)
+    assert page.latest["init"]["seed"] == "5"
+    page.decide_first()
+    page.close()
+    custom = [Rules(bus_limit=limit) for limit in (7, 8)]
+    for rules in custom:  # the same server with the latest rules
+        link = show("me", "me", "me", folder=tmp_path, rules=rules)
+        assert link.startswith(f"{origin}/play/")
+    assert f"{origin}/start/" in show(folder=tmp_path)
+    saved = [json.loads(path.read_text().splitlines()[0]) for path in tmp_path.glob("*.jsonl")]
+    assert sorted(header["record"]["rules"]["bus_limit"] for header in saved) == [5, 7, 8]
+    with pytest.raises(ValueError, match="2 seats"):
+        show("me", "greedy", folder=tmp_path)

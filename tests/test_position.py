@@ -1,16 +1,40 @@
-"""Games that begin in a position."""
+"""Games that begin in a position; equal positions have equal bytes."""
 
 import dataclasses
 import json
 import pickle
 import random
 
+import numpy as np
 import pytest
 
-from busenv import Building, Game, Phase, PositionError, Record, RecordError, Rules
+from busenv import (
+    EDITIONS,
+    Building,
+    Game,
+    Phase,
+    PositionError,
+    Record,
+    RecordError,
+    Rules,
+    encode,
+)
 from busenv.game.board import make_board
 from tests.support.positions import CASES, at_phase, begun, same, step
 from tests.support.worlds import random_board, random_rules
+
+
+def check_state(game: Game) -> Game:
+    """Return a game that begins in the position: with the same bytes, hash and observations."""
+    twin = begun(game)
+    state, other = game.arrays()[0][0], twin.arrays()[0][0]
+    assert [n for n in state.dtype.names if not np.array_equal(state[n], other[n])] == []
+    assert state.tobytes() == other.tobytes()
+    assert twin.position_hash() == game.position_hash()
+    for seat in (None, *range(game.num_players)):
+        assert np.array_equal(twin.observe(seat), game.observe(seat))
+    assert same(twin, game)
+    return twin
 
 
 @pytest.mark.parametrize(("players", "rules"), CASES)
@@ -19,13 +43,12 @@ def test_a_game_from_a_position_plays_on_like_the_one_it_is_of(players: int, rul
         rng, game = random.Random(seed), Game(players, rules, seed=seed)
         starts = []
         while not game.is_over:
-            twin = begun(game)
-            assert same(twin, game)
+            twin = check_state(game)
             assert twin.position().ranking == twin.ranking() == game.ranking()
             if rng.random() < 0.1:
                 starts.append((twin, len(game.history)))
             step(game, rng, seed + 3 * CASES.index((players, rules)))
-        assert same(begun(game), game)
+        check_state(game)
         for twin, ply in starts:
             for action in game.history[ply:]:
                 twin.step(action)
@@ -40,9 +63,9 @@ def test_any_board_and_rules_have_positions_to_begin_in() -> None:
             rng.choice([3, 4, 5]), random_rules(rng), make_board(random_board(rng)), seed=seed
         )
         while not game.is_over:
-            assert same(begun(game), game)
+            check_state(game)
             step(game, rng, seed)
-        assert same(begun(game), game)
+        check_state(game)
 
 
 def test_a_changed_position_is_played_by_its_changes() -> None:
@@ -126,3 +149,22 @@ def test_a_game_that_is_over_is_a_position_too() -> None:
     assert twin.is_over
     assert (twin.ending, twin.points, twin.ranking()) == (game.ending, game.points, game.ranking())
     assert not twin.action_mask().any()
+
+
+def test_positions_reached_in_another_order_are_the_same() -> None:
+    one, other = Game(3, first_player=0), Game(3, first_player=0)
+    house, pub = encode(one.board, "build", 2, 0), encode(one.board, "build", 7, 2)
+    for game, actions in ((one, (house, pub)), (other, (pub, house))):
+        for action in actions:
+            game.step(action)
+    assert one.history != other.history
+    assert one.position_hash() == other.position_hash()
+    assert one.arrays()[0].tobytes() == other.arrays()[0].tobytes()
+
+
+def test_the_hash_tells_positions_apart() -> None:
+    games = [Game(players, rules, first_player=0) for players in (3, 4, 5) for rules in EDITIONS]
+    games += [Game(3, first_player=1), Game(3, first_player=0)]
+    games[-1].step(8)
+    assert len({game.position_hash() for game in games}) == len(games)
+    assert all(0 <= game.position_hash() < 2**64 for game in games)

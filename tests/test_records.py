@@ -141,18 +141,14 @@ def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
 
 def test_replaying_goes_through_every_decision_and_to_the_end() -> None:
     played_game = played(num_players=5, rules="condensed")
-    history, positions = [], []
+    history = []
     for game, action in Game.replay(played_game.record()):
         assert game.history == history
         assert action in game.legal_actions()
         history.append(action)
-        positions.append(game.position())
     assert history == game.history == played_game.history
     assert game.is_over
     assert game.position() == played_game.position()
-    while played_game.history:
-        played_game.undo()
-        assert played_game.position() == positions.pop()
 
 
 def test_replaying_part_of_a_game() -> None:

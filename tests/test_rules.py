@@ -30,13 +30,8 @@ def test_editions_are_the_contracts() -> None:
         "condensed": (None, 20, "line_end", "always", "with_power"),
     }
     names = ("line_markers", "bus_limit", "line_sharing", "sharing_again", "extra_street")
-    common = {
-        "action_markers": 20,
-        "spaces": 6,
-        "time_stones": (4, 5),
-        "passengers": 15,
-        "start_passengers": 4,
-    }
+    common = {"action_markers": 20, "spaces": 6, "time_stones": (4, 5), "passengers": 15}
+    common["start_passengers"] = 4
     assert {name: dataclasses.asdict(rules) for name, rules in EDITIONS.items()} == {
         name: common | dict(zip(names, values, strict=True)) for name, values in table.items()
     }
