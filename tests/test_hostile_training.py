@@ -21,8 +21,15 @@ from busenv.experiments.common.runs import RunError
 from busenv.experiments.training import run_folder
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import run_training
+from busenv.train.checkpoint import (
+    FORMAT,
+    State,
+    read_state,
+    read_tensors,
+    restore,
+    save_checkpoint,
+)
 from busenv.train.checkpoint import NAME as CHECKPOINT
-from busenv.train.checkpoint import State, read_state, read_tensors, restore, save_checkpoint
 from busenv.train.config import parse_settings
 from busenv.train.config_files import programs, read_config
 from busenv.train.league import League
@@ -85,7 +92,7 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
     refused("decisions is '5'", decisions="5")
     refused("league.0.1 is 2; ", league=[("greedy", 2)])
     refused("format is '2'", format="2")
-    refused("it has format 3; this busenv has 6", format=3)
+    refused(f"it has format 3; this busenv has {FORMAT}", format=3)
     refused("more is 1; extra inputs", more=1)
     refused("its state is too large", config={"x": "x" * 10**6})
     refused(r"rules is 'r.*\.\.\. \(.*; ", rules="r" * 10**5)
