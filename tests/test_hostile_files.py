@@ -178,14 +178,6 @@ def test_games_without_a_plan_are_checked_by_the_rules(
     assert "line 1, is damaged: ranking by seat" in capsys.readouterr().err
 
 
-def test_lines_beyond_the_limit_are_refused_before_they_are_parsed() -> None:
-    began = time.process_time()
-    for text in (b"[" * (MAX_LINE_BYTES + 1), b'{"number": ' + b"9" * MAX_LINE_BYTES + b"}\n"):
-        with pytest.raises(RunError, match="line 1, is longer than 1,048,576 bytes"):
-            parse_games(text)
-    assert time.process_time() - began < 1
-
-
 @pytest.mark.parametrize(
     ("read", "error"),
     [
@@ -216,14 +208,17 @@ def test_files_beyond_the_limit_are_refused_before_they_are_parsed(
         (Record.from_json, "[" * (LARGEST + 1)),
         (Record.from_json, b"[" * (LARGEST + 1)),
         (Game.from_bytes, b"BUSENV\0" * LARGEST),
+        (parse_games, b"[" * (MAX_LINE_BYTES + 1)),
+        (parse_games, b'{"number": ' + b"9" * MAX_LINE_BYTES + b"}\n"),
     ],
-    ids=["text", "JSON bytes", "bytes"],
+    ids=["text", "JSON bytes", "bytes", "line", "number"],
 )
 def test_content_beyond_the_limit_is_refused_before_it_is_parsed(
     read: Callable[[Any], Any], content: str | bytes
 ) -> None:
     began = time.process_time()
-    with pytest.raises(RecordError, match="a game record is larger than 16,777,216 bytes"):
+    message = "a game record is larger than 16,777,216 bytes|line 1, is longer than 1,048,576 bytes"
+    with pytest.raises((RecordError, RunError), match=message):
         read(content)
     assert time.process_time() - began < 1
 

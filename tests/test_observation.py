@@ -203,13 +203,6 @@ def test_what_is_seen_at_a_glance_is_true_on_other_boards() -> None:
             game.step(rng.choice(game.legal_actions()))
 
 
-def test_unlimited_markers_and_five_players_fit() -> None:
-    game = Game(5, "condensed", seed=0)
-    row = observe(game)
-    assert LAYOUT.part(row, "players.line_unlimited")[:, 0].tolist() == [1] * 5
-    assert row.dtype == np.uint8
-
-
 def test_a_batch_is_looked_at_as_its_games_are() -> None:
     games = [game.clone() for game in random_positions(2)][::9]
     rows, masks = observe_games(np.concatenate([game.arrays()[0] for game in games]), CITY)

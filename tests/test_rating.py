@@ -155,12 +155,8 @@ def test_a_half_written_tail_is_dropped(
         assert "Dropped a half-written game" in capsys.readouterr().out
         assert bare(stored(tmp_path)) == bare(small_games)
     lines = whole.splitlines(keepends=True)
-    for damaged, message in (
-        (lines[0] + b"{}\n" + lines[1], "line 2, is damaged"),
-        (lines[0] * 2, "line 2: game [0-9]+ occurs twice"),
-    ):
-        with pytest.raises(RunError, match=message):
-            parse_games(damaged)
+    with pytest.raises(RunError, match=r"line 2: game \d+ occurs twice"):
+        parse_games(lines[0] * 2)
 
 
 def test_a_folder_in_use_or_of_another_run_is_refused(
