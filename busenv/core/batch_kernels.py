@@ -12,6 +12,7 @@ from busenv.core.jit import kernel
 from busenv.core.kernels import expand
 from busenv.core.observation_cache import cache_size, update_cache
 from busenv.core.observe import observe
+from busenv.core.relative_types import write_relative_games
 from busenv.core.reward_kernels import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import points_mark
@@ -45,6 +46,8 @@ class Arrays(NamedTuple):
         (core.bots) or FIRST_AGENT plus an agent's number.
     learners: int64, (N,), the learner's seat. learner_seat: that of all games, or DRAWN.
     caches: uint8, (N, cache_size), observation caches. cached: GAME, (N,), the states they show.
+    relative: GAME, (N,), the games in relative types (core.relative_types), which observations then
+        show; (0,) for observations of the games as they are.
     reward: kind of reward (core.reward_kernels). illegal: RAISE, LOSE or REPLACE.
     autoreset: NEXT_STEP, SAME_STEP or DISABLED. stages: int64, (1,), stages of the open step.
     actions: int64, (N,), of this step. acted: int64, (N,), the seats that took them.
@@ -70,6 +73,7 @@ class Arrays(NamedTuple):
     learner_seat: int
     caches: np.ndarray
     cached: np.ndarray
+    relative: np.ndarray
     reward: int
     illegal: int
     autoreset: int
@@ -207,7 +211,8 @@ def _reward(a, work, first, end):
         elif wrong[i] and loses:
             rewards[i, acted[i]] = -1.0
         elif over[i] or points_mark(g) != points_mark(cached[i]):
-            pay(a.reward, cached[i], g, rewards[i])  # the cache still shows the state before
+            # The cache still shows the state before. Rewards depend on no building types.
+            pay(a.reward, cached[i], g, rewards[i])
         paid[i] = rewards[i, acted[i]]
         if over[i]:
             finals[i] = g
@@ -223,6 +228,9 @@ def _observe(a, work, first, end):
     """Write observation and mask of the seat to decide; a mask of ones where a game is over."""
     games, caches, cached, rows, viewers = a.games, a.caches, a.cached, a.rows, a.viewers
     seats, masks, acted, b, bits = a.seats, a.masks, a.acted, a.board[0], work.bits
+    if a.relative.shape[0] > 0:
+        write_relative_games(games[first:end], a.relative[first:end])
+        games = a.relative  # with the same legal action ids
     for i in range(first, end):
         g = games[i]
         if update_cache(g, b, caches[i], rows[i], cached[i]):
