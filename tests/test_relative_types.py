@@ -29,7 +29,7 @@ from busenv.envs.gymnasium import BusEnv
 from busenv.envs.illegal_actions import replacement_action
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
-from busenv.observation import absolute_action, observe_games, relative_action
+from busenv.observation import absolute_action, observe_games, relative_action, relative_games
 from tests.support.play import paid, picks, played
 
 CITY = load_board("city")
@@ -72,6 +72,8 @@ def test_twins_have_the_same_observation_and_mask(steps: int) -> None:
         game = played(3 + seed % 3, seed, plies=40 * seed)
         twin = twin_of(game, steps)
         assert (twin.action_mask() == game.action_mask()).all()
+        relative = [relative_games(one.arrays()[0]).tobytes() for one in (game, twin)]
+        assert relative == [turned(game.arrays()[0], -game.position().clock).tobytes()] * 2
         for seat in range(game.num_players):
             row = game.observe(seat, relative_types=True)
             assert (row == twin.observe(seat, relative_types=True)).all()

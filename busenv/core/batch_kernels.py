@@ -12,7 +12,7 @@ from busenv.core.jit import kernel
 from busenv.core.kernels import expand
 from busenv.core.observation_cache import cache_size, update_cache
 from busenv.core.observe import observe
-from busenv.core.relative_types import write_relative_games
+from busenv.core.relative_types import turn_types
 from busenv.core.reward_kernels import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import points_mark
@@ -46,9 +46,8 @@ class Arrays(NamedTuple):
         (core.bots) or FIRST_AGENT plus an agent's number.
     learners: int64, (N,), the learner's seat. learner_seat: that of all games, or DRAWN.
     caches: uint8, (N, cache_size), observation caches. cached: GAME, (N,), the states they show.
-    relative: GAME, (N,), the games in relative types (core.relative_types), which observations then
-        show; (0,) for observations of the games as they are.
     reward: kind of reward (core.reward_kernels). illegal: RAISE, LOSE or REPLACE.
+    relative_types: whether observations count types from the clock (core.relative_types).
     autoreset: NEXT_STEP, SAME_STEP or DISABLED. stages: int64, (1,), stages of the open step.
     actions: int64, (N,), of this step. acted: int64, (N,), the seats that took them.
     seats: int64, (N,), the seats that decide next.
@@ -73,9 +72,9 @@ class Arrays(NamedTuple):
     learner_seat: int
     caches: np.ndarray
     cached: np.ndarray
-    relative: np.ndarray
     reward: int
     illegal: int
+    relative_types: bool
     autoreset: int
     stages: np.ndarray
     actions: np.ndarray
@@ -228,17 +227,26 @@ def _observe(a, work, first, end):
     """Write observation and mask of the seat to decide; a mask of ones where a game is over."""
     games, caches, cached, rows, viewers = a.games, a.caches, a.cached, a.rows, a.viewers
     seats, masks, acted, b, bits = a.seats, a.masks, a.acted, a.board[0], work.bits
-    if a.relative.shape[0] > 0:
-        write_relative_games(games[first:end], a.relative[first:end])
-        games = a.relative  # with the same legal action ids
+    relative_types = a.relative_types
+    # Relative types are written into the game and back, which takes less time than a copy.
     for i in range(first, end):
         g = games[i]
+        clock = np.int64(g.clock)
+        if relative_types:
+            turn_types(g, 3 - clock)
         if update_cache(g, b, caches[i], rows[i], cached[i]):
             viewers[i] = NO_VIEWER
+        if relative_types:
+            turn_types(g, clock)
     for i in range(first, end):
         g = games[i]
         seat = np.int64(g.seat) if g.phase != OVER else acted[i]  # a final view is the last seat's
+        clock = np.int64(g.clock)
+        if relative_types:
+            turn_types(g, 3 - clock)
         observe(g, b, caches[i], seat, rows[i], seat == viewers[i])
+        if relative_types:
+            turn_types(g, clock)
         seats[i] = viewers[i] = seat
     for i in range(first, end):
         g, mask = games[i], masks[i]
