@@ -63,7 +63,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     code = f"import setuptools.build_meta as build; build.build_sdist({str(built)!r})"
     subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
     (archive,) = built.iterdir()
-    shutil.unpack_archive(archive, built)
+    shutil.unpack_archive(archive, built, filter="data")
     return next(path for path in built.iterdir() if path.is_dir())
 
 

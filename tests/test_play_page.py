@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from busenv import BoardAction, Game, Phase
 from busenv.experiments.play.catalogue import AGENTS, DEFAULT_OPPONENT, PREPARED
@@ -218,6 +219,10 @@ def test_finished_record_has_names_and_can_be_analysed(
     assert sorted(names) == ["0 you", "1 Beginner", "2 Random"]
     page.click("#result .close")
     assert page.locator("#hint").is_disabled()
+    page.click("[data-key=PageUp]")
+    page.click("#analyse")
+    expect(page.locator("#steps [aria-current]")).to_be_in_viewport()
+    page.click("#analyse")
     page.locator("#steps .row").nth(20).click()
     me.wait_for_node(20)
     page.click("#hint")

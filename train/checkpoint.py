@@ -27,7 +27,7 @@ from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
 
 NAME = "checkpoint.safetensors"
-FORMAT = 6
+FORMAT = 7
 NETWORK = "network."
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
 

@@ -64,7 +64,11 @@ Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 
 
 class RunConfig(BaseModel):
-    """Settings that all kinds of runs share; `PPOConfig` documents them."""
+    """Settings that all kinds of runs share; `PPOConfig` documents them.
+
+    With `relative_types` the network counts building types from the clock
+    (`busenv.core.relative_types`).
+    """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 

@@ -80,9 +80,9 @@ def describe_last(
     board: Board, position: Position, last: Decision | None, before: Position | None = None
 ) -> str:
     """Describe the last action, and at the end the reason for the end. before: the position in
-    which it was chosen, for more precise words."""
+    which it was chosen, for more precise words. Empty in the middle of a game without `last`."""
     if last is None:
-        return "No moves yet"
+        return "" if max(position.buildings) >= 0 else "No moves yet"
     seat, action = last
     words = describe_move(board, before, action) if before else describe_action(board, action)
     description = f"Last: seat {seat}, {words.replace('→', ' to ')}"  # some fonts lack arrows

@@ -1,1 +1,1 @@
-"""Programs that fit the parameters of shipped agents."""
+"""Studies: fits of the parameters of shipped agents, comparison of training targets."""

@@ -17,6 +17,7 @@ from tests.support.pages import ROOT
 
 MEANINGS = {
     "all_opponents_share": "share of the games with opponents in which they play all other seats",
+    "auxiliary_weight": "weight of lines and buildings at the end in the loss; 0: not predicted",
     "average_checkpoints": "models whose weights are averaged with those of `init_from`",
     "batch_size": "decisions per minibatch",
     "board": "name or file of the board",
@@ -53,6 +54,7 @@ MEANINGS = {
     "rate_every": "seconds between ratings",
     "rate_games": "games per rating and agent",
     "rated": "agents that the learner is rated against",
+    "relative_types": "observations and actions count building types from the clock",
     "replay_size": "decisions stored to learn from",
     "reuse": "updates from each decision",
     "reward": "reward by name",

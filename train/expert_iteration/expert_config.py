@@ -43,6 +43,9 @@ class ExpertConfig(RunConfig):
     played. The value heads learn from games without opponents. Excludes `teacher` and
     `offline_data`.
 
+    An auxiliary head, which playing does not use, predicts the streets of every player and the
+    buildings at the end of the game (`auxiliary_weight`).
+
     Opponents are past selves, saved every `snapshot_every` iterations (`past_share`), and `bots`
     (`bot_share`). In a share `all_opponents_share` of their games they hold every seat but one,
     else one seat. A share `full_search_share` of their decisions become samples of the value heads.

@@ -61,9 +61,8 @@ class Learner:
         config = self._config
         eval_weights = self.network.eval_weights.cpu().numpy()
         batch = make_batch(
-            samples, self._board, config.value_target_mix,
-            eval_weights=eval_weights, relative_types=config.relative_types,
-        )  # fmt: skip
+            samples, self._board, config.value_target_mix, eval_weights, config.relative_types
+        )
         device = next(self.network.parameters()).device
         inputs, masks, policy, win_probs, points, present, final = (
             torch.from_numpy(array).to(device) for array in batch

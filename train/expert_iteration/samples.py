@@ -135,9 +135,8 @@ def make_batch(
     samples: np.ndarray,
     board: Board,
     value_target_mix: float,
-    *,
     eval_weights: np.ndarray,
-    relative_types: bool,
+    relative_types: bool = False,
 ) -> TrainingBatch:
     """Convert samples (SAMPLE, (N,)) to a batch.
 

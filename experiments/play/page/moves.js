@@ -6,6 +6,10 @@ const nodes = new Map(), children = new Map();  // the tree, by node id
 const list = document.getElementById("steps");
 let keys = [];  // identify the rows of the list by their node and its siblings
 
+// The panels above the list resize it; the move on display stays in sight.
+new ResizeObserver(() => markMove(list.querySelector("[aria-current]")))
+  .observe(document.getElementById("moves"));
+
 export function clearMoves() {
   nodes.clear();
   children.clear();

@@ -1,0 +1,179 @@
+"""Networks that count building types from the clock, and their auxiliary targets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from busenv import Game, load_board
+from busenv.agents.networks.compiled_mlp import clear_cache, evaluate, make_workspace, read_weights
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
+from busenv.agents.networks.inference import make_forward, make_policy
+from busenv.agents.networks.mlp import Mlp, build_network
+from busenv.agents.networks.model_files import load_model, save_model
+from busenv.core.relative_types import absolute_action, relative_action, write_absolute_actions
+from busenv.core.state import FIRST_BUILD
+from busenv.train.expert_iteration.samples import make_batch, write_outcome
+from busenv.train.selfplay import SelfPlayGames, play_games
+from tests.support.expert import teacher_samples
+from tests.test_inference import positions, random_network
+
+CITY = load_board("city")
+SITES = len(CITY.sites)
+KINDS = ("mlp", "seats", "features")
+
+
+def relabelled_ids(ids: np.ndarray) -> np.ndarray:
+    """Action ids after house becomes office, office pub, and pub house."""
+    builds = (ids >= FIRST_BUILD) & (ids < FIRST_BUILD + 3 * SITES)
+    offsets = ids.astype(np.int64) - FIRST_BUILD
+    return np.where(builds, FIRST_BUILD + offsets // 3 * 3 + (offsets + 1) % 3, ids)
+
+
+def relabelled(games: np.ndarray) -> np.ndarray:
+    """Games in which the types and the clock are turned by one."""
+    turned = games.copy()
+    for field in ("type_sites", "built"):
+        turned[field] = np.roll(games[field], 1, axis=1)
+    turned["clock"] = (games["clock"] + 1) % 3
+    return turned
+
+
+def relative_network(kind: str) -> Mlp:
+    network = build_network(kind, CITY, 24, relative_types=True)
+    network.load_state_dict(random_network(kind, 24).state_dict())
+    return network
+
+
+class ByTorch(nn.Module):
+    """A network that torch runs."""
+
+    def __init__(self, network: Mlp) -> None:
+        super().__init__()
+        self.network, self.relative_types = network, network.relative_types
+        self.eval_weights = network.eval_weights
+
+    def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        policy, values = self.network(rows)
+        return policy, values
+
+
+def test_actions_convert_back() -> None:
+    board = CITY.array[0]
+    for clock in range(3):
+        game = positions(1)[0]
+        game["clock"] = clock
+        for action in range(CITY.num_actions):
+            relative = relative_action(game, board, action)
+            assert absolute_action(game, board, relative) == action
+            expected = relabelled_ids(relabelled_ids(np.array([action])))[0] if clock == 1 else None
+            assert expected is None or relative == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
+    network, games = relative_network(kind), positions(150)
+    policies = make_policy(network, CITY)(games, 1.0)
+    columns = relabelled_ids(np.arange(CITY.num_actions))
+    turned = make_policy(network, CITY)(relabelled(games), 1.0)
+    np.testing.assert_allclose(turned[:, columns], policies, atol=1e-6)
+    by_torch = make_policy(ByTorch(network), CITY)(games, 1.0)  # type: ignore[arg-type]
+    np.testing.assert_allclose(by_torch, policies, atol=1e-4)
+    plain = make_policy(random_network(kind, 24), CITY)
+    assert np.abs(plain(relabelled(games), 1.0)[:, columns] - plain(games, 1.0)).max() > 0.01
+    weights = read_weights(network)
+    work = make_workspace(weights)
+    for game, other in zip(games[:20], relabelled(games)[:20], strict=True):
+        values = []
+        for state in (game, other):
+            clear_cache(work)
+            evaluate(state, CITY.array[0], weights, work)
+            values.append(work.values.copy())
+        np.testing.assert_allclose(*values, atol=1e-6)
+
+
+def test_relabelled_types_change_no_sample() -> None:
+    samples = teacher_samples()
+    turned = samples.copy()
+    turned["game"] = relabelled(samples["game"])
+    turned["actions"] = relabelled_ids(samples["actions"])
+    turned["final_buildings"] = np.roll(samples["final_buildings"], 1, axis=1)
+    for relative in (False, True):
+        one, two = (
+            make_batch(rows, CITY, 0.5, NO_EVAL_WEIGHTS, relative) for rows in (samples, turned)
+        )
+        equal = [np.array_equal(a, b) for a, b in zip(one, two, strict=True)]
+        assert all(equal) == relative
+
+
+def test_auxiliary_targets_are_lines_and_buildings_at_the_end() -> None:
+    game, rng = Game(3, seed=5), np.random.default_rng(1)
+    states = []
+    while not game.is_over:
+        states.append(game.arrays()[0].copy())
+        game.step(int(rng.choice(game.legal_actions())))
+    samples = teacher_samples()[: len(states)].copy()
+    samples["game"] = np.concatenate(states)[: len(samples)]
+    write_outcome(samples, game.arrays()[0][0], True)
+    for relative in (False, True):
+        batch = make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS, relative)
+        end, streets = game.position(), len(CITY.streets)
+        for final, state in zip(batch.final, samples["game"], strict=True):
+            lines, sites = final[: 5 * streets].reshape(5, streets), final[5 * streets :]
+            for slot in range(3):
+                line = end.streets[(int(state["seat"]) + slot) % 3]
+                assert np.flatnonzero(lines[slot]).tolist() == sorted(line)
+            assert not lines[3:].any()
+            turn = int(state["clock"]) if relative else 0
+            expected = [[k >= 0 and (k - turn) % 3 == n for n in range(3)] for k in end.buildings]
+            assert (sites.reshape(-1, 3) == np.array(expected)).all()
+
+
+def test_model_files_hold_relative_types_and_no_auxiliary_head(tmp_path: Path) -> None:
+    path, games = tmp_path / "model.safetensors", positions(30)
+    network = build_network("seats", CITY, 8, relative_types=True, auxiliary=True)
+    save_model(network, CITY, path, {"network": "seats", "width": 8})
+    loaded, card = load_model(path, CITY)
+    assert card["relative_types"] is loaded.relative_types is True
+    assert network.state_dict().keys() - loaded.state_dict().keys() == {
+        "auxiliary.weight", "auxiliary.bias",
+    }  # fmt: skip
+    expected = make_policy(network, CITY)(games, 1.0)
+    np.testing.assert_array_equal(make_policy(loaded, CITY)(games, 1.0), expected)
+
+
+def test_ppo_plays_and_learns_relative_actions() -> None:
+    network, players = relative_network("mlp"), np.array([3, 4, 5])
+    games = SelfPlayGames(
+        CITY, "capstone-2024", reward="win", unit=1.0, players=players, first=players * 0,
+        relative_types=True,
+    )  # fmt: skip
+    states, running = [], []
+    forward = make_forward(network)
+
+    def recorded(rows: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        running.append(games.running())
+        states.append(games.states.copy())
+        return forward(rows, masks)
+
+    decisions = play_games(recorded, games, np.zeros((3, 5), np.int64), [], 7)
+    first, builds = 0, 0
+    for k, indices in enumerate(running):
+        rows = slice(first, first + len(indices))
+        first = rows.stop
+        actions = decisions.actions[rows].copy()
+        now = states[k][indices]
+        write_absolute_actions(now, CITY.array, actions)
+        builds += int((actions != decisions.actions[rows]).sum())
+        policies = make_policy(network, CITY)(now, 1.0)
+        log_probs = np.log(policies[np.arange(len(actions)), actions])
+        np.testing.assert_allclose(decisions.log_probs[rows], log_probs, atol=1e-3)
+        games.states[:] = states[k]
+        games.step(indices, actions)
+        if k + 1 < len(states):
+            assert games.states.tobytes() == states[k + 1].tobytes()
+    assert builds > 10
