@@ -14,10 +14,17 @@ complete: the state of the game can be rebuilt from it, up to the numbering of t
     >>> int(layout.part(row, "intersections.passengers")[14, 0])  # at intersection 14
     1
     >>> network_input = row * layout.scale                    # float32, roughly 0 to 1
+
+With `relative_types`, building types are counted from the clock: 0 is the type that it shows,
+1 the next, 2 the last. Houses, offices and pubs differ only by the order in which the clock shows
+them, so the three positions that differ by a cyclic renaming have the same relative observation.
+`relative_action` and `absolute_action` convert action ids. The set of legal ids is the same in both
+(R14: any type may be built on an open site).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,9 +32,10 @@ import numpy as np
 from gymnasium import spaces
 
 from busenv.core import features, kernels
+from busenv.core import relative_types as relative_kernels
 from busenv.core.features import VERSION
-from busenv.core.relative_types import write_relative_games
 from busenv.core.state import GAME, MAX_PLAYERS
+from busenv.game.actions import action_id
 from busenv.game.board import Board
 from busenv.validation import check_games
 
@@ -36,7 +44,18 @@ if TYPE_CHECKING:
 
 PLANES = ("intersections", "streets", "sites")
 
-__all__ = ["VERSION", "Block", "ObservationLayout", "Part", "observe", "observe_games", "spaces_of"]
+__all__ = [
+    "VERSION",
+    "Block",
+    "ObservationLayout",
+    "Part",
+    "absolute_action",
+    "observe",
+    "observe_games",
+    "relative_action",
+    "relative_games",
+    "spaces_of",
+]
 
 
 class Part(NamedTuple):
@@ -148,25 +167,54 @@ def spaces_of(board: Board) -> tuple[spaces.Box, spaces.Discrete]:
     return spaces.Box(0, 255, (size,), np.uint8), spaces.Discrete(board.num_actions)
 
 
-def observe(game: Game, seat: int | None = None) -> np.ndarray:
+def observe(game: Game, seat: int | None = None, relative_types: bool = False) -> np.ndarray:
     """Return the observation of a seat, by default the one to decide: uint8, (layout.size,).
 
-    The default in a finished game is seat 0. Raises ValueError for a seat that does not exist.
+    The default in a finished game is seat 0. relative_types: count building types from the clock.
+    Raises ValueError for a seat that does not exist.
     """
     if seat is not None and seat not in range(game.num_players):
         raise ValueError(f"seat is {seat!r}; allowed: 0 to {game.num_players - 1}")
     games, board = game.arrays()
     viewer = int(games["seat"][0]) if seat is None else int(seat)
     row = np.empty(kernels.observation_length(board), np.uint8)
-    kernels.observe_one(games, board, viewer, row)
+    kernels.observe_one(games, board, viewer, bool(relative_types), row)
     return row
+
+
+def relative_action(game: Game, action: int) -> int:
+    """Return an action id with the building type, if it names one, counted from the game's clock.
+
+    Other ids are returned unchanged, and so are numbers that are no ids. Raises TypeError for what
+    is not a whole number.
+
+    >>> import busenv, dataclasses
+    >>> position = dataclasses.replace(busenv.Game().position(), clock=busenv.Building.OFFICE)
+    >>> game = busenv.Game.from_position(position)
+    >>> relative_action(game, 8), absolute_action(game, 8)  # a house is type 2; type 0 is an office
+    (10, 9)
+    """
+    return _convert(game, action, relative_kernels.relative_action)
+
+
+def absolute_action(game: Game, action: int) -> int:
+    """Return the id in `game` of an action in relative types: the inverse of `relative_action`."""
+    return _convert(game, action, relative_kernels.absolute_action)
+
+
+def _convert(game: Game, action: int, convert: Callable[..., int]) -> int:
+    action = action_id(action)
+    if not 0 <= action < game.board.num_actions:
+        return action
+    games, board = game.arrays()
+    return int(convert(games[0], board[0], action))
 
 
 def relative_games(games: np.ndarray) -> np.ndarray:
     """Return games (GAME, (N,)) with building types counted from the clock
     (`busenv.core.relative_types`)."""
     relative = np.zeros(len(games), GAME)
-    write_relative_games(games, relative)
+    relative_kernels.write_relative_games(games, relative)
     return relative
 
 

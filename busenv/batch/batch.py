@@ -13,10 +13,12 @@ from busenv.batch.opponents import OpponentPool, Opponents
 from busenv.batch.threads import WorkerThreads
 from busenv.core import batch_kernels, kernels
 from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
+from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board import Board, as_board
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
+from busenv.observation import relative_games
 from busenv.rewards import Reward, pay_custom, reward_kind
 from busenv.validation import Illegal, check_illegal, check_seed, check_whole, illegal_action
 
@@ -62,6 +64,8 @@ class Batch:
     autoreset_mode: a `gymnasium.vector.AutoresetMode` or its value. NEXT_STEP (default): where a
         game is over, the next step ignores the action, starts a new game and returns a reward of 0.
         SAME_STEP: the step that ends a game starts a new one. DISABLED: only `reset` does.
+    relative_types: count building types from the clock in `observations` and in the actions of
+        `step` (`busenv.observation`). `games` and opponents keep absolute types. Default False.
     threads: number of threads that share a step, at most N; results do not depend on it. Default 1.
     first_game: row i draws its games as row `first_game + i` of the seed, for any N. Default 0.
 
@@ -81,6 +85,7 @@ class Batch:
         learner_seat: int | None = None,
         illegal: Illegal = "raise",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        relative_types: bool = False,
         threads: int = 1,
         first_game: int = 0,
     ) -> None:
@@ -92,6 +97,7 @@ class Batch:
         self.autoreset_mode = _check_autoreset(autoreset_mode)
         self._custom_reward = reward if callable(reward) else None
         reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
+        self._relative_types = relative_types
         learner = _check_learner(learner_seat, opponents, min(counts))
         self._opponents = OpponentPool(opponents, max(counts) - 1)
         cache_size = batch_kernels.observation_cache_size(self.board.array)
@@ -111,6 +117,7 @@ class Batch:
             cached=np.zeros(num_games, GAME),
             reward=reward_number,
             illegal=illegal_number,
+            relative_types=bool(relative_types),
             autoreset=AUTORESET[self.autoreset_mode],
             stages=np.zeros(1, np.int64),
             actions=np.zeros(num_games, np.int64),
@@ -201,6 +208,9 @@ class Batch:
             )
         before = (self.games.copy(), arrays.ended.copy()) if self._custom_reward else None
         arrays.actions[:] = actions
+        if self._relative_types:
+            actions = arrays.actions
+            write_absolute_actions(self.games, self.board.array, actions)
         self._threads.wake()
         if self._opponents.agents:
             with self._restored_on_failure():
@@ -244,6 +254,8 @@ class Batch:
         all true where the game is over.
         """
         finals, board = self.final_games[self.terminations], self.board.array
+        if self._relative_types:
+            finals = relative_games(finals)
         rows = np.empty((len(finals), self.observations.shape[1]), np.uint8)
         masks = np.empty((len(finals), self.board.num_actions), np.bool_)
         kernels.observe_seats(finals, board, self.acting_seats[self.terminations], rows)

@@ -12,6 +12,7 @@ from busenv.core.jit import kernel
 from busenv.core.kernels import expand
 from busenv.core.observation_cache import cache_size, update_cache
 from busenv.core.observe import observe
+from busenv.core.relative_types import turn_types
 from busenv.core.reward_kernels import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import points_mark
@@ -46,6 +47,7 @@ class Arrays(NamedTuple):
     learners: int64, (N,), the learner's seat. learner_seat: that of all games, or DRAWN.
     caches: uint8, (N, cache_size), observation caches. cached: GAME, (N,), the states they show.
     reward: kind of reward (core.reward_kernels). illegal: RAISE, LOSE or REPLACE.
+    relative_types: whether observations count types from the clock (core.relative_types).
     autoreset: NEXT_STEP, SAME_STEP or DISABLED. stages: int64, (1,), stages of the open step.
     actions: int64, (N,), of this step. acted: int64, (N,), the seats that took them.
     seats: int64, (N,), the seats that decide next.
@@ -72,6 +74,7 @@ class Arrays(NamedTuple):
     cached: np.ndarray
     reward: int
     illegal: int
+    relative_types: bool
     autoreset: int
     stages: np.ndarray
     actions: np.ndarray
@@ -207,7 +210,8 @@ def _reward(a, work, first, end):
         elif wrong[i] and loses:
             rewards[i, acted[i]] = -1.0
         elif over[i] or points_mark(g) != points_mark(cached[i]):
-            pay(a.reward, cached[i], g, rewards[i])  # the cache still shows the state before
+            # The cache still shows the state before. Rewards depend on no building types.
+            pay(a.reward, cached[i], g, rewards[i])
         paid[i] = rewards[i, acted[i]]
         if over[i]:
             finals[i] = g
@@ -223,14 +227,26 @@ def _observe(a, work, first, end):
     """Write observation and mask of the seat to decide; a mask of ones where a game is over."""
     games, caches, cached, rows, viewers = a.games, a.caches, a.cached, a.rows, a.viewers
     seats, masks, acted, b, bits = a.seats, a.masks, a.acted, a.board[0], work.bits
+    relative_types = a.relative_types
+    # Relative types are written into the game and back, which takes less time than a copy.
     for i in range(first, end):
         g = games[i]
+        clock = np.int64(g.clock)
+        if relative_types:
+            turn_types(g, 3 - clock)
         if update_cache(g, b, caches[i], rows[i], cached[i]):
             viewers[i] = NO_VIEWER
+        if relative_types:
+            turn_types(g, clock)
     for i in range(first, end):
         g = games[i]
         seat = np.int64(g.seat) if g.phase != OVER else acted[i]  # a final view is the last seat's
+        clock = np.int64(g.clock)
+        if relative_types:
+            turn_types(g, 3 - clock)
         observe(g, b, caches[i], seat, rows[i], seat == viewers[i])
+        if relative_types:
+            turn_types(g, clock)
         seats[i] = viewers[i] = seat
     for i in range(first, end):
         g, mask = games[i], masks[i]

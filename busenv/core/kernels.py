@@ -13,6 +13,7 @@ from busenv.core.bits import GOLDEN, ONE, ZERO, lowest, mix, seeded
 from busenv.core.jit import exclusive, kernel
 from busenv.core.observation_cache import cache_size, update_cache
 from busenv.core.observe import observation_size, observe
+from busenv.core.relative_types import write_relative
 from busenv.core.reward_kernels import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import rank_of
@@ -162,15 +163,22 @@ def observe_seats(games, board, seats, rows):
 
 
 @exclusive
-def observe_one(game, board, seat, row):
-    """Write the observation of a seat of one game into `row` (uint8, (size,))."""
+def observe_one(game, board, seat, relative_types, row):
+    """Write the observation of a seat of one game into `row` (uint8, (size,)).
+
+    relative_types: bool, count building types from the clock (core.relative_types).
+    """
+    if relative_types:
+        relative = np.zeros(1, GAME)
+        write_relative(game[0], relative)
+        game = relative
     observe_seats(game, board, np.array([seat]), row.reshape((1, row.shape[0])))
 
 
 @exclusive
-def observe_and_mask(game, board, seat, bits, row, mask):
+def observe_and_mask(game, board, seat, relative_types, bits, row, mask):
     """Write the observation of a seat of one game, and its mask: zeros out of turn."""
-    observe_one(game, board, seat, row)
+    observe_one(game, board, seat, relative_types, row)
     if game[0].phase != OVER and game[0].seat == seat:
         legal_bits(game[0], board[0], bits)
         expand(bits, mask)

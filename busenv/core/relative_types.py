@@ -15,15 +15,20 @@ from busenv.core.state import FIRST_BUILD
 
 
 @kernel
+def turn_types(g, steps):
+    """Move the types of a game's buildings and its clock on by a number of steps, 0 or more."""
+    sites, built = g.type_sites, g.built
+    for _ in range(steps % 3):
+        sites[0], sites[1], sites[2] = sites[2], sites[0], sites[1]
+        built[0], built[1], built[2] = built[2], built[0], built[1]
+    g.clock = (g.clock + steps) % 3
+
+
+@kernel
 def write_relative(g, relative):
     """Write a game with types counted from the clock into `relative` (GAME, (1,))."""
     relative[0] = g
-    turned = relative[0]
-    for kind in range(3):
-        shown = (np.int64(g.clock) + kind) % 3
-        turned.type_sites[kind] = g.type_sites[shown]
-        turned.built[kind] = g.built[shown]
-    turned.clock = 0
+    turn_types(relative[0], 3 - np.int64(g.clock))
 
 
 @kernel

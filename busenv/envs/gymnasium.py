@@ -22,6 +22,7 @@ from busenv.errors import IllegalActionError
 from busenv.game.board import Board, as_board
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
+from busenv.observation import absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
 from busenv.validation import Illegal, check_illegal, check_options, check_whole
@@ -49,6 +50,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     illegal: "raise" (default), "lose" or "replace" (`busenv.envs.illegal_actions`).
     observation_keys: None (default) for flat rows, or the names of row and mask in a dict.
     observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1.
+    relative_types: count building types from the clock in observations and actions
+        (`busenv.observation`). Default False.
     render_mode: None (default), "ansi", "rgb_array" or "human" (`busenv.render.render_modes`).
 
     Raises ValueError for an invalid setting, ModuleNotFoundError if a render mode needs an extra.
@@ -71,6 +74,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
+        relative_types: bool = False,
         render_mode: str | None = None,
     ) -> None:
         self._player_counts = player_counts(num_players)
@@ -83,7 +87,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self._format = as_observation_format(self.board, observation_keys, observation_dtype)
         self.observation_space = self._format.observation_space
         self.action_space = self._format.action_space
-        self._reward = as_reward(reward)
+        self._reward, self._relative_types = as_reward(reward), bool(relative_types)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self._num_opponents = max(self._player_counts) - 1
         self._opponents = OpponentPool(opponents, self._num_opponents)
@@ -137,6 +141,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         if self._forfeited:
             raise IllegalActionError("an illegal action has ended the episode: call reset()")
+        if self._relative_types:
+            action = absolute_action(game, action)  # type: ignore[arg-type]
         snapshot, noise, illegal = game.snapshot(), self._noise.copy(), False
         try:
             try:
@@ -189,7 +195,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         row = np.empty(self._observation_size, np.uint8)
         mask = np.empty(self.board.num_actions, np.int8)
         games, board = self.game.arrays()
-        kernels.observe_and_mask(games, board, self.seat, self._bits, row, mask)
+        relative = self._relative_types
+        kernels.observe_and_mask(games, board, self.seat, relative, self._bits, row, mask)
         if self.game.is_over:
             mask[:] = 1
         info: dict[str, Any] = {"action_mask": mask, "seat": np.int64(self.seat)}

@@ -14,6 +14,7 @@ Importing this module registers the game; requires the extra `openspiel`.
 | `board` | city | the name of a board, the path of a board file |
 | `first_player` | 0 | the seat that starts (R1) |
 | `reward` | win | a name in `busenv.REWARDS` |
+| `relative_types` | False | True, to count building types from the clock (`busenv.observation`) |
 
 A path must not contain a comma or bracket. Invalid parameters raise ValueError.
 
@@ -36,7 +37,7 @@ from open_spiel.python.observation import IIGObserverForPublicInfoGame
 from busenv.game.bounds import longest_game, most_deliveries
 from busenv.game.game import Game
 from busenv.game.random_playouts import random_returns
-from busenv.observation import ObservationLayout
+from busenv.observation import ObservationLayout, absolute_action
 from busenv.rewards import REWARDS
 
 PARAMETERS: dict[str, Any] = {
@@ -45,6 +46,7 @@ PARAMETERS: dict[str, Any] = {
     "board": "city",
     "first_player": 0,
     "reward": "win",
+    "relative_types": False,
 }
 
 
@@ -83,6 +85,7 @@ class BusGame(pyspiel.Game):
     """OpenSpiel's game object.
 
     opening: the `busenv.Game` before the first decision. reward: name of the reward.
+    relative_types: whether actions and observations count building types from the clock.
     """
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
@@ -90,6 +93,7 @@ class BusGame(pyspiel.Game):
         if values["reward"] not in REWARDS:
             raise ValueError(f"reward is {values['reward']!r}; allowed: one of {[*REWARDS]}")
         self.reward: str = values["reward"]
+        self.relative_types: bool = values["relative_types"]
         self.opening = Game(
             values["players"], values["rules"], values["board"], values["first_player"], seed=0
         )
@@ -119,11 +123,16 @@ class BusGame(pyspiel.Game):
 
 
 class BusState(pyspiel.State):
-    """A state. bus: its `busenv.Game`, for agents and drawings; callers must not change it."""
+    """A state.
+
+    bus: its `busenv.Game`, for agents and drawings; callers must not change it. Its building types
+    are absolute; `busenv.observation.relative_action` converts the actions of agents.
+    """
 
     def __init__(self, game: BusGame) -> None:
         super().__init__(game)
         self.bus = game.opening.clone()
+        self._relative_types = game.relative_types
 
     def current_player(self) -> int:
         seat = self.bus.current_player
@@ -141,10 +150,13 @@ class BusState(pyspiel.State):
         return self.bus.legal_actions()
 
     def _apply_action(self, action: int) -> None:
-        self.bus.step(action)
+        self.bus.step(self._absolute(action))
 
     def _action_to_string(self, player: int, action: int) -> str:
-        return self.bus.describe(action)
+        return self.bus.describe(self._absolute(action))
+
+    def _absolute(self, action: int) -> int:
+        return absolute_action(self.bus, action) if self._relative_types else action
 
     def returns(self) -> list[float]:
         """Return the returns by seat; zeros before the end."""
@@ -163,11 +175,13 @@ class BusObserver:
         if params:
             raise ValueError(f"params is {params!r}; allowed: None, the observer has no parameters")
         self._scale = ObservationLayout(game.opening.board).scale
+        self._relative_types = game.relative_types
         self.tensor = np.zeros(len(self._scale), np.float32)
         self.dict = {"observation": self.tensor}
 
     def set_from(self, state: BusState, player: int) -> None:
-        np.minimum(state.bus.observe(player) * self._scale, 1, out=self.tensor)
+        row = state.bus.observe(player, self._relative_types)
+        np.minimum(row * self._scale, 1, out=self.tensor)
 
     def string_from(self, state: BusState, player: int) -> str:
         return state.bus.text()

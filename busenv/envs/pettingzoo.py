@@ -58,7 +58,7 @@ from busenv.game.board import Board, as_board
 from busenv.game.game import Game
 from busenv.game.initial_state import copy_state
 from busenv.game.rules import Rules, as_rules, check_players
-from busenv.observation import ObservationLayout
+from busenv.observation import ObservationLayout, absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
 from busenv.validation import Illegal, check_illegal, check_options
@@ -82,6 +82,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         ("observation", "action_mask"); None for flat rows, with the mask in
         `infos[agent]["action_mask"]`.
     observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1, in `state` too.
+    relative_types: count building types from the clock in observations and actions
+        (`busenv.observation`). Default False.
     render_mode: None (default), "ansi", "rgb_array" or "human" (`busenv.render.render_modes`).
 
     Raises ValueError for an invalid setting, ModuleNotFoundError if a render mode needs an extra.
@@ -104,11 +106,13 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = KEYS,
         observation_dtype: DTypeLike = "uint8",
+        relative_types: bool = False,
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
         self._max_players, self._illegal = check_players(num_players), check_illegal(illegal)
         self._rules, self.board = as_rules(rules), as_board(board)
+        self._relative_types = bool(relative_types)
         self._reward, self._reward_is_custom = as_reward(reward), callable(reward)
         self.observation_format = as_observation_format(
             self.board, observation_keys, observation_dtype
@@ -219,7 +223,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         mask = np.zeros(self._num_actions, np.int8)
         if seat < self._num_players:
             games, board = self.game.arrays()
-            kernels.observe_and_mask(games, board, seat, self._bits, row, mask)
+            relative = self._relative_types
+            kernels.observe_and_mask(games, board, seat, relative, self._bits, row, mask)
         return row, mask
 
     def state(self) -> np.ndarray:
@@ -227,7 +232,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
 
         Bus has no hidden information, so the agents' observations differ only in the seats' order.
         """
-        return self._state_format.convert(self.game.observe(0), np.empty(0))  # type: ignore[return-value]
+        row = self.game.observe(0, self._relative_types)
+        return self._state_format.convert(row, np.empty(0))  # type: ignore[return-value]
 
     def step(self, action: int | None) -> None:
         """Take the selected agent's action; None for an agent that has terminated.
@@ -238,6 +244,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
+        if self._relative_types:
+            action = absolute_action(self.game, action)  # type: ignore[arg-type]
         illegal = False
         try:
             self.game.step(action)  # type: ignore[arg-type]

@@ -62,6 +62,7 @@ class BusVecEnv(VecEnv):
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
+        relative_types: bool = False,
         threads: int = 1,
         copy: bool = True,
         render_mode: str | None = None,
@@ -83,6 +84,7 @@ class BusVecEnv(VecEnv):
             learner_seat=learner_seat,
             illegal=illegal,
             autoreset_mode=AutoresetMode.SAME_STEP,
+            relative_types=relative_types,
             threads=threads,
         )
         self._renderer, self.render_mode = Renderer(check_batch_mode(render_mode)), render_mode

@@ -55,6 +55,8 @@ class BusVectorEnv(VectorEnv):
     illegal: "raise" (default), "lose" or "replace" (`busenv.envs.illegal_actions`).
     observation_keys: None (default) for flat rows, or the names of row and mask in a dict.
     observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1.
+    relative_types: count building types from the clock in observations and actions
+        (`busenv.observation`). Default False.
     threads: number of threads that share a step; results depend neither on it nor on N. Default 1.
     copy: True (default) returns fresh arrays. False, which is faster, returns read-only views of
         buffers that the next step overwrites.
@@ -87,6 +89,7 @@ class BusVectorEnv(VectorEnv):
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
+        relative_types: bool = False,
         threads: int = 1,
         copy: bool = True,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
@@ -103,6 +106,7 @@ class BusVectorEnv(VectorEnv):
             learner_seat=learner_seat,
             illegal=illegal,
             autoreset_mode=autoreset_mode,
+            relative_types=relative_types,
             threads=threads,
         )
         self.num_envs, self.copy, self._illegal = num_envs, copy, illegal

@@ -333,13 +333,13 @@ class Game:
         """
         return describe_action(self.board, action)
 
-    def observe(self, seat: int | None = None) -> np.ndarray:
+    def observe(self, seat: int | None = None, relative_types: bool = False) -> np.ndarray:
         """Return the observation of a seat, by default the one to decide: uint8, (layout.size,).
 
-        `busenv.ObservationLayout` names its parts. Raises ValueError for a seat that does not
-        exist.
+        `busenv.ObservationLayout` names its parts. relative_types: count building types from the
+        clock (`busenv.observation`). Raises ValueError for a seat that does not exist.
         """
-        return observe(self, seat)
+        return observe(self, seat, relative_types)
 
     def text(self) -> str:
         """Describe the position in words."""

@@ -1,0 +1,349 @@
+"""Relative building types in every environment: observations, actions, rewards.
+
+Two games that differ by a cyclic renaming of the building types and the clock (twins) look the
+same, and the same relative actions lead to the same relative rows, masks and rewards.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pettingzoo.test
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from busenv import (
+    EDITIONS,
+    Batch,
+    Game,
+    IllegalActionError,
+    ObservationLayout,
+    bus_v0,
+    decode,
+    encode,
+    load_board,
+)
+from busenv.core.state import FIRST_BUILD, OVER
+from busenv.envs.gymnasium import BusEnv
+from busenv.envs.illegal_actions import replacement_action
+from busenv.envs.sb3 import BusVecEnv
+from busenv.envs.vector import BusVectorEnv
+from busenv.observation import absolute_action, observe_games, relative_action, relative_games
+from tests.support.play import paid, picks, played
+
+CITY = load_board("city")
+
+
+def turned(games: np.ndarray, steps: int) -> np.ndarray:
+    """Return the twins of games (GAME, (N,)): types and clock moved on by a number of steps."""
+    twins = games.copy()
+    twins["clock"] = (games["clock"] + steps) % 3
+    for field in ("type_sites", "built"):
+        twins[field] = np.roll(games[field], steps, axis=1)
+    return twins
+
+
+def twin_of(game: Game, steps: int) -> Game:
+    return Game.from_state(turned(game.arrays()[0], steps), game.rules, game.board)
+
+
+@pytest.mark.parametrize("clock", range(3))
+def test_action_ids_convert_there_and_back(clock: int) -> None:
+    game = twin_of(Game(3, seed=1), clock)  # a new game shows clock 0
+    ids = range(-1, CITY.num_actions + 1)
+    absolute = [absolute_action(game, action) for action in ids]
+    assert sorted(absolute) == [*ids]
+    assert [relative_action(game, action) for action in absolute] == [*ids]
+    for site in (0, 46):
+        for steps in range(3):
+            action = absolute_action(game, encode(CITY, "build", site, steps))
+            assert decode(CITY, action) == ("build", site, (clock + steps) % 3)
+    first, end = FIRST_BUILD, encode(CITY, "grow", 0, 0)
+    others = [*range(first), *range(end, CITY.num_actions), 2**70]
+    assert [absolute_action(game, action) for action in others] == others
+    with pytest.raises(TypeError, match=r"action is 8\.5"):
+        absolute_action(game, 8.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_twins_have_the_same_observation_and_mask(steps: int) -> None:
+    for seed in range(6):
+        game = played(3 + seed % 3, seed, plies=40 * seed)
+        twin = twin_of(game, steps)
+        assert (twin.action_mask() == game.action_mask()).all()
+        relative = [relative_games(one.arrays()[0]).tobytes() for one in (game, twin)]
+        assert relative == [turned(game.arrays()[0], -game.position().clock % 3).tobytes()] * 2
+        for seat in range(game.num_players):
+            row = game.observe(seat, relative_types=True)
+            assert (row == twin.observe(seat, relative_types=True)).all()
+            assert (game.observe(seat) != twin.observe(seat)).any()
+        rows, masks = observe_games(game.arrays()[0], CITY, relative_types=True)
+        assert (rows[0] == game.observe(relative_types=True)).all() or game.is_over
+        assert (masks[0] == game.action_mask()).all()
+
+
+@pytest.mark.parametrize("rules", EDITIONS)
+def test_twins_in_batches(rules: str) -> None:
+    settings: dict[str, Any] = {"num_players": (3, 4, 5), "rules": rules, "reward": "shaped"}
+    batch, twin = (Batch(12, relative_types=True, **settings) for _ in range(2))
+    for one in (batch, twin):
+        one.reset(7)
+    assert {*batch.games["players"]} == {3, 4, 5}
+    for i in range(12):
+        twin.games[i : i + 1] = turned(twin.games[i : i + 1], 1 + i % 2)
+    rng, ended, clocks = np.random.default_rng(0), np.zeros(12, np.bool_), set[int]()
+    while not ended.all():
+        going = ~ended
+        clocks |= {*batch.games["clock"].tolist()}
+        assert (batch.games["clock"] != twin.games["clock"])[going].all()
+        actions = picks(batch.masks, rng)
+        for one in (batch, twin):
+            one.step(actions)
+        for name in ("observations", "masks", "seats", "acting_seats", "rewards", "terminations"):
+            assert (getattr(batch, name) == getattr(twin, name)).all(), name
+        for ours, theirs in zip(batch.final_observations(), twin.final_observations(), strict=True):
+            assert (ours == theirs).all()
+        ended |= batch.terminations
+    assert clocks == {0, 1, 2}
+
+
+class SymmetricAgent:
+    """Chooses by relative ids: the same in a game and its twins."""
+
+    def act(self, game: Game) -> int:
+        legal = game.legal_actions()
+        return absolute_action(game, legal[11 * len(game.history) % len(legal)])
+
+
+@pytest.mark.parametrize("rules", EDITIONS)
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_twins_in_environments_of_one_game(players: int, rules: str) -> None:
+    settings: dict[str, Any] = {"rules": rules, "reward": "margin", "relative_types": True}
+    rng = np.random.default_rng(players)
+
+    one = {"opponents": SymmetricAgent(), "learner_seat": 0}
+    envs = [BusEnv(players, **one, **settings) for _ in range(2)]
+    seen = [env.reset(seed=1, options={"first_player": 0}) for env in envs]
+    assert envs[1].game is not None
+    envs[1].game = twin_of(envs[1].game, 1)
+    over = False
+    while not over:
+        action = int(picks(seen[0][1]["action_mask"][None], rng)[0])
+        (row, reward, over, _, info), other = (env.step(action) for env in envs)
+        assert (row == other[0]).all()
+        assert (reward, over) == (other[1], other[2])
+        assert (info["action_mask"] == other[4]["action_mask"]).all()
+        seen[0] = row, info
+
+    turns = [bus_v0.raw_env(players, **settings) for _ in range(2)]
+    for env in turns:
+        env.reset(seed=1)
+    turns[1].game = twin_of(turns[1].game, 2)
+    while not turns[0].game.is_over:
+        for agent in turns[0].agents:
+            view, other = (env.observe(agent) for env in turns)
+            assert (view["observation"] == other["observation"]).all()
+            assert (view["action_mask"] == other["action_mask"]).all()
+        assert (turns[0].state() == turns[1].state()).all()
+        mover = turns[0].agent_selection
+        action = int(picks(turns[0].observe(mover)["action_mask"][None], rng)[0])
+        for env in turns:
+            env.step(action)
+        assert turns[0].rewards == turns[1].rewards
+        assert turns[0].terminations == turns[1].terminations
+
+
+def relative_actions(games: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Return actions (int64, (N,)) in games as relative ids, without the kernels."""
+    builds = (actions >= FIRST_BUILD) & (actions < encode(CITY, "grow", 0, 0))
+    kinds = (actions - FIRST_BUILD) % 3
+    return np.where(builds, actions - kinds + (kinds - games["clock"]) % 3, actions)
+
+
+def final_rows(batch: Batch) -> list[np.ndarray]:
+    """The relative observations of the games that the last step ended, by their last seats."""
+    return [
+        Game.from_state(batch.final_games[i : i + 1], batch.rules, CITY).observe(
+            int(batch.acting_seats[i]), relative_types=True
+        )
+        for i in np.flatnonzero(batch.terminations)
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"opponents": "greedy", "num_players": (3, 4, 5)},
+        {"opponents": None, "threads": 2, "reward": "margin"},
+        {"opponents": SymmetricAgent(), "num_players": 3, "illegal": "replace"},
+        {"opponents": None, "illegal": "lose", "autoreset_mode": "SameStep"},
+    ],
+)
+def test_vector_environments_play_the_games_of_absolute_ones(settings: Any) -> None:
+    relative = BusVectorEnv(6, relative_types=True, **settings)
+    absolute = BusVectorEnv(6, **settings)
+    rng, ended = np.random.default_rng(3), 0
+    for env in (relative, absolute):
+        env.reset(seed=2)
+    while ended < 8:
+        games = absolute.batch.games
+        assert relative.batch.games.tobytes() == games.tobytes()
+        rows, masks = observe_games(games, CITY, relative_types=True)
+        running = games["phase"] != OVER
+        assert (relative.batch.observations == rows)[running].all()
+        assert (relative.batch.masks == masks)[running].all()
+        actions = picks(absolute.batch.masks, rng)
+        if "illegal" in settings and rng.random() < 0.2:
+            actions[:3] = rng.integers(0, CITY.num_actions, 3)
+        _, *results, info = relative.step(relative_actions(games, actions))
+        _, *expected, absolute_info = absolute.step(actions)
+        for ours, theirs in zip(results, expected, strict=True):
+            assert (ours == theirs).all()
+        for key in ("seat", "acting_seat", "rewards", "action_mask", "illegal_action"):
+            assert key not in absolute_info or (info[key] == absolute_info[key]).all()
+        finals = final_rows(absolute.batch)
+        ended += len(finals)
+        given = [*relative.batch.final_observations()[0]]
+        if "final_obs" in info:
+            given = [row for row in info["final_obs"] if row is not None]
+        for row, final in zip(given, finals, strict=True):
+            assert (row == final).all()
+
+
+def test_stable_baselines3_plays_the_games_of_an_absolute_one() -> None:
+    settings: dict[str, Any] = {"opponents": "random", "reward": "margin", "num_players": 3}
+    relative, absolute = BusVecEnv(4, relative_types=True, **settings), BusVecEnv(4, **settings)
+    rng, ended = np.random.default_rng(3), 0
+    for env in (relative, absolute):
+        env.seed(5)
+        env.reset()
+    while ended < 4:
+        games = absolute.batch.games
+        actions = picks(absolute.action_masks(), rng)
+        rows, rewards, dones, infos = relative.step(relative_actions(games, actions))
+        _, expected, ends, _ = absolute.step(actions)
+        assert (rows == observe_games(games, CITY, relative_types=True)[0]).all()
+        assert (rewards == expected).all()
+        assert (dones == ends).all()
+        finals = [info["terminal_observation"] for info in infos if info]
+        assert np.array_equal(finals, final_rows(absolute.batch))
+        ended += len(finals)
+
+
+def test_environments_of_one_game_play_the_game_of_an_absolute_one() -> None:
+    settings: dict[str, Any] = {"illegal": "replace", "reward": "margin"}
+    rng = np.random.default_rng(0)
+
+    def choose(game: Game) -> tuple[int, int]:
+        """Return an action, now and then an illegal one, by relative and by absolute id."""
+        legal = game.legal_actions()
+        action = int(rng.choice(legal) if rng.random() < 0.9 else rng.integers(CITY.num_actions))
+        return relative_action(game, action), action
+
+    relative, absolute = (BusEnv(3, relative_types=on, **settings) for on in (True, False))
+    row, _ = relative.reset(seed=1)
+    absolute.reset(seed=1)
+    over = False
+    while not over:
+        assert relative.game is not None
+        assert absolute.game is not None
+        assert relative.game.history == absolute.game.history
+        assert (row == absolute.game.observe(absolute.seat, relative_types=True)).all()
+        ours, theirs = choose(absolute.game)
+        (row, *results, info), (_, *expected, plain) = relative.step(ours), absolute.step(theirs)
+        assert results == expected
+        assert info["illegal_action"] == plain["illegal_action"]
+        assert (info["action_mask"] == plain["action_mask"]).all()
+        over = results[1]
+
+    turns = bus_v0.raw_env(3, relative_types=True, **settings)
+    parallel = bus_v0.parallel_env(3, relative_types=True, **settings)
+    turns.reset(seed=1)
+    views, _ = parallel.reset(seed=1)
+    game = Game(3, first_player=turns.game.first_player, seed=turns.game.seed)
+    while not game.is_over:
+        assert parallel.game.history == turns.game.history == game.history
+        for seat, agent in enumerate(turns.agents):
+            expected_row = game.observe(seat, relative_types=True)
+            assert (turns.observe(agent)["observation"] == expected_row).all()
+            assert (views[agent]["observation"] == expected_row).all()
+        assert (turns.state() == game.observe(0, relative_types=True)).all()
+        mover = turns.agent_selection
+        assert (turns.observe(mover)["action_mask"] == game.action_mask()).all()
+        action, theirs = choose(game)
+        game.step(theirs if theirs in game.legal_actions() else replacement_action(game))
+        turns.step(action)
+        views, *_ = parallel.step({mover: action})
+
+
+def test_errors_of_illegal_actions_name_the_absolute_id() -> None:
+    action = encode(CITY, "build", 46, 2)  # of a late zone; a house when the clock shows offices
+    message = r"action 146 \(erect house on site 46"
+    batch = Batch(2, relative_types=True)
+    batch.reset(0)
+    batch.games[:] = turned(batch.games, 1)
+    with pytest.raises(IllegalActionError, match=message):
+        batch.step(np.array([action, action]))
+    one = BusEnv(relative_types=True)
+    turns, parallel = (make(relative_types=True) for make in (bus_v0.raw_env, bus_v0.parallel_env))
+    for env in (one, turns, parallel):
+        env.reset(seed=0)
+    one.game = twin_of(one.game, 1)
+    turns.game = twin_of(turns.game, 1)
+    parallel._aec.game = twin_of(parallel.game, 1)
+    mover = parallel._aec.agent_selection
+    waiting = next(agent for agent in parallel.agents if agent != mover)
+    for step in (
+        lambda: one.step(action),
+        lambda: turns.step(action),
+        lambda: parallel.step({mover: action}),
+        lambda: parallel.step({mover: FIRST_BUILD, waiting: action}),
+    ):
+        with pytest.raises(IllegalActionError, match="action 146 "):
+            step()
+
+
+def test_rllib_observes_and_acts_in_relative_types() -> None:
+    pytest.importorskip("ray.rllib.algorithms.ppo", exc_type=ImportError)
+    from busenv.envs.rllib import BusMultiAgentEnv
+
+    env, rng = BusMultiAgentEnv({"relative_types": True, "observation_dtype": "uint8"}), 0
+    views, _ = env.reset(seed=1)
+    game = env._env.game.clone()
+    while not game.is_over:
+        (view,) = views.values()
+        assert (view["observations"] == game.observe(relative_types=True)).all()
+        rng += 1
+        action = game.legal_actions()[7 * rng % len(game.legal_actions())]
+        views, *_ = env.step({env._env.agent_selection: relative_action(game, action)})
+        game.step(action)
+        assert env._env.game.history == game.history
+
+
+def test_openspiel_observes_and_acts_in_relative_types() -> None:
+    pyspiel = pytest.importorskip("pyspiel")
+    import busenv.envs.openspiel  # noqa: F401  # registers the game
+
+    spiel = pyspiel.load_game("busenv(players=3,relative_types=True)")
+    pyspiel.random_sim_test(spiel, num_sims=1, serialize=True, verbose=False)
+    state, game = spiel.new_initial_state(), Game(3, first_player=0)
+    scale = ObservationLayout(CITY).scale
+    while not game.is_over:
+        seat, legal = game.current_player, game.legal_actions()
+        assert state.legal_actions() == legal
+        expected = np.minimum(game.observe(relative_types=True) * scale, 1)
+        assert (np.array(state.observation_tensor(seat), np.float32) == expected).all()
+        action = legal[7 * len(game.history) % len(legal)]
+        relative = relative_action(game, action)
+        assert state.action_to_string(relative) == game.describe(action)
+        state.apply_action(relative)
+        game.step(action)
+    assert state.returns() == pytest.approx(paid(game, "win"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_library_checkers_pass() -> None:
+    check_env(BusEnv(illegal="replace", relative_types=True), skip_render_check=True)
+    pettingzoo.test.api_test(bus_v0.env(relative_types=True), num_cycles=300)
+    pettingzoo.test.parallel_api_test(bus_v0.parallel_env(relative_types=True), num_cycles=200)
