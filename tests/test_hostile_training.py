@@ -114,7 +114,7 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
     refused("decisions is '5'", decisions="5")
     refused("league.0.1 is 2; ", league=[("greedy", 2)])
     refused("format is '2'", format="2")
-    refused("it has format 3; this busenv has 6", format=3)
+    refused("it has format 3; this busenv has 7", format=3)
     refused("more is 1; extra inputs", more=1)
     refused("its state is too large", config={"x": "x" * 10**6})
     refused(r"rules is 'r.*\.\.\. \(.*; ", rules="r" * 10**5)

@@ -61,7 +61,11 @@ class Learner:
         config = self._config
         eval_weights = self.network.eval_weights.cpu().numpy()
         batch = make_batch(
-            samples, self._board, config.value_target_mix, eval_weights, config.relative_types
+            samples,
+            self._board,
+            config.value_target_mix,
+            eval_weights,
+            self.network.relative_types,
         )
         device = next(self.network.parameters()).device
         inputs, masks, policy, win_probs, points, present, actions, final = (
