@@ -100,8 +100,9 @@ def test_modules_and_names_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for module in re.findall(r"python -m ([\w.]+)", text):
         assert importlib.util.find_spec(module), module
-    if "`busenv.envs.rllib" in text:
-        pytest.importorskip("ray.rllib.algorithms.ppo", exc_type=ImportError)
+    for environment, library in (("rllib", "ray.rllib.algorithms.ppo"), ("openspiel", "pyspiel")):
+        if f"`busenv.envs.{environment}" in text:
+            pytest.importorskip(library, exc_type=ImportError)
     for name in re.findall(r"`(busenv(?:\.\w+)+)", text):
         parts = name.split(".")
         thing = importlib.import_module(parts[0])

@@ -26,10 +26,10 @@ main()
 def optional_modules() -> dict[str, str]:
     """Extra by module, for every package of the extras."""
     modules: dict[str, str] = {}
-    for module, packages in metadata.packages_distributions().items():
-        if extras := missing_extras(module):
-            modules[module] = extras[0]
-            assert packages
+    for distribution in metadata.distributions():
+        for module in {path.parts[0] for path in distribution.files or ()}:
+            if extras := missing_extras(module):
+                modules[module] = extras[0]
     return modules
 
 

@@ -7,20 +7,20 @@ import pytest
 import torch
 from torch import nn
 
-from busenv import Game, load_board
+from busenv import Game
 from busenv.agents.networks.compiled_mlp import clear_cache, evaluate, make_workspace, read_weights
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.inference import make_forward, make_policy
-from busenv.agents.networks.mlp import Mlp, build_network
+from busenv.agents.networks.mlp import Mlp, SeatsMlp, build_network
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.core.relative_types import absolute_action, relative_action, write_absolute_actions
 from busenv.core.state import FIRST_BUILD
+from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.samples import make_batch, write_outcome
 from busenv.train.selfplay import SelfPlayGames, play_games
-from tests.support.expert import teacher_samples
+from tests.support.expert import CITY, SMALL, teacher_samples
 from tests.test_inference import positions, random_network
 
-CITY = load_board("city")
 SITES = len(CITY.sites)
 KINDS = ("mlp", "seats", "features")
 
@@ -106,6 +106,21 @@ def test_relabelled_types_change_no_sample() -> None:
         )
         equal = [np.array_equal(a, b) for a, b in zip(one, two, strict=True)]
         assert all(equal) == relative
+
+
+def test_relabelled_types_change_no_update_by_ppo() -> None:
+    samples = teacher_samples()[:600].copy()
+    samples["action_prob"] = 0.5
+    samples["advantage"] = np.random.default_rng(1).normal(size=len(samples))
+    turned = samples.copy()
+    turned["game"] = relabelled(samples["game"])
+    turned["actions"] = relabelled_ids(samples["actions"])
+    config, losses = SMALL.changed({"policy_only": True, "auxiliary_weight": 0.0}), []
+    for rows in (samples, turned):
+        network = build_network("seats", CITY, 16, 3, relative_types=True)
+        assert isinstance(network, SeatsMlp)
+        losses.append(Learner(network, CITY, config).step(rows, 1e-3)["train/policy_loss"])
+    assert losses[0] == losses[1]
 
 
 def test_auxiliary_targets_are_lines_and_buildings_at_the_end() -> None:

@@ -2,7 +2,9 @@
 
 A simulation descends from the root by PUCT (Rosin 2011; Silver et al. 2017) to a position that the
 tree (`agents.search.tree`) does not hold, evaluates that position, and adds the returns to all
-edges on its path. Every seat maximises its own return (max^n, Luckhardt and Irani 1986).
+edges on its path. Every seat maximises its own return (max^n, Luckhardt and Irani 1986). Returns
+near the end of a game are proven (`agents.search.solver`), and a search stops when its best action
+is.
 
 The class of the search state selects, at compile time, what differs between searches: how a leaf is
 evaluated, where priors come from, and how simulations are distributed at the root. `METHODS` maps
@@ -24,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from busenv.agents.search.solver import all_seats, back_up_proof, prove_end, use_proof
 from busenv.agents.search.tree import MAX_DEPTH, add_node, child_of, reroot, set_root
 from busenv.core.bits import ONE, ZERO, lowest, records_differ
 from busenv.core.jit import kernel
@@ -142,11 +145,12 @@ def simulate_once(tree, search, b, root_edge):
     root_edge: the edge to take at the root; -1 to select it by PUCT.
     """
     at, leaf, depth, ahead = np.int64(0), np.int64(-1), 0, search.ahead[0]
+    everyone = all_seats(tree.nodes[0].game.players)
     while True:
         node = tree.nodes[at]
         if node.edges == 0 and node.game.phase != OVER:
             expand(tree, search, at, b)
-        if node.edges == 0 or depth == MAX_DEPTH:
+        if node.edges == 0 or node.proven == everyone or depth == MAX_DEPTH:
             search.ahead[0] = node.game
             leaf = at
             break
@@ -167,15 +171,30 @@ def simulate_once(tree, search, b, root_edge):
             edge.node = leaf
             break
         at = np.int64(edge.node)
-    evaluate_leaf(tree, search, leaf, b)
-    for k in range(depth):
-        node, edge = tree.nodes[tree.path[k, 0]], tree.edges[tree.path[k, 1]]
+    has_grown = False  # the proof of the node below
+    if leaf < 0 or tree.nodes[leaf].proven != everyone:
+        evaluate_leaf(tree, search, leaf, b)
+        if leaf >= 0 and tree.nodes[leaf].game.phase == OVER:
+            prove_end(tree, leaf, search.returns)
+            has_grown = True
+    at = leaf
+    for k in range(depth - 1, -1, -1):
+        parent, edge = tree.path[k, 0], tree.edges[tree.path[k, 1]]
+        node = tree.nodes[parent]
         node.visits += 1
         edge.visits += 1
         edge.total += search.returns[node.game.seat]
+        if at >= 0 and tree.nodes[at].proven != 0:
+            use_proof(tree.nodes[at], search.returns, search.chances)
+            has_grown = back_up_proof(tree, parent, tree.path[k, 1], has_grown)
+        at = parent
     for seat in range(tree.nodes[0].game.players):
         tree.wins[seat] += search.chances[seat]
     tree.wins[MAX_PLAYERS] += 1.0
+    if tree.nodes[0].proven == everyone:  # estimates of earlier simulations no longer count
+        use_proof(tree.nodes[0], search.returns, search.chances)
+        for seat in range(tree.nodes[0].game.players):
+            tree.wins[seat] = search.chances[seat] * tree.wins[MAX_PLAYERS]
 
 
 @kernel

@@ -14,6 +14,7 @@ import numpy as np
 from busenv import Board, Game
 from busenv.agents.base import CompiledAgent, Estimate
 from busenv.agents.search.search import NO_MOVES, root_weights, search_games, search_root, simulate
+from busenv.agents.search.solver import is_decided
 from busenv.agents.search.tree import Tree, make_tree
 from busenv.core.bits import seeded
 from busenv.core.state import MAX_PLAYERS
@@ -214,7 +215,7 @@ class SearchAgent(CompiledAgent):
             tree, spare = spare, tree
         self._trees[thread], self._spare[thread] = tree, spare
         if self._seconds is not None:
-            while time.monotonic() < end and tree.nodes[0]["edges"] > 1:
+            while time.monotonic() < end and tree.nodes[0]["edges"] > 1 and not is_decided(tree):
                 simulate(tree, search, board, CLOCK_INTERVAL)
             out[:] = 0.0
             root_weights(tree, search, out)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.agents.search.search import simulate_once
+from busenv.agents.search.solver import DECIDED, best_proven_edge, is_decided, is_proven
 from busenv.core.bits import uniform
 from busenv.core.jit import kernel
 
@@ -45,15 +46,16 @@ def _root_values(tree):
 
 
 @kernel
-def _score(search, edge, logit, most, mixed_value):
-    """Return a logit plus sigma of the action's value.
+def _score(tree, search, k, logit, most, mixed_value):
+    """Return a logit plus sigma of the value of edge `k`.
 
     The root's value counts for root_prior_visits more visits, since a value that rests on few
-    visits is uncertain.
+    visits is uncertain, unless it is proven.
     """
-    settings = search.settings
-    visits = np.float64(edge.visits) + settings.root_prior_visits
-    value = (np.float64(edge.total) + settings.root_prior_visits * mixed_value) / visits
+    settings, edge = search.settings, tree.edges[k]
+    prior_visits = 0.0 if is_proven(tree, k) else settings.root_prior_visits
+    visits = np.float64(edge.visits) + prior_visits
+    value = (np.float64(edge.total) + prior_visits * mixed_value) / visits
     scale = (settings.maxvisit_init + np.float64(most)) * settings.value_scale
     return np.float64(logit) + scale * value
 
@@ -72,7 +74,11 @@ def _sort_ranking(search, count):
 
 @kernel
 def simulate_by_halving(tree, search, board, simulations):
-    """Run simulations from the root by sequential halving among its most likely actions."""
+    """Run simulations from the root by sequential halving among its most likely actions.
+
+    Simulations of actions with a proven return cost little and do not count. They keep the visits
+    of the candidates equal.
+    """
     first, edges = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
     for k in range(edges):
         search.ranking[k] = k
@@ -81,18 +87,22 @@ def simulate_by_halving(tree, search, board, simulations):
     count = min(edges, search.settings.max_considered_actions, simulations)
     phases, used = max(np.int64(np.ceil(np.log2(np.float64(count)))), 1), 0
     while used < simulations:
+        before = used
         for _ in range(max(simulations // (phases * count), 1)):
             for i in range(count):
+                edge = first + search.ranking[i]
                 if used < simulations:
-                    simulate_once(tree, search, board[0], first + search.ranking[i])
-                    used += 1
+                    used += not is_proven(tree, edge)
+                    simulate_once(tree, search, board[0], edge)
+                    if is_decided(tree):
+                        return
         most, mixed_value = _root_values(tree)
         for i in range(count):
             k = search.ranking[i]
-            search.scores[k] = _score(
-                search, tree.edges[first + k], search.logits[k], most, mixed_value
-            )
+            search.scores[k] = _score(tree, search, first + k, search.logits[k], most, mixed_value)
         _sort_ranking(search, count)
+        if used == before:  # all candidates are proven
+            return
         count = max(count // 2, min(count, 2))
 
 
@@ -101,20 +111,26 @@ def halving_weights(tree, search, out):
     """Write exp(score) of the root's actions, relative to the best one, into a row of zeros.
 
     Actions without simulations in the last phase keep 0, unless earlier searches visited them as
-    often. out: float32, (num_actions,).
+    often, and so do actions that are proven to be worse than another. out: float32, (num_actions,).
     """
+    best_proven = best_proven_edge(tree)
+    if is_decided(tree):
+        out[tree.edges[best_proven].action] = DECIDED
+        return
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
     (most, mixed_value), best = _root_values(tree), -1e9
     enough = tree.edges[first + search.ranking[0]].visits
     for k in range(count):
-        edge = tree.edges[first + k]
-        if 2 * edge.visits > enough:
-            search.scores[k] = _score(search, edge, search.logits[k], most, mixed_value)
+        search.scores[k] = -np.inf
+        if is_proven(tree, first + k):
+            is_candidate = first + k == best_proven
+        else:
+            is_candidate = 2 * tree.edges[first + k].visits > enough
+        if is_candidate:
+            search.scores[k] = _score(tree, search, first + k, search.logits[k], most, mixed_value)
             best = max(best, np.float64(search.scores[k]))
     for k in range(count):
-        edge = tree.edges[first + k]
-        if 2 * edge.visits > enough:
-            out[edge.action] = np.exp(search.scores[k] - best)
+        out[tree.edges[first + k].action] = np.exp(search.scores[k] - best)
 
 
 @kernel
@@ -124,9 +140,8 @@ def improved_policy(tree, search, out):
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
     (most, mixed_value), best, total = _root_values(tree), -1e9, 0.0
     for k in range(count):
-        edge = tree.edges[first + k]
-        logit = np.log(max(np.float64(edge.prior), MIN_PRIOR))
-        search.scores[k] = _score(search, edge, logit, most, mixed_value)
+        logit = np.log(max(np.float64(tree.edges[first + k].prior), MIN_PRIOR))
+        search.scores[k] = _score(tree, search, first + k, logit, most, mixed_value)
         best = max(best, np.float64(search.scores[k]))
     for k in range(count):
         search.scores[k] = np.exp(search.scores[k] - best)

@@ -19,8 +19,9 @@ NODE = np.dtype(
         ("game", GAME),
         ("visits", _I),
         ("first", _I),  # its edges are first to first + edges - 1; 0 edges: not expanded
-        ("edges", _I),
-        ("values", _F, MAX_PLAYERS),  # the network's return of each seat, with a network
+        ("edges", np.int16),
+        ("proven", np.int16),  # bit by seat: its value is its proven return
+        ("values", _F, MAX_PLAYERS),  # by seat: its proven return, or the network's estimate
     ]
 )
 EDGE = np.dtype(
@@ -76,6 +77,7 @@ def add_node(tree, g):
     node.visits = 0
     node.first = 0
     node.edges = 0
+    node.proven = 0
     tree.used[0] = at + 1
     return at
 

@@ -22,6 +22,7 @@ from busenv.agents.planner.evaluation import (
 )
 from busenv.agents.search.playout import TO_THE_END, playout
 from busenv.agents.search.search import METHODS, SearchMethod, simulate_once
+from busenv.agents.search.solver import DECIDED, best_proven_edge, is_decided, is_proven
 from busenv.agents.search.tree import add_edges
 from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel
@@ -144,14 +145,20 @@ def _begin_search(tree, search, board):
 def _simulate(tree, search, board, simulations):
     for _ in range(simulations):
         simulate_once(tree, search, board[0], np.int64(-1))
+        if is_decided(tree):
+            return
 
 
 @kernel
 def _root_weights(tree, search, out):
-    """The visits of the root's actions."""
-    root = tree.nodes[0]
+    """The visits of the root's actions, except of actions that are proven to be worse."""
+    root, best = tree.nodes[0], best_proven_edge(tree)
+    if is_decided(tree):
+        out[tree.edges[best].action] = DECIDED
+        return
     for k in range(root.first, root.first + root.edges):
-        out[tree.edges[k].action] = tree.edges[k].visits
+        if k == best or not is_proven(tree, k):
+            out[tree.edges[k].action] = tree.edges[k].visits
 
 
 METHODS[UctSearchState] = SearchMethod(

@@ -122,7 +122,7 @@ def batch_of(network: SeatsMlp, rows: np.ndarray) -> TrainingBatch:
 
 def losses(network: SeatsMlp, shared: torch.Tensor, batch: TrainingBatch) -> dict[str, Any]:
     """Weighted losses of the network's own heads by name."""
-    masks, policy, win_probs, points, present, final = map(torch.from_numpy, batch[1:])
+    masks, policy, win_probs, points, present, _, final = map(torch.from_numpy, batch[1:])
     logits, values, *auxiliary = (head(shared) for head in network.heads())
     wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
     errors = (values[:, MAX_PLAYERS:] - points).square() * present
@@ -174,7 +174,7 @@ def measure(network: SeatsMlp, rows: np.ndarray) -> tuple[float, float, float]:
     sums = np.zeros(3)
     for part in np.array_split(rows, max(len(rows) // 4096, 1)):
         batch = batch_of(network, part)
-        masks, policy, _, _, present, _ = map(torch.from_numpy, batch[1:])
+        masks, policy, _, _, present, *_ = map(torch.from_numpy, batch[1:])
         logits, values = network(torch.from_numpy(batch.inputs))
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         players, seats = (part["game"][name].astype(np.int64) for name in ("players", "seat"))

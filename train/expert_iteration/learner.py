@@ -61,10 +61,14 @@ class Learner:
         config = self._config
         eval_weights = self.network.eval_weights.cpu().numpy()
         batch = make_batch(
-            samples, self._board, config.value_target_mix, eval_weights, config.relative_types
+            samples,
+            self._board,
+            config.value_target_mix,
+            eval_weights,
+            self.network.relative_types,
         )
         device = next(self.network.parameters()).device
-        inputs, masks, policy, win_probs, points, present, final = (
+        inputs, masks, policy, win_probs, points, present, actions, final = (
             torch.from_numpy(array).to(device) for array in batch
         )
         halved = config.precision == "bfloat16"
@@ -75,7 +79,7 @@ class Learner:
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         has_value = torch.from_numpy(samples["has_value_target"]).to(device)
         if config.policy_only:
-            policy_loss, divergence = _ppo_loss(samples, has_value, log_probs, masks)
+            policy_loss, divergence = _ppo_loss(samples, actions, log_probs, masks)
         else:
             policy_loss, divergence = _imitation_loss(policy, log_probs, masks)
         win_log_probs = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
@@ -120,20 +124,16 @@ def _imitation_loss(
 
 
 def _ppo_loss(
-    samples: np.ndarray, has_value: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
+    samples: np.ndarray, actions: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """PPO's clipped loss with an entropy bonus, and the divergence from the policy that played.
 
-    samples: SAMPLE, (N,). has_value: bool, (N,), whether the game had no opponents. log_probs:
-    float32, (N, num_actions), at temperature 1; play was at POLICY_TEMPERATURE.
+    samples: SAMPLE, (N,). actions: int64, (N, 1), taken in them. log_probs: float32,
+    (N, num_actions), at temperature 1; play was at POLICY_TEMPERATURE.
     """
-    actions, old_probs, advantages = (
-        torch.from_numpy(array.copy()).to(log_probs.device)
-        for array in (
-            samples["actions"][:, :1].astype(np.int64),
-            samples["action_prob"],
-            samples["advantage"],
-        )
+    has_value, old_probs, advantages = (
+        torch.from_numpy(samples[name].copy()).to(log_probs.device)
+        for name in ("has_value_target", "action_prob", "advantage")
     )
     log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)
     # Against weaker opponents every decision has a high advantage, so each group is centred.

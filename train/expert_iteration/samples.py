@@ -85,6 +85,7 @@ class TrainingBatch(NamedTuple):
     zeros in a sample without a policy target. win_probs: float32, (N, 5), with sum 1. points:
     float32, (N, 5), in units of `busenv.agents.networks.logits.POINTS`. present: bool, (N, 5), the
     slots that a player holds.
+    actions: int64, (N, 1), the likeliest action of the policy target, or the action taken.
     final: float32, (N, 5 * streets + 3 * sites), the targets of the auxiliary head
     (`busenv.agents.networks.mlp.SeatsMlp`).
     """
@@ -95,17 +96,21 @@ class TrainingBatch(NamedTuple):
     win_probs: np.ndarray
     points: np.ndarray
     present: np.ndarray
+    actions: np.ndarray
     final: np.ndarray
 
 
 @kernel
 def _write_targets(samples, b, value_target_mix, relative_types, targets):
     """targets: the arrays of a `TrainingBatch` from `policy` on, zeros."""
-    policy, win_probs, points, present, final = targets
+    policy, win_probs, points, present, actions, final = targets
     streets = np.int64(b.streets)
     for i in range(samples.shape[0]):
         sample = samples[i]
         game, players = sample.game, np.int64(sample.game.players)
+        actions[i, 0] = sample.actions[0]
+        if relative_types:
+            actions[i, 0] = relative_action(game, b, actions[i, 0])
         total = 0.0
         for k in range(POLICY_SIZE):
             total += sample.policy[k]
@@ -154,6 +159,7 @@ def make_batch(
         win_probs=np.zeros((count, MAX_PLAYERS), np.float32),
         points=np.zeros((count, MAX_PLAYERS), np.float32),
         present=np.zeros((count, MAX_PLAYERS), np.bool_),
+        actions=np.zeros((count, 1), np.int64),
         final=np.zeros(
             (count, MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)), np.float32
         ),
