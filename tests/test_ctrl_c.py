@@ -50,6 +50,7 @@ def test_bursts_end_every_command_in_one_line_225_tries(tmp_path: Path) -> None:
 
 CASES = {  # what happens while it runs, and what it says
     "in compiled code": ("compiled()", ""),
+    "in a text that is run": ("exec('press(); time.sleep(60)')", ""),
     "with a semaphore": (
         """import multiprocessing
     lock = multiprocessing.get_context("spawn").Lock()
@@ -122,21 +123,26 @@ run_command(command)
 """
 
 
-def process(body: str, handler: str = "default_int_handler") -> subprocess.CompletedProcess[str]:
+def process(
+    folder: Path, body: str, handler: str = "default_int_handler"
+) -> subprocess.CompletedProcess[str]:
+    """A command run as a module."""
     folders = [str(Path(busenv.__file__).parent), str(Path(experiments.__file__).parents[1])]
     code = COMMAND.format(body=body, handler=handler, folders=folders)
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    (folder / "program.py").write_text(code)
+    command = [sys.executable, "-m", "program"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=50)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_one_line_and_no_more(case: str) -> None:
+def test_one_line_and_no_more(case: str, tmp_path: Path) -> None:
     body, words = CASES[case]
-    done = process(body)
+    done = process(tmp_path, body)
     assert (done.returncode, done.stderr) == (STATUS, STOPPED.replace("\n", f"{words}\n"))
 
 
-def test_nothing_changes_where_ctrl_c_is_ignored() -> None:
-    done = process("press(); print('on')", "SIG_IGN")
+def test_nothing_changes_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
+    done = process(tmp_path, "press(); print('on')", "SIG_IGN")
     assert (done.returncode, done.stdout, done.stderr) == (0, "on\n", "")
 
 
