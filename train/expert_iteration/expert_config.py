@@ -43,8 +43,8 @@ class ExpertConfig(RunConfig):
     played. The value heads learn from games without opponents. Excludes `teacher` and
     `offline_data`.
 
-    With an `auxiliary_weight`, a head that playing does not use predicts the streets of every player
-    and the buildings at the end of the game.
+    With an `auxiliary_weight`, a head that playing does not use predicts the streets of every
+    player and the buildings at the end of the game.
 
     Opponents are past selves, saved every `snapshot_every` iterations (`past_share`), and `bots`
     (`bot_share`). In a share `all_opponents_share` of their games they hold every seat but one,
