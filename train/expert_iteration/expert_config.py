@@ -43,8 +43,8 @@ class ExpertConfig(RunConfig):
     played. The value heads learn from games without opponents. Excludes `teacher` and
     `offline_data`.
 
-    An auxiliary head, which playing does not use, predicts the streets of every player and the
-    buildings at the end of the game (`auxiliary_weight`).
+    With an `auxiliary_weight`, a head that playing does not use predicts the streets of every
+    player and the buildings at the end of the game.
 
     Opponents are past selves, saved every `snapshot_every` iterations (`past_share`), and `bots`
     (`bot_share`). In a share `all_opponents_share` of their games they hold every seat but one,
@@ -83,7 +83,7 @@ class ExpertConfig(RunConfig):
     value_target_mix: Share = 0.5
     value_weight: Annotated[float, Field(ge=0, le=100)] = 1.5
     score_weight: Annotated[float, Field(ge=0, le=10)] = 0.3
-    auxiliary_weight: Annotated[float, Field(ge=0, le=100)] = 1.5
+    auxiliary_weight: Annotated[float, Field(ge=0, le=100)] = 0.0
     precision: Annotated[str, one_of("float32", "bfloat16")] = "float32"
     offline_data: tuple[str, ...] = ()
     offline_epochs: Annotated[int, Field(ge=1, le=100)] = 1
