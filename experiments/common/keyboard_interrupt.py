@@ -51,9 +51,8 @@ def run_command(command: Callable[[], object]) -> None:
         message = str(error) if isinstance(error, KeyboardInterrupt) else ""
     if interruption.received:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # again: the first call may have raised
-        exec(
-            ""
-        )  # resets CPython's mark of a KeyboardInterrupt in exec, which would kill `python -m`
+        # Resets CPython's mark of a KeyboardInterrupt in `exec`, which would kill `python -m`.
+        exec("")
         _kill_children()
         interruption.report(message)
         sys.exit(STATUS)  # not at once: multiprocessing's semaphores are cleaned up on the way
