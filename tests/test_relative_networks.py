@@ -16,7 +16,7 @@ from busenv.agents.networks.model_files import load_model, save_model
 from busenv.core.relative_types import absolute_action, relative_action, write_absolute_actions
 from busenv.core.state import FIRST_BUILD
 from busenv.train.expert_iteration.learner import Learner
-from busenv.train.expert_iteration.samples import make_batch, write_outcome
+from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch, write_outcome
 from busenv.train.selfplay import SelfPlayGames, play_games
 from tests.support.expert import CITY, SMALL, teacher_samples
 from tests.test_inference import positions, random_network
@@ -104,7 +104,10 @@ def test_relabelled_types_change_no_sample() -> None:
         one, two = (
             make_batch(rows, CITY, 0.5, NO_EVAL_WEIGHTS, relative) for rows in (samples, turned)
         )
-        equal = [np.array_equal(a, b) for a, b in zip(one, two, strict=True)]
+        ends = [auxiliary_targets(rows, CITY, relative) for rows in (samples, turned)]
+        equal = [
+            np.array_equal(a, b) for a, b in zip((*one, ends[0]), (*two, ends[1]), strict=True)
+        ]
         assert all(equal) == relative
 
 
@@ -133,9 +136,9 @@ def test_auxiliary_targets_are_lines_and_buildings_at_the_end() -> None:
     samples["game"] = np.concatenate(states)[: len(samples)]
     write_outcome(samples, game.arrays()[0][0], True)
     for relative in (False, True):
-        batch = make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS, relative)
+        targets = auxiliary_targets(samples, CITY, relative)
         end, streets = game.position(), len(CITY.streets)
-        for final, state in zip(batch.final, samples["game"], strict=True):
+        for final, state in zip(targets, samples["game"], strict=True):
             lines, sites = final[: 5 * streets].reshape(5, streets), final[5 * streets :]
             for slot in range(3):
                 line = end.streets[(int(state["seat"]) + slot) % 3]

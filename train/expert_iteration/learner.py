@@ -16,7 +16,7 @@ from busenv.agents.networks.mlp import SeatsMlp, expected_log_probs, mask_logits
 from busenv.core.state import MAX_PLAYERS
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
-from busenv.train.expert_iteration.samples import make_batch
+from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch
 from busenv.train.ppo import clipped_policy_loss, compute_gae
 
 CLIP_RANGE = 0.2  # of PPO's probability ratio
@@ -68,7 +68,7 @@ class Learner:
             self.network.relative_types,
         )
         device = next(self.network.parameters()).device
-        inputs, masks, policy, win_probs, points, present, actions, final = (
+        inputs, masks, policy, win_probs, points, present, actions = (
             torch.from_numpy(array).to(device) for array in batch
         )
         halved = config.precision == "bfloat16"
@@ -89,7 +89,10 @@ class Learner:
         loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
         extra = {}
         if auxiliary:
-            final_loss = nn.functional.binary_cross_entropy_with_logits(auxiliary[0], final)
+            final = auxiliary_targets(samples, self._board, self.network.relative_types)
+            final_loss = nn.functional.binary_cross_entropy_with_logits(
+                auxiliary[0], torch.from_numpy(final).to(device)
+            )
             loss = loss + config.auxiliary_weight * final_loss
             extra["train/auxiliary_loss"] = final_loss.item()
         for group in self.optimizer.param_groups:

@@ -86,8 +86,6 @@ class TrainingBatch(NamedTuple):
     float32, (N, 5), in units of `busenv.agents.networks.logits.POINTS`. present: bool, (N, 5), the
     slots that a player holds.
     actions: int64, (N, 1), the likeliest action of the policy target, or the action taken.
-    final: float32, (N, 5 * streets + 3 * sites), the targets of the auxiliary head
-    (`busenv.agents.networks.mlp.SeatsMlp`).
     """
 
     inputs: np.ndarray
@@ -97,14 +95,12 @@ class TrainingBatch(NamedTuple):
     points: np.ndarray
     present: np.ndarray
     actions: np.ndarray
-    final: np.ndarray
 
 
 @kernel
 def _write_targets(samples, b, value_target_mix, relative_types, targets):
     """targets: the arrays of a `TrainingBatch` from `policy` on, zeros."""
-    policy, win_probs, points, present, actions, final = targets
-    streets = np.int64(b.streets)
+    policy, win_probs, points, present, actions = targets
     for i in range(samples.shape[0]):
         sample = samples[i]
         game, players = sample.game, np.int64(sample.game.players)
@@ -126,14 +122,6 @@ def _write_targets(samples, b, value_target_mix, relative_types, targets):
             points[i, slot] = sample.points[seat] / POINTS
             win_probs[i, slot] = value_target_mix * sample.win_probs[seat]
             win_probs[i, slot] += (1.0 - value_target_mix) * (sample.winner == seat)
-            for street in range(streets):
-                word = sample.final_lines[seat, street // 64]
-                final[i, streets * slot + street] = has(word, street % 64)
-        turn = np.int64(game.clock) if relative_types else 0
-        for kind in range(3):
-            word = sample.final_buildings[(turn + kind) % 3]
-            for site in range(np.int64(b.sites)):
-                final[i, MAX_PLAYERS * streets + 3 * site + kind] = has(word, site)
 
 
 def make_batch(
@@ -160,12 +148,38 @@ def make_batch(
         points=np.zeros((count, MAX_PLAYERS), np.float32),
         present=np.zeros((count, MAX_PLAYERS), np.bool_),
         actions=np.zeros((count, 1), np.int64),
-        final=np.zeros(
-            (count, MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)), np.float32
-        ),
     )
     _write_targets(samples, board.array[0], value_target_mix, relative_types, targets[2:])
     return targets
+
+
+@kernel
+def _write_auxiliary(samples, b, relative_types, out):
+    streets = np.int64(b.streets)
+    for i in range(samples.shape[0]):
+        sample = samples[i]
+        game, players = sample.game, np.int64(sample.game.players)
+        for slot in range(players):
+            seat = (np.int64(game.seat) + slot) % players
+            for street in range(streets):
+                word = sample.final_lines[seat, street // 64]
+                out[i, streets * slot + street] = has(word, street % 64)
+        turn = np.int64(game.clock) if relative_types else 0
+        for kind in range(3):
+            word = sample.final_buildings[(turn + kind) % 3]
+            for site in range(np.int64(b.sites)):
+                out[i, MAX_PLAYERS * streets + 3 * site + kind] = has(word, site)
+
+
+def auxiliary_targets(samples: np.ndarray, board: Board, relative_types: bool) -> np.ndarray:
+    """Return the targets of the auxiliary head (`busenv.agents.networks.mlp.SeatsMlp`).
+
+    samples: SAMPLE, (N,). Returns float32, (N, 5 * streets + 3 * sites), of 0 and 1.
+    """
+    size = MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)
+    out = np.zeros((len(samples), size), np.float32)
+    _write_auxiliary(samples, board.array[0], relative_types, out)
+    return out
 
 
 FIELDS = (
