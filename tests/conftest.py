@@ -64,7 +64,7 @@ def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shortens the bootstrap of ratings."""
-    monkeypatch.setattr("busenv.experiments.ratings.plackett_luce.RESAMPLES", 20)
+    monkeypatch.setattr("busenv.experiments.common.intervals.RESAMPLES", 20)
 
 
 @pytest.fixture(scope="session")

@@ -330,7 +330,7 @@ def test_rate_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     cli.main([*arguments, "--workers", "1", "--out", str(tmp_path)])
     out = capsys.readouterr().out
     assert "a[/b]" in "".join(out.split())
-    for words in ("Playing 18 games, not 10", "ms/decision", "random is 0", "third"):
+    for words in ("Playing 18 games, not 10", "ms/decision", "deviation", "random is 0", "third"):
         assert words in out
     made = {path.name for path in tmp_path.iterdir()}
     assert made >= {"results.csv", "pairs.csv", "seats.csv", "report.md"}
@@ -355,6 +355,7 @@ def test_ladder_fills_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert text == f"# Title\n{ladder.BEGIN}\n{table}{ladder.END}\nend\n"
     assert "| greedy | random | " in table
     assert "| random | 0.0 [0.0, 0.0] |" in table
+    assert "| greedy | 0.0% [" in table
     games = {path: path.read_bytes() for path in folder.glob(f"*/*/{GAMES}")}
     assert len(games) == 2
     ladder.run_ladder(folder, 1, 0, 1, quiet(), readme=readme)

@@ -1,15 +1,23 @@
 """The numbers of a rating mean what they say."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from busenv import Game, Record
+from busenv.experiments.common.intervals import bootstrap
 from busenv.experiments.ratings import plackett_luce as ratings
 from busenv.experiments.ratings.plots import short_name
 from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tables import pair_table, result_table, seat_rows, seat_table
+from busenv.experiments.ratings.tables import (
+    pair_table,
+    rate_agents,
+    result_table,
+    seat_rows,
+    seat_table,
+)
 from tests.support.ratings import SMALL, alone
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
@@ -60,6 +68,10 @@ def test_tables_count_what_they_say(small_games: list[dict[str, Any]]) -> None:
     assert table.loc["greedy", "won"] == won / 90
     assert table.loc["random", "rating"] == 0
     assert table.loc["greedy", "rating_low"] > 0 > table.loc["random#2", "rating_low"]
+    margin = 2 * pair_table(rows)["ahead"].xs("greedy", level="other") - 1
+    assert table["deviation"].to_dict() == pytest.approx({"greedy": 0, **margin})
+    assert (table["deviation_low"] <= table["deviation"]).all()
+    assert (table["deviation"] <= table["deviation_high"]).all()
     seats = seat_table(rows)
     assert (seats.xs("all")["games"] == 90).all()
     assert (seats.xs("greedy")["games"] == 30).all()
@@ -91,10 +103,11 @@ def test_ratings_recover_simulated_strengths(line_up: list[int]) -> None:
 
 def test_bootstrap_holds_the_truth_and_the_anchor_still() -> None:
     orders = drawn(np.array([0.0, 1.0, 1.0]), [0, 1, 2], 400)
-    low, high = ratings.bootstrap(orders, 3, anchor=0, seed=0)
+    rate = partial(rate_agents, agents=3, anchor=0)
+    (low, _), (high, _) = bootstrap(rate, orders, seed=0)
     truth = ratings.MODEL.beta * np.sqrt(3)
     assert low[0] == high[0] == 0
     assert (low[1:] < truth).all()
     assert (truth < high[1:]).all()
-    again = ratings.bootstrap(orders, 3, anchor=0, seed=0, workers=2)
-    assert np.array_equal(again, (low, high))
+    again = bootstrap(rate, orders, seed=0, workers=2)
+    assert np.array_equal([limit[0] for limit in again], (low, high))

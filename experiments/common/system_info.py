@@ -13,7 +13,7 @@ from busenv.observation import ObservationLayout
 
 PACKAGES = (
     "numpy numba gymnasium pettingzoo torch stable-baselines3 sb3-contrib rich matplotlib "
-    "pandas openskill resvg-py pygame-ce"
+    "pandas openskill scipy resvg-py pygame-ce"
 ).split()
 GAMES, REPEATS = 20_000, 5
 

@@ -86,7 +86,7 @@ def run_ladder(
         ratings = {
             players: rate(schedule, " and ".join(AGENTS)) for players, schedule in schedules.items()
         }
-    sheets = [_match_sheet(matches), _rating_sheet(ratings)]
+    sheets = [_match_sheet(matches), _rating_sheet(ratings), _deviation_sheet(ratings)]
     note = f"{games:,} games or a few more for each number, seed {seed}; 95% intervals in brackets."
     parts = [note]
     for sheet in sheets:
@@ -131,3 +131,13 @@ def _rating_sheet(ratings: dict[int, pd.DataFrame]) -> TextTable:
         for agent in AGENTS
     ]
     return TextTable("Plackett-Luce ratings when all play all, random = 0", header, rows)
+
+
+def _deviation_sheet(ratings: dict[int, pd.DataFrame]) -> TextTable:
+    def cell(agent: str, players: int) -> str:
+        row = ratings[players].loc[agent]
+        return f"{percent(row['deviation'])}\n{interval(row, 'deviation_')}"
+
+    rows = [[agent, *(cell(agent, n) for n in PLAYERS)] for agent in AGENTS]
+    title = "Deviation ratings when all play all"
+    return TextTable(title, ["agent", *(f"{n} players" for n in PLAYERS)], rows)

@@ -67,9 +67,9 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def interval(row: pd.Series) -> str:
-    """Format the interval of a share, in percent."""
-    return f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+def interval(row: pd.Series, prefix: str = "") -> str:
+    """Format the interval of a share, in percent; prefix: of its columns `low` and `high`."""
+    return f"[{100 * row[f'{prefix}low']:.1f}, {100 * row[f'{prefix}high']:.1f}]"
 
 
 def rating_interval(row: pd.Series) -> str:
@@ -98,12 +98,17 @@ def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
 
 
 def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
-    header = ["agent", "rating", "95% interval", "ms/decision", "forfeits"]
+    header = [
+        *("agent", "rating", "95% interval", "deviation", "95% interval"),
+        *("ms/decision", "forfeits"),
+    ]
     rows = [
         [
             str(agent),
             f"{row['rating']:.1f}",
             rating_interval(row),
+            percent(row["deviation"]),
+            interval(row, "deviation_"),
             decision_time(row),
             f"{row['forfeits']:.0f}",
         ]
@@ -169,8 +174,10 @@ def _markdown(sheets: list[TextTable], schedule: Schedule, warning: str) -> str:
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
         "share of seats that were its own. Rank and points: means over its seats. Rating: "
         "openskill's Plackett-Luce, with bootstrap intervals; ratings of different numbers of "
-        "players are on different scales. An agent that fails or takes an illegal action forfeits "
-        "and is ranked last.",
+        "players are on different scales. Deviation: share of games ranked ahead of the maximal "
+        "lottery (the mixture of the agents that none of them beats) minus the share behind it; 0 "
+        "for agents of the mixture. An agent that fails or takes an illegal action forfeits and is "
+        "ranked last.",
     ]
     if warning:
         parts.append(f"**{warning}**")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from busenv.experiments.common.intervals import wilson
-from busenv.experiments.ratings.plackett_luce import bootstrap, openskill_ratings
+from busenv.experiments.common.intervals import bootstrap, wilson
+from busenv.experiments.ratings.deviation_ratings import deviation_ratings, margins
+from busenv.experiments.ratings.plackett_luce import openskill_ratings
 from busenv.experiments.ratings.schedule import Schedule
 
 
@@ -57,8 +59,8 @@ def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd
 
     games: with the entrant. won: share of them won by any of its seats, with low and high of the
     95% Wilson interval; par: share of the seats that it held. rank, points: means over its
-    seats. forfeits: number of games. rating, rating_low, rating_high: openskill's, minus the
-    anchor's. ms: mean milliseconds per decision.
+    seats. forfeits: number of games. rating, deviation: see `rate_agents`, with low and high
+    of the 95% bootstrap intervals. ms: mean milliseconds per decision.
     """
     seats = rows.groupby("agent")
     won = rows.groupby(["agent", "game"])["won"].any().groupby("agent")
@@ -72,14 +74,22 @@ def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd
     numbers = rows["agent"].map({label: k for k, label in enumerate(schedule.labels)})
     ranked = rows.assign(number=numbers).sort_values(["game", "rank"])
     orders = ranked["number"].to_numpy().reshape(-1, schedule.players)
-    anchor, entrants = schedule.labels.index(anchor_of(schedule)), len(schedule.labels)
-    ratings = openskill_ratings(orders, entrants)
-    table["rating"] = ratings - ratings[anchor]
-    table["rating_low"], table["rating_high"] = bootstrap(
-        orders, entrants, anchor, schedule.seed, workers
-    )
+    anchor = schedule.labels.index(anchor_of(schedule))
+    rate = partial(rate_agents, agents=len(schedule.labels), anchor=anchor)
+    ratings, (low, high) = rate(orders), bootstrap(rate, orders, schedule.seed, workers)
+    for k, name in enumerate(("rating", "deviation")):
+        table[name], table[f"{name}_low"], table[f"{name}_high"] = ratings[k], low[k], high[k]
     table["ms"] = 1000 * seats["seconds"].sum() / seats["timed"].sum()
     return table
+
+
+def rate_agents(orders: np.ndarray, agents: int, anchor: int) -> np.ndarray:
+    """Return openskill's ratings minus the anchor's, and deviation ratings, float64 (2, agents).
+
+    orders: see `openskill_ratings`.
+    """
+    ratings = openskill_ratings(orders, agents)
+    return np.stack([ratings - ratings[anchor], deviation_ratings(margins(orders, agents))])
 
 
 def anchor_of(schedule: Schedule) -> str:
