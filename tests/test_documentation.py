@@ -23,7 +23,7 @@ from busenv.envs.vector import BusVectorEnv
 from busenv.experiments.ratings.ladder import AGENTS, BEGIN, END
 from busenv.rewards import REWARDS
 from tests.support.pages import ROOT, blocks
-from tests.support.tables import TABLE, TABLES, with_tables
+from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, with_tables
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -88,7 +88,7 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("line", commands())
 def test_commands_and_their_options_exist(line: str) -> None:
     _, command, *words = line.split()
-    part = words[:1] if (command, *words[:1]) == ("bench", "agents") else []
+    part = words[:1] if (command, *words[:1]) in SUBCOMMANDS.get(command, []) else []
     help_text = help_of("busenv.experiments.cli", command, *part)
     for word in words:
         if word.startswith("-"):
