@@ -20,9 +20,10 @@ from busenv.envs.gymnasium import BusEnv
 from busenv.envs.pettingzoo import raw_env
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
-from busenv.experiments.ratings.ladder import AGENTS, BEGIN, END
+from busenv.experiments.benchmark.claims import MARKED, read_claims, with_claims
+from busenv.experiments.ratings.ladder import AGENTS
 from busenv.rewards import REWARDS
-from tests.support.pages import ROOT, blocks
+from tests.support.pages import ROOT, blocks, unclaimed_figures
 from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, with_tables
 
 if sys.version_info >= (3, 11):
@@ -119,11 +120,24 @@ def test_extras_exist(path: Path) -> None:
         assert {*extras.split(",")} <= {*project["optional-dependencies"]}
 
 
-def test_the_ladder_page_has_a_table_of_all_agents() -> None:
-    text = (ROOT / "docs/ladder.md").read_text(encoding="utf-8")
-    table = text.partition(BEGIN)[2].partition(END)[0]
+def test_the_ladder_has_all_agents() -> None:
     for agent in AGENTS:
-        assert f"\n| {agent} |" in table
+        assert f"\n| {agent} |" in read_claims()["ladder"].shown
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_figures_are_those_of_the_claims(path: Path) -> None:
+    text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+    assert with_claims(text, read_claims()) == text, "busenv bench claims --update"
+    # Markdown ends a paragraph at a line that begins with a comment.
+    assert not re.search(r"^ *<!--claim [^\n]*<!--/claim-->", text, re.MULTILINE)
+    if name not in ("CONTRIBUTING.md", "docs/studies.md", "docs/training_report.md"):
+        assert unclaimed_figures(text) == []
+
+
+def test_every_claim_is_used() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    assert {key for _, key, _, _ in MARKED.findall(pages)} == {*read_claims()}
 
 
 def test_tables_leave_nothing_out() -> None:

@@ -1,9 +1,10 @@
-"""`busenv bench agents` and `busenv bench exploit`: the benchmark of learners, exploiters."""
+"""`busenv bench agents`, `exploit` and `claims`: learners, exploiters, figures of the pages."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,6 +173,44 @@ def _seeds(text: str) -> range:
     return range(seed(match[1]), seed(match[2] or match[1]) + 1)
 
 
+def _add_claims(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("claims", nargs="*", metavar="KEY", help="claims to re-run")
+    parser.add_argument("--all", action="store_true", help="re-run all claims")
+    parser.add_argument(
+        "--cheap",
+        type=positive(float),
+        metavar="SECONDS",
+        default=0.0,
+        help="re-run the cheapest claims that do not depend on the machine, up to a total cost",
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="write the claims into the pages, those re-run with the measured figures",
+    )
+
+
+def _claims(args: argparse.Namespace) -> int:
+    from busenv.experiments.benchmark import claims as registry
+
+    claims = registry.read_claims()
+    keys = [*claims] if args.all else registry.select_claims(claims, args.claims, args.cheap)
+    status = 0
+    for key in keys:
+        start = time.monotonic()
+        inside, figures = registry.check_claim(key, claims[key])
+        status = status if inside else 1
+        if args.update and figures:
+            claims[key] = registry.with_figures(claims[key], figures, time.monotonic() - start)
+            registry.write_claims(claims)
+    if args.update:
+        registry.update_pages(claims)
+    elif not keys:
+        for key, claim in claims.items():
+            print(registry.describe_claim(key, claim))
+    return status
+
+
 EXTRAS = ("train", "report")
 COMMANDS = (
     Command(
@@ -202,6 +241,21 @@ COMMANDS = (
         "Train PPO agents for a fixed budget against frozen copies of an agent in all other seats, "
         "and report the share of games that they win. Par means that they found no weakness. A "
         "stopped run resumes in its folder.",
+        EXTRAS,
+    ),
+    Command(
+        "claims",
+        "reproduce the figures of the pages",
+        (
+            "busenv bench claims                      (list the claims)",
+            "busenv bench claims planner/greedy/4",
+            "busenv bench claims --cheap 120",
+            "busenv bench claims planner/greedy/4 --update",
+        ),
+        _add_claims,
+        _claims,
+        "List the figures of README and docs with their commands, or re-run the commands and "
+        "compare. The exit status is 1 when a figure is outside of its interval.",
         EXTRAS,
     ),
 )

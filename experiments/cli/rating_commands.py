@@ -66,7 +66,6 @@ def _rate(args: argparse.Namespace) -> None:
 def _add_ladder(parser: argparse.ArgumentParser) -> None:
     add_rating_options(parser, "games per match and number of players")
     add_out(parser, "runs/ladder")
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="page to write the table into")
 
 
 def _ladder(args: argparse.Namespace) -> None:
@@ -80,8 +79,7 @@ def _ladder(args: argparse.Namespace) -> None:
         args.seed,
         args.workers,
         Console(),
-        readme=args.readme,
-        ray=args.ray,
+        args.ray,
     )
 
 
