@@ -15,7 +15,9 @@ from pathlib import Path
 import gymnasium
 import pytest
 
+from busenv import load_board
 from busenv.agents import SPECS
+from busenv.agents.networks.model_files import load_model, model_path, shipped_models
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.pettingzoo import raw_env
 from busenv.envs.sb3 import BusVecEnv
@@ -131,8 +133,16 @@ def test_figures_are_those_of_the_claims(path: Path) -> None:
     assert with_claims(text, read_claims()) == text, "busenv bench claims --update"
     # Markdown ends a paragraph at a line that begins with a comment.
     assert not re.search(r"^ *<!--claim [^\n]*<!--/claim-->", text, re.MULTILINE)
-    if name not in ("CONTRIBUTING.md", "docs/studies.md", "docs/training_report.md"):
+    if name != "CONTRIBUTING.md":
         assert unclaimed_figures(text) == []
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_figures_of_cards_are_those_of_the_claims(name: str) -> None:
+    figures = {figure for claim in read_claims().values() for figure in claim.figures}
+    ratings = load_model(model_path(name), load_board("city"))[1]["ratings"]
+    for texts in ratings.values():
+        assert {text.partition(" of ")[0] for text in texts.values()} <= figures
 
 
 def test_every_claim_is_used() -> None:

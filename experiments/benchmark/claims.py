@@ -46,7 +46,8 @@ class Claim(Schema):
     text: what pages show; a list holds the lines of a table. Its figures are the numbers with an
     interval, such as 92.2% [89.2, 94.5] or 22 to 28 million, or all numbers if none has one.
     command: one or several joined by " && "; they run in a folder with copies of FOLDERS.
-    find: regular expression; its matches in the output hold the figures in the order of the text.
+    find: regular expression; its matches in the output hold the figures in the order of the text,
+    whole, in one group, or as three groups: value, low, high.
     unit, sample: what is counted, and out of how many. machine: "any" if the result depends on
     seeds only. exact: a new run prints the same digits; otherwise an interval that overlaps.
     date, commit: of the measurement. cost: seconds, approximately.
@@ -95,9 +96,10 @@ def select_claims(claims: Mapping[str, Claim], keys: Sequence[str], seconds: flo
         if key not in claims:
             raise ValueError(f"no claim {key!r}{did_you_mean(key, claims)}")
     selected = dict.fromkeys(keys)
-    for key in sorted(claims, key=lambda key: claims[key].cost):
-        seconds -= claims[key].cost if claims[key].machine == "any" else 0.0
-        if claims[key].machine == "any" and seconds >= 0:
+    portable = [key for key, claim in claims.items() if claim.machine == "any"]
+    for key in sorted(portable, key=lambda key: claims[key].cost):
+        seconds -= claims[key].cost
+        if seconds >= 0:
             selected[key] = None
     return [*selected]
 
@@ -126,7 +128,9 @@ def check_claim(key: str, claim: Claim) -> tuple[bool, list[str]]:
     Returns whether all are inside, and the measured figures; False and none when it fails.
     """
     try:
-        measured = find_figures(" ; ".join(re.findall(claim.find, run(claim), re.MULTILINE)))
+        matches = re.findall(claim.find, run(claim), re.MULTILINE)
+        texts = (m if isinstance(m, str) else "{} [{}, {}]".format(*m) for m in matches)
+        measured = find_figures(" ; ".join(texts))
         if len(measured) != len(claim.figures):
             raise RunError(f"{len(measured)} figures in the output, {len(claim.figures)} expected")
     except (RunError, OSError) as error:
