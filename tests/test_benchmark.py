@@ -169,7 +169,8 @@ def test_tables_begin_with_the_best_learner(tmp_path: Path) -> None:
     put_tables(page, cards)
     text = page.read_text()
     assert "old" not in text
-    assert text.index("| l5 | 5 | 50.0%") < text.index("| l3 |") < text.index("| l1 |")
+    assert "| l5 | 5 | <!--claim baselines/l5-4-100000-->50.0% [50.0, 50.0] |" in text
+    assert text.index("| l5 |") < text.index("| l3 |") < text.index("| l1 |")
     assert text.startswith("Before\n")
     assert text.endswith("after\n")
     page.write_text("no place")

@@ -15,15 +15,18 @@ from pathlib import Path
 import gymnasium
 import pytest
 
+from busenv import load_board
 from busenv.agents import SPECS
+from busenv.agents.networks.model_files import load_model, model_path, shipped_models
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.pettingzoo import raw_env
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
-from busenv.experiments.ratings.ladder import AGENTS, BEGIN, END
+from busenv.experiments.benchmark.claims import MARKED, read_claims, with_claims
+from busenv.experiments.ratings.ladder import AGENTS
 from busenv.rewards import REWARDS
-from tests.support.pages import ROOT, blocks
-from tests.support.tables import TABLE, TABLES, with_tables
+from tests.support.pages import ROOT, blocks, unclaimed_figures
+from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, with_tables
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -88,7 +91,7 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("line", commands())
 def test_commands_and_their_options_exist(line: str) -> None:
     _, command, *words = line.split()
-    part = words[:1] if (command, *words[:1]) == ("bench", "agents") else []
+    part = words[:1] if (command, *words[:1]) in SUBCOMMANDS.get(command, []) else []
     help_text = help_of("busenv.experiments.cli", command, *part)
     for word in words:
         if word.startswith("-"):
@@ -119,11 +122,32 @@ def test_extras_exist(path: Path) -> None:
         assert {*extras.split(",")} <= {*project["optional-dependencies"]}
 
 
-def test_the_ladder_page_has_a_table_of_all_agents() -> None:
-    text = (ROOT / "docs/ladder.md").read_text(encoding="utf-8")
-    table = text.partition(BEGIN)[2].partition(END)[0]
+def test_the_ladder_has_all_agents() -> None:
     for agent in AGENTS:
-        assert f"\n| {agent} |" in table
+        assert f"\n| {agent} |" in read_claims()["ladder"].shown
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_figures_are_those_of_the_claims(path: Path) -> None:
+    text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+    assert with_claims(text, read_claims()) == text, "busenv bench claims --update"
+    # Markdown ends a paragraph at a line that begins with a comment.
+    assert not re.search(r"^ *<!--claim [^\n]*<!--/claim-->", text, re.MULTILINE)
+    if name != "CONTRIBUTING.md":
+        assert unclaimed_figures(text) == []
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_figures_of_cards_are_those_of_the_claims(name: str) -> None:
+    figures = {figure for claim in read_claims().values() for figure in claim.figures}
+    ratings = load_model(model_path(name), load_board("city"))[1]["ratings"]
+    for texts in ratings.values():
+        assert {text.partition(" of ")[0] for text in texts.values()} <= figures
+
+
+def test_every_claim_is_used() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    assert {key for _, key, _, _ in MARKED.findall(pages)} == {*read_claims()}
 
 
 def test_tables_leave_nothing_out() -> None:

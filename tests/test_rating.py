@@ -340,24 +340,18 @@ def test_rate_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     assert "| greedy | 18 |" in (tmp_path / "report.md").read_text()
 
 
-def test_ladder_fills_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ladder_writes_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ladder, "PLAYERS", (4,))
     monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy"))
     monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"),))
-    readme, folder = tmp_path / "README.md", tmp_path / "run"
-    readme.write_text("# Title\n")
-    with pytest.raises(RunError, match="no lines <!-- ladder -->"):
-        ladder.run_ladder(folder, 1, 0, 1, quiet(), readme=readme)
-    assert not folder.exists()
-    readme.write_text(f"# Title\n{ladder.BEGIN}\nold\n{ladder.END}\nend\n")
-    ladder.run_ladder(folder, 1, 0, 1, quiet(), readme=readme)
-    text, table = readme.read_text(), (folder / ladder.TABLE).read_text()
-    assert text == f"# Title\n{ladder.BEGIN}\n{table}{ladder.END}\nend\n"
+    folder = tmp_path / "run"
+    ladder.run_ladder(folder, 1, 0, 1, quiet())
+    table = (folder / ladder.TABLE).read_text()
     assert "| greedy | random | " in table
     assert "| random | 0.0 [0.0, 0.0] |" in table
     assert "| greedy | 0.0% [" in table
     games = {path: path.read_bytes() for path in folder.glob(f"*/*/{GAMES}")}
     assert len(games) == 2
-    ladder.run_ladder(folder, 1, 0, 1, quiet(), readme=readme)
-    assert readme.read_text() == text
+    ladder.run_ladder(folder, 1, 0, 1, quiet())
+    assert (folder / ladder.TABLE).read_text() == table
     assert all(path.read_bytes() == content for path, content in games.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +14,7 @@ from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANEL
 from busenv.experiments.benchmark.results import BenchmarkResult, Entry, RunResult
 from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.plot_style import default_style, save_png
-from busenv.experiments.ratings.ladder import replace_block
+from busenv.experiments.common.runs import RunError
 from busenv.experiments.training.learning_curve import COLOURS
 from busenv.io import write_whole
 
@@ -22,7 +23,12 @@ BEGIN, END = "<!-- baselines -->", "<!-- end of baselines -->"
 
 def tables(cards: Iterable[BenchmarkResult]) -> list[TextTable]:
     """Make a table for each budget and number of players, the best learner first."""
-    return [_table([*group]) for _, group in groupby(sorted(cards, key=contest), contest)]
+    return [_table(group) for group in _contests(cards)]
+
+
+def _contests(cards: Iterable[BenchmarkResult]) -> list[list[BenchmarkResult]]:
+    """Group cards by budget and players."""
+    return [[*group] for _, group in groupby(sorted(cards, key=contest), contest)]
 
 
 def contest(entry: Entry) -> tuple[int, int]:
@@ -59,8 +65,14 @@ def _cell(scores: np.ndarray) -> str:
 
 
 def markdown(cards: Iterable[BenchmarkResult]) -> str:
-    """Format the tables as Markdown."""
-    return "\n".join(f"{sheet.title}:\n\n{sheet.markdown()}" for sheet in tables(cards))
+    """Format the tables as Markdown; the figures of each row are a claim (`claims`)."""
+    parts = []
+    for group in _contests(cards):
+        sheet, contest_name = _table(group), f"{group[0].players}-{group[0].decisions}"
+        row = rf"| \1 | \2 | <!--claim baselines/\1-{contest_name}-->\3<!--/claim--> |"
+        text = re.sub(r"(?m)^\| (\S+) \| (\d+) \| (.*) \|$", row, sheet.markdown())
+        parts.append(f"{sheet.title}:\n\n{text}")
+    return "\n".join(parts)
 
 
 @default_style()
@@ -119,5 +131,8 @@ def _curves(runs: Sequence[RunResult], bot: str) -> tuple[np.ndarray, np.ndarray
 
 def put_tables(page: Path, cards: Iterable[BenchmarkResult]) -> None:
     """Write the tables between the two markers of a page; RunError when it has none."""
-    text = page.read_text(encoding="utf-8")
-    write_whole(page, replace_block(text, markdown(cards), BEGIN, END))
+    before, opened, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, closed, after = rest.partition(END)
+    if not (opened and closed):
+        raise RunError(f"{page} has no lines {BEGIN} and {END} around the table")
+    write_whole(page, f"{before}{BEGIN}\n{markdown(cards)}{END}{after}")

@@ -1,13 +1,15 @@
-"""`busenv bench agents`: the benchmark of learners."""
+"""`busenv bench agents`, `exploit` and `claims`: learners, exploiters, figures of the pages."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from busenv.experiments.cli.command import (
+    Command,
     add_out,
     add_players,
     add_workers,
@@ -19,20 +21,8 @@ from busenv.experiments.cli.command import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-DESCRIPTION = (
-    "Train a learner by the protocol busenv-agents-v1, several runs with different seeds, and "
-    "measure it against greedy, planner and uct, or measure trained agents. Then print the tables "
-    "of all results. A stopped benchmark resumes in its folder."
-)
-EXAMPLES = (
-    "busenv bench agents                      (print the tables)",
-    "busenv bench agents ppo --seeds 0-4 --decisions 100000 --out runs/ppo",
-    "busenv bench agents net:my.safetensors --name mine --decisions 1000000",
-    "busenv bench agents --add runs/ppo/card.json --page docs/baselines.md",
-)
 
-
-def add_agents(parser: argparse.ArgumentParser) -> None:
+def _add_agents(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "learners",
         nargs="*",
@@ -41,13 +31,7 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         "expert-iteration or imitation-ppo; or trained agents to measure as runs of one learner, "
         "such as net:PATH or exec:COMMAND",
     )
-    parser.add_argument(
-        "--seeds",
-        type=_seeds,
-        metavar="N-M",
-        default=range(5),
-        help="random seeds, one run each (default: 0-4)",
-    )
+    _add_seeds(parser, "0-4")
     add_players(parser)
     parser.add_argument(
         "--decisions",
@@ -87,7 +71,7 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_agents(args: argparse.Namespace) -> None:
+def _agents(args: argparse.Namespace) -> None:
     from rich.console import Console
 
     from busenv.experiments.benchmark.benchmark_report import draw_curves, put_tables, tables
@@ -130,9 +114,148 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
     return folder / CARD
 
 
+def _add_exploit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", metavar="AGENT", help="spec, such as planner or net:city-3")
+    _add_seeds(parser, "0-2")
+    add_players(parser)
+    parser.add_argument(
+        "--decisions",
+        type=positive(int),
+        metavar="N",
+        default=1_000_000,
+        help="training budget of an exploiter in decisions (default: 1000000)",
+    )
+    parser.add_argument(
+        "--init-from",
+        metavar="MODEL",
+        default="",
+        help="model of kind mlp to start from, such as the agent's own (default: random weights)",
+    )
+    parser.add_argument(
+        "--games",
+        type=positive(int),
+        metavar="N",
+        default=400,
+        help="games of each exploiter after training (default: 400)",
+    )
+    add_out(parser, "runs/exploit-DATE-TIME")
+
+
+def _exploit(args: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from busenv.experiments.benchmark.exploit import exploit
+
+    console = Console()
+    table = exploit(
+        args.agent, args.out or new_folder("exploit"), console,
+        players=args.players, decisions=args.decisions, games=args.games, seeds=args.seeds,
+        init_from=args.init_from,
+    )  # fmt: skip
+    table.show(console)
+
+
+def _add_seeds(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--seeds",
+        type=_seeds,
+        metavar="N-M",
+        default=_seeds(default),
+        help=f"random seeds, one run each (default: {default})",
+    )
+
+
 def _seeds(text: str) -> range:
     """Parse seeds: 3, or 0-4."""
     match = re.fullmatch("([0-9]+)(?:-([0-9]+))?", text)
     if match is None or int(match[2] or match[1]) < int(match[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is not N or N-M")
     return range(seed(match[1]), seed(match[2] or match[1]) + 1)
+
+
+def _add_claims(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("claims", nargs="*", metavar="KEY", help="claims to re-run")
+    parser.add_argument("--all", action="store_true", help="re-run all claims")
+    parser.add_argument(
+        "--cheap",
+        type=positive(float),
+        metavar="SECONDS",
+        default=0.0,
+        help="re-run the cheapest claims that do not depend on the machine, up to a total cost",
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="write the claims into the pages, those re-run with the measured figures",
+    )
+
+
+def _claims(args: argparse.Namespace) -> int:
+    from busenv.experiments.benchmark import claims as registry
+
+    claims = registry.read_claims()
+    keys = [*claims] if args.all else registry.select_claims(claims, args.claims, args.cheap)
+    status = 0
+    for key in keys:
+        start = time.monotonic()
+        inside, figures = registry.check_claim(key, claims[key])
+        status = status if inside else 1
+        if args.update and figures:
+            claims[key] = registry.with_figures(claims[key], figures, time.monotonic() - start)
+            registry.write_claims(claims)
+    if args.update:
+        registry.update_pages(claims)
+    elif not keys:
+        for key, claim in claims.items():
+            print(registry.describe_claim(key, claim))
+    return status
+
+
+EXTRAS = ("train", "report")
+COMMANDS = (
+    Command(
+        "agents",
+        "compare learners",
+        (
+            "busenv bench agents                      (print the tables)",
+            "busenv bench agents ppo --seeds 0-4 --decisions 100000 --out runs/ppo",
+            "busenv bench agents net:my.safetensors --name mine --decisions 1000000",
+            "busenv bench agents --add runs/ppo/card.json --page docs/baselines.md",
+        ),
+        _add_agents,
+        _agents,
+        "Train a learner by the protocol busenv-agents-v1, several runs with different seeds, and "
+        "measure it against greedy, planner and uct, or measure trained agents. Then print the "
+        "tables of all results. A stopped benchmark resumes in its folder.",
+        EXTRAS,
+    ),
+    Command(
+        "exploit",
+        "measure exploitability",
+        (
+            "busenv bench exploit planner",
+            "busenv bench exploit net:city-2 --init-from city-2 --out runs/exploit-city-2",
+        ),
+        _add_exploit,
+        _exploit,
+        "Train PPO agents for a fixed budget against frozen copies of an agent in all other seats, "
+        "and report the share of games that they win. Par means that they found no weakness. A "
+        "stopped run resumes in its folder.",
+        EXTRAS,
+    ),
+    Command(
+        "claims",
+        "reproduce the figures of the pages",
+        (
+            "busenv bench claims                      (list the claims)",
+            "busenv bench claims planner/greedy/4",
+            "busenv bench claims --cheap 120",
+            "busenv bench claims planner/greedy/4 --update",
+        ),
+        _add_claims,
+        _claims,
+        "List the figures of README and docs with their commands, or re-run the commands and "
+        "compare. The exit status is 1 when a figure is outside of its interval.",
+        EXTRAS,
+    ),
+)

@@ -41,18 +41,14 @@ class Command:
         self.add_arguments(_add_parser(commands, self.name, self.description, self.examples))
 
 
-def add_subcommand(
-    parser: argparse.ArgumentParser,
-    name: str,
-    description: str,
-    examples: tuple[str, ...],
-    add_arguments: Callable[[argparse.ArgumentParser], None],
-) -> None:
-    """Add an optional subcommand, `busenv COMMAND NAME ...`, stored as `subcommand`."""
+def add_subcommands(parser: argparse.ArgumentParser, commands: tuple[Command, ...]) -> None:
+    """Add optional subcommands, `busenv COMMAND NAME ...`, stored as `subcommand`."""
+    names = "|".join(command.name for command in commands)
     subparsers = parser.add_subparsers(
-        dest="subcommand", metavar=f"[{name} ...]", help=argparse.SUPPRESS
+        dest="subcommand", metavar=f"[{names} ...]", help=argparse.SUPPRESS
     )
-    add_arguments(_add_parser(subparsers, name, description, examples))
+    for command in commands:
+        command.add_to(subparsers)
 
 
 def _add_parser(

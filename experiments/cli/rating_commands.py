@@ -13,7 +13,7 @@ from busenv.experiments.cli.command import (
     add_players,
     add_rating_options,
     add_rules,
-    add_subcommand,
+    add_subcommands,
     new_folder,
     positive,
 )
@@ -66,7 +66,6 @@ def _rate(args: argparse.Namespace) -> None:
 def _add_ladder(parser: argparse.ArgumentParser) -> None:
     add_rating_options(parser, "games per match and number of players")
     add_out(parser, "runs/ladder")
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="page to write the table into")
 
 
 def _ladder(args: argparse.Namespace) -> None:
@@ -80,8 +79,7 @@ def _ladder(args: argparse.Namespace) -> None:
         args.seed,
         args.workers,
         Console(),
-        readme=args.readme,
-        ray=args.ray,
+        args.ray,
     )
 
 
@@ -109,21 +107,15 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         default=3.0,
         help="accepted slowdown in percent (default: 3)",
     )
-    add_subcommand(
-        parser,
-        "agents",
-        benchmark_command.DESCRIPTION,
-        benchmark_command.EXAMPLES,
-        benchmark_command.add_agents,
-    )
+    add_subcommands(parser, benchmark_command.COMMANDS)
 
 
 def _bench(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    if args.subcommand == "agents":
-        benchmark_command.run_agents(args)
-        return 0
+    for command in benchmark_command.COMMANDS:
+        if args.subcommand == command.name:
+            return command.run(args) or 0
     names = args.only or [*MEASUREMENTS]
     if unknown := [name for name in names if name not in MEASUREMENTS]:
         raise ValueError(f"no measurement {unknown[0]!r}; allowed: {', '.join(MEASUREMENTS)}")
@@ -180,12 +172,14 @@ COMMANDS = (
             "busenv bench --against v0.1.0 --only vector search --repeats 41",
             "busenv bench                         (speeds of this version)",
             "busenv bench agents                  (benchmark of learners)",
+            "busenv bench exploit net:city-2      (exploitability of an agent)",
         ),
         _add_bench,
         _bench,
         "Measure the speed of core, environments and agents. With --against, this version and "
         "another one run in turns, and the exit status is 1 when a measurement is slower by more "
-        "than the tolerance. `busenv bench agents` measures how well learners learn.",
+        "than the tolerance. `busenv bench agents` measures how well learners learn, and `busenv "
+        "bench exploit` how well an agent can be exploited.",
         EXTRAS,
     ),
     Command(

@@ -15,14 +15,8 @@ from rich.markup import escape
 
 from busenv.cluster import connected
 from busenv.experiments.common.console import TextTable
-from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.rating import check_agent, run_rating
-from busenv.experiments.ratings.rating_report import (
-    decision_time,
-    interval,
-    percent,
-    rating_interval,
-)
+from busenv.experiments.ratings.rating_report import interval, percent, rating_interval
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.io import check_plain, write_whole
 
@@ -42,7 +36,6 @@ MATCH_UPS = (
 )
 
 TABLE = "ladder.md"
-BEGIN, END = "<!-- ladder -->", "<!-- end of ladder -->"
 
 
 def run_ladder(
@@ -51,17 +44,12 @@ def run_ladder(
     seed: int,
     workers: int,
     console: Console,
-    *,
-    readme: Path | None = None,
     ray: str = "",
 ) -> None:
-    """Play the matches and ratings of the ladder, and write the table, also into a README if given.
+    """Play the matches and ratings of the ladder, and print and write the table.
 
     games: per match and number of players. ray: see `run_rating`.
-    RunError, before any game, when the README lacks the marks of the table.
     """
-    if readme is not None:
-        replace_block(readme.read_text(encoding="utf-8"), "")
     for spec in dict.fromkeys([*AGENTS, *chain(*MATCH_UPS)]):
         check_agent(spec)
 
@@ -95,18 +83,7 @@ def run_ladder(
     for sheet in sheets:
         sheet.show(console)
     write_whole(folder / TABLE, text, follow_links=False)
-    if readme is not None:
-        write_whole(readme, replace_block(readme.read_text(encoding="utf-8"), text))
     console.print(f"Table: {escape(str(folder / TABLE))}")
-
-
-def replace_block(text: str, block: str, begin: str = BEGIN, end: str = END) -> str:
-    """Replace the text between two marks; RunError when they are missing."""
-    before, opened, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (opened and closed):
-        raise RunError(f"the README has no lines {begin} and {end} around the table")
-    return f"{before}{begin}\n{block}{end}{after}"
 
 
 def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> TextTable:
@@ -125,11 +102,8 @@ def _rating_sheet(ratings: dict[int, pd.DataFrame]) -> TextTable:
         row = ratings[players].loc[agent]
         return f"{row['rating']:.1f}\n{rating_interval(row)}"
 
-    header = ["agent", *(f"{n} players" for n in PLAYERS), "ms/decision\n(4 players)"]
-    rows = [
-        [agent, *(cell(agent, n) for n in PLAYERS), decision_time(ratings[4].loc[agent])]
-        for agent in AGENTS
-    ]
+    header = ["agent", *(f"{n} players" for n in PLAYERS)]
+    rows = [[agent, *(cell(agent, n) for n in PLAYERS)] for agent in AGENTS]
     return TextTable("Plackett-Luce ratings when all play all, random = 0", header, rows)
 
 

@@ -92,6 +92,7 @@ def main() -> None:
     print(f"{held:,} samples for training, {len(test):,} of {arguments.players} players to measure")
     settings = ExpertConfig(network=arguments.network, width=arguments.width, value_target_mix=0.25)
     for name, (relative_types, weight) in VARIANTS.items():
+        results = []
         for seed in range(arguments.seeds):
             changes = {"relative_types": relative_types, "auxiliary_weight": weight, "seed": seed}
             network = train(rows[:held], settings.changed(changes))
@@ -104,6 +105,15 @@ def main() -> None:
                 f"{right:.1%}, planner {won / GAMES:.1%} [{low:.0%}, {high:.0%}]",
                 flush=True,
             )
+            results.append((loss, cross, 100 * won / GAMES))
+        means, lows, highs = np.mean(results, 0), np.min(results, 0), np.max(results, 0)
+        parts = [
+            f"{mean:.{digits}f}{unit} [{low:.{digits}f}, {high:.{digits}f}]"
+            for digits, unit, mean, low, high in zip(
+                (3, 3, 0), ("", "", "%"), means, lows, highs, strict=True
+            )
+        ]
+        print(f"{arguments.network}, {name}: {' | '.join(parts)}", flush=True)
 
 
 if __name__ == "__main__":

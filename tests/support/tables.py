@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import chain
 
 import busenv
+from busenv.experiments.cli.benchmark_command import COMMANDS as BENCH_COMMANDS
 from busenv.observation import ObservationLayout
 from busenv.train.config import PPOConfig, RunConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -77,7 +78,7 @@ MEANINGS = {
     "warm_start": "agent to imitate at the start; empty: none",
     "width": "units per layer",
 }
-SUBCOMMANDS = {"bench": [("bench", "agents")]}  # commands with a help text of their own
+SUBCOMMANDS = {"bench": [("bench", command.name) for command in BENCH_COMMANDS]}
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
