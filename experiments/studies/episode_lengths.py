@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+
 import busenv
+from busenv.experiments.common.keyboard_interrupt import run_command
 
 SPECS = ("random", "greedy", "planner")
 GAMES = 300  # of each agent, which plays all seats
@@ -10,6 +13,8 @@ GAMES = 300  # of each agent, which plays all seats
 
 def main() -> None:
     """Print one line for each number of players."""
+    name = "busenv.experiments.studies.episode_lengths"
+    argparse.ArgumentParser(prog=name, description=__doc__).parse_args()
     for players in (3, 4, 5):
         lengths = []
         for agent in (busenv.make_agent(spec, seed=1) for spec in SPECS):
@@ -22,4 +27,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)
