@@ -127,6 +127,14 @@ def test_update_writes_pages_and_measured_figures(
     assert updated["broken"].commit == "0123456"
 
 
+def test_updates_need_a_clone(clone: Path, capsys: pytest.CaptureFixture) -> None:
+    (clone / "README.md").unlink()
+    before = (clone / "claims.json").read_bytes()
+    error = refusal(capsys, "bench", "claims", "table", "--update")
+    assert "has no pages to update; allowed: a clone" in error
+    assert (clone / "claims.json").read_bytes() == before
+
+
 def test_pages_that_differ_from_the_registry(clone: Path) -> None:
     registry = claims.read_claims()
     assert claims.with_claims(PAGE, registry) != PAGE

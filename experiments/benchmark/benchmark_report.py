@@ -42,8 +42,8 @@ def _table(cards: list[BenchmarkResult]) -> TextTable:
         [
             card.name,
             f"{len(card.runs)}",
-            *(_cell(_scores(card, [bot])) for bot in PANEL),
-            _cell(_scores(card, [*PANEL])),
+            *(format_scores(_scores(card, [bot])) for bot in PANEL),
+            format_scores(_scores(card, [*PANEL])),
         ]
         for card in ranked
     ]
@@ -58,8 +58,8 @@ def _scores(card: BenchmarkResult, bots: Sequence[str]) -> np.ndarray:
     return np.array([[run.panel[bot].share for bot in bots] for run in card.runs])
 
 
-def _cell(scores: np.ndarray) -> str:
-    """Format the interquartile mean and its interval in percent."""
+def format_scores(scores: np.ndarray) -> str:
+    """Format the interquartile mean and its interval in percent. scores: (runs, tasks)."""
     low, high = bootstrap_interval(scores)
     return f"{interquartile_mean(scores.ravel()):.1%}\n[{100 * low:.1f}, {100 * high:.1f}]"
 

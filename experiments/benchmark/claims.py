@@ -206,8 +206,14 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def check_clone() -> None:
+    """Raise RunError unless this is a clone of the repository, whose pages can be updated."""
+    if not (ROOT / "README.md").is_file():
+        raise RunError(f"{ROOT} has no pages to update; allowed: a clone of the repository")
+
+
 def update_pages(claims: Mapping[str, Claim]) -> None:
-    """Write the texts of the claims into the pages; OSError outside of a clone."""
+    """Write the texts of the claims into the pages of a clone."""
     for path in pages():
         text = path.read_text(encoding="utf-8")
         if (current := with_claims(text, claims)) != text:

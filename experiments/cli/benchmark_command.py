@@ -12,6 +12,7 @@ from busenv.experiments.cli.command import (
     Command,
     add_out,
     add_players,
+    add_rating_games,
     add_workers,
     new_folder,
     positive,
@@ -131,13 +132,7 @@ def _add_exploit(parser: argparse.ArgumentParser) -> None:
         default="",
         help="model of kind mlp to start from, such as the agent's own (default: random weights)",
     )
-    parser.add_argument(
-        "--games",
-        type=positive(int),
-        metavar="N",
-        default=400,
-        help="games of each exploiter after training (default: 400)",
-    )
+    add_rating_games(parser)
     add_out(parser, "runs/exploit-DATE-TIME")
 
 
@@ -193,6 +188,8 @@ def _add_claims(parser: argparse.ArgumentParser) -> None:
 def _claims(args: argparse.Namespace) -> int:
     from busenv.experiments.benchmark import claims as registry
 
+    if args.update:
+        registry.check_clone()
     claims = registry.read_claims()
     keys = [*claims] if args.all else registry.select_claims(claims, args.claims, args.cheap)
     status = 0
@@ -211,11 +208,10 @@ def _claims(args: argparse.Namespace) -> int:
     return status
 
 
-EXTRAS = ("train", "report")
 COMMANDS = (
     Command(
         "agents",
-        "compare learners",
+        "train and compare learners",
         (
             "busenv bench agents                      (print the tables)",
             "busenv bench agents ppo --seeds 0-4 --decisions 100000 --out runs/ppo",
@@ -227,7 +223,6 @@ COMMANDS = (
         "Train a learner by the protocol busenv-agents-v1, several runs with different seeds, and "
         "measure it against greedy, planner and uct, or measure trained agents. Then print the "
         "tables of all results. A stopped benchmark resumes in its folder.",
-        EXTRAS,
     ),
     Command(
         "exploit",
@@ -241,11 +236,10 @@ COMMANDS = (
         "Train PPO agents for a fixed budget against frozen copies of an agent in all other seats, "
         "and report the share of games that they win. Par means that they found no weakness. A "
         "stopped run resumes in its folder.",
-        EXTRAS,
     ),
     Command(
         "claims",
-        "reproduce the figures of the pages",
+        "re-run the figures of the pages",
         (
             "busenv bench claims                      (list the claims)",
             "busenv bench claims planner/greedy/4",
@@ -256,6 +250,5 @@ COMMANDS = (
         _claims,
         "List the figures of README and docs with their commands, or re-run the commands and "
         "compare. The exit status is 1 when a figure is outside of its interval.",
-        EXTRAS,
     ),
 )

@@ -38,30 +38,22 @@ class Command:
 
     def add_to(self, commands: Any) -> None:
         """Add the command to the subparsers of a parser (`ArgumentParser.add_subparsers`)."""
-        self.add_arguments(_add_parser(commands, self.name, self.description, self.examples))
+        lines = "\n".join(f"  {example}" for example in self.examples)
+        parser = commands.add_parser(
+            self.name,
+            help=self.summary,
+            description=textwrap.fill(self.description, WIDTH),
+            epilog=f"examples:\n{lines}",
+            formatter_class=Formatter,
+        )
+        self.add_arguments(parser)
 
 
 def add_subcommands(parser: argparse.ArgumentParser, commands: tuple[Command, ...]) -> None:
     """Add optional subcommands, `busenv COMMAND NAME ...`, stored as `subcommand`."""
-    names = "|".join(command.name for command in commands)
-    subparsers = parser.add_subparsers(
-        dest="subcommand", metavar=f"[{names} ...]", help=argparse.SUPPRESS
-    )
+    subparsers = parser.add_subparsers(dest="subcommand", title="subcommands", metavar="")
     for command in commands:
         command.add_to(subparsers)
-
-
-def _add_parser(
-    commands: Any, name: str, description: str, examples: tuple[str, ...]
-) -> argparse.ArgumentParser:
-    lines = "\n".join(f"  {example}" for example in examples)
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        description=textwrap.fill(description, WIDTH),
-        epilog=f"examples:\n{lines}",
-        formatter_class=Formatter,
-    )
-    return parser
 
 
 def add_board(
@@ -107,6 +99,16 @@ def add_rating_options(parser: argparse.ArgumentParser, games: str) -> None:
     )
     add_workers(parser, "worker processes; a cluster has its own (default: number of cores)")
     add_ray(parser)
+
+
+def add_rating_games(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--games",
+        type=positive(int),
+        metavar="N",
+        default=400,
+        help="games per line-up of the final rating (default: 400)",
+    )
 
 
 def add_workers(parser: argparse.ArgumentParser, description: str) -> None:

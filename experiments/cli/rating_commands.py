@@ -113,9 +113,9 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
 def _bench(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    for command in benchmark_command.COMMANDS:
-        if args.subcommand == command.name:
-            return command.run(args) or 0
+    if args.subcommand:
+        subcommands = {command.name: command for command in benchmark_command.COMMANDS}
+        return subcommands[args.subcommand].run(args) or 0
     names = args.only or [*MEASUREMENTS]
     if unknown := [name for name in names if name not in MEASUREMENTS]:
         raise ValueError(f"no measurement {unknown[0]!r}; allowed: {', '.join(MEASUREMENTS)}")
@@ -171,15 +171,12 @@ COMMANDS = (
             "busenv bench --against main",
             "busenv bench --against v0.1.0 --only vector search --repeats 41",
             "busenv bench                         (speeds of this version)",
-            "busenv bench agents                  (benchmark of learners)",
-            "busenv bench exploit net:city-2      (exploitability of an agent)",
         ),
         _add_bench,
         _bench,
         "Measure the speed of core, environments and agents. With --against, this version and "
         "another one run in turns, and the exit status is 1 when a measurement is slower by more "
-        "than the tolerance. `busenv bench agents` measures how well learners learn, and `busenv "
-        "bench exploit` how well an agent can be exploited.",
+        "than the tolerance.",
         EXTRAS,
     ),
     Command(

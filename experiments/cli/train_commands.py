@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from busenv.experiments.cli.command import Command, add_out, add_ray, new_folder, positive, seed
+from busenv.experiments.cli.command import (
+    Command,
+    add_out,
+    add_rating_games,
+    add_ray,
+    new_folder,
+    positive,
+    seed,
+)
 
 EXTRAS = ("train", "report")
 GAMES_PER_WORKER = 32  # that one core of a cluster plays side by side
@@ -19,7 +27,7 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
         default=180.0,
         help="training time in seconds (default: 180)",
     )
-    _add_rating_games(parser)
+    add_rating_games(parser)
     parser.add_argument(
         "--seed",
         type=seed,
@@ -36,16 +44,6 @@ def _demo(args: argparse.Namespace) -> None:
     run_demo(args.out or new_folder("demo"), args.seconds, args.games, args.seed)
 
 
-def _add_rating_games(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--games",
-        type=positive(int),
-        metavar="N",
-        default=400,
-        help="games per line-up of the final rating (default: 400)",
-    )
-
-
 def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config",
@@ -60,7 +58,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="override settings, such as seconds=600 or board=map.json",
     )
-    _add_rating_games(parser)
+    add_rating_games(parser)
     add_out(parser, "runs/train-DATE-TIME")
     add_ray(parser)
 

@@ -6,6 +6,7 @@ Each match has its own run folder, so that a stopped ladder resumes.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
@@ -74,7 +75,11 @@ def run_ladder(
         ratings = {
             players: rate(schedule, " and ".join(AGENTS)) for players, schedule in schedules.items()
         }
-    sheets = [_match_sheet(matches), _rating_sheet(ratings), _deviation_sheet(ratings)]
+    sheets = [
+        _match_sheet(matches),
+        _rating_sheet(ratings, "Plackett-Luce ratings when all play all, random = 0", _rating),
+        _rating_sheet(ratings, "Deviation ratings when all play all", _deviation),
+    ]
     note = f"{games:,} games or a few more for each number, seed {seed}; 95% intervals in brackets."
     parts = [note]
     for sheet in sheets:
@@ -97,21 +102,17 @@ def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> TextTable
     return TextTable(title, header, rows, names=2)
 
 
-def _rating_sheet(ratings: dict[int, pd.DataFrame]) -> TextTable:
-    def cell(agent: str, players: int) -> str:
-        row = ratings[players].loc[agent]
-        return f"{row['rating']:.1f}\n{rating_interval(row)}"
-
-    header = ["agent", *(f"{n} players" for n in PLAYERS)]
-    rows = [[agent, *(cell(agent, n) for n in PLAYERS)] for agent in AGENTS]
-    return TextTable("Plackett-Luce ratings when all play all, random = 0", header, rows)
-
-
-def _deviation_sheet(ratings: dict[int, pd.DataFrame]) -> TextTable:
-    def cell(agent: str, players: int) -> str:
-        row = ratings[players].loc[agent]
-        return f"{percent(row['deviation'])}\n{interval(row, 'deviation_')}"
-
-    rows = [[agent, *(cell(agent, n) for n in PLAYERS)] for agent in AGENTS]
-    title = "Deviation ratings when all play all"
+def _rating_sheet(
+    ratings: dict[int, pd.DataFrame], title: str, cell: Callable[[pd.Series], str]
+) -> TextTable:
+    """Make a table of the agents by number of players. cell: formats an agent's results."""
+    rows = [[agent, *(cell(ratings[n].loc[agent]) for n in PLAYERS)] for agent in AGENTS]
     return TextTable(title, ["agent", *(f"{n} players" for n in PLAYERS)], rows)
+
+
+def _rating(row: pd.Series) -> str:
+    return f"{row['rating']:.1f}\n{rating_interval(row)}"
+
+
+def _deviation(row: pd.Series) -> str:
+    return f"{percent(row['deviation'])}\n{interval(row, 'deviation_')}"
