@@ -10,7 +10,8 @@
 - `Game`, `Record`, `Position`: one game, its record, its state as a value.
 - `Batch`, `random_playouts`, `random_returns`: many games in compiled code.
 - `Rules`, `EDITIONS`, `load_rules`; `Board`, `load_board`: rules and boards.
-- `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`: action ids.
+- `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`,
+  `parse_action`: action ids.
 - `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
 - `make_agent`, `play`: agents, and the play page in a notebook.
 - `longest_game`: an upper bound on the length of a game.
@@ -24,7 +25,16 @@ from busenv.batch.batch import Batch
 from busenv.entry_points import make_agent, play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
-from busenv.game.actions import BoardAction, Building, Move, Phase, decode, describe_action, encode
+from busenv.game.actions import (
+    BoardAction,
+    Building,
+    Move,
+    Phase,
+    decode,
+    describe_action,
+    encode,
+    parse_action,
+)
 from busenv.game.board import Board, load_board
 from busenv.game.bounds import longest_game
 from busenv.game.game import Game
@@ -67,6 +77,7 @@ __all__ = [
     "longest_game",
     "make_agent",
     "observe",
+    "parse_action",
     "play",
     "random_playouts",
     "random_returns",

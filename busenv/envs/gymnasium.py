@@ -83,7 +83,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
                 "learner_seat", learner_seat, 0, min(self._player_counts) - 1
             )
         self._learner_seat, self._illegal = learner_seat, check_illegal(illegal)
-        self._rules, self.board = as_rules(rules), as_board(board)
+        self.rules, self.board = as_rules(rules), as_board(board)
         self._format = as_observation_format(self.board, observation_keys, observation_dtype)
         self.observation_space = self._format.observation_space
         self.action_space = self._format.action_space
@@ -116,7 +116,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         option = options.get("first_player")
         first_player = first_player if option is None else option
         game_seed = int(random.integers(2**63))
-        game = Game(num_players, self._rules, self.board, first_player, game_seed)
+        game = Game(num_players, self.rules, self.board, first_player, game_seed)
         seeds = random.integers(2**32, size=self._num_opponents, dtype=np.uint64)
         self._opponents.reset(seeds)
         noise = np.zeros(MAX_PLAYERS, np.uint64)
