@@ -15,7 +15,8 @@ from busenv.core import batch_kernels, kernels
 from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
-from busenv.game.board import Board, as_board
+from busenv.game.board import Board
+from busenv.game.board_specs import as_board
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import relative_games

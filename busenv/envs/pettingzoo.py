@@ -54,7 +54,8 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.envs.illegal_actions import replacement_action
 from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.errors import IllegalActionError
-from busenv.game.board import Board, as_board
+from busenv.game.board import Board
+from busenv.game.board_specs import as_board
 from busenv.game.game import Game
 from busenv.game.initial_state import copy_state
 from busenv.game.rules import Rules, as_rules, check_players
