@@ -22,10 +22,10 @@ from busenv.game.board_specs import BoardSet, as_boards, sizes_of
 
 # SHA-256 of the boards of seeds 0 to 99, with coordinates. Another digest is another version.
 DIGESTS = {
-    "small": "e889f6f7f7157c3b4a228d4c9717d54e4e93966c3aefc069a3c2d2d618a676e0",
-    "medium": "d1814ee2c47ef2e5bab6769ebc4b2ae99968aa9c1e513d51453331b21d41f083",
-    "city": "4182d8f3926aaeff7134ec0f4c009ea96f58c6d1211d490a2d72cc89f6ff9eed",
-    "large": "c492ff83e7d95de90bde33ab5185224e2c701d9c3b2085cfb1c684f1dfe05e77",
+    "small": "d6c282308d2c54bdb91680a408fddc609901173c39b98d66b2262824a53f904d",
+    "medium": "474d4f407bbaec8679030ca881a112a0a31b682fff341f1a35a5f3a7ed1dc425",
+    "city": "4f756ccca442ec7a6f1cff73a1cef705fe1a7faf7ce162a5c634d7f7ae6d433b",
+    "large": "4e37a1c2b834becf5425570380bc175587dc4987eabf20882d2930bc738b07e9",
 }
 SAMPLE = [generate_board(seed, size) for size in SIZES for seed in range(25)]
 

@@ -193,7 +193,7 @@ def _choose_stations(noise, shape, adjacent, degrees, drawn):
     least = shape.station_distance * shape.station_distance
     for i in range(points.shape[0]):
         for j in range(i + 1, points.shape[0]):
-            value = 20 * (degrees[i] + degrees[j]) + _draw(noise, 80)
+            value = 30 * (degrees[i] + degrees[j]) + _draw(noise, 80)
             value += 40 * (min(to_park[i], 2) + min(to_park[j], 2))
             if (
                 value > best
@@ -217,10 +217,8 @@ def _remove_streets(noise, drawn, adjacent, degrees, streets):
     for _ in range(50 * count):
         if count == wanted:
             break
-        street, other = _draw(noise, count), _draw(noise, count)
+        street = _draw(noise, count)
         i, j = streets[street, 0], streets[street, 1]
-        if degrees[streets[other, 0]] + degrees[streets[other, 1]] > degrees[i] + degrees[j]:
-            street, i, j = other, streets[other, 0], streets[other, 1]
         ring = _is_in(drawn.roundabouts, i) and _is_in(drawn.roundabouts, j)
         station = _is_in(drawn.stations, i) or _is_in(drawn.stations, j)
         spare = min(degrees[i] - _is_in(drawn.roundabouts, i), degrees[j])
