@@ -99,8 +99,8 @@ def load_board(spec: str | Path) -> Board:
     path = Path(spec)
     if not path.is_file():
         raise FileNotFoundError(
-            f"no board {str(spec)!r}: neither a file nor one of {board_names()} nor "
-            f"{PREFIX}:SIZE:SEED" + did_you_mean(str(spec), board_names())
+            f"no board {str(spec)!r}: neither a file, nor {PREFIX}:SIZE:SEED, nor one of "
+            f"{board_names()}" + did_you_mean(str(spec), board_names())
         )
     return _load(path)
 
