@@ -9,7 +9,7 @@
 
 - `Game`, `Record`, `Position`: one game, its record, its state as a value.
 - `Batch`, `random_playouts`, `random_returns`: many games in compiled code.
-- `Rules`, `EDITIONS`, `load_rules`; `Board`, `load_board`: rules and boards.
+- `Rules`, `EDITIONS`, `load_rules`; `Board`, `load_board`, `generate_board`: rules and boards.
 - `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`,
   `parse_action`: action ids.
 - `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
@@ -35,7 +35,9 @@ from busenv.game.actions import (
     encode,
     parse_action,
 )
-from busenv.game.board import Board, load_board
+from busenv.game.board import Board
+from busenv.game.board_generator import generate_board
+from busenv.game.board_specs import load_board
 from busenv.game.bounds import longest_game
 from busenv.game.game import Game
 from busenv.game.position import Position
@@ -72,6 +74,7 @@ __all__ = [
     "decode",
     "describe_action",
     "encode",
+    "generate_board",
     "load_board",
     "load_rules",
     "longest_game",

@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busenv import BoardAction, Building, Game, Move, decode, describe_action, encode, load_board
+from busenv import (
+    BoardAction,
+    Building,
+    Game,
+    Move,
+    decode,
+    describe_action,
+    encode,
+    generate_board,
+    load_board,
+)
 from busenv.game.actions import grow, parse_action
 from busenv.game.board import make_board
 from tests.support.worlds import random_board
@@ -43,7 +53,11 @@ def test_every_action_has_its_own_words() -> None:
 
 
 def test_parse_action_is_the_inverse_of_describe_action() -> None:
-    for board in (CITY, *(make_board(random_board(random.Random(seed))) for seed in range(20))):
+    for board in (
+        CITY,
+        generate_board(5),
+        *(make_board(random_board(random.Random(seed))) for seed in range(20)),
+    ):
         for action in range(board.num_actions):
             words = describe_action(board, action)
             assert parse_action(board, words) == action

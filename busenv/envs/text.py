@@ -27,12 +27,12 @@ import gymnasium
 
 from busenv.batch.opponents import Player
 from busenv.envs.gymnasium import BusEnv
-from busenv.game.board import Board
+from busenv.game.board_specs import Boards
 from busenv.game.game import Game
-from busenv.game.rules import Rules, player_counts
+from busenv.game.rules import Rules
 from busenv.render.prompts import AnswerError, Prompts
 from busenv.rewards import Reward
-from busenv.validation import check_whole
+from busenv.validation import check_seed, check_whole
 
 MAX_TEXT = 20_000  # characters of an observation or an answer
 LETTERS = frozenset(map(chr, range(32, 127))) | {"\n", "→"}
@@ -56,7 +56,8 @@ class TextEnv(gymnasium.Env[str, str]):
     obfuscate: seed of a renaming of intersections, sites, types, actions and ids
         (`busenv.render.renaming`); None (default) keeps the game's names.
 
-    game: the game in its own names. instructions: rules, board and form of the answers.
+    game: the game in its own names. instructions: rules, board and form of the answers, set by
+    `reset`.
     forfeits, invalid_answers: counts of all episodes.
 
     Raises ValueError for an invalid setting.
@@ -73,7 +74,7 @@ class TextEnv(gymnasium.Env[str, str]):
         opponents: str | Player | Sequence[str | Player] = "random",
         learner_seat: int | None = None,
         rules: str | Path | Rules = "capstone-2024",
-        board: str | Path | Board = "city",
+        board: Boards = "city",
         reward: str | Reward = "win",
         list_actions: bool = True,
         retries: int = 2,
@@ -88,15 +89,12 @@ class TextEnv(gymnasium.Env[str, str]):
             reward=reward,
         )
         self._retries = check_whole("retries", retries, 0)
-        self._settings = {"list_actions": bool(list_actions), "obfuscate": obfuscate}
+        if obfuscate is not None:
+            check_seed(obfuscate)
+        self._settings: dict[str, Any] = {"list_actions": list_actions, "obfuscate": obfuscate}
         self._prompts: Prompts | None = None
-        self._use_prompts(min(player_counts(num_players)))
+        self.instructions = ""
         self.invalid_answers = self.forfeits = 0
-
-    def _use_prompts(self, num_players: int) -> None:
-        if self._prompts is None or self._prompts.num_players != num_players:
-            self._prompts = Prompts(self._env.board, self._env.rules, num_players, **self._settings)
-            self.instructions = self._prompts.instructions
 
     @property
     def game(self) -> Game | None:
@@ -112,8 +110,12 @@ class TextEnv(gymnasium.Env[str, str]):
         """
         super().reset(seed=seed)
         self._env.reset(seed=seed, options=options)
-        assert self.game is not None
-        self._use_prompts(self.game.num_players)
+        game = self.game
+        assert game is not None
+        players, board = game.num_players, game.board
+        if self._prompts is None or self._prompts.setting != (board, players):
+            self._prompts = Prompts(board, game.rules, players, **self._settings)
+            self.instructions = self._prompts.instructions
         self._invalid = self._invalid_in_a_row = 0
         self._forfeited = False
         return self._text(), self._info(None)
@@ -125,7 +127,7 @@ class TextEnv(gymnasium.Env[str, str]):
 
         Raises AgentError if an opponent fails, and ResetNeeded before `reset` and after the end.
         """
-        if self.game is None or self.game.is_over or self._forfeited:
+        if self._prompts is None or self.game is None or self.game.is_over or self._forfeited:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         try:
             action = self._prompts.read(self.game, answer)
@@ -147,6 +149,7 @@ class TextEnv(gymnasium.Env[str, str]):
 
     def _text(self) -> str:
         assert self.game is not None
+        assert self._prompts is not None
         return self._prompts.question(self.game)
 
     def _info(self, action: int | None) -> dict[str, Any]:
