@@ -12,6 +12,7 @@
 - `Rules`, `EDITIONS`, `load_rules`; `Board`, `load_board`: rules and boards.
 - `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`: action ids.
 - `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
+- `GameDataset`, `load_dataset`: recorded games as training data.
 - `make_agent`, `play`: agents, and the play page in a notebook.
 - `longest_game`: an upper bound on the length of a game.
 
@@ -21,6 +22,7 @@ rules of the game.
 """
 
 from busenv.batch.batch import Batch
+from busenv.dataset import GameDataset, load_dataset
 from busenv.entry_points import make_agent, play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
@@ -49,6 +51,7 @@ __all__ = [
     "BoardError",
     "Building",
     "Game",
+    "GameDataset",
     "IllegalActionError",
     "Move",
     "ObservationLayout",
@@ -63,6 +66,7 @@ __all__ = [
     "describe_action",
     "encode",
     "load_board",
+    "load_dataset",
     "load_rules",
     "longest_game",
     "make_agent",
