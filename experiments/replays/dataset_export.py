@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -124,5 +125,7 @@ def _play_part(
 
 
 def _concatenate(parts: Sequence[GameDataset]) -> GameDataset:
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS
+    }
     return dataclasses.replace(parts[0], **arrays)
