@@ -9,7 +9,7 @@
 
 - `Game`, `Record`, `Position`: one game, its record, its state as a value.
 - `Batch`, `random_playouts`, `random_returns`: many games in compiled code.
-- `Rules`, `EDITIONS`, `load_rules`; `Board`, `load_board`: rules and boards.
+- `Rules`, `EDITIONS`, `load_rules`; `Board`, `load_board`, `generate_board`: rules and boards.
 - `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`: action ids.
 - `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
 - `GameDataset`, `load_dataset`: recorded games as training data.
@@ -27,7 +27,9 @@ from busenv.entry_points import make_agent, play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
 from busenv.game.actions import BoardAction, Building, Move, Phase, decode, describe_action, encode
-from busenv.game.board import Board, load_board
+from busenv.game.board import Board
+from busenv.game.board_generator import generate_board
+from busenv.game.board_specs import load_board
 from busenv.game.bounds import longest_game
 from busenv.game.game import Game
 from busenv.game.position import Position
@@ -65,6 +67,7 @@ __all__ = [
     "decode",
     "describe_action",
     "encode",
+    "generate_board",
     "load_board",
     "load_dataset",
     "load_rules",

@@ -21,7 +21,7 @@ from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
 from busenv.agents.networks.mlp import NETWORKS, WIDEST
 from busenv.agents.schema import LONGEST_SENTENCE
 from busenv.error_text import did_you_mean, truncate
-from busenv.game.board import load_board
+from busenv.game.board_specs import load_board
 from busenv.game.rules import as_rules
 from busenv.rewards import REWARDS
 

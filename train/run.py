@@ -14,7 +14,7 @@ from busenv import __version__
 from busenv.agents.networks.mlp import COMPATIBLE, Mlp, build_network, load_compatible, weights_of
 from busenv.agents.networks.model_files import load_model, model_path, save_model
 from busenv.error_text import quote
-from busenv.game.board import load_board
+from busenv.game.board_specs import load_board
 from busenv.game.rules import EDITIONS, as_rules
 from busenv.train.checkpoint import NAME, State, read_state, read_tensors, restore, save_checkpoint
 from busenv.train.config import RunConfig

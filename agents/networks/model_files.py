@@ -37,7 +37,8 @@ from busenv.agents.schema import LONGEST_SENTENCE, Schema, parse, read_limited
 from busenv.agents.search.az_agent import AzAgent
 from busenv.error_text import did_you_mean, truncate
 from busenv.errors import BoardError
-from busenv.game.board import board_names, load_board, make_board
+from busenv.game.board import make_board
+from busenv.game.board_specs import board_names, load_board
 from busenv.io import write_whole
 from busenv.observation import VERSION
 

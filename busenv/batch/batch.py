@@ -15,7 +15,7 @@ from busenv.core import batch_kernels, kernels
 from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
-from busenv.game.board import Board, as_board
+from busenv.game.board_specs import Boards, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import relative_games
@@ -38,7 +38,11 @@ class Batch:
     """N games. The arrays below are overwritten by every step.
 
     games: GAME (`busenv.core.state`), (N,), the states.
-    board, rules: the `busenv.Board` and the `busenv.Rules`.
+    rules: the `busenv.Rules`.
+    boards, board: the set of boards (`busenv.game.board_specs.BoardSet`), and the first of them,
+        whose sizes all have.
+    board_index, final_board_index: int64, (N,), indices into `boards`: the boards of `games` and of
+        `final_games`.
     seats: int64, (N,), the seat to decide.
     masks: bool, (N, num_actions), the legal actions; all true where a game is over.
     observations: uint8, (N, size), from the view of the seat to decide; read-only by convention.
@@ -51,7 +55,9 @@ class Batch:
 
     num_games: N. The other arguments are keyword-only.
     num_players: 3, 4 or 5, or a sequence of them to draw from in each game. Default 4.
-    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city".
+    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city". board may also be a set
+        such as "generated:city:train", or a list of boards of equal sizes, from which each game
+        draws its board.
     reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
     opponents: None (default): every seat's decisions are returned to the caller. Otherwise the
         caller decides for one seat of each game, and opponents play the other seats within the
@@ -79,7 +85,7 @@ class Batch:
         *,
         num_players: int | Sequence[int] = 4,
         rules: str | Path | Rules = "capstone-2024",
-        board: str | Path | Board = "city",
+        board: Boards = "city",
         reward: str | Reward = "win",
         opponents: Opponents = None,
         learner_seat: int | None = None,
@@ -93,7 +99,8 @@ class Batch:
         threads = check_whole("threads", threads, 1, num_games)
         self._first_game = check_whole("first_game", first_game, 0)
         counts = player_counts(num_players)
-        self.board, self.rules = as_board(board), as_rules(rules)
+        self.boards, self.rules = as_boards(board), as_rules(rules)
+        self.board = self.boards[0]
         self.autoreset_mode = _check_autoreset(autoreset_mode)
         self._custom_reward = reward if callable(reward) else None
         reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
@@ -104,7 +111,8 @@ class Batch:
         size, actions = kernels.observation_length(self.board.array), self.board.num_actions
         self._arrays = batch_kernels.Arrays(
             games=np.zeros(num_games, GAME),
-            board=self.board.array,
+            boards=self.boards.array,
+            board_index=np.zeros(num_games, np.int64),
             rules=np.concatenate([self.rules.record(n) for n in counts]),
             streams=np.zeros(num_games, np.uint64),
             episodes=np.zeros(num_games, np.int64),
@@ -131,9 +139,11 @@ class Batch:
             viewers=np.full(num_games, batch_kernels.NO_VIEWER),
             masks=np.zeros((num_games, actions), np.bool_),
             finals=np.zeros(num_games, GAME),
+            final_boards=np.zeros(num_games, np.int64),
         )
         arrays = self._arrays
         self.games, self.final_games = arrays.games, arrays.finals
+        self.board_index, self.final_board_index = arrays.board_index, arrays.final_boards
         self.observations, self.masks, self.seats = arrays.rows, arrays.masks, arrays.seats
         self.acting_seats, self.illegal_actions = arrays.acted, arrays.wrong
         self.rewards, self.acting_rewards = arrays.rewards, arrays.paid
@@ -230,11 +240,12 @@ class Batch:
             self._threads.step(stages)
         elif (row := self._threads.step_checked(stages)) >= 0:
             self.illegal_actions[:] = False
-            raise illegal_action(self.games, row, self.board, int(actions[row]))
+            board = self.boards[self.board_index[row]]
+            raise illegal_action(self.games, row, board, int(actions[row]))
 
     def _play_opponents(self) -> None:
         workspace = self._threads.workspace
-        self._opponents.play_batch(self._arrays, workspace, self.rules, self.board)
+        self._opponents.play_batch(self._arrays, workspace, self.rules, self.boards)
 
     def _apply_custom_reward(
         self, reward: Reward, before: np.ndarray, was_reset: np.ndarray
@@ -253,7 +264,10 @@ class Batch:
         uint8, (K, size), from the view of the seat that decided last, and bool, (K, num_actions),
         all true where the game is over.
         """
-        finals, board = self.final_games[self.terminations], self.board.array
+        finals, board = self.final_games[self.terminations], self.boards.array
+        if len(finals) and len(self.boards) > 1:  # one board for each game
+            board = board[self.final_board_index[self.terminations]]
+            board.flags.writeable = False
         if self._relative_types:
             finals = relative_games(finals)
         rows = np.empty((len(finals), self.observations.shape[1]), np.uint8)
@@ -275,7 +289,7 @@ class Batch:
         changed = (
             arrays.games, arrays.streams, arrays.episodes, arrays.plies, arrays.ended,
             arrays.learners, arrays.acted, arrays.rewards, arrays.paid, arrays.over, arrays.wrong,
-            arrays.finals,
+            arrays.finals, arrays.final_boards, arrays.board_index,
         ) if self._opponents.agents else ()  # fmt: skip
         before = [_bytes(array).copy() for array in changed]
         try:
@@ -294,7 +308,8 @@ class Batch:
         index = check_whole("index", index, 0, len(self.games) - 1)
         if not self.was_reset:
             raise ValueError("call reset(seed) before game(index)")
-        return Game.from_state(self.games[index : index + 1], self.rules, self.board)
+        board = self.boards[self.board_index[index]]
+        return Game.from_state(self.games[index : index + 1], self.rules, board)
 
     def close(self) -> None:
         """Close the opponents built from specs, which may hold programs or threads."""

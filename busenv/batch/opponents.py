@@ -17,6 +17,7 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.entry_points import make_agent
 from busenv.errors import AgentError, IllegalActionError
 from busenv.game.board import Board
+from busenv.game.board_specs import BoardSet
 from busenv.game.game import Game
 from busenv.game.rules import Rules
 from busenv.validation import illegal_action
@@ -123,18 +124,23 @@ class OpponentPool:
                 agent.close()
 
     def play_batch(
-        self, arrays: batch_kernels.Arrays, workspace: bots.BotWorkspace, rules: Rules, board: Board
+        self,
+        arrays: batch_kernels.Arrays,
+        workspace: bots.BotWorkspace,
+        rules: Rules,
+        boards: BoardSet,
     ) -> None:
-        """Call the agents until no game of a batch waits for one.
+        """Call the agents until no game of a batch waits for one, once for each of the boards.
 
         Raises AgentError for an illegal action, or a wrong number or dtype of actions.
         """
         agents = np.empty(len(arrays.games), np.int64)
         while batch_kernels.agents_to_move(arrays, agents):
             for number, agent in enumerate(self.agents):
-                index = np.flatnonzero(agents == number)
-                if index.size:
-                    actions = _choose(agent, arrays.games, index, rules, board)
+                rows = np.flatnonzero(agents == number)
+                for board in np.unique(arrays.board_index[rows]):
+                    index = rows[arrays.board_index[rows] == board]
+                    actions = _choose(agent, arrays.games, index, rules, boards[board])
                     batch_kernels.apply_agent_actions(arrays, workspace, index, actions)
 
     def play_game(self, game: Game, learner: int, noise: np.ndarray) -> None:

@@ -37,7 +37,8 @@ DRAWN = -1  # learner_seat: drawn for each episode
 class Arrays(NamedTuple):
     """The arrays of a batch of N games; one entry a game unless stated otherwise.
 
-    games: GAME, (N,). board: BOARD, (1,), of all games.
+    games: GAME, (N,). boards: BOARD, (K,), one drawn for each episode; their sizes are equal.
+    board_index: int64, (N,), the board of each game.
     rules: RULES, (K,), one for each number of players that may be drawn.
     streams: uint64, (N,), random stream of each game. episodes: int64, (N,), games started in it.
     plies: int64, (N,), random words used so far.
@@ -58,10 +59,12 @@ class Arrays(NamedTuple):
     viewers: int64, (N,), the seat that each row is for, or NO_VIEWER.
     masks: bool, (N, num_actions).
     finals: GAME, (N,), the final state of the last game that ended at each index.
+    final_boards: int64, (N,), the boards of those games.
     """
 
     games: np.ndarray
-    board: np.ndarray
+    boards: np.ndarray
+    board_index: np.ndarray
     rules: np.ndarray
     streams: np.ndarray
     episodes: np.ndarray
@@ -88,6 +91,7 @@ class Arrays(NamedTuple):
     viewers: np.ndarray
     masks: np.ndarray
     finals: np.ndarray
+    final_boards: np.ndarray
 
 
 # Kernels for one game take single arrays, which are read from the tuple once: numba passes a tuple
@@ -95,16 +99,20 @@ class Arrays(NamedTuple):
 
 
 @kernel
-def _start(g, b, rules, stream, episode, learner_seat):
-    """Start a game and return the learner's seat.
+def _start(g, boards, rules, stream, episode, learner_seat):
+    """Start a game and return the learner's seat and the index of the board.
 
-    Number of players, first player and a drawn seat depend on the stream and episode only.
+    Number of players, first player, drawn seat and board depend on the stream and episode only.
     """
     draw = mix(stream + GOLDEN * np.uint64(episode))
     drawn = rules[below(draw, rules.shape[0])]
     draw = mix(draw)
-    new_game(g, b, drawn, below(draw, drawn.players))
-    return below(mix(draw), drawn.players) if learner_seat == DRAWN else np.int64(learner_seat)
+    first = below(draw, drawn.players)
+    draw = mix(draw)
+    board = below(mix(draw), boards.shape[0])
+    new_game(g, boards[board], drawn, first)
+    learner = below(draw, drawn.players) if learner_seat == DRAWN else np.int64(learner_seat)
+    return learner, board
 
 
 @kernel
@@ -139,11 +147,13 @@ def _run_bots(g, b, kinds, learner, work, stream, ply):
 @kernel
 def start_games(a, work, selected):
     """Start the games of a mask (bool, (N,)) and let bots decide up to the first other player."""
-    b = a.board[0]
     for i in range(a.games.shape[0]):
         if selected[i]:
             g = a.games[i]
-            a.learners[i] = _start(g, b, a.rules, a.streams[i], a.episodes[i], a.learner_seat)
+            a.learners[i], a.board_index[i] = _start(
+                g, a.boards, a.rules, a.streams[i], a.episodes[i], a.learner_seat
+            )
+            b = a.boards[a.board_index[i]]
             a.plies[i] = _run_bots(g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i])
             a.ended[i] = a.over[i] = a.wrong[i] = False
             a.rewards[i, :] = a.paid[i] = 0.0
@@ -152,9 +162,10 @@ def start_games(a, work, selected):
 @kernel
 def _check(a, first, end):
     """Write which actions are illegal."""
-    games, actions, wrong, b = a.games, a.actions, a.wrong, a.board[0]
+    games, actions, wrong, boards, index = a.games, a.actions, a.wrong, a.boards, a.board_index
     for i in range(first, end):
-        wrong[i] = games[i].phase != OVER and not is_legal(games[i], b, actions[i])
+        legal = games[i].phase == OVER or is_legal(games[i], boards[index[i]], actions[i])
+        wrong[i] = not legal
 
 
 @kernel
@@ -174,15 +185,18 @@ def _move(a, work, first, end):
     """
     games, rules, kinds, learners = a.games, a.rules, a.kinds, a.learners
     streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
-    ended, wrong, acted, b = a.ended, a.wrong, a.acted, a.board[0]
+    ended, wrong, acted, boards, index = a.ended, a.wrong, a.acted, a.boards, a.board_index
     checks, loses = a.illegal != RAISE, a.illegal == LOSE
     for i in range(first, end):
         g = games[i]
         wrong[i] = False
         if ended[i]:
             episodes[i] += 1
-            learners[i] = _start(g, b, rules, streams[i], episodes[i], a.learner_seat)
-        else:
+            learners[i], index[i] = _start(
+                g, boards, rules, streams[i], episodes[i], a.learner_seat
+            )
+        b = boards[index[i]]
+        if not ended[i]:
             acted[i] = g.seat
             action = actions[i]
             if checks and not is_legal(g, b, action):
@@ -200,7 +214,8 @@ def _reward(a, work, first, end):
     games, cached, finals, kinds, learners = a.games, a.cached, a.finals, a.kinds, a.learners
     streams, episodes, plies = a.streams, a.episodes, a.plies
     ended, wrong, acted, over, rewards, paid = a.ended, a.wrong, a.acted, a.over, a.rewards, a.paid
-    rules, b, loses, same_step = a.rules, a.board[0], a.illegal == LOSE, a.autoreset == SAME_STEP
+    rules, loses, same_step = a.rules, a.illegal == LOSE, a.autoreset == SAME_STEP
+    boards, index, final_boards = a.boards, a.board_index, a.final_boards
     for i in range(first, end):
         g = games[i]
         rewards[i, :] = 0.0
@@ -214,11 +229,14 @@ def _reward(a, work, first, end):
             pay(a.reward, cached[i], g, rewards[i])
         paid[i] = rewards[i, acted[i]]
         if over[i]:
-            finals[i] = g
+            finals[i], final_boards[i] = g, index[i]
             ended[i] = not same_step
         if over[i] and same_step:
             episodes[i] += 1
-            learners[i] = _start(g, b, rules, streams[i], episodes[i], a.learner_seat)
+            learners[i], index[i] = _start(
+                g, boards, rules, streams[i], episodes[i], a.learner_seat
+            )
+            b = boards[index[i]]
             plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
 
 
@@ -226,11 +244,13 @@ def _reward(a, work, first, end):
 def _observe(a, work, first, end):
     """Write observation and mask of the seat to decide; a mask of ones where a game is over."""
     games, caches, cached, rows, viewers = a.games, a.caches, a.cached, a.rows, a.viewers
-    seats, masks, acted, b, bits = a.seats, a.masks, a.acted, a.board[0], work.bits
-    relative_types = a.relative_types
+    seats, masks, acted, boards, index = a.seats, a.masks, a.acted, a.boards, a.board_index
+    bits, relative_types = work.bits, a.relative_types
     # Relative types are written into the game and back, which takes less time than a copy.
     for i in range(first, end):
-        g = games[i]
+        g, b = games[i], boards[index[i]]
+        if g.board_tag != cached[i].board_tag:  # the cache shows another board, or nothing yet
+            cached[i].players, cached[i].board_tag = 0, g.board_tag
         clock = np.int64(g.clock)
         if relative_types:
             turn_types(g, 3 - clock)
@@ -239,7 +259,7 @@ def _observe(a, work, first, end):
         if relative_types:
             turn_types(g, clock)
     for i in range(first, end):
-        g = games[i]
+        g, b = games[i], boards[index[i]]
         seat = np.int64(g.seat) if g.phase != OVER else acted[i]  # a final view is the last seat's
         clock = np.int64(g.clock)
         if relative_types:
@@ -253,7 +273,7 @@ def _observe(a, work, first, end):
         if g.phase == OVER:
             mask[:] = 1
         else:
-            legal_bits(g, b, bits)
+            legal_bits(g, boards[index[i]], bits)
             expand(bits, mask)
 
 
@@ -294,10 +314,9 @@ def agents_to_move(a, agents):
 @kernel
 def apply_agent_actions(a, work, index, actions):
     """Take legal actions of agents in the games of an index (int64), and run compiled bots."""
-    b = a.board[0]
     for k in range(index.shape[0]):
         i = index[k]
-        g = a.games[i]
+        g, b = a.games[i], a.boards[a.board_index[i]]
         step(g, b, actions[k])
         a.plies[i] = _run_bots(g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i])
 

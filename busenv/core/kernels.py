@@ -1,8 +1,9 @@
 """Entry points from Python over one game or many.
 
 Kernels take `games`, an array of GAME records, (N,), and `board`, an array of one BOARD record, and
-trust their input. Kernels that take `game` work on an array of one record and hold the GIL
-(`exclusive`): two threads that use one game by mistake cannot write beyond its record.
+trust their input. `legal_bytes` and `observe_seats` accept a board for each game, (N,), as well.
+Kernels that take `game` work on an array of one record and hold the GIL (`exclusive`): two threads
+that use one game by mistake cannot write beyond its record.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def legal_bytes(games, board, bits, mask):
     bits: uint64, (words,), scratch space.
     """
     for i in range(games.shape[0]):
-        legal_bits(games[i], board[0], bits)
+        legal_bits(games[i], board[i % board.shape[0]], bits)
         expand(bits, mask[i])
 
 
@@ -180,9 +181,10 @@ def observe_seats(games, board, seats, rows):
     """Write the observation of a seat of each game (int64, (N,)) into `rows` (uint8, (N, size))."""
     cache, cached = np.zeros(cache_size(board[0]), np.uint8), np.zeros(1, GAME)
     for i in range(games.shape[0]):
+        b = board[i % board.shape[0]]
         cached[0].players = 0
-        update_cache(games[i], board[0], cache, rows[i], cached[0])
-        observe(games[i], board[0], cache, seats[i], rows[i], False)
+        update_cache(games[i], b, cache, rows[i], cached[0])
+        observe(games[i], b, cache, seats[i], rows[i], False)
 
 
 @exclusive

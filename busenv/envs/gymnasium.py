@@ -19,7 +19,7 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.envs.illegal_actions import replacement_action
 from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.errors import IllegalActionError
-from busenv.game.board import Board, as_board
+from busenv.game.board_specs import Boards, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import absolute_action
@@ -45,7 +45,9 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         learner. Default "random". Agents given by spec are reset with a new seed in each episode;
         objects are never reset.
     learner_seat: the learner's seat, or None (default) to draw it in each episode.
-    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city".
+    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city". board may also be a set
+        such as "generated:city:train", or a list of boards of equal sizes, from which each episode
+        draws its board (`env.unwrapped.board`).
     reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
     illegal: "raise" (default), "lose" or "replace" (`busenv.envs.illegal_actions`).
     observation_keys: None (default) for flat rows, or the names of row and mask in a dict.
@@ -69,7 +71,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         opponents: str | Player | Sequence[str | Player] = "random",
         learner_seat: int | None = None,
         rules: str | Path | Rules = "capstone-2024",
-        board: str | Path | Board = "city",
+        board: Boards = "city",
         reward: str | Reward = "win",
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = None,
@@ -83,7 +85,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
                 "learner_seat", learner_seat, 0, min(self._player_counts) - 1
             )
         self._learner_seat, self._illegal = learner_seat, check_illegal(illegal)
-        self._rules, self.board = as_rules(rules), as_board(board)
+        self._rules, self._boards = as_rules(rules), as_boards(board)
+        self.board = self._boards[0]
         self._format = as_observation_format(self.board, observation_keys, observation_dtype)
         self.observation_space = self._format.observation_space
         self.action_space = self._format.action_space
@@ -116,6 +119,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         option = options.get("first_player")
         first_player = first_player if option is None else option
         game_seed = int(random.integers(2**63))
+        if len(self._boards) > 1:
+            self.board = self._boards[int(random.integers(len(self._boards)))]
         game = Game(num_players, self._rules, self.board, first_player, game_seed)
         seeds = random.integers(2**32, size=self._num_opponents, dtype=np.uint64)
         self._opponents.reset(seeds)

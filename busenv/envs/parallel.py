@@ -32,6 +32,7 @@ from busenv.envs.observation_format import Observation
 from busenv.envs.pettingzoo import raw_env
 from busenv.errors import IllegalActionError
 from busenv.game.actions import describe_action
+from busenv.game.board import Board
 from busenv.game.game import Game
 from busenv.observation import absolute_action
 
@@ -50,12 +51,17 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
         self._aec = raw_env(num_players, **settings)
         self._illegal = settings.get("illegal", "raise")
         self._relative_types = settings.get("relative_types", False)
-        self.board, self.render_mode = self._aec.board, self._aec.render_mode
+        self.render_mode = self._aec.render_mode
         self.possible_agents = self._aec.possible_agents
         self.observation_spaces = self._aec.observation_spaces
         self.action_spaces = self._aec.action_spaces
         self.state_space = self._aec.state_space
         self.agents: list[str] = []
+
+    @property
+    def board(self) -> Board:
+        """The board of the current game."""
+        return self._aec.board
 
     @property
     def game(self) -> Game:

@@ -54,7 +54,7 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.envs.illegal_actions import replacement_action
 from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.errors import IllegalActionError
-from busenv.game.board import Board, as_board
+from busenv.game.board_specs import Boards, as_board, as_boards, sizes_of
 from busenv.game.game import Game
 from busenv.game.initial_state import copy_state
 from busenv.game.rules import Rules, as_rules, check_players
@@ -75,7 +75,9 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
     """The environment without PettingZoo's checks.
 
     num_players: 3, 4 (default) or 5. The other arguments are keyword-only.
-    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city".
+    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city". board may also be a set
+        such as "generated:city:train", or a list of boards of equal sizes, from which each game
+        draws its board.
     reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
     illegal: "raise" (default), "lose" or "replace" (`busenv.envs.illegal_actions`).
     observation_keys: names of row and mask in an observation, default
@@ -101,7 +103,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         num_players: int = 4,
         *,
         rules: str | Path | Rules = "capstone-2024",
-        board: str | Path | Board = "city",
+        board: Boards = "city",
         reward: str | Reward = "win",
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = KEYS,
@@ -111,7 +113,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
     ) -> None:
         super().__init__()
         self._max_players, self._illegal = check_players(num_players), check_illegal(illegal)
-        self._rules, self.board = as_rules(rules), as_board(board)
+        self._rules, self._boards = as_rules(rules), as_boards(board)
+        self.board = self._boards[0]
         self._relative_types = bool(relative_types)
         self._reward, self._reward_is_custom = as_reward(reward), callable(reward)
         self.observation_format = as_observation_format(
@@ -158,15 +161,16 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
                 f"num_players is {players}; allowed: at most {self._max_players}, as in the "
                 "environment's constructor"
             )
-        board = as_board(options.get("board", self.board))
-        if (board.num_actions, ObservationLayout(board).size) != (
-            self._num_actions,
-            self._observation_size,
-        ):
-            raise ValueError(f"{board!r} has other sizes than {self.board!r}; make another env")
+        first = self._boards[0]
+        board = as_board(options.get("board", first))
+        if sizes_of(board) != sizes_of(first):
+            raise ValueError(f"{board!r} has other sizes than {first!r}; make another env")
         if seed is not None:
             self._seed_generator = np.random.default_rng(seed)
         game_seed = int(self._seed_generator.integers(2**63))
+        if len(self._boards) > 1 and "board" not in options:
+            board = self._boards[int(self._seed_generator.integers(len(self._boards)))]
+        self.board = board
         rules = options.get("rules", self._rules)
         self.game = Game(players, rules, board, options.get("first_player"), game_seed)
         state = self.game.arrays()[0]

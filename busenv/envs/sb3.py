@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from busenv.batch.batch import Batch
 from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
-from busenv.game.board import Board
+from busenv.game.board_specs import Boards
 from busenv.game.rules import Rules
 from busenv.render.render_modes import RENDER_FPS, Renderer, check_batch_mode
 from busenv.rewards import Reward
@@ -55,7 +55,7 @@ class BusVecEnv(VecEnv):
         *,
         num_players: int | Sequence[int] = 4,
         rules: str | Path | Rules = "capstone-2024",
-        board: str | Path | Board = "city",
+        board: Boards = "city",
         reward: str | Reward = "win",
         opponents: Opponents = "random",
         learner_seat: int | None = None,

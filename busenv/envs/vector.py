@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike
 from busenv.batch.batch import Batch
 from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
-from busenv.game.board import Board
+from busenv.game.board_specs import Boards
 from busenv.game.rules import Rules
 from busenv.render.render_modes import RENDER_FPS, Renderer, check_batch_mode
 from busenv.rewards import Reward
@@ -39,12 +39,14 @@ class BusVectorEnv(VectorEnv):
     - `seat`: int64, (N,), the seat to decide next: the learner's, if there are opponents.
     - `acting_seat`: int64, (N,), the seat that decided in this step.
     - `rewards`: float32, (N, 5), the rewards of all seats since `acting_seat` decided.
+    - `board_index`: int64, (N,), the index of each game's board in `batch.boards`; absent with one
+      board.
     - `illegal_action`: bool, (N,), whether the action of this step was illegal; absent with
       illegal="raise". With SAME_STEP, for a game that ended it is in `final_info`.
 
     num_envs: N, default 1. The other arguments are keyword-only.
     num_players: 3, 4 or 5, or a sequence of them to draw from in each episode. Default 4.
-    rules, board: as for `busenv.Game`. Default "capstone-2024" and "city".
+    rules, board: as for `busenv.Batch`. Default "capstone-2024" and "city".
     reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
     opponents: an agent spec, or an object with `act(game)` or `choose(games, board)`, for all seats
         but the learner's; or a sequence of them, clockwise from the learner. Default "random". With
@@ -82,7 +84,7 @@ class BusVectorEnv(VectorEnv):
         *,
         num_players: int | Sequence[int] = 4,
         rules: str | Path | Rules = "capstone-2024",
-        board: str | Path | Board = "city",
+        board: Boards = "city",
         reward: str | Reward = "win",
         opponents: Opponents = "random",
         learner_seat: int | None = None,
@@ -186,6 +188,8 @@ class BusVectorEnv(VectorEnv):
             "rewards": self._output(batch.rewards),
             "action_mask": self._output(batch.masks).view(np.int8),
         }
+        if len(batch.boards) > 1:
+            info["board_index"] = self._output(batch.board_index)
         if self._illegal != "raise":
             info["illegal_action"] = self._output(batch.illegal_actions)
         return info
@@ -199,6 +203,8 @@ class BusVectorEnv(VectorEnv):
             final_obs[i] = self._format.convert(row, mask)
         seats = batch.acting_seats
         values = {"seat": seats, "acting_seat": seats, "rewards": batch.rewards}
+        if len(batch.boards) > 1:
+            values["board_index"] = batch.final_board_index
         if self._illegal != "raise":
             values["illegal_action"] = batch.illegal_actions
             info["illegal_action"] = batch.illegal_actions & ~ended

@@ -1,4 +1,4 @@
-"""Boards: loading, validation, and arrays for the core.
+"""Boards: validation, and arrays for the core.
 
 A board is a JSON file with `intersections` (id, x, y, roundabout, train_station), `streets` (pairs
 of intersection ids) and `sites` (id, intersection, zone), and optionally `name` and `source`; see
@@ -28,9 +28,8 @@ from busenv.core.state import (
 )
 from busenv.error_text import LONGEST, did_you_mean, quote
 from busenv.errors import BoardError
-from busenv.io import read_bounded
 
-BOARDS = Path(__file__).parents[1] / "boards"
+BOARDS = Path(__file__).parents[1] / "boards"  # of the package
 KEYS = ("name", "source", "intersections", "streets", "sites")  # of a board file
 
 Check = Callable[[Any], bool]
@@ -60,6 +59,7 @@ class Board:
 
     intersections, streets, sites: indexed by id. A street is the ids of its two intersections.
     array: the board for kernels, `busenv.core.state.BOARD`, (1,), read-only.
+    generator: version of the generator that made it (`busenv.game.board_generator`), else 0.
     """
 
     name: str
@@ -68,11 +68,18 @@ class Board:
     sites: tuple[Site, ...]
     fingerprint: str
     array: np.ndarray
+    generator: int = 0
 
     @functools.cached_property
     def num_actions(self) -> int:
         """Number of action ids: 8 + 3 sites + 2 streets + 12 + 2 + 2 intersections."""
         return int(self.array["actions"][0])
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What records hold of the board: name, fingerprint, and the generator version if any."""
+        generator = {"generator": self.generator} if self.generator else {}
+        return {"name": self.name, "fingerprint": self.fingerprint, **generator}
 
     @property
     def stations(self) -> tuple[int, int]:
@@ -89,47 +96,6 @@ class Board:
             f"Board({self.name!r}, {len(self.intersections)} intersections, "
             f"{len(self.streets)} streets, {len(self.sites)} sites)"
         )
-
-
-def load_board(name_or_path: str | Path) -> Board:
-    """Load a board of the package by its name ("city"), or a board file by its path.
-
-    Raises FileNotFoundError, or BoardError, which names the wrong entry.
-    """
-    if str(name_or_path) in board_names():
-        return _shipped(str(name_or_path))
-    path = Path(name_or_path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"no board {str(name_or_path)!r}: neither a file nor one of {board_names()}"
-            + did_you_mean(str(name_or_path), board_names())
-        )
-    return _load(path)
-
-
-def as_board(board: str | Path | Board) -> Board:
-    """Return a board given by name, by path or as a board."""
-    return board if isinstance(board, Board) else load_board(board)
-
-
-@functools.cache
-def board_names() -> list[str]:
-    """Return the names of the boards of the package."""
-    return sorted(path.stem for path in BOARDS.glob("*.json"))
-
-
-@functools.cache
-def _shipped(name: str) -> Board:
-    return _load(BOARDS / f"{name}.json")
-
-
-def _load(path: Path) -> Board:
-    content = read_bounded(path, BoardError)
-    try:
-        data = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise BoardError(f"{path} is not JSON text: {error}") from error
-    return make_board(data, path.stem)
 
 
 def make_board(data: dict[str, Any], name: str = "board") -> Board:
@@ -153,6 +119,17 @@ def make_board(data: dict[str, Any], name: str = "board") -> Board:
     _check_streets(streets, count)
     _check_intersections(intersections)
     _check_zones(sites)
+    return assemble_board(name, intersections, streets, sites)
+
+
+def assemble_board(
+    name: str,
+    intersections: tuple[Intersection, ...],
+    streets: tuple[tuple[int, int], ...],
+    sites: tuple[Site, ...],
+    generator: int = 0,
+) -> Board:
+    """Make the board of valid parts, which are not checked. Arguments as `Board` has them."""
     text = json.dumps(
         [
             [[i.roundabout, i.train_station] for i in intersections],
@@ -162,7 +139,7 @@ def make_board(data: dict[str, Any], name: str = "board") -> Board:
     )
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     array = _array(intersections, streets, sites, int(fingerprint[:8], 16))
-    return Board(name, intersections, streets, sites, fingerprint, array)
+    return Board(name, intersections, streets, sites, fingerprint, array, generator)
 
 
 def _check_known(what: str, entry: dict[str, Any], keys: tuple[str, ...]) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from busenv.game.actions import BoardAction
-from busenv.game.board import Board, as_board
+from busenv.game.board import Board
+from busenv.game.board_specs import as_board
 from busenv.game.rules import Rules, as_rules, check_players
 
 MULTI, SINGLE = 4, 3  # actions with several spaces, and with one (R5)

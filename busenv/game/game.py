@@ -13,7 +13,8 @@ from busenv.core import bots, kernels
 from busenv.core.state import OVER
 from busenv.errors import IllegalActionError, PositionError, RecordError
 from busenv.game.actions import Phase, action_id, describe_action
-from busenv.game.board import Board, as_board
+from busenv.game.board import Board
+from busenv.game.board_specs import as_board, recorded_board
 from busenv.game.initial_state import copy_state, new_state, state_of
 from busenv.game.position import ENDINGS, Position, read_position
 from busenv.game.record import Record
@@ -32,7 +33,8 @@ class Game:
     num_players: 3, 4 or 5 (R1).
     rules: the name of an edition in `busenv.EDITIONS`, the path of a file of rules, or a
         `busenv.Rules` value.
-    board: "city", the path of a board file, or a `busenv.Board`.
+    board: "city", "generated:SIZE:SEED" (`busenv.generate_board`), the path of a board file, or a
+        `busenv.Board`.
     first_player: seat of the first starting player; by default drawn from the seed.
     seed: 0 to 2**64 - 1, by default from the operating system. It decides the first player only:
         the game itself has no randomness.
@@ -94,8 +96,11 @@ class Game:
         return game
 
     @classmethod
-    def from_record(cls, record: Record, board: str | Path | Board = "city") -> Game:
+    def from_record(cls, record: Record, board: str | Path | Board | None = None) -> Game:
         """Replay a record by the rules.
+
+        board: the board of the game; by default the generated board that the record names, else
+            the city.
 
         Raises RecordError for a record of another board, an invalid initial position, an illegal
         action (naming the ply), or a result that the actions do not lead to.
@@ -110,9 +115,12 @@ class Game:
         return game
 
     @classmethod
-    def begin_record(cls, record: Record, board: str | Path | Board = "city") -> Game:
-        """Make the game of a record before its first action; RecordError for another board."""
-        board = as_board(board)
+    def begin_record(cls, record: Record, board: str | Path | Board | None = None) -> Game:
+        """Make the game of a record before its first action, on a board as for `from_record`.
+
+        Raises RecordError for another board and for another version of the generator of boards.
+        """
+        board = recorded_board(record.board) if board is None else as_board(board)
         record.check_board(board)
         if record.position is None:
             return cls(record.players, record.rules, board, record.first_player, record.seed)
@@ -123,7 +131,7 @@ class Game:
 
     @classmethod
     def replay(
-        cls, record: Record, board: str | Path | Board = "city"
+        cls, record: Record, board: str | Path | Board | None = None
     ) -> Iterator[tuple[Game, int]]:
         """Replay a record: yield the game before each decision, and the action that follows.
 
@@ -153,12 +161,12 @@ class Game:
         record.check_result(game.record().result)
 
     @classmethod
-    def from_bytes(cls, data: bytes, board: str | Path | Board = "city") -> Game:
+    def from_bytes(cls, data: bytes, board: str | Path | Board | None = None) -> Game:
         """Make a game from `to_bytes`; RecordError names a wrong version, board or checksum."""
         return cls.from_record(Record.from_bytes(bytes(data)), board)
 
     @classmethod
-    def load(cls, path: str | Path, board: str | Path | Board = "city") -> Game:
+    def load(cls, path: str | Path, board: str | Path | Board | None = None) -> Game:
         """Read a JSON record and replay it by the rules.
 
         Raises OSError for a file that cannot be read, RecordError for a file without a record and
@@ -396,7 +404,7 @@ class Game:
             }
         return Record(
             self._rules,
-            {"name": self.board.name, "fingerprint": self.board.fingerprint},
+            self.board.identity,
             self.num_players,
             self.first_player,
             self._seed,

@@ -9,7 +9,8 @@ import numpy as np
 
 from busenv.core import kernels
 from busenv.core.state import GAME, MAX_PLAYERS
-from busenv.game.board import Board, as_board
+from busenv.game.board import Board
+from busenv.game.board_specs import as_board
 from busenv.game.game import Game
 from busenv.game.position import ENDINGS
 from busenv.game.rules import Rules, as_rules, check_players

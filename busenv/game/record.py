@@ -30,7 +30,8 @@ _HEAD = struct.Struct("<BII")  # version, length of the JSON head, CRC-32 of all
 class Record:
     """A game's setup, its actions so far, and its result once it is over.
 
-    board: {"name": ..., "fingerprint": ...}, as in `busenv.Board`.
+    board: {"name": ..., "fingerprint": ...}, as in `busenv.Board`, and "generator", the version of
+        the generator, for a generated board, whose name has the seed.
     players, first_player, seed: as in `busenv.Game`. actions: the action ids so far.
     result: None for a running game, else {"ending", "rounds", "deliveries", "time_stones",
         "points", "ranking"}, the last four by seat.
@@ -41,7 +42,7 @@ class Record:
     """
 
     rules: Rules
-    board: dict[str, str]
+    board: dict[str, Any]
     players: int
     first_player: int
     seed: int
@@ -81,11 +82,7 @@ class Record:
         """Make a record from the value of `to_dict`; RecordError names a missing or wrong key."""
         _check_format(data)
         board, position = data["board"], data.get("position")
-        named = isinstance(board, dict) and set(board) == {"name", "fingerprint"}
-        if not named or not all(isinstance(text, str) for text in board.values()):
-            raise RecordError(
-                f"record: board is {quote(board)}; allowed: a name and a fingerprint, both texts"
-            )
+        _check_board_entry(board)
         if not isinstance(data["actions"], list):
             raise RecordError("record: 'actions' must be a list of action ids")
         try:
@@ -146,6 +143,17 @@ class Record:
 def _check_whole(name: str, value: object, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= high:
         raise RecordError(f"record: {name} is {quote(value)}; allowed: a whole number 0 to {high}")
+
+
+def _check_board_entry(board: Any) -> None:
+    """Raise RecordError unless these are a name, a fingerprint and perhaps a generator version."""
+    kinds = {"name": str, "fingerprint": str, "generator": int}
+    named = isinstance(board, dict) and {"name", "fingerprint"} <= {*board} <= {*kinds}
+    if not named or not all(type(value) is kinds[key] for key, value in board.items()):
+        raise RecordError(
+            f"record: board is {quote(board)}; allowed: a name and a fingerprint, both texts, and "
+            "for a generated board the version of the generator"
+        )
 
 
 def _check_format(fields: dict[str, Any]) -> None:

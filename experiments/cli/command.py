@@ -56,11 +56,20 @@ def add_subcommands(parser: argparse.ArgumentParser, commands: tuple[Command, ..
         command.add_to(subparsers)
 
 
-def add_board(
-    parser: argparse.ArgumentParser, description: str = "name or file of a board"
-) -> None:
+def add_board(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--board", metavar="NAME|FILE", default="city", help=f"{description} (default: city)"
+        "--board",
+        metavar="NAME|FILE",
+        default="city",
+        help="name or file of a board, or generated:SIZE:SEED (default: city)",
+    )
+
+
+def add_recorded_board(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--board",
+        metavar="NAME|FILE",
+        help="board of the game (default: city, or the generated board that the record names)",
     )
 
 

@@ -14,16 +14,15 @@ from busenv.experiments.cli.command import (
     add_board,
     add_out,
     add_players,
+    add_recorded_board,
     add_rules,
     add_workers,
     new_folder,
     positive,
     seed,
 )
-from busenv.game.board import as_board
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
-BOARD = "name or file of the board of the game"
 PICTURES = (".svg", ".png")
 
 
@@ -35,7 +34,7 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ply", type=int, metavar="N", help="draw the position after N decisions (default: last)"
     )
-    add_board(parser, BOARD)
+    add_recorded_board(parser)
 
 
 def _show(args: argparse.Namespace) -> None:
@@ -66,7 +65,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         "-o", "--out", type=Path, metavar="FILE.html", required=True, help="page to write"
     )
     parser.add_argument("--agent", metavar="AGENT", help="agent whose estimates the page shows")
-    add_board(parser, BOARD)
+    add_recorded_board(parser)
 
 
 def _replay(args: argparse.Namespace) -> None:
@@ -80,12 +79,11 @@ def _replay(args: argparse.Namespace) -> None:
     print(f"Replay: {printable(args.out)}")
 
 
-def _games(path: Path, board_name: str) -> list[dict[str, Any]]:
+def _games(path: Path, board: str | None) -> list[dict[str, Any]]:
     """Read a games file, validate it on a board, and return its games by number."""
     from busenv.experiments.ratings.rating_store import parse_games
     from busenv.experiments.replays.narration import check_recorded_game
 
-    board = as_board(board_name)
     with path.open("rb") as file:
         games, _ = parse_games(file, path, lambda game: check_recorded_game(game, board))
     for game in games:

@@ -18,7 +18,7 @@ from busenv import EDITIONS, Board, Rules, load_board
 from busenv.agents.registry import AZ, NET, UCT
 from busenv.error_text import did_you_mean
 from busenv.experiments.play.messages import RequestError
-from busenv.game.board import board_names
+from busenv.game.board_specs import board_names
 
 DEFAULT_PLAYERS = 4
 HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None

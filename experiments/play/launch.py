@@ -24,7 +24,7 @@ from busenv.experiments.play.game_store import GameStore
 from busenv.experiments.play.messages import MAX_REQUEST, NewGame, RequestError, Seat
 from busenv.experiments.play.request_guard import is_loopback
 from busenv.experiments.play.server import Server
-from busenv.game.board import as_board
+from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules
 
 MAX_CONNECTIONS = 1000

@@ -23,6 +23,7 @@ from busenv.experiments.play.game_store import GameHeader, GameStore, StoredGame
 from busenv.experiments.play.game_tree import GameTree
 from busenv.experiments.play.messages import NewGame, RequestError, Seat
 from busenv.experiments.play.session import Session
+from busenv.game.board_specs import recorded_board
 from busenv.render.phrases import headline
 
 MAX_GAMES = 1000
@@ -230,8 +231,10 @@ class Server:
         return Game(players, rules, board, new.first_player, new.seed).record(), board, 0
 
     def _board_of(self, record: Record) -> Board:
-        """The board of a record. ValueError if the catalogue does not have it."""
+        """The board of a record. ValueError if neither the catalogue nor the generator has it."""
         board = self.catalogue.find_board(record.board["fingerprint"])
+        if board is None and "generator" in record.board:
+            return recorded_board(record.board)
         if board is None:
             name = quote(record.board["name"][:80])
             raise ValueError(f"there is no board {name} here; name its file by --board")

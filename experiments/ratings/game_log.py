@@ -98,7 +98,7 @@ def check_scheduled(game: dict[str, Any], schedule: Schedule) -> None:
         ("first_player", record["first_player"], first),
         ("seed", record["seed"], number),
         ("rules", record["rules"], schedule.loaded_rules.to_dict()),
-        ("board", record["board"], {"name": board.name, "fingerprint": board.fingerprint}),
+        ("board", record["board"], board.identity),
         ("position", record.get("position"), None),
     ):
         if value != scheduled:

@@ -13,7 +13,7 @@ from busenv.agents import Agent
 from busenv.core import kernels
 from busenv.core.state import GAME, OVER
 from busenv.experiments.common.intervals import wilson
-from busenv.game.board import as_board
+from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules, check_players
 from busenv.validation import check_whole, illegal_action
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import busenv
 from busenv.experiments.common.runs import RunError
-from busenv.game.board import Board, load_board
+from busenv.game.board import Board
+from busenv.game.board_specs import load_board
 from busenv.game.rules import Rules, as_rules, check_players
 from busenv.validation import check_seed
 

@@ -13,7 +13,7 @@ from busenv.error_text import printable
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.game_log import check_game
 from busenv.experiments.ratings.rating_store import parse_games
-from busenv.game.board import as_board
+from busenv.game.board_specs import as_board, recorded_board
 from busenv.io import read_bounded
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
 
@@ -53,18 +53,19 @@ class Ply:
     after: str
 
 
-def load_recorded_game(source: str | Path, board: str | Path | Board = "city") -> RecordedGame:
+def load_recorded_game(source: str | Path, board: str | Path | Board | None = None) -> RecordedGame:
     """Load a game from a JSON record or from a games file of a rating.
 
-    source: FILE.json, FILE.jsonl:NUMBER, or FILE.jsonl if that holds one game. board: name or file
-    of the board of the game. Raises RecordError or RunError for an invalid file or number, OSError
+    source: FILE.json, FILE.jsonl:NUMBER, or FILE.jsonl if that holds one game. board: as for
+    `busenv.Game.from_record`. Raises RecordError or RunError for an invalid file or number, OSError
     for a missing file.
     """
-    source, board = str(source), as_board(board)
+    source = str(source)
     name, colon, number = source.rpartition(":")
     if Path(source).exists() or not (colon and number.isdigit()):
         if Path(source).suffix != ".jsonl":
-            return RecordedGame(Record.from_json(read_bounded(source, RecordError)), board)
+            record = Record.from_json(read_bounded(source, RecordError))
+            return RecordedGame(record, _board_of(record.board, board))
         name, number = source, ""
     elif Path(name).suffix != ".jsonl":
         raise RunError(f"{source}: only a .jsonl file has numbered games; allowed: {name}")
@@ -77,16 +78,24 @@ def load_recorded_game(source: str | Path, board: str | Path | Board = "city") -
     if game["forfeit"]:
         forfeit = "Forfeited by seat {seat} at ply {ply}: {why}".format(**game["forfeit"])
     record = Record.from_dict(game["record"])
-    return RecordedGame(record, board, tuple(game["agents"]), tuple(game["ranking"]), forfeit)
+    played_on = _board_of(record.board, board)
+    return RecordedGame(record, played_on, tuple(game["agents"]), tuple(game["ranking"]), forfeit)
 
 
-def check_recorded_game(game: dict[str, Any], board: Board) -> None:
+def check_recorded_game(game: dict[str, Any], board: str | Path | Board | None) -> None:
     """Raise ValueError when a game of a games file contradicts the rules.
 
     Games of other boards pass: `RecordedGame.end` refuses them later.
     """
-    if game["record"]["board"]["fingerprint"] == board.fingerprint:
-        check_game(game, board)
+    entry = game["record"]["board"]
+    played_on = _board_of(entry, board)
+    if entry["fingerprint"] == played_on.fingerprint:
+        check_game(game, played_on)
+
+
+def _board_of(entry: dict[str, Any], board: str | Path | Board | None) -> Board:
+    """Return the given board, or the one that a record's entry names."""
+    return recorded_board(entry) if board is None else as_board(board)
 
 
 def _select(name: str, number: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from busenv.render.replay import Estimate, replay_page
 
 
 def draw_record(
-    source: str | Path, ply: int | None, out: str | Path, board: str | Path | Board = "city"
+    source: str | Path, ply: int | None, out: str | Path, board: str | Path | Board | None = None
 ) -> None:
     """Draw the position of a recorded game after `ply` decisions, by default after the last.
 
@@ -43,7 +43,7 @@ def write_replay(
     source: str | Path,
     out: str | Path,
     spec: str | None = None,
-    board: str | Path | Board = "city",
+    board: str | Path | Board | None = None,
     names: Sequence[str] | None = None,
 ) -> None:
     """Write the replay page of a recorded game.

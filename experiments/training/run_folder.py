@@ -11,7 +11,7 @@ from typing import Any
 
 from busenv.error_text import truncate
 from busenv.experiments.common.runs import SETTINGS, RunError
-from busenv.game.board import board_names, load_board
+from busenv.game.board_specs import board_names, load_board
 from busenv.game.rules import EDITIONS, as_rules
 from busenv.io import write_whole
 from busenv.train.checkpoint import NAME, read_state

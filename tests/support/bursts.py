@@ -15,7 +15,7 @@ from busenv import Game
 from busenv.agents.networks.mlp import weights_of
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
-from busenv.game.board import load_board
+from busenv.game.board_specs import load_board
 from busenv.train.checkpoint import NAME, read_state, read_tensors
 from tests.support.programs import EXAMPLE
 

@@ -1,0 +1,112 @@
+"""Generated boards: cities without number, each from a seed.
+
+    >>> import busenv
+    >>> board = busenv.generate_board(7, "small")
+    >>> board
+    Board('generated:small:7', 16 intersections, 28 streets, 21 sites)
+
+All boards of a size have the same number of intersections, streets and sites, so observations,
+masks and action ids agree. Boards of size "city" have those of the city, which can serve as a board
+never seen in training.
+
+Construction (`busenv.core.map_generation`): four roundabouts in a ring around a park, the other
+intersections where most room is left, straight streets without crossings from the shortest on, two
+stations far apart at intersections with many streets, removal of streets at random up to the number
+of the size, and zones that grow outwards from the park. A map is rejected, and the next one of the
+seed drawn, if it has too few streets, stations too near to each other, an intersection without
+which it is not connected, or a block with more than five streets around it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from busenv.core import map_generation
+from busenv.core.map_generation import Map, Shape
+from busenv.error_text import did_you_mean
+from busenv.errors import BoardError
+from busenv.game.board import Board, Intersection, Site, assemble_board
+from busenv.validation import check_seed
+
+GENERATOR_VERSION = 1
+"""Seeds of another version name other boards. It changes when any board does."""
+
+PREFIX = "generated"
+
+
+class BoardSize(NamedTuple):
+    """Numbers of intersections, streets, and sites of each zone, and bounds of the map."""
+
+    intersections: int
+    streets: int
+    zones: tuple[int, int, int, int]
+    shape: Shape
+
+
+# The bounds keep the city's proportions: 100 units are the side of an intersection's square.
+SIZES = {
+    "small": BoardSize(16, 28, (9, 4, 3, 5), Shape(400, 380, 290, 2, 4)),
+    "medium": BoardSize(24, 45, (10, 7, 5, 9), Shape(500, 470, 370, 3, 5)),
+    "city": BoardSize(36, 70, (12, 11, 9, 15), Shape(610, 570, 460, 4, 5)),
+    "large": BoardSize(60, 120, (16, 17, 10, 21), Shape(790, 740, 600, 5, 5)),
+}
+
+
+def generate_board(seed: int, size: str = "city") -> Board:
+    """Generate the board of a seed, the same on every platform.
+
+    seed: 0 to 2**64 - 1. size: "small" (16 intersections), "medium" (24), "city" (36) or "large"
+    (60). The board's name is its spec, such as "generated:city:7", which `load_board` accepts.
+
+    Raises ValueError for a seed out of range, BoardError for an unknown size.
+    """
+    return _generate(check_seed(seed), check_size(size))
+
+
+def count_rejections(seed: int, size: str = "city") -> int:
+    """Return the number of maps that the generator rejects before the board of a seed."""
+    return int(_draw_map(check_seed(seed), SIZES[check_size(size)])[1].sum())
+
+
+def check_size(size: str) -> str:
+    """Return a size of generated boards; BoardError, which names the sizes, for another."""
+    if size not in SIZES:
+        raise BoardError(
+            f"no size {size!r} of generated boards; allowed: {', '.join(SIZES)}"
+            + did_you_mean(size, [*SIZES])
+        )
+    return size
+
+
+@lru_cache(maxsize=64)
+def _generate(seed: int, size: str) -> Board:
+    drawn, _ = _draw_map(seed, SIZES[size])
+    roundabouts, stations = {*drawn.roundabouts.tolist()}, {*drawn.stations.tolist()}
+    return assemble_board(
+        f"{PREFIX}:{size}:{seed}",
+        tuple(
+            Intersection(float(x), float(y), i in roundabouts, i in stations)
+            for i, (x, y) in enumerate(drawn.points.tolist())
+        ),
+        tuple((a, b) for a, b in drawn.streets.tolist()),
+        tuple(Site(intersection, zone) for intersection, zone in drawn.sites.tolist()),
+        generator=GENERATOR_VERSION,
+    )
+
+
+def _draw_map(seed: int, size: BoardSize) -> tuple[Map, np.ndarray]:
+    """Draw the map of a seed; also returns the rejections by reason: int64, (7,)."""
+    zones, rejected = np.array(size.zones), np.zeros(7, np.int64)
+    drawn = Map(
+        points=np.empty((size.intersections, 2), np.int64),
+        streets=np.empty((size.streets, 2), np.int64),
+        sites=np.empty((int(zones.sum()), 2), np.int64),
+        roundabouts=np.empty(map_generation.ROUNDABOUTS, np.int64),
+        stations=np.empty(2, np.int64),
+    )
+    if not map_generation.generate_map(np.uint64(seed), size.shape, zones, drawn, rejected):
+        raise BoardError(f"seed {seed} has no board: {rejected.sum()} maps were rejected")
+    return drawn, rejected

@@ -1,0 +1,201 @@
+"""Boards by name, file, or generator spec, and sets of boards of equal sizes.
+
+| spec | board or set of boards |
+|---|---|
+| `city` | the board of the game |
+| `FILE.json` | a board file |
+| `generated:SIZE:SEED` | one generated board (`busenv.game.board_generator`) |
+| `generated:SIZE:train`, `validation`, `test` | generated boards of a split |
+| `generated:SIZE:SPLIT:COUNT` | the first COUNT of them |
+
+SIZE is small, medium, city or large. The seeds of `validation` are 1,000,000,000 to 1,000,000,999,
+those of `test` 2,000,000,000 to 2,000,000,999. All other seeds are for training; `train` has the
+seeds 0 to 4,095, and COUNT may be as high as 1,000,000.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from busenv.error_text import did_you_mean, quote
+from busenv.errors import BoardError, RecordError
+from busenv.game.board import BOARDS, Board, make_board
+from busenv.game.board_generator import (
+    GENERATOR_VERSION,
+    PREFIX,
+    check_size,
+    generate_board,
+)
+from busenv.io import read_bounded
+
+SPLITS = {  # seeds of the splits
+    "train": range(1_000_000),
+    "validation": range(1_000_000_000, 1_000_001_000),
+    "test": range(2_000_000_000, 2_000_001_000),
+}
+TRAIN_BOARDS = 4096  # of `train` without a count
+
+
+class BoardSet(Sequence[Board]):
+    """Boards with equal numbers of intersections, streets and sites.
+
+    boards: the boards, or their specs, which are generated when they are read.
+    array: BOARD, (K,), read-only, the boards for kernels.
+
+    Raises BoardError, which names the first board of other sizes.
+    """
+
+    def __init__(self, boards: Sequence[Board | str]) -> None:
+        if not boards:
+            raise BoardError("a set of boards has at least one")
+        self.boards = boards
+        first, arrays = as_board(boards[0]), []
+        for board in self:
+            if sizes_of(board) != sizes_of(first):
+                raise BoardError(f"boards of other sizes in one set: {first!r} and {board!r}")
+            arrays.append(board.array)
+        self.array = np.concatenate(arrays)
+        self.array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.boards)
+
+    def __getitem__(self, index: int) -> Board:  # type: ignore[override]  # no slices
+        return as_board(self.boards[index])
+
+    def __iter__(self) -> Iterator[Board]:
+        return (as_board(board) for board in self.boards)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.array.flags.writeable = False  # pickling drops this, and numba's type includes it
+
+
+Boards = str | Path | Board | Sequence[Board | str]
+"""One board, or a set: anything that `as_boards` accepts."""
+
+
+def load_board(spec: str | Path) -> Board:
+    """Load a board by its name ("city"), by the path of a file, or a generated one by its spec.
+
+    Raises FileNotFoundError, or BoardError, which names the wrong entry.
+    """
+    if str(spec).startswith(f"{PREFIX}:"):
+        boards = _generated(str(spec))
+        if isinstance(boards, Board):
+            return boards
+        raise BoardError(
+            f"{str(spec)!r} is a set of boards, and one board is needed here; "
+            f"allowed: {PREFIX}:SIZE:SEED, such as {boards[0]!r}"
+        )
+    if str(spec) in board_names():
+        return _shipped(str(spec))
+    path = Path(spec)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no board {str(spec)!r}: neither a file, nor {PREFIX}:SIZE:SEED, nor one of "
+            f"{board_names()}" + did_you_mean(str(spec), board_names())
+        )
+    return _load(path)
+
+
+def as_board(board: str | Path | Board) -> Board:
+    """Return a board given by its spec or as a board."""
+    return board if isinstance(board, Board) else load_board(board)
+
+
+def as_boards(boards: Boards) -> BoardSet:
+    """Return a set of boards: one board or several, given by specs or as boards.
+
+    Raises BoardError for boards of different sizes, and as `load_board` does.
+    """
+    if isinstance(boards, BoardSet):
+        return boards
+    if isinstance(boards, str) and boards.startswith(f"{PREFIX}:"):
+        return _generated_set(boards)
+    if isinstance(boards, (str, Path, Board)):
+        return BoardSet([as_board(boards)])
+    return BoardSet([*boards])
+
+
+def sizes_of(board: Board) -> tuple[int, int, int]:
+    """Return the numbers of intersections, streets and sites of a board."""
+    return len(board.intersections), len(board.streets), len(board.sites)
+
+
+@functools.lru_cache(maxsize=8)
+def _generated_set(spec: str) -> BoardSet:
+    boards = _generated(spec)
+    return BoardSet([boards] if isinstance(boards, Board) else boards)
+
+
+def _generated(spec: str) -> Board | list[str]:
+    """Return the board of a spec, or the specs of its set of boards; else raise BoardError."""
+    size, *rest = spec.removeprefix(f"{PREFIX}:").split(":")
+    check_size(size)
+    if len(rest) == 1 and _is_number(rest[0], 0, 2**64 - 1):
+        return generate_board(int(rest[0]), size)
+    if not rest or rest[0] not in SPLITS or len(rest) > 2:
+        raise BoardError(
+            f"no board {quote(spec)}; allowed: {PREFIX}:{size}:SEED with a seed 0 to 2**64 - 1, or "
+            f"{PREFIX}:{size}:SPLIT with one of {', '.join(SPLITS)}"
+        )
+    split, *counts = rest
+    seeds = SPLITS[split]
+    if counts and not _is_number(counts[0], 1, len(seeds)):
+        raise BoardError(
+            f"board {quote(spec)}: {quote(counts[0])} boards; allowed: 1 to {len(seeds)}"
+        )
+    count = int(counts[0]) if counts else min(TRAIN_BOARDS, len(seeds))
+    return [f"{PREFIX}:{size}:{seed}" for seed in seeds[:count]]
+
+
+def _is_number(text: str, low: int, high: int) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 20 and low <= int(text) <= high
+
+
+def recorded_board(entry: dict[str, Any]) -> Board:
+    """Return the generated board that a record names, and the city for any other.
+
+    entry: `busenv.Record.board`. Raises RecordError for a board of another generator version.
+    """
+    if "generator" not in entry:
+        return load_board("city")
+    if entry["generator"] != GENERATOR_VERSION:
+        raise RecordError(
+            f"the game was played on board {quote(entry['name'])} of generator version "
+            f"{quote(entry['generator'])}; this busenv generates version {GENERATOR_VERSION}"
+        )
+    try:
+        board = _generated(entry["name"])
+    except BoardError as error:
+        raise RecordError(f"record: {error}") from error
+    if not isinstance(board, Board):
+        raise RecordError(f"record: board {quote(entry['name'])} is a set of boards")
+    return board
+
+
+@functools.cache
+def board_names() -> list[str]:
+    """Return the names of the boards of the package."""
+    return sorted(path.stem for path in BOARDS.glob("*.json"))
+
+
+@functools.cache
+def _shipped(name: str) -> Board:
+    return _load(BOARDS / f"{name}.json")
+
+
+def _load(path: Path) -> Board:
+    content = read_bounded(path, BoardError)
+    try:
+        data = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BoardError(f"{path} is not JSON text: {error}") from error
+    return make_board(data, path.stem)

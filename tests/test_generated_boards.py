@@ -1,0 +1,231 @@
+"""Generated boards: the same for ever, well shaped, and named by specs in every place."""
+
+import collections
+import dataclasses
+import hashlib
+import json
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import busenv
+from busenv import Board, BoardError, Game, RecordError, generate_board, load_board
+from busenv.core import map_geometry
+from busenv.core.map_generation import CLEARANCE, LONGEST, MAX_DEGREE, SPACING
+from busenv.experiments.replays.narration import load_recorded_game
+from busenv.game import board_generator
+from busenv.game.board import make_board
+from busenv.game.board_generator import SIZES, count_rejections
+from busenv.game.board_specs import BoardSet, as_boards, sizes_of
+
+# SHA-256 of the boards of seeds 0 to 99, with coordinates. Another digest is another version.
+DIGESTS = {
+    "small": "d6c282308d2c54bdb91680a408fddc609901173c39b98d66b2262824a53f904d",
+    "medium": "474d4f407bbaec8679030ca881a112a0a31b682fff341f1a35a5f3a7ed1dc425",
+    "city": "4f756ccca442ec7a6f1cff73a1cef705fe1a7faf7ce162a5c634d7f7ae6d433b",
+    "large": "4e37a1c2b834becf5425570380bc175587dc4987eabf20882d2930bc738b07e9",
+}
+SAMPLE = [generate_board(seed, size) for size in SIZES for seed in range(25)]
+
+
+def as_data(board: Board) -> dict:
+    return {
+        "name": board.name,
+        "intersections": [
+            {"id": i, **dataclasses.asdict(entry)} for i, entry in enumerate(board.intersections)
+        ],
+        "streets": [[*ends] for ends in board.streets],
+        "sites": [{"id": i, **dataclasses.asdict(site)} for i, site in enumerate(board.sites)],
+    }
+
+
+def neighbours(board: Board) -> dict[int, set[int]]:
+    joined = collections.defaultdict(set)
+    for a, b in board.streets:
+        joined[a].add(b)
+        joined[b].add(a)
+    return joined
+
+
+def reached(board: Board, start: int, closed: int = -1) -> dict[int, int]:
+    """The number of streets from an intersection to each other one."""
+    steps, joined, queue = {start: 0}, neighbours(board), [start]
+    for i in queue:
+        for j in joined[i] - {closed, *steps}:
+            steps[j] = steps[i] + 1
+            queue.append(j)
+    return steps
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_version_of_the_generator_never_changes(size: str) -> None:
+    assert board_generator.GENERATOR_VERSION == 1
+    boards = [as_data(generate_board(seed, size)) for seed in range(100)]
+    assert hashlib.sha256(json.dumps(boards).encode()).hexdigest() == DIGESTS[size]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes(size: str) -> None:
+    bounds = SIZES[size]
+    for board in (board for board in SAMPLE if board.name.split(":")[1] == size):
+        assert sizes_of(board) == (bounds.intersections, bounds.streets, sum(bounds.zones))
+        zones = collections.Counter(site.zone for site in board.sites)
+        assert tuple(zones[zone] for zone in (1, 2, 3, 4)) == bounds.zones
+    city = load_board("city")
+    assert sizes_of(generate_board(2**64 - 1)) == sizes_of(city)
+    assert generate_board(0).num_actions == city.num_actions
+
+
+def test_the_parts_of_a_board() -> None:
+    for board in SAMPLE:
+        assert make_board(as_data(board)).fingerprint == board.fingerprint  # valid
+        park = {i for i, entry in enumerate(board.intersections) if entry.roundabout}
+        joined = neighbours(board)
+        assert sorted(len(joined[i] & park) for i in park) == [2] * 4, "a ring"
+        assert all(len(joined[i]) >= 3 for i in park)
+        assert all(2 <= len(streets) <= MAX_DEGREE for streets in joined.values())
+        sites = collections.Counter(site.intersection for site in board.sites)
+        assert not any(sites[station] for station in board.stations)
+        assert all(sites[i] == 2 for i in park)
+        assert max(sites.values()) == 2
+        assert [site.zone for site in board.sites] == sorted(site.zone for site in board.sites)
+        shape = SIZES[board.name.split(":")[1]].shape
+        one, other = board.stations
+        assert reached(board, one)[other] >= shape.station_walk
+        for closed in range(len(board.intersections)):
+            start = 0 if closed else 1
+            assert len(reached(board, start, closed)) == len(board.intersections) - 1
+
+
+def test_streets_are_straight_and_do_not_cross() -> None:
+    for board in SAMPLE[::5]:
+        points = np.array([(i.x, i.y) for i in board.intersections], np.int64)
+        for a, b in board.streets:
+            assert SPACING - 20 <= math.dist(points[a], points[b]) <= LONGEST or {a, b} <= {
+                i for i, entry in enumerate(board.intersections) if entry.roundabout
+            }
+            for i in {*range(len(points))} - {a, b}:
+                assert not map_geometry.is_near(points, a, b, i, CLEARANCE)
+        for one, other in combinations(board.streets, 2):
+            if not {*one} & {*other}:
+                assert not map_geometry.crosses(points, *one, *other)
+
+
+def test_zones_grow_outwards() -> None:
+    distances = collections.defaultdict(list)
+    for board in SAMPLE:
+        park = [i for i, entry in enumerate(board.intersections) if entry.roundabout]
+        steps = [reached(board, i) for i in park]
+        for site in board.sites:
+            distances[site.zone].append(min(walk[site.intersection] for walk in steps))
+    means = [float(np.mean(distances[zone])) for zone in (1, 2, 4)]
+    assert means == sorted(means)
+    assert means[2] - means[0] > 1
+
+
+def test_the_city_is_a_typical_board_of_its_size() -> None:
+    """The city's degrees and street lengths are within the spread of generated boards."""
+
+    def statistics(board: Board) -> list[float]:
+        degrees = np.bincount(np.array(board.streets).ravel())
+        points = np.array([(i.x, i.y) for i in board.intersections])
+        unit = math.sqrt(np.prod(points.max(axis=0) - points.min(axis=0)) / len(points))
+        lengths = [math.dist(points[a], points[b]) / unit for a, b in board.streets]
+        one, other = board.stations
+        return [
+            float(degrees.std()), *np.percentile(lengths, [25, 50, 75]), reached(board, one)[other],
+        ]  # fmt: skip
+
+    boards = np.array([statistics(generate_board(seed)) for seed in range(200)])
+    city = np.array(statistics(load_board("city")))
+    assert (np.percentile(boards, 0.5, axis=0) <= city + 0.05).all()
+    assert (np.percentile(boards, 99.5, axis=0) >= city - 0.05).all()
+
+
+def test_rejections_are_counted() -> None:
+    rejections = [count_rejections(seed, "medium") for seed in range(200)]
+    assert 0 < sum(rejections) < 200
+
+
+def test_specs() -> None:
+    board = load_board("generated:city:7")
+    assert board is load_board("generated:city:7") is generate_board(7)
+    assert (board.name, board.generator) == ("generated:city:7", 1)
+    game = Game(board="generated:small:3", seed=1)
+    assert game.board.name == "generated:small:3"
+    assert busenv.random_playouts(2, board="generated:small:3").decisions > 0
+    boards = as_boards("generated:small:test:3")
+    assert [one.name for one in boards] == [f"generated:small:{2 * 10**9 + k}" for k in range(3)]
+    assert boards.array["tag"].tolist() == [int(one.fingerprint[:8], 16) for one in boards]
+    assert len(as_boards("generated:small:validation")) == 1000
+    assert as_boards(boards) is boards
+    assert len(as_boards("city")) == len(as_boards(board)) == 1
+    assert len(as_boards(["city", board])) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("generated:town:7", "no size 'town' .* allowed: small, medium, city, large"),
+        ("generated:citty:7", "did you mean 'city'"),
+        ("generated:", "no size ''"),
+        ("generated:city", "generated:city:SEED with a seed 0 to 2\\*\\*64 - 1"),
+        (f"generated:city:{2**64}", "a seed 0 to 2\\*\\*64 - 1"),
+        ("generated:city:-1", "a seed 0 to"),
+        ("generated:city:tset", "one of train, validation, test"),
+        ("generated:city:test:1001", "'1001' boards; allowed: 1 to 1000"),
+        ("generated:city:train:0", "allowed: 1 to 1000000"),
+        ("generated:city:train", "is a set of boards, and one board is needed here"),
+    ],
+)
+def test_specs_that_name_no_board(spec: str, message: str) -> None:
+    with pytest.raises(BoardError, match=message):
+        Game(board=spec)
+
+
+def test_wrong_seeds_and_sets() -> None:
+    for seed in (-1, 2**64, 1.5, "7"):
+        with pytest.raises(ValueError, match="allowed: a whole number 0 to"):
+            generate_board(seed)  # type: ignore[arg-type]
+    with pytest.raises(BoardError, match="no size 'huge'"):
+        generate_board(1, "huge")
+    with pytest.raises(BoardError, match=r"other sizes in one set: .*'city'.*'generated:small:1'"):
+        BoardSet(["city", "generated:small:1"])
+    with pytest.raises(BoardError, match="at least one"):
+        as_boards([])
+
+
+def test_a_record_finds_its_board(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    game = Game(3, board="generated:small:5", seed=1)
+    while not game.is_over:
+        game.step(game.legal_actions()[0])
+    game.save(tmp_path / "game.json")
+    assert game.record().board["generator"] == 1
+    for twin in (
+        Game.load(tmp_path / "game.json"),
+        Game.from_bytes(game.to_bytes()),
+        load_recorded_game(tmp_path / "game.json").end(),
+    ):
+        assert twin.position() == game.position()
+        assert twin.board is game.board
+    with pytest.raises(RecordError, match=r"'generated:small:5' .* not on 'city'"):
+        Game.load(tmp_path / "game.json", "city")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"generator": 2}, "generator version 2; this busenv generates version 1"),
+        ({"generator": "1"}, "for a generated board the version"),
+        ({"name": "generated:small:train"}, "is a set of boards"),
+        ({"name": "/etc/passwd"}, "no size '/etc/passwd'"),
+        ({"name": "generated:small:6"}, "not on 'generated:small:6'"),
+    ],
+)
+def test_a_record_of_another_board(change: dict, message: str) -> None:
+    data = Game(3, board="generated:small:5", seed=1).record().to_dict()
+    data["board"] = data["board"] | change
+    with pytest.raises(RecordError, match=message):
+        Game.from_record(busenv.Record.from_dict(data))
