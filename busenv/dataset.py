@@ -30,7 +30,8 @@ from busenv.core import kernels
 from busenv.core.relative_types import write_relative_actions
 from busenv.core.state import GAME
 from busenv.error_text import quote
-from busenv.game.board import Board, as_board
+from busenv.game.board import Board
+from busenv.game.board_specs import as_board, recorded_board
 from busenv.game.rules import Rules, check_players
 from busenv.io import write_whole
 from busenv.observation import observe_games
@@ -202,7 +203,7 @@ class GameDataset:
         metadata = {
             "format": FORMAT,
             "rules": self.rules.to_dict(),
-            "board": {"name": self.board.name, "fingerprint": self.board.fingerprint},
+            "board": self.board.identity,
             "num_players": self.num_players,
             "agents": self.agent_specs,
             "seed": self.seed,
@@ -220,7 +221,7 @@ class GameDataset:
 def load_dataset(path: str | Path, board: str | Path | Board | None = None) -> GameDataset:
     """Read a dataset that `busenv export` wrote.
 
-    board: the board of the games, for one that is not in the package.
+    board: the board of the games, unless it is the city or a generated board.
 
     Raises FileNotFoundError, ValueError for a damaged file, another format or another board.
     """
@@ -230,7 +231,7 @@ def load_dataset(path: str | Path, board: str | Path | Board | None = None) -> G
             metadata = json.loads(str(file["metadata"]))
         if metadata["format"] != FORMAT:
             raise ValueError(f"format {quote(metadata['format'])}; this busenv reads {FORMAT}")
-        loaded = as_board(metadata["board"]["name"] if board is None else board)
+        loaded = recorded_board(metadata["board"]) if board is None else as_board(board)
         if loaded.fingerprint != metadata["board"]["fingerprint"]:
             raise ValueError(f"its games were played on another board than {loaded!r}")
         rules = Rules.from_dict(metadata["rules"])

@@ -22,7 +22,7 @@ from busenv.experiments.common.worker_pool import worker_pool
 from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.match import play_games_to_end
 from busenv.experiments.ratings.rating import check_agent
-from busenv.game.board import as_board
+from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules
 
 DATASET = "dataset.npz"  # in a run folder
