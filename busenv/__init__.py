@@ -13,6 +13,7 @@
 - `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`,
   `parse_action`: action ids.
 - `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
+- `GameDataset`, `load_dataset`: recorded games as training data.
 - `make_agent`, `play`: agents, and the play page in a notebook.
 - `longest_game`: an upper bound on the length of a game.
 
@@ -22,6 +23,7 @@ rules of the game.
 """
 
 from busenv.batch.batch import Batch
+from busenv.dataset import GameDataset, load_dataset
 from busenv.entry_points import make_agent, play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
@@ -61,6 +63,7 @@ __all__ = [
     "BoardError",
     "Building",
     "Game",
+    "GameDataset",
     "IllegalActionError",
     "Move",
     "ObservationLayout",
@@ -76,6 +79,7 @@ __all__ = [
     "encode",
     "generate_board",
     "load_board",
+    "load_dataset",
     "load_rules",
     "longest_game",
     "make_agent",
