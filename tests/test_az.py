@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,21 +171,28 @@ def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "is_long"),
+    ("budget", "num_playouts", "weight"),
     [
-        ({"simulations": 399}, False),
-        ({"simulations": 400}, True),
-        ({"seconds": 0.01}, False),
-        ({"seconds": 0.02}, True),
+        ({"simulations": 299}, 0, 0.0),
+        ({"simulations": 300}, 1, 0.3),
+        ({"simulations": 399}, 1, 0.3),
+        ({"simulations": 400}, 4, 0.6),
+        ({"seconds": 0.01}, 0, 0.0),
+        ({"seconds": 0.02}, 4, 0.6),
     ],
 )
-def test_long_searches_also_play_out_to_the_end(budget: dict, is_long: bool) -> None:  # type: ignore[type-arg]
-    """The values of positions are not those that the network alone gives them."""
+def test_long_searches_also_play_out_to_the_end(
+    budget: dict[str, Any], num_playouts: int, weight: float
+) -> None:
+    """The root's value mixes that of the network alone with the results of playouts."""
     agent, game = AzAgent(small_network(), CITY, seed=1, **budget), in_the_middle()
     agent.act(game)
-    values = agent._trees[0].nodes[0]["values"]
+    values = agent._trees[0].nodes[0]["values"][:4]
     alone, _ = grown(game, 1)
-    assert (values == alone.nodes[0]["values"]).all() != is_long
+    mixed = values - (1 - weight) * alone.nodes[0]["values"][:4]
+    assert (abs(mixed) < 1e-6).all() == (num_playouts == 0)
+    assert 0 <= mixed.min() <= mixed.max() <= weight + 1e-6
+    assert agent._settings.num_playouts == num_playouts
 
 
 def test_playouts_alone_tell_how_a_game_ends() -> None:

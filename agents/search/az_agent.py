@@ -10,10 +10,11 @@ from busenv.agents.networks.mlp import SeatsMlp
 from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_search
 from busenv.agents.search.search_agent import SearchAgent
 
-# Searches of at least so many simulations, or seconds, also run playouts to the end: the
-# network's errors repeat from simulation to simulation, the noise of playouts averages out.
-PLAYOUT_SIMULATIONS, PLAYOUT_SECONDS = 400, 0.02
-NUM_PLAYOUTS = 4
+# Playouts to the end from each leaf, and their weight in its value, for searches of at least so
+# many simulations. The network's errors repeat from simulation to simulation, the noise of playouts
+# averages out.
+PLAYOUTS = {400: (4, 0.6), 300: (1, 0.3), 0: (0, 0.0)}
+LONG_SECONDS = 0.02  # of a decision; such searches use the first row
 
 
 class AzAgent(SearchAgent):
@@ -44,8 +45,9 @@ class AzAgent(SearchAgent):
             )
         self.network, self.board = network, board
         super().__init__(simulations, seconds, threads, seed, name)
-        long = (simulations or 0) >= PLAYOUT_SIMULATIONS or (seconds or 0.0) >= PLAYOUT_SECONDS
-        self._settings = AzSettings(num_playouts=NUM_PLAYOUTS if long else 0)
+        length = max(PLAYOUTS) if (seconds or 0.0) >= LONG_SECONDS else simulations or 0
+        num_playouts, weight = next(row for least, row in PLAYOUTS.items() if length >= least)
+        self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)
 
     def _make_search(self, board: Board) -> AzSearchState:
         if board.fingerprint != self.board.fingerprint:

@@ -116,7 +116,7 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
 
 
 def _add_exploit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("agent", metavar="AGENT", help="spec, such as planner or net:city-3")
+    parser.add_argument("agent", metavar="AGENT", help="spec, such as planner or net:city-4")
     _add_seeds(parser, "0-2")
     add_players(parser)
     parser.add_argument(

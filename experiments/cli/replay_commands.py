@@ -189,7 +189,7 @@ COMMANDS = (
         (
             "busenv export greedy --games 20000 --out runs/greedy",
             "busenv export planner greedy random --players 3 --games 20000",
-            "busenv export az:city-3:64 --games 20000 --minari bus/expert-v0",
+            "busenv export az:city-4:64 --games 20000 --minari bus/expert-v0",
         ),
         _add_export,
         _export,

@@ -23,7 +23,7 @@ from busenv.game.board_specs import board_names
 DEFAULT_PLAYERS = 4
 HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None
 AGENTS = {  # name and description by spec, strongest first
-    **({"az:city-3:1000": ("Expert", "search guided by a network")} if HAS_NETWORKS else {}),
+    **({"az:city-4:1000": ("Expert", "search guided by a network")} if HAS_NETWORKS else {}),
     "uct:1000": ("Strong", "searches 1,000 playouts"),
     **({"net:city-2": ("Advanced", "a trained network, answers at once")} if HAS_NETWORKS else {}),
     "uct:100": ("Medium", "searches 100 playouts"),
@@ -32,9 +32,9 @@ AGENTS = {  # name and description by spec, strongest first
     "random": ("Random", "chooses at random"),
 }
 DEFAULT_OPPONENT = "uct:100"
-ANALYSTS = tuple(spec for spec in AGENTS if spec in ("az:city-3:1000", "uct:1000", "net:city-2"))
+ANALYSTS = tuple(spec for spec in AGENTS if spec in ("az:city-4:1000", "uct:1000", "net:city-2"))
 GRAPH_AGENT = "uct:200"
-PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-3:2",) * HAS_NETWORKS
+PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
 EDITION_DESCRIPTIONS = {
     "capstone-2024": "the newest rules",
     "capstone-2019": "to share a street, another line must end at the crossing",
