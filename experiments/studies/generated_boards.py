@@ -35,8 +35,8 @@ class Outcome(NamedTuple):
     ending: str
 
 
-# Lowest and highest means over the games of one agent. Boards without room for lines, with buildings
-# out of reach, or on which the first move decides, would be outside.
+# Lowest and highest means over the games of one agent. Boards without room for lines, with
+# buildings out of reach, or on which the first move decides, would be outside.
 BOUNDS = {
     "decisions": (80.0, 300.0),
     "deliveries": (0.5, 30.0),
