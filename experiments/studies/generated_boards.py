@@ -1,8 +1,9 @@
 """Play games on generated boards and on the city, and check that the boards are playable.
 
-Prints for each size and agent, which plays all seats, one game a board: decisions and deliveries of
-a game, how games end, the share of wins of the starting player with a 95% interval, and the share
-of lines that cannot grow at the end. Exits with status 1 if a mean is outside of BOUNDS.
+Prints a table with a row for each size and agent, which plays all seats, one game on each board:
+decisions (fewest to most) and deliveries of a game, the share of wins of the starting player with a
+95% interval, the share of lines that cannot grow at the end, and how games end. Exits with status 1
+if a mean is outside of BOUNDS.
 """
 
 from __future__ import annotations
@@ -90,6 +91,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="processes (1)")
     arguments = parser.parse_args()
     failed = False
+    print("| size | agent | decisions | deliveries | starter wins | stuck lines | endings |")
+    print("|---|---|---|---:|---|---:|---|", flush=True)
     with worker_pool(arguments.workers) as pool:
         for size in arguments.sizes:
             boards = ["city"] * arguments.boards
@@ -113,11 +116,10 @@ def _report(size: str, agent: str, outcomes: list[Outcome], players: int) -> boo
     shares = ", ".join(f"{end} {endings[end] / games:.0%}" for end in ENDINGS if endings[end])
     outside = outside_bounds(means)
     print(
-        f"{size:8} {agent:8} {games} games: decisions {means['decisions']:.0f} "
-        f"({min(decisions)} to {max(decisions)}), deliveries {means['deliveries']:.1f}, "
-        f"starter wins {means['starter wins']:.0%} [{low:.0%}, {high:.0%}], "
-        f"stuck lines {means['stuck share']:.1%}, ends: {shares}"
-        + (f"; outside of the bounds: {', '.join(outside)}" if outside else ""),
+        f"| {size} | `{agent}` | {means['decisions']:.0f} ({min(decisions)} to {max(decisions)}) | "
+        f"{means['deliveries']:.1f} | {means['starter wins']:.0%} [{low:.0%}, {high:.0%}] | "
+        f"{means['stuck share']:.1%} | {shares} |"
+        + "".join(f" {name} outside of the bounds" for name in outside),
         flush=True,
     )
     return bool(outside)
