@@ -10,8 +10,10 @@
 - `Game`, `Record`, `Position`: one game, its record, its state as a value.
 - `Batch`, `random_playouts`, `random_returns`: many games in compiled code.
 - `Rules`, `EDITIONS`, `load_rules`; `Board`, `load_board`, `generate_board`: rules and boards.
-- `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`: action ids.
+- `BoardAction`, `Building`, `Phase`, `Move`, `decode`, `encode`, `describe_action`,
+  `parse_action`: action ids.
 - `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
+- `GameDataset`, `load_dataset`: recorded games as training data.
 - `make_agent`, `play`: agents, and the play page in a notebook.
 - `longest_game`: an upper bound on the length of a game.
 
@@ -21,10 +23,20 @@ rules of the game.
 """
 
 from busenv.batch.batch import Batch
+from busenv.dataset import GameDataset, load_dataset
 from busenv.entry_points import make_agent, play
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
-from busenv.game.actions import BoardAction, Building, Move, Phase, decode, describe_action, encode
+from busenv.game.actions import (
+    BoardAction,
+    Building,
+    Move,
+    Phase,
+    decode,
+    describe_action,
+    encode,
+    parse_action,
+)
 from busenv.game.board import Board
 from busenv.game.board_generator import generate_board
 from busenv.game.board_specs import load_board
@@ -51,6 +63,7 @@ __all__ = [
     "BoardError",
     "Building",
     "Game",
+    "GameDataset",
     "IllegalActionError",
     "Move",
     "ObservationLayout",
@@ -66,10 +79,12 @@ __all__ = [
     "encode",
     "generate_board",
     "load_board",
+    "load_dataset",
     "load_rules",
     "longest_game",
     "make_agent",
     "observe",
+    "parse_action",
     "play",
     "random_playouts",
     "random_returns",

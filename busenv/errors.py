@@ -21,3 +21,7 @@ class RecordError(ValueError):
 
 class AgentError(RuntimeError):
     """An agent failed: it crashed, timed out or chose an illegal action."""
+
+
+class AgentUnavailableError(AgentError):
+    """An agent cannot be reached at all; the message names the reason. No fault of its play."""

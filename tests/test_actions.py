@@ -6,8 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busenv import BoardAction, Building, Game, Move, decode, describe_action, encode, load_board
-from busenv.game.actions import grow
+from busenv import (
+    BoardAction,
+    Building,
+    Game,
+    Move,
+    decode,
+    describe_action,
+    encode,
+    generate_board,
+    load_board,
+)
+from busenv.game.actions import grow, parse_action
 from busenv.game.board import make_board
 from tests.support.worlds import random_board
 
@@ -40,6 +50,21 @@ def test_every_action_has_its_own_words() -> None:
     for board in (CITY, *(make_board(random_board(random.Random(seed))) for seed in range(20))):
         words = [describe_action(board, action) for action in range(board.num_actions)]
         assert len({*words}) == board.num_actions
+
+
+def test_parse_action_is_the_inverse_of_describe_action() -> None:
+    for board in (
+        CITY,
+        generate_board(5),
+        *(make_board(random_board(random.Random(seed))) for seed in range(20)),
+    ):
+        for action in range(board.num_actions):
+            words = describe_action(board, action)
+            assert parse_action(board, words) == action
+            assert parse_action(board, f" {words.upper()} ".replace("→", "  -> ")) == action
+    for words in ("", "8", "grow line 14 20", "erect house on site 0"):
+        with pytest.raises(ValueError, match=f"no action '{words}'; allowed: words of describe"):
+            parse_action(CITY, words)
 
 
 def test_encode_is_the_inverse_of_decode() -> None:

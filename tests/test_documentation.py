@@ -21,6 +21,7 @@ from busenv.agents.networks.model_files import load_model, model_path, shipped_m
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.pettingzoo import raw_env
 from busenv.envs.sb3 import BusVecEnv
+from busenv.envs.text import TextEnv
 from busenv.envs.vector import BusVectorEnv
 from busenv.experiments.benchmark.claims import MARKED, read_claims, with_claims
 from busenv.experiments.ratings.ladder import AGENTS
@@ -167,7 +168,7 @@ def test_tables_leave_nothing_out() -> None:
 def test_the_environment_page_lists_every_setting() -> None:
     text = (ROOT / "docs/environments.md").read_text(encoding="utf-8")
     rows = {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)}
-    for environment in (BusEnv, BusVectorEnv, BusVecEnv, raw_env):
+    for environment in (BusEnv, BusVectorEnv, BusVecEnv, raw_env, TextEnv):
         settings = {*inspect.signature(environment.__init__).parameters} - {"self"}
         assert settings <= rows, environment
 

@@ -10,8 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SHARED = {"busenv.envs.observation_format", "busenv.envs.illegal_actions"}  # for all environments
-# PettingZoo's two interfaces, and RLlib's environment over its AEC interface.
-BUILT_ON = {(f"busenv.envs.{name}", "busenv.envs.pettingzoo") for name in ("parallel", "rllib")}
+# PettingZoo's two interfaces, RLlib's environment over its AEC interface, words over Gymnasium's.
+BUILT_ON = {
+    *((f"busenv.envs.{name}", "busenv.envs.pettingzoo") for name in ("parallel", "rllib")),
+    ("busenv.envs.text", "busenv.envs.gymnasium"),
+}
 LAYERS = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")  # lowest first
 
 

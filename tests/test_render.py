@@ -14,7 +14,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import render_test
 
-from busenv import Game, Phase, bus_v0, load_board
+from busenv import Game, Phase, Position, bus_v0, load_board
 from busenv.game.board import BOARDS, make_board
 from busenv.render.layout import HEIGHT, NODE, WIDTH, scaled_layout
 from busenv.render.map_drawing import ROAD
@@ -158,6 +158,12 @@ def test_boards_are_drawn_from_their_own_coordinates(tight: float) -> None:
     assert np.abs(after[14] - before[14]).max() < 100  # pixels
 
 
+def comparable(position: Position) -> Position:
+    """The position with an empty memory for lines not yet begun, which implies that they are."""
+    memory = [ends or [[], []] for ends in position.shared_with]
+    return dataclasses.replace(position, shared_with=memory)
+
+
 def test_the_text_determines_the_position() -> None:
     rng = random.Random(3)
     for players in (3, 4, 5):
@@ -171,7 +177,7 @@ def test_the_text_determines_the_position() -> None:
             for field in dataclasses.fields(position):
                 changed = dataclasses.replace(position, **{field.name: getattr(other, field.name)})
                 same_text = draw_text(board, changed, rules) == text
-                assert same_text == (changed == position), field.name
+                assert same_text == (comparable(changed) == comparable(position)), field.name
 
 
 def test_the_headline_has_turn_and_last_action() -> None:

@@ -102,6 +102,29 @@ def replay(game, board, actions):
 
 
 @kernel
+def replay_games(games, board, actions, lengths, positions):
+    """Replay finished games, and write the position before each decision.
+
+    games: GAME, (N,), after their setup; they become the final states. actions: int64, (D,), of all
+    games in order, lengths[i] (int64) of game i. positions: GAME, (D,).
+
+    Returns the index of the first illegal action, D for a game that is not over at its end, else
+    -1. At an illegal action `positions` has its position.
+    """
+    k = 0
+    for i in range(games.shape[0]):
+        for _ in range(lengths[i]):
+            positions[k] = games[i]
+            if games[i].phase == OVER or not is_legal(games[i], board[0], actions[k]):
+                return k
+            step(games[i], board[0], actions[k])
+            k += 1
+        if games[i].phase != OVER:
+            return actions.shape[0]
+    return -1
+
+
+@kernel
 def random_games(board, rules, seed, scratch, sums, deliveries):
     """Play uniformly random games one after another.
 

@@ -66,6 +66,13 @@ def write_absolute_actions(games, board, actions):
 
 
 @kernel
+def write_relative_actions(games, board, actions):
+    """The inverse of `write_absolute_actions`."""
+    for i in range(games.shape[0]):
+        actions[i] = relative_action(games[i], board[0], actions[i])
+
+
+@kernel
 def write_absolute_policies(games, board, policies, out):
     """Write the columns of policies (float32, (N, num_actions)) by absolute action ids to `out`."""
     for i in range(games.shape[0]):

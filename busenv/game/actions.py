@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import functools
 import operator
+import re
 from enum import IntEnum
 from typing import NamedTuple
 
 from busenv.core.state import FIRST_BUILD, MAX_SPLIT, PASS
-from busenv.error_text import did_you_mean
+from busenv.error_text import did_you_mean, quote
 from busenv.game.board import Board
 
 
@@ -187,7 +188,19 @@ def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) ->
 
 
 def describe_action(board: Board, action: int) -> str:
-    """Describe an action id in words, such as "grow line 14→20", different for each id.
+    """Describe an action id in words, different for each id; `parse_action` is the inverse.
+
+    The words have one of these forms (K, S, I, A, B and Z are numbers):
+
+        place marker on ACTION                           one of `ACTION_WORDS`
+        pass
+        erect TYPE on site S at intersection I, zone Z   TYPE is house, office or pub
+        grow line A→B                                    from intersection A to B
+        passengers: K to the station at A, the rest to B
+        let time advance
+        stop time
+        pick up a passenger at intersection I
+        set the passenger down at intersection I
 
     Raises ValueError as `decode` does.
     """
@@ -210,6 +223,32 @@ def describe_action(board: Board, action: int) -> str:
         return "stop time" if subject else "let time advance"
     verb = "pick up a passenger" if kind == "pick_up" else "set the passenger down"
     return f"{verb} at intersection {subject}"
+
+
+def parse_action(board: Board, words: str) -> int:
+    """Return the action id that words describe, the inverse of `describe_action`.
+
+    Case and the amount of white space do not matter, and "->" is read as "→". Raises ValueError for
+    other words. Whether the action is legal depends on the game.
+
+    >>> import busenv
+    >>> parse_action(busenv.load_board("city"), "grow line 14->20")
+    215
+    """
+    action = _actions_by_words(board).get(plain_words(words))
+    if action is None:
+        raise ValueError(f"no action {quote(words)}; allowed: words of describe_action")
+    return action
+
+
+def plain_words(words: str) -> str:
+    """Return words in the form in which they are compared: one case, single spaces, arrows."""
+    return re.sub(r"\s*→\s*", "→", " ".join(words.casefold().replace("->", "→").split()))
+
+
+@functools.lru_cache(maxsize=16)
+def _actions_by_words(board: Board) -> dict[str, int]:
+    return {plain_words(describe_action(board, i)): i for i in range(board.num_actions)}
 
 
 def grow(board: Board, origin: int, goal: int) -> int:

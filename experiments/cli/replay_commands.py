@@ -1,4 +1,4 @@
-"""Commands that show recorded games."""
+"""Commands that show recorded games, and that record games as a dataset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ from typing import Any
 
 from busenv import Game, Record
 from busenv.error_text import printable
-from busenv.experiments.cli.command import Command, add_recorded_board
+from busenv.experiments.cli.command import (
+    Command,
+    add_board,
+    add_out,
+    add_players,
+    add_recorded_board,
+    add_rules,
+    add_workers,
+    new_folder,
+    positive,
+    seed,
+)
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
 PICTURES = (".svg", ".png")
@@ -94,6 +105,57 @@ def list_games(games: list[dict[str, Any]], source: str) -> str:
     return "\n".join(lines) + f"\n\nShow one in words: {command}\n"
 
 
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "agents", nargs="+", metavar="AGENT", help="spec; each seat draws one of the agents"
+    )
+    add_players(parser)
+    add_rules(parser)
+    add_board(parser)
+    parser.add_argument(
+        "--games", type=positive(int), metavar="N", default=1000, help="games (default: 1000)"
+    )
+    parser.add_argument(
+        "--seed", type=seed, metavar="N", default=0, help="random seed of all games (default: 0)"
+    )
+    add_workers(parser, "worker processes (default: number of cores)")
+    parser.add_argument(
+        "--minari",
+        metavar="ID",
+        help="also write the decisions of the first agent as a Minari dataset, such as "
+        "bus/greedy-v0",
+    )
+    add_out(parser, "runs/export-DATE-TIME")
+
+
+def _export(args: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from busenv.experiments.replays.dataset_export import DATASET, export_games
+
+    if args.minari is not None:
+        from busenv.experiments.replays.minari_export import check_name, write_minari
+
+        check_name(args.minari)
+    folder = args.out or new_folder("export")
+    dataset = export_games(
+        args.agents,
+        folder,
+        players=args.players,
+        games=args.games,
+        seed=args.seed,
+        rules=args.rules,
+        board=args.board,
+        workers=args.workers,
+        console=Console(stderr=True),
+    )
+    print(f"{len(dataset):,} games, {dataset.num_decisions:,} decisions, SHA-256 {dataset.digest}")
+    print(f"Dataset: {printable(folder / DATASET)}")
+    if args.minari is not None:
+        write_minari(dataset, args.minari)
+        print(f"Minari dataset: {args.minari}")
+
+
 COMMANDS = (
     Command(
         "show",
@@ -120,5 +182,19 @@ COMMANDS = (
         _replay,
         "Write one HTML page of a recorded game: a slider, moves in words, points over time, and "
         "optionally an agent's estimates of each position.",
+    ),
+    Command(
+        "export",
+        "record games as a dataset",
+        (
+            "busenv export greedy --games 20000 --out runs/greedy",
+            "busenv export planner greedy random --players 3 --games 20000",
+            "busenv export az:city-3:64 --games 20000 --minari bus/expert-v0",
+        ),
+        _add_export,
+        _export,
+        "Play games between agents and write them as a dataset for imitation and offline "
+        "learning; busenv.load_dataset reads it. The same arguments give the same games.",
+        ("report",),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,19 +56,33 @@ def play_match(
     kernels.new_games(states, loaded.array, as_rules(rules).record(players), first)
     # Agent by game and seat
     seat_owner = (np.arange(players)[None, :] - numbers[:, None]) % players
-    actions = np.zeros(len(numbers), np.int64)
+    for _ in play_games_to_end(agents, seat_owner, states, loaded):
+        pass
+    return _scores(agents, states)
+
+
+def play_games_to_end(
+    agents: Sequence[Agent], seat_owner: np.ndarray, states: np.ndarray, board: Board
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Play games to their end, one decision per game at a time, and yield the decisions.
+
+    seat_owner: int64, (N, seats), index of the agent in each seat. states: GAME, (N,), games that
+    have begun, which the actions change. Yields the indices of the games that decided and their
+    actions: int64, (n,) each. Raises IllegalActionError, which names the agent.
+    """
+    actions = np.zeros(len(states), np.int64)
     while (running := np.flatnonzero(states["phase"] != OVER)).size:
         to_decide = seat_owner[running, states["seat"][running]]
         for k, agent in enumerate(agents):
             mine = running[to_decide == k]
             if mine.size:
-                actions[mine] = agent.choose_trusted(states[mine], loaded)
-        illegal = kernels.step_games(states, loaded.array, actions)
+                actions[mine] = agent.choose_trusted(states[mine], board)
+        illegal = kernels.step_games(states, board.array, actions)
         if illegal >= 0:
             name = agents[seat_owner[illegal, states["seat"][illegal]]].name
-            error = illegal_action(states, illegal, loaded, int(actions[illegal]))
+            error = illegal_action(states, illegal, board, int(actions[illegal]))
             raise IllegalActionError(f"agent {name!r}: {error}")
-    return _scores(agents, states)
+        yield running, actions[running]
 
 
 def _scores(agents: Sequence[Agent], states: np.ndarray) -> list[Score]:

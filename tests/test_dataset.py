@@ -1,0 +1,188 @@
+"""Datasets: `busenv export`, replayed transitions, resuming, damaged files, Minari."""
+
+import dataclasses
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from rich.console import Console
+
+import busenv
+from busenv import Game, GameDataset, load_dataset
+from busenv.experiments import cli
+from busenv.experiments.common.runs import RunError
+from busenv.experiments.replays import dataset_export
+from busenv.experiments.replays.dataset_export import export_games
+from busenv.experiments.studies import imitation
+from busenv.experiments.training.learning_curve import read_curve
+
+AGENTS = ("greedy", "random")
+SETTINGS = {"players": 3, "seed": 7, "rules": "capstone-2024", "board": "city"}
+
+
+def export(folder: Path, games: int = 6, workers: int = 1) -> GameDataset:
+    console = Console(quiet=True)
+    return export_games(AGENTS, folder, games=games, workers=workers, console=console, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> GameDataset:
+    return export(tmp_path_factory.mktemp("export"))
+
+
+def test_transitions_are_those_of_the_games(dataset: GameDataset) -> None:
+    numbers = [4, 1]
+    table, row = dataset.transitions(numbers), 0
+    for number in numbers:
+        first = int(dataset.first_players[number])
+        game = Game(3, first_player=first)
+        start = row
+        while not game.is_over:
+            seat = game.current_player
+            assert (table.games[row], table.seats[row]) == (number, seat)
+            assert table.agents[row] == dataset.agents[number, seat]
+            assert (table.observations[row] == busenv.observe(game)).all()
+            assert (table.masks[row] == game.action_mask()).all()
+            game.step(int(table.actions[row]))
+            row += 1
+        for k in range(start, row):
+            seat = table.seats[k]
+            assert table.ranks[k] == game.ranking()[seat]
+            assert table.points[k] == game.points[seat]
+            assert table.is_last[k] == (seat not in table.seats[k + 1 : row])
+    assert row == len(table.actions)
+
+
+def test_relative_types(dataset: GameDataset) -> None:
+    table, absolute = dataset.transitions([0], relative_types=True), dataset.transitions([0])
+    game = Game(3, first_player=int(dataset.first_players[0]))
+    for k, action in enumerate(absolute.actions):
+        relative = busenv.observe(game, relative_types=True)
+        assert (table.observations[k] == relative).all()
+        assert table.actions[k] == busenv.observation.relative_action(game, action)
+        game.step(action)
+    assert (table.actions != absolute.actions).any()
+
+
+def test_games_depend_on_the_settings_only(tmp_path: Path, dataset: GameDataset) -> None:
+    copy = tmp_path / "copy.npz"
+    dataset.save(copy)
+    assert load_dataset(copy).digest == dataset.digest
+    assert export(tmp_path / "two", workers=2).digest == dataset.digest
+    assert export(tmp_path / "more", games=7).digest != dataset.digest
+    assert {*dataset.agents.reshape(-1)} == {0, 1}
+    with pytest.raises(RunError, match="holds a run with games 7, not 6"):
+        export(tmp_path / "more")
+
+
+def test_stopped_export_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_export, "GAMES_PER_PART", 2)
+    played: list[int] = []
+
+    def play_parts(play, paths, workers, console) -> None:  # type: ignore[no-untyped-def]
+        for k in range(len(paths)):
+            if not paths[k].exists():
+                if len(played) == 2:
+                    played.append(-1)
+                    raise KeyboardInterrupt
+                played.append(k)
+                play(k).save(paths[k])
+
+    monkeypatch.setattr(dataset_export, "_play_parts", play_parts)
+    with pytest.raises(KeyboardInterrupt):
+        export(tmp_path)
+    resumed = export(tmp_path)
+    assert played == [0, 1, -1, 2]
+    assert len(resumed) == 6
+    assert {path.name for path in tmp_path.iterdir()} == {"dataset.npz", "run.json", "lock"}
+
+
+def test_damaged_datasets(tmp_path: Path, dataset: GameDataset) -> None:
+    actions = dataset.actions.copy()
+    actions[3] = 60_000
+    with pytest.raises(ValueError, match="game 0: action 60000 is illegal"):
+        dataclasses.replace(dataset, actions=actions).transitions([0])
+    lengths = dataset.lengths.copy()
+    lengths[0] -= 1
+    lengths[1] += 1
+    with pytest.raises(ValueError, match="game is not over"):
+        dataclasses.replace(dataset, lengths=lengths).transitions([0])
+    with pytest.raises(ValueError, match="out of range"):
+        dataclasses.replace(dataset, agents=dataset.agents + np.uint8(2))
+    with pytest.raises(ValueError, match="different numbers"):
+        dataclasses.replace(dataset, actions=actions[1:])
+    with pytest.raises(IndexError, match="allowed: 0 to 5"):
+        dataset.transitions([6])
+    path = tmp_path / "bad.npz"
+    path.write_bytes(b"PK\3\4 no archive")
+    with pytest.raises(ValueError, match=r"bad\.npz is not a dataset of games"):
+        load_dataset(path)
+    np.savez(path, actions=actions)
+    with pytest.raises(ValueError, match="first_players"):
+        load_dataset(path)
+    with pytest.raises(FileNotFoundError):
+        load_dataset(tmp_path / "none.npz")
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    cli.main(["export", "greedy", "--games", "3", "--workers", "1", "--out", str(out)])
+    loaded = load_dataset(out / "dataset.npz")
+    text = capsys.readouterr().out
+    assert f"3 games, {loaded.num_decisions} decisions, SHA-256 {loaded.digest}" in text
+    assert loaded.num_players == 4
+    with pytest.raises(SystemExit):
+        cli.main(["export", "nobody", "--out", str(tmp_path / "other")])
+    assert "unknown agent 'nobody'" in capsys.readouterr().err
+
+
+def test_minari(dataset: GameDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    minari = pytest.importorskip("minari")
+    from busenv.experiments.replays.minari_export import check_name, write_minari
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    check_name("bus/mixed-v0")
+    write_minari(dataset, "bus/mixed-v0")
+    written = minari.load_dataset("bus/mixed-v0")
+    table = dataset.transitions(range(len(dataset)))
+    assert written.total_episodes == (dataset.agents == 0).sum()
+    assert written.total_steps == (table.agents == 0).sum()
+    episodes = [*written.iterate_episodes()]
+    assert (
+        sum(e.rewards.sum() for e in episodes)
+        == ((table.agents == 0) & (table.ranks == 0) & table.is_last).sum()
+    )
+    for episode in episodes:
+        masks = np.asarray(episode.infos["action_mask"])
+        assert len(masks) == len(episode.observations) == len(episode.actions) + 1
+        assert masks[np.arange(len(episode.actions)), episode.actions].all()
+        assert episode.terminations.tolist() == [False] * (len(episode.actions) - 1) + [True]
+    with pytest.raises(ValueError, match="exists"):
+        check_name("bus/mixed-v0")
+    with pytest.raises(ValueError, match="Malformed"):
+        check_name("no name")
+
+
+def test_imitation_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(imitation, "SHUFFLED_GAMES", 15)
+    export(tmp_path, games=60)
+    out = tmp_path / "imitation"
+    options = ["--out", str(out), "--games", "9", "--threads", "1"]
+    monkeypatch.setattr(sys, "argv", ["imitation", str(tmp_path / "dataset.npz"), *options])
+    imitation.main()
+    losses = [
+        float(loss) for loss in re.findall(r"held-out ([\d.]+) nats", capsys.readouterr().out)
+    ]
+    curve = read_curve(out / "curve.csv")
+    assert len(losses) == len(curve) > 2
+    assert losses[-1] < losses[0]
+    assert {*curve[-1].wins} == {"greedy", "planner"}
+    with Image.open(out / "curve.png") as picture:
+        assert picture.width > 500
+    agent = busenv.make_agent(f"net:{out / 'model.safetensors'}")
+    assert agent.act(Game(3, seed=1)) in Game(3, seed=1).legal_actions()
