@@ -98,11 +98,11 @@ def test_intervals_are_of_runs_within_each_task() -> None:
     assert many[1] - many[0] < (few[1] - few[0]) / 2
 
 
-GAMES = "busenv-agents-v1 with 4 players has"
+GAMES = "busenv-agents-v2 with 4 players has"
 CURVE = "the curve of seed 0 has decisions"
 INVALID: list[tuple[Callable[[dict], Any], str]] = [
     (lambda card: card["runs"][1]["panel"]["planner"].update(wins=401), "401 wins of 400 games"),
-    (lambda card: card["runs"][0]["panel"]["uct:1000"].update(games=15, wins=0), GAMES),
+    (lambda card: card["runs"][0]["panel"]["uct:1000"].update(games=63, wins=0), GAMES),
     (lambda card: card["runs"][0]["panel"].pop("uct:1000"), GAMES),
     (lambda card: card["runs"][0]["panel"].update(random={"games": 16, "wins": 16}), GAMES),
     (lambda card: card.update(players=3), "with 3 players has"),
@@ -155,8 +155,8 @@ def test_the_last_card_of_a_learner_replaces_earlier_ones(tmp_path: Path) -> Non
     ]
     sheets = tables(all_results([new], shipped))
     assert [sheet.title for sheet in sheets] == [
-        "busenv-agents-v1, 4 players (par 25%), 100,000 decisions",
-        "busenv-agents-v1, 4 players (par 25%), 300,000 decisions",
+        "busenv-agents-v2, 4 players (par 25%), 100,000 decisions",
+        "busenv-agents-v2, 4 players (par 25%), 300,000 decisions",
     ]
     assert [sheet.rows[0][2] for sheet in sheets] == ["40.0%\n[40.0, 40.0]", "60.0%\n[60.0, 60.0]"]
 
@@ -204,6 +204,15 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -
     monkeypatch.setattr(measure, "against", stopped_play)
 
 
+def untimed(card: BenchmarkResult) -> dict[str, Any]:
+    """A card without the times of its curves."""
+    fields = card.model_dump()
+    for run in fields["runs"]:
+        for point in run["curve"]:
+            del point["core_seconds"]
+    return fields
+
+
 SMALL_EXPERT = ExpertConfig(
     network="seats", width=8, games=4, num_simulations=2, fast_simulations=1, full_search_share=0.5
 )
@@ -241,10 +250,15 @@ def test_an_interrupted_benchmark_resumes_with_the_same_card(
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             bench(folder)
-    assert bench(folder) == straight
+    resumed = bench(folder)
+    assert untimed(resumed) == untimed(straight)
+    for card in (straight, resumed):
+        times = [point.core_seconds or 0.0 for point in card.runs[0].curve]
+        assert times == sorted(times)
+        assert times[-1] > 0
 
     monkeypatch.setattr(kind, "__init__", None)
-    assert bench(folder) == straight  # finished: nothing is trained or played
+    assert bench(folder) == resumed  # finished: nothing is trained or played
     shutil.copytree(folder / "seed-1", folder / "seed-2")
     assert [run.seed for run in bench(folder, (1, 2)).runs] == [1, 2]
     other = make_entry(name, "a small one", 4, budget)

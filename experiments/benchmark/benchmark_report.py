@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
-from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANEL
-from busenv.experiments.benchmark.results import BenchmarkResult, Entry, RunResult
+from busenv.experiments.benchmark.protocol import CURVE_PANEL, PANELS
+from busenv.experiments.benchmark.results import BenchmarkResult, RunResult
 from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import RunError
@@ -22,34 +22,37 @@ BEGIN, END = "<!-- baselines -->", "<!-- end of baselines -->"
 
 
 def tables(cards: Iterable[BenchmarkResult]) -> list[TextTable]:
-    """Make a table for each budget and number of players, the best learner first."""
+    """Make a table for each protocol, budget and number of players, the best learner first."""
     return [_table(group) for group in _contests(cards)]
 
 
 def _contests(cards: Iterable[BenchmarkResult]) -> list[list[BenchmarkResult]]:
-    """Group cards by budget and players."""
-    return [[*group] for _, group in groupby(sorted(cards, key=contest), contest)]
+    """Group cards by protocol, budget and players."""
+    return [[*group] for _, group in groupby(sorted(cards, key=_contest), _contest)]
 
 
-def contest(entry: Entry) -> tuple[int, int]:
-    """Sort key of a table: budget, players."""
-    return entry.decisions, entry.players
+def _contest(card: BenchmarkResult) -> tuple[str, int, int]:
+    """Sort key of a table: protocol, budget, players."""
+    return card.protocol, card.decisions, card.players
 
 
 def _table(cards: list[BenchmarkResult]) -> TextTable:
-    ranked = sorted(cards, key=lambda card: -interquartile_mean(_scores(card, [*PANEL]).ravel()))
+    protocol, panel = cards[0].protocol, [*PANELS[cards[0].protocol]]
+    ranked = sorted(cards, key=lambda card: -interquartile_mean(_scores(card, panel).ravel()))
     rows = [
         [
             card.name,
             f"{len(card.runs)}",
-            *(format_scores(_scores(card, [bot])) for bot in PANEL),
-            format_scores(_scores(card, [*PANEL])),
+            *(format_scores(_scores(card, [bot])) for bot in panel),
+            format_scores(_scores(card, panel)),
         ]
         for card in ranked
     ]
     players = cards[0].players
-    header = ["learner", "runs", *(f"against\n{players - 1} {bot}" for bot in PANEL), "panel"]
-    title = f"{NAME}, {players} players (par {1 / players:.0%}), {cards[0].decisions:,} decisions"
+    header = ["learner", "runs", *(f"against\n{players - 1} {bot}" for bot in panel), "panel"]
+    title = (
+        f"{protocol}, {players} players (par {1 / players:.0%}), {cards[0].decisions:,} decisions"
+    )
     return TextTable(title, header, rows)
 
 
@@ -79,8 +82,8 @@ def markdown(cards: Iterable[BenchmarkResult]) -> str:
 def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
     """Draw learning curves as a PNG picture; the cards have one budget and number of players.
 
-    Lines are interquartile means over the runs, bands their intervals. ValueError when no card has
-    a curve.
+    A row of axes by decisions, and one by processor time if all cards have it. Lines are
+    interquartile means over the runs, bands their intervals. ValueError when no card has a curve.
     """
     from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
     from matplotlib.ticker import PercentFormatter
@@ -88,45 +91,46 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
     cards = [card for card in cards if all(run.curve for run in card.runs)]
     if not cards:
         raise ValueError("no card of these players and this budget has a learning curve")
+    timed = all(point.core_seconds for card in cards for run in card.runs for point in run.curve)
+    units = {"decisions": "thousand decisions learned from"}
+    units |= {"core_seconds": "thousand core-seconds of training"} if timed else {}
     players = cards[0].players
-    figure = Figure(figsize=(8.6, 4.2), layout="constrained")
-    columns = figure.subplots(1, len(CURVE_PANEL), sharey=True)
-    for axes, bot in zip(columns, CURVE_PANEL, strict=True):
-        for k, card in enumerate(cards):
-            decisions, curves = _curves(card.runs, bot)
-            low, high = zip(*(bootstrap_interval(c[:, None]) for c in curves.T), strict=True)
-            colour, thousands = COLOURS[k % len(COLOURS)], decisions / 1000
-            axes.fill_between(thousands, low, high, color=colour, alpha=0.15, lw=0)
-            middle = interquartile_mean(curves.T)
-            axes.plot(thousands, middle, "o-", ms=3, color=colour, label=card.name)
-        axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
-        axes.set_title(f"against {players - 1} {bot}", loc="left", fontsize="medium")
-        axes.set(xlabel="thousand decisions learned from", xlim=(0, None), ylim=(0, None))
-        axes.yaxis.set_major_formatter(PercentFormatter(1))
-        axes.grid(alpha=0.3)
-    columns[0].set_ylabel("games won")
-    handles, labels = columns[0].get_legend_handles_labels()
+    figure = Figure(figsize=(8.6, 4.2 * len(units)), layout="constrained")
+    rows = figure.subplots(len(units), len(CURVE_PANEL), sharey=True, squeeze=False)
+    for (unit, label), columns in zip(units.items(), rows, strict=True):
+        for axes, bot in zip(columns, CURVE_PANEL, strict=True):
+            for k, card in enumerate(cards):
+                spent, curves = _curves(card.runs, bot, unit)
+                low, high = zip(*(bootstrap_interval(c[:, None]) for c in curves.T), strict=True)
+                colour, thousands = COLOURS[k % len(COLOURS)], spent / 1000
+                axes.fill_between(thousands, low, high, color=colour, alpha=0.15, lw=0)
+                middle = interquartile_mean(curves.T)
+                axes.plot(thousands, middle, "o-", ms=3, color=colour, label=card.name)
+            axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
+            axes.set_title(f"against {players - 1} {bot}", loc="left", fontsize="medium")
+            axes.set(xlabel=label, xlim=(0, None), ylim=(0, None))
+            axes.yaxis.set_major_formatter(PercentFormatter(1))
+            axes.grid(alpha=0.3)
+        columns[0].set_ylabel("games won")
+    handles, labels = rows[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
     save_png(figure, path, follow_links=True)
 
 
-def _curves(runs: Sequence[RunResult], bot: str) -> tuple[np.ndarray, np.ndarray]:
-    """Interpolate the runs' curves: decisions, (points,), and shares won, (runs, points).
+def _curves(runs: Sequence[RunResult], bot: str, unit: str) -> tuple[np.ndarray, np.ndarray]:
+    """Interpolate the runs' curves: what was spent, (points,), and shares won, (runs, points).
 
-    Runs are measured after whole rollouts, so at slightly different numbers of decisions.
+    unit: "decisions" or "core_seconds". Runs are measured after whole rollouts, so at slightly
+    different numbers of decisions.
     """
-    last = min(run.curve[-1].decisions for run in runs)
-    first = max(run.curve[0].decisions for run in runs)
-    decisions = np.linspace(min(first, last), last, len(runs[0].curve))
+    spent = [np.array([getattr(point, unit) for point in run.curve], float) for run in runs]
+    last, first = min(x[-1] for x in spent), max(x[0] for x in spent)
+    grid = np.linspace(min(first, last), last, len(runs[0].curve))
     shares = [
-        np.interp(
-            decisions,
-            [point.decisions for point in run.curve],
-            [point.results[bot].share for point in run.curve],
-        )
-        for run in runs
+        np.interp(grid, x, [point.results[bot].share for point in run.curve])
+        for x, run in zip(spent, runs, strict=True)
     ]
-    return decisions, np.array(shares)
+    return grid, np.array(shares)
 
 
 def put_tables(page: Path, cards: Iterable[BenchmarkResult]) -> None:

@@ -45,9 +45,9 @@ class _ScaledRewards(VecEnvWrapper):
 class _PolicyNetwork(nn.Module):
     """A policy of Stable-Baselines3 with the outputs of `busenv.agents.networks.mlp` networks."""
 
-    def __init__(self, policy: MaskableActorCriticPolicy) -> None:
+    def __init__(self, policy: MaskableActorCriticPolicy, relative_types: bool) -> None:
         super().__init__()
-        self.policy = policy
+        self.policy, self.relative_types = policy, relative_types
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         distribution: Any = self.policy.get_distribution(observations).distribution
@@ -72,6 +72,7 @@ class OneSeatRun(TrainingRun):
             rules=self.rules,
             board=self.board,
             reward=config.reward,
+            relative_types=config.relative_types,
         )
         games.seed(config.seed)
         self._ppo = MaskablePPO(
@@ -95,7 +96,7 @@ class OneSeatRun(TrainingRun):
         policy = self._ppo.policy
         # Networks of Stable-Baselines3, which the run and the agent use like an `Mlp`.
         self.network, self._optimizer = policy, policy.optimizer  # type: ignore[assignment]
-        network: Any = _PolicyNetwork(policy)
+        network: Any = _PolicyNetwork(policy, config.relative_types)
         self.agent = PolicyAgent(network, self.board, "one-seat", config.seed, config.temperature)
         checkpoint = self._checkpoint(dict(policy.state_dict()))
         if checkpoint is not None:
@@ -148,8 +149,16 @@ LEARNERS = {
     "ppo": BenchmarkLearner(
         "PPO on every seat's decisions, against greedy, planner and past selves", {"warm_start": ""}
     ),
+    "ppo-absolute": BenchmarkLearner(
+        "ppo without relative building types", {"warm_start": "", "relative_types": False}
+    ),
     "one-seat": BenchmarkLearner(
-        "MaskablePPO of Stable-Baselines3 on one seat, against greedy", USUAL, OneSeatRun
+        "MaskablePPO of Stable-Baselines3 on one seat, against greedy",
+        {**USUAL, "relative_types": False},
+        OneSeatRun,
+    ),
+    "one-seat-relative": BenchmarkLearner(
+        "one-seat with relative building types", USUAL, OneSeatRun
     ),
     "every-seat": BenchmarkLearner(
         "PPO on every seat's decisions with one-seat's settings, against greedy and past selves",

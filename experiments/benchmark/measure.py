@@ -55,11 +55,12 @@ PlayMatch = Callable[[str, int, int], WinCount]  # opponent, players, games
 class Progress(Schema):
     """Measurements of an unfinished run.
 
-    decisions: learned from in all, once training has ended. tenths: tenths of the budget that the
-    curve covers.
+    decisions: learned from in all, once training has ended. core_seconds: processor time of
+    training up to the last checkpoint. tenths: tenths of the budget that the curve covers.
     """
 
     decisions: int = 0
+    core_seconds: float = 0.0
     tenths: int = 0
     curve: tuple[CurveEvaluation, ...] = ()
     panel: dict[str, WinCount] = {}  # noqa: RUF012 - pydantic copies it
@@ -162,20 +163,27 @@ def _train(run: LearnerRun, progress: Progress, players: int, folder: Path) -> P
     # Training resumes from the checkpoint, so later points are measured again.
     curve = [point for point in progress.curve if point.decisions <= run.decisions]
     measured = min(progress.tenths, int(run.progress * CURVE_LENGTH))
+    core_seconds = progress.core_seconds
     while True:
         # Before the first step: a run that saves by itself may have been killed before this point.
         if (tenth := int(run.progress * CURVE_LENGTH)) > measured:
             games = count_games(CURVE_PANEL, players)
             results = {bot: play(bot, players, count) for bot, count in games.items()}
-            curve.append(CurveEvaluation(decisions=run.decisions, results=results))
+            point = CurveEvaluation(
+                decisions=run.decisions, core_seconds=round(core_seconds, 1), results=results
+            )
+            curve.append(point)
             progress, measured = progress.changed(folder, curve=tuple(curve), tenths=tenth), tenth
         # After the curve is written, so that a checkpoint has all points before it.
         if run.is_done or time.monotonic() - saved >= SAVE_EVERY:
             run.save()
+            progress = progress.changed(folder, core_seconds=round(core_seconds, 1))
             saved = time.monotonic()
         if run.is_done:
             return progress.changed(folder, decisions=run.decisions)
+        start = time.process_time()
         run.step()
+        core_seconds += time.process_time() - start
 
 
 def _play_panel(progress: Progress, play: PlayMatch, players: int, folder: Path) -> Progress:

@@ -1,4 +1,4 @@
-"""The protocol busenv-agents-v1: which games measure a learner.
+"""The protocol busenv-agents-v2: which games measure a learner.
 
 A learner has a budget of decisions to learn from, and several runs with different seeds. At every
 tenth of the budget the agent plays CURVE_PANEL: one seat against copies of each bot. At the end it
@@ -8,14 +8,14 @@ every seat, and starts, equally often.
 A decision counts once as learned from if at least one update uses it. Decisions of measured games
 do not count.
 
-A change of anything in this module requires a new NAME.
+Cards of earlier versions stay readable. A change of anything in this module requires a new NAME.
 """
 
 from __future__ import annotations
 
 from busenv.game.rules import check_players
 
-NAME = "busenv-agents-v1"
+NAME = "busenv-agents-v2"
 RULES, BOARD = "capstone-2024", "city"
 SEED = 0  # of all measured games
 CURVE_LENGTH = 10  # points of a learning curve
@@ -23,7 +23,20 @@ MIN_RUNS = 5  # of a learner in a published result
 
 # Number of blocks of n * n games against n - 1 copies of each bot.
 CURVE_PANEL = {"greedy": 4, "planner": 4}
-PANEL = {"greedy": 25, "planner": 25, "uct:100": 4, "uct:1000": 1}
+PANELS = {
+    "busenv-agents-v1": {"greedy": 25, "planner": 25, "uct:100": 4, "uct:1000": 1},
+    NAME: {
+        "greedy": 25,
+        "planner": 25,
+        "uct:100": 25,
+        "uct:1000": 4,
+        # Networks of different training procedures, which a learner cannot exploit as it can bots
+        "net:city-2": 25,
+        "net:city-3": 25,
+        "net:city-4": 25,
+    },
+}
+PANEL = PANELS[NAME]
 
 
 def count_games(panel: dict[str, int], players: int) -> dict[str, int]:

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from busenv import __version__
 from busenv.agents.schema import Schema, parse, read_limited
-from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANEL, count_games
+from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANELS, count_games
 from busenv.io import write_whole
 
 SHIPPED = Path(__file__).parent / "cards"
@@ -44,9 +44,13 @@ class WinCount(Schema):
 
 
 class CurveEvaluation(Schema):
-    """Results by opponent after so many decisions."""
+    """Results by opponent after so many decisions.
+
+    core_seconds: processor time of training so far, over all threads; None in cards of v1.
+    """
 
     decisions: Count
+    core_seconds: Annotated[float, Field(ge=0, le=1e9)] | None = None
     results: dict[str, WinCount]
 
 
@@ -85,7 +89,7 @@ class Entry(Schema):
 class BenchmarkResult(Entry):
     """A result card: all runs of a learner. busenv: version that measured them."""
 
-    protocol: Literal["busenv-agents-v1"]
+    protocol: Literal["busenv-agents-v1", "busenv-agents-v2"]
     busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
     runs: Annotated[tuple[RunResult, ...], Field(min_length=1, max_length=1000)]
 
@@ -95,7 +99,7 @@ class BenchmarkResult(Entry):
         if len({*seeds}) != len(seeds):
             raise ValueError(f"seeds are {seeds}; allowed: each once")
         for run in self.runs:
-            self._check_games(run.panel, PANEL)
+            self._check_games(run.panel, PANELS[self.protocol])
             for point in run.curve:
                 self._check_games(point.results, CURVE_PANEL)
             limit = self.decisions
@@ -111,7 +115,7 @@ class BenchmarkResult(Entry):
         games = {name: result.games for name, result in results.items()}
         if games != expected:
             raise ValueError(
-                f"games are {games}; {NAME} with {self.players} players has {expected}"
+                f"games are {games}; {self.protocol} with {self.players} players has {expected}"
             )
 
 

@@ -28,9 +28,9 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
         "learners",
         nargs="*",
         metavar="LEARNER|AGENT",
-        help="learner to train and measure: ppo, one-seat, every-seat, imitation, "
-        "expert-iteration or imitation-ppo; or trained agents to measure as runs of one learner, "
-        "such as net:PATH or exec:COMMAND",
+        help="learner to train and measure: ppo, ppo-absolute, one-seat, "
+        "one-seat-relative, every-seat, imitation, expert-iteration or imitation-ppo; or trained "
+        "agents to measure as runs of one learner, such as net:PATH or exec:COMMAND",
     )
     _add_seeds(parser, "0-4")
     add_players(parser)
@@ -38,8 +38,8 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
         "--decisions",
         type=int,
         metavar="N",
-        default=100_000,
-        help="training budget in decisions (default: 100000)",
+        default=1_000_000,
+        help="training budget in decisions (default: 1000000)",
     )
     parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
     parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
@@ -214,14 +214,14 @@ COMMANDS = (
         "train and compare learners",
         (
             "busenv bench agents                      (print the tables)",
-            "busenv bench agents ppo --seeds 0-4 --decisions 100000 --out runs/ppo",
+            "busenv bench agents ppo --decisions 10000000 --out runs/ppo",
             "busenv bench agents net:my.safetensors --name mine --decisions 1000000",
             "busenv bench agents --add runs/ppo/card.json --page docs/baselines.md",
         ),
         _add_agents,
         _agents,
-        "Train a learner by the protocol busenv-agents-v1, several runs with different seeds, and "
-        "measure it against greedy, planner and uct, or measure trained agents. Then print the "
+        "Train a learner by the protocol busenv-agents-v2, several runs with different seeds, and "
+        "measure it against bots and frozen networks, or measure trained agents. Then print the "
         "tables of all results. A stopped benchmark resumes in its folder.",
     ),
     Command(
