@@ -15,6 +15,7 @@ from busenv import Board, BoardError, Game, RecordError, generate_board, load_bo
 from busenv.core import map_geometry
 from busenv.core.map_generation import CLEARANCE, LONGEST, MAX_DEGREE, SPACING
 from busenv.experiments.replays.narration import load_recorded_game
+from busenv.experiments.studies.generated_boards import outside_bounds, play_game, summarize
 from busenv.game import board_generator
 from busenv.game.board import make_board
 from busenv.game.board_generator import SIZES, count_rejections
@@ -142,6 +143,18 @@ def test_the_city_is_a_typical_board_of_its_size() -> None:
     city = np.array(statistics(load_board("city")))
     assert (np.percentile(boards, 0.5, axis=0) <= city + 0.05).all()
     assert (np.percentile(boards, 99.5, axis=0) >= city - 0.05).all()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_boards_are_playable(size: str) -> None:
+    """Games of random and of planner stay within the bounds of the study."""
+    for agent, number in (("random", 40), ("planner", 24)):
+        games = [play_game(agent, 4, f"generated:{size}:{k}", seed=k) for k in range(number)]
+        assert not outside_bounds(summarize(games, 4)), agent
+    means = summarize(games, 4)
+    assert outside_bounds(means | {"decisions": 20.0, "stuck share": 0.5}) == [
+        "decisions", "stuck share",
+    ]  # fmt: skip
 
 
 def test_rejections_are_counted() -> None:

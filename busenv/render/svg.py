@@ -6,6 +6,8 @@ the panels as it needs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from busenv.game.actions import decode, describe_action
 from busenv.game.board import Board
 from busenv.game.position import Position
@@ -46,6 +48,27 @@ def join_parts(parts: dict[str, str], view: tuple[int, ...], label: str, style: 
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{" ".join(map(str, view))}" '
         f'class="bus" role="img" aria-label="{label}">{style}{groups}</svg>'
     )
+
+
+def draw_boards(boards: Sequence[Board], columns: int = 3) -> str:
+    """Draw the maps of boards with their sites and zones as SVG text, a row of `columns` after the
+    other. All boards have zone 1 open, as before the first move."""
+    x, y, width, height = CITY
+    maps = ""
+    for k, board in enumerate(boards):
+        sites = zip(board.sites, scaled_layout(board).sites, strict=True)
+        maps += (
+            f'<svg x="{k % columns * width}" y="{k // columns * height}" width="{width}" '
+            f'height="{height}" viewBox="{x} {y} {width} {height}">'
+            + map_drawing.draw_ground(board)
+            + map_drawing.draw_intersections(board)
+            + "".join(map_drawing.free_site(*at, site.zone, site.zone == 1) for site, at in sites)
+            + "</svg>"
+        )
+    rows = -(-len(boards) // columns)
+    view = (0, 0, columns * width, rows * height)
+    parts = {"paper": f'<rect width="{view[2]}" height="{view[3]}" class="paper"/>', "maps": maps}
+    return join_parts(parts, view, "Boards of the game Bus", f"<style>{STYLE}</style>")
 
 
 def draw_map(board: Board, position: Position, last: Decision | None) -> dict[str, str]:

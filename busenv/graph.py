@@ -1,0 +1,187 @@
+"""The map as arrays and as a graph, for networks that play on many boards.
+
+Intersections are nodes. Each street is two directed edges: edge 2 * street + d leads away from the
+street's end d, as the action id `first_street` + 2 * street + d grows a line. Sites are entries
+of a table that names their nodes.
+
+    >>> import busenv
+    >>> from busenv.graph import batch_graphs, stack_maps
+    >>> batch = busenv.Batch(3, board="generated:small:train:8")
+    >>> batch.reset(seed=1)
+    >>> maps = stack_maps(batch.boards)
+    >>> maps.edge_index.shape, maps.site_intersection.shape   # of 8 boards
+    ((8, 2, 56), (8, 21))
+    >>> graphs = batch_graphs(maps, batch.board_index, batch.observations)
+    >>> graphs.nodes.shape, graphs.edges.shape, graphs.edge_index.shape   # of 3 games
+    ((48, 29), (168, 13), (2, 168))
+
+The arrays are those of PyTorch Geometric and of Jraph:
+
+    Data(x=torch.from_numpy(graphs.nodes), edge_index=torch.from_numpy(graphs.edge_index),
+         edge_attr=torch.from_numpy(graphs.edges))
+    GraphsTuple(graphs.nodes, graphs.edges, graphs.edge_index[1], graphs.edge_index[0],
+                graphs.n_node, graphs.n_edge, graphs.globals)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from busenv.game.actions import decode
+from busenv.game.board import Board
+from busenv.game.board_specs import Boards, as_boards
+from busenv.observation import ObservationLayout
+
+ZONES = 4  # zones with a feature of their own; later ones count as the last
+
+
+class Maps(NamedTuple):
+    """What is constant on K boards of equal sizes: V intersections, S streets, B sites, A actions.
+
+    coordinates: float32, (K, V, 2), from the middle of the map, in units of the side of the square
+        that an intersection has on average. y points down.
+    node_features: float32, (K, V, 8): coordinates, roundabout, train station, and the number of
+        sites in zones 1, 2, 3, 4 and later.
+    street_ends: int64, (K, S, 2). edge_index: int64, (K, 2, 2 S), sources and targets.
+    edge_features: float32, (K, 2 S, 3): the vector from source to target, and its length.
+    site_intersection, site_zone: int64, (K, B). Zones count from 1.
+    action_node: int64, (K, A), the intersection that a build, pick-up or set-down action names,
+        else -1. action_edge, action_site: int64, (A,), the edge of a line action and the site of a
+        build action, else -1.
+    layout: the `busenv.ObservationLayout` of the boards.
+    """
+
+    coordinates: np.ndarray
+    node_features: np.ndarray
+    street_ends: np.ndarray
+    edge_index: np.ndarray
+    edge_features: np.ndarray
+    site_intersection: np.ndarray
+    site_zone: np.ndarray
+    action_node: np.ndarray
+    action_edge: np.ndarray
+    action_site: np.ndarray
+    layout: ObservationLayout
+
+
+class Graphs(NamedTuple):
+    """The positions of N games as one graph with N parts.
+
+    nodes: float32, (N V, 29), `Maps.node_features` and the block `intersections`, scaled.
+    edges: float32, (N 2 S, 13), `Maps.edge_features` and the block `streets`, scaled.
+    edge_index: int64, (2, N 2 S), sources and targets.
+    sites: float32, (N, B, 4), the block `sites`.
+    globals: float32, (N, 401), the blocks `players` and `table`, scaled.
+    n_node, n_edge: int64, (N,), sizes of the parts.
+    """
+
+    nodes: np.ndarray
+    edges: np.ndarray
+    edge_index: np.ndarray
+    sites: np.ndarray
+    globals: np.ndarray
+    n_node: np.ndarray
+    n_edge: np.ndarray
+
+
+def stack_maps(boards: Boards) -> Maps:
+    """Return the maps of one board or of a set of boards (`busenv.Batch.boards`)."""
+    boards = as_boards(boards)
+    records, first = boards.array, boards[0]
+    streets, sites = len(first.streets), len(first.sites)
+    coordinates = np.stack([_coordinates(board) for board in boards])
+    ends = records["street_ends"][:, :streets].astype(np.int64)
+    site_node = records["site_intersection"][:, :sites].astype(np.int64)
+    zones = np.array([[site.zone for site in board.sites] for board in boards])
+    edge_index = np.stack([ends.reshape(len(boards), -1), ends[..., ::-1].reshape(len(boards), -1)])
+    rows = np.arange(len(boards))[:, None]
+    vectors = coordinates[rows, edge_index[1]] - coordinates[rows, edge_index[0]]
+    lengths = np.hypot(vectors[..., 0], vectors[..., 1])
+    action_edge, action_site, action_node = _action_tables(first)
+    nodes = np.repeat(action_node[None], len(boards), axis=0)
+    nodes[:, action_site >= 0] = site_node[:, action_site[action_site >= 0]]
+    return Maps(
+        coordinates=coordinates,
+        node_features=np.concatenate(
+            [coordinates, _marks(records, first), _site_counts(site_node, zones, first)], axis=2
+        ),
+        street_ends=ends,
+        edge_index=edge_index.swapaxes(0, 1),
+        edge_features=np.concatenate([vectors, lengths[..., None]], axis=2),
+        site_intersection=site_node,
+        site_zone=zones,
+        action_node=nodes,
+        action_edge=action_edge,
+        action_site=action_site,
+        layout=ObservationLayout(first),
+    )
+
+
+def batch_graphs(maps: Maps, board_index: np.ndarray, observations: np.ndarray) -> Graphs:
+    """Return the positions of N games as a graph.
+
+    board_index: int64, (N,), the map of each game. observations: uint8, (N, size).
+    """
+    layout, games = maps.layout, len(observations)
+    scaled = observations * layout.scale
+    table = layout.blocks["players"].start
+    street_block = np.repeat(layout.view(scaled, "streets"), 2, axis=1)
+    nodes = np.concatenate(
+        [maps.node_features[board_index], layout.view(scaled, "intersections")], axis=2
+    )
+    edges = np.concatenate([maps.edge_features[board_index], street_block], axis=2)
+    offsets = np.arange(games)[:, None, None] * nodes.shape[1]
+    edge_index = (maps.edge_index[board_index] + offsets).swapaxes(0, 1)
+    return Graphs(
+        nodes=nodes.reshape(-1, nodes.shape[2]),
+        edges=edges.reshape(-1, edges.shape[2]),
+        edge_index=edge_index.reshape(2, -1),
+        sites=layout.view(scaled, "sites"),
+        globals=scaled[:, table:],
+        n_node=np.full(games, nodes.shape[1]),
+        n_edge=np.full(games, edges.shape[1]),
+    )
+
+
+def _coordinates(board: Board) -> np.ndarray:
+    """Return a board's coordinates as `Maps.coordinates` has them: float32, (V, 2)."""
+    points = np.array([(entry.x, entry.y) for entry in board.intersections])
+    low, high = points.min(axis=0), points.max(axis=0)
+    unit = np.sqrt(max(float(np.prod(high - low)), 1e-9) / len(points))
+    return ((points - (low + high) / 2) / unit).astype(np.float32)
+
+
+def _marks(records: np.ndarray, board: Board) -> np.ndarray:
+    """Return which intersections are roundabouts and stations: float32, (K, V, 2)."""
+    marks = np.zeros((len(records), len(board.intersections), 2), np.float32)
+    for marked, record in zip(marks, records, strict=True):
+        marked[record["roundabout"][: record["roundabouts"]], 0] = 1
+        marked[record["station"], 1] = 1
+    return marks
+
+
+def _site_counts(site_node: np.ndarray, zones: np.ndarray, board: Board) -> np.ndarray:
+    """Return the number of sites of each intersection by zone: float32, (K, V, 4)."""
+    counts = np.zeros((len(zones), len(board.intersections), ZONES), np.float32)
+    rows = np.arange(len(zones))[:, None]
+    np.add.at(counts, (rows, site_node, np.minimum(zones, ZONES) - 1), 1)
+    return counts
+
+
+def _action_tables(board: Board) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return edge, site and intersection of each action id, -1 without: int64, (A,) each.
+
+    The intersections of build actions depend on the board and are left out.
+    """
+    tables = np.full((3, board.num_actions), -1)
+    for action in range(board.num_actions):
+        kind, subject, choice = decode(board, action)
+        if kind == "grow":
+            tables[0, action] = 2 * subject + choice
+        elif kind == "build":
+            tables[1, action] = subject
+        elif kind in ("pick_up", "set_down"):
+            tables[2, action] = subject
+    return tables[0], tables[1], tables[2]

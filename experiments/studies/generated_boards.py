@@ -1,0 +1,129 @@
+"""Play games on generated boards and on the city, and check that the boards are playable.
+
+Prints a table with a row for each size and agent, which plays all seats, one game on each board:
+decisions (fewest to most) and deliveries of a game, the share of wins of the starting player with a
+95% interval, the share of lines that cannot grow at the end, and how games end. Exits with status 1
+if a mean is outside of BOUNDS.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+import busenv
+from busenv.experiments.common.intervals import wilson
+from busenv.experiments.common.keyboard_interrupt import run_command
+from busenv.experiments.common.worker_pool import worker_pool
+from busenv.game.board_generator import SIZES
+from busenv.game.board_specs import as_boards
+from busenv.game.position import ENDINGS
+
+AGENTS = ("random", "planner", "uct:100")
+
+
+class Outcome(NamedTuple):
+    """What one game tells of its board. stuck: lines that cannot grow, with markers left."""
+
+    decisions: int
+    deliveries: int
+    stuck: int
+    starter_wins: bool
+    ending: str
+
+
+# Lowest and highest means over the games of one agent. Boards without room for lines, with
+# buildings out of reach, or on which the first move decides, would be outside.
+BOUNDS = {
+    "decisions": (80.0, 300.0),
+    "deliveries": (0.5, 30.0),
+    "stuck share": (0.0, 0.1),
+    "starter wins": (0.1, 0.5),
+}
+
+
+def play_game(spec: str, players: int, board: str, seed: int = 0) -> Outcome:
+    """Play one game of copies of an agent on a board."""
+    agent, game = busenv.make_agent(spec, seed=seed), busenv.Game(players, board=board, seed=seed)
+    while not game.is_over:
+        game.step(agent.act(game))
+    layout = busenv.ObservationLayout(game.board)
+    row = game.observe(0)
+    left = layout.part(row, "players.line_markers")[:players, 0]
+    growth = layout.part(row, "players.growth")[:players, 0]
+    return Outcome(
+        decisions=len(game.history),
+        deliveries=sum(game.deliveries),
+        stuck=int(((left > 0) & (growth == 0)).sum()),
+        starter_wins=game.ranking()[game.first_player] == 0,
+        ending=game.ending or "",
+    )
+
+
+def summarize(outcomes: list[Outcome], players: int) -> dict[str, float]:
+    """Return the means that BOUNDS limits."""
+    return {
+        "decisions": float(np.mean([one.decisions for one in outcomes])),
+        "deliveries": float(np.mean([one.deliveries for one in outcomes])),
+        "stuck share": float(np.mean([one.stuck for one in outcomes])) / players,
+        "starter wins": float(np.mean([one.starter_wins for one in outcomes])),
+    }
+
+
+def outside_bounds(means: dict[str, float]) -> list[str]:
+    """Return the names of means outside of BOUNDS."""
+    return [name for name, (low, high) in BOUNDS.items() if not low <= means[name] <= high]
+
+
+def main() -> None:
+    name = "busenv.experiments.studies.generated_boards"
+    parser = argparse.ArgumentParser(
+        prog=name, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--boards", type=int, default=100, help="of each size (100)")
+    parser.add_argument("--sizes", nargs="+", default=["the city", *SIZES], metavar="SIZE")
+    parser.add_argument("--agents", nargs="+", default=AGENTS, metavar="AGENT")
+    parser.add_argument("--players", type=int, default=4, choices=(3, 4, 5), help="(4)")
+    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
+    arguments = parser.parse_args()
+    failed = False
+    print("| size | agent | decisions | deliveries | starter wins | stuck lines | endings |")
+    print("|---|---|---|---:|---|---:|---|", flush=True)
+    with worker_pool(arguments.workers) as pool:
+        for size in arguments.sizes:
+            boards = ["city"] * arguments.boards
+            if size != "the city":
+                spec = f"generated:{size}:train:{arguments.boards}"
+                boards = [board.name for board in as_boards(spec)]
+            for agent in arguments.agents:
+                play = partial(play_game, agent, arguments.players)
+                outcomes = [*pool.map(play, boards, range(len(boards)), chunksize=4)]
+                failed |= _report(size, agent, outcomes, arguments.players)
+    if failed:
+        raise SystemExit(1)
+
+
+def _report(size: str, agent: str, outcomes: list[Outcome], players: int) -> bool:
+    """Print one line; return whether a mean is outside of BOUNDS."""
+    means, games = summarize(outcomes, players), len(outcomes)
+    decisions = [one.decisions for one in outcomes]
+    low, high = wilson(sum(one.starter_wins for one in outcomes), games)
+    endings = Counter(one.ending for one in outcomes)
+    shares = ", ".join(f"{end} {endings[end] / games:.0%}" for end in ENDINGS if endings[end])
+    outside = outside_bounds(means)
+    print(
+        f"| {size} | `{agent}` | {means['decisions']:.0f} ({min(decisions)} to {max(decisions)}) | "
+        f"{means['deliveries']:.1f} | {means['starter wins']:.0%} [{low:.0%}, {high:.0%}] | "
+        f"{means['stuck share']:.1%} | {shares} |"
+        + "".join(f" {name} outside of the bounds" for name in outside),
+        flush=True,
+    )
+    return bool(outside)
+
+
+if __name__ == "__main__":
+    run_command(main)
