@@ -15,6 +15,9 @@
 | `az@2:city-3:0.5s` | ... half a second per decision, on two threads |
 | `exec:python3 player.py` | your own program, in any language (external/EXEC.md) |
 | `exec@0.5:python3 player.py` | ... with half a second per decision |
+| `llm:gpt-5-mini` | a language model behind an OpenAI-compatible endpoint |
+| `llm@unlisted:gpt-5-mini` | ... without a list of the legal actions |
+| `llm@obfuscate=7:gpt-5-mini` | ... in a game renamed by a seed |
 
 An agent selects an action in one game (`act`) or in each of a batch of games (`choose`).
 """

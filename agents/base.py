@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -38,6 +39,12 @@ class Agent(ABC):
 
     def close(self) -> None:  # noqa: B027 - most agents hold no resources
         """Release resources, such as threads or a running program."""
+
+    def log_replies(self, file: Path, seat: int) -> None:  # noqa: B027 - most agents ask no server
+        """Log what a server replies in the next game to a file of JSON lines, until `reset`.
+
+        Requests whose replies are in the file already are not sent again. seat: the agent's.
+        """
 
     @abstractmethod
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:

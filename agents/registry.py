@@ -29,6 +29,9 @@ SPECS = (
     "az@THREADS:...",
     "exec:COMMAND",
     "exec@SECONDS:COMMAND",
+    "llm:MODEL",
+    "llm@unlisted:MODEL",
+    "llm@obfuscate=SEED:MODEL",
 )
 KINDS = [*dict.fromkeys(re.split("[@:]", spec)[0] for spec in SPECS)]
 
@@ -38,6 +41,7 @@ UCT = rf"uct{THREADS}:{BUDGET}"
 AZ = rf"az{THREADS}:(.+):{BUDGET}"
 NET = rf"(?:net|ppo)(?:@({NUMBER}))?:(.+)"
 EXEC = rf"exec(?:@({NUMBER}))?:(.+)"
+LLM = r"llm(?:@(?=[uo])(unlisted)?,?(?:obfuscate=([0-9]{1,20}))?)?:(.+)"
 
 _POLICY = (
     "a policy needs a model, and may have a temperature of 0 to 100, such as net:city-2, "
@@ -52,6 +56,8 @@ NEEDS = {
     "ppo": _POLICY,
     "exec": "a program needs a command, and may have seconds per decision, such as "
     "exec:./player or exec@0.5:./player",
+    "llm": "a language model needs a name, such as llm:MODEL, llm@unlisted:MODEL, "
+    "llm@obfuscate=SEED:MODEL or llm@unlisted,obfuscate=SEED:MODEL",
 }
 
 
@@ -59,12 +65,12 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
     """Build an agent from its spec.
 
     spec: one of the forms in SPECS: `random`, `greedy`, `planner`, `uct:SIMULATIONS`,
-        `net:NAME`, `az:NAME:SIMULATIONS`, `exec:COMMAND` and their variants.
+        `net:NAME`, `az:NAME:SIMULATIONS`, `exec:COMMAND`, `llm:MODEL` and their variants.
     seed: 0 to 2**64 - 1, until `reset` sets another.
 
     Raises ValueError for an unknown spec, a bad budget or a damaged model, FileNotFoundError for a
     missing model or program, and ModuleNotFoundError, which names the extra to install, when a
-    network needs torch.
+    network needs torch or a language model httpx.
     """
     if not isinstance(spec, str):
         raise ValueError(f"spec is {quote(spec)}; allowed: a text such as 'greedy' or 'uct:300'")
@@ -91,6 +97,11 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         return load_policy_agent(match[2], seed, temperature, spec)
     if match := re.fullmatch(EXEC, spec):
         return ExternalAgent(match[2], seed, float(match[1] or SECONDS), name=spec)
+    if match := re.fullmatch(LLM, spec):
+        with _naming_extra(spec, "llm"):
+            from busenv.agents.external.llm_agent import LlmAgent
+        obfuscate = int(match[2]) if match[2] else None
+        return LlmAgent(match[3], seed, list_actions=not match[1], obfuscate=obfuscate, name=spec)
     kind = re.split("[@:]", spec)[0]
     if kind in NEEDS:
         raise ValueError(f"agent {quote(spec)}: {NEEDS[kind]}")
@@ -99,12 +110,12 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
 
 
 @contextmanager
-def _naming_extra(spec: str) -> Iterator[None]:
-    """Name the extra to install when an import for an agent with a network fails."""
+def _naming_extra(spec: str, extra: str = "train") -> Iterator[None]:
+    """Name the extra to install when an import for an agent fails."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise missing_extra(error, "train", f"agent {quote(spec)}") from error
+        raise missing_extra(error, extra, f"agent {quote(spec)}") from error
 
 
 def _budget(simulations: str | None, seconds: str | None) -> tuple[int | None, float | None]:

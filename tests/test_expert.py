@@ -262,6 +262,7 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
         ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
         ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
         ({"method": "expert", "teacher": "exec:true"}, "a file may not name a program"),
+        ({"method": "expert", "teacher": "llm:m"}, "a file may not name a program"),
         ({"num_simulations": 5}, "no setting 'num_simulations'"),
     ):
         recipe.write_text(json.dumps(content))

@@ -82,12 +82,12 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
 
 
 def programs(settings: dict[str, Any]) -> set[str]:
-    """Return the agents in settings that are programs, `exec:COMMAND`."""
+    """Return the agents in settings that run programs or ask a server: `exec:...`, `llm:...`."""
     return {
         spec
         for name in AGENTS
         for spec in _specs(settings.get(name))
-        if isinstance(spec, str) and spec.startswith("exec")
+        if isinstance(spec, str) and spec.startswith(("exec", "llm"))
     }
 
 
@@ -99,7 +99,7 @@ def _specs(value: Any) -> list[Any]:
 def _program_error(content: dict[str, Any], program: str) -> str:
     """Describe that a file names a program, and how to allow it."""
     name = next(name for name in AGENTS if program in _specs(content.get(name)))
-    words = f"{name} has {program!r}: a file may not name a program to be run"
+    words = f"{name} has {program!r}: a file may not name a program to be run or asked"
     setting = f"{name}={','.join(map(str, _specs(content[name])))}"
     if setting.isprintable():  # printed to the terminal
         words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"

@@ -1,1 +1,2 @@
-"""The `exec` agent: programs in any language that speak a line protocol (EXEC.md)."""
+"""The agents outside of this process: `exec`, programs that speak a line protocol (EXEC.md), and
+`llm`, language models behind a chat endpoint."""

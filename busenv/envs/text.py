@@ -112,9 +112,9 @@ class TextEnv(gymnasium.Env[str, str]):
         self._env.reset(seed=seed, options=options)
         game = self.game
         assert game is not None
-        players, board = game.num_players, game.board
-        if self._prompts is None or self._prompts.setting != (board, players):
-            self._prompts = Prompts(board, game.rules, players, **self._settings)
+        setting = (game.board, game.rules, game.num_players)
+        if self._prompts is None or self._prompts.setting != setting:
+            self._prompts = Prompts(*setting, **self._settings)
             self.instructions = self._prompts.instructions
         self._invalid = self._invalid_in_a_row = 0
         self._forfeited = False

@@ -45,7 +45,7 @@ class Prompts:
     list_actions: whether `question` lists the legal actions.
     obfuscate: seed of the renaming, 0 to 2**64 - 1; None keeps the game's names.
 
-    setting: the board and the number of players.
+    setting: board, rules and number of players.
     instructions: rules, board and form of the answer, the same for every decision.
     """
 
@@ -58,7 +58,7 @@ class Prompts:
         list_actions: bool = True,
         obfuscate: int | None = None,
     ) -> None:
-        self.setting = (board, num_players)
+        self.setting = (board, rules, num_players)
         self._list_actions, self._names = list_actions, Renaming(board, obfuscate)
         first, second = self._names.board.stations
         form = LISTED if list_actions else UNLISTED.format(first=first, second=second)

@@ -106,7 +106,7 @@ def bench_agents(
     def bench(number: int, run_folder: Path) -> RunResult:
         spec = specs[number]
         with closing(make_agent(spec)) as agent:
-            is_program = spec.startswith("exec")
+            is_program = spec.startswith(("exec", "llm"))
             play = _play_by_game(spec, run_folder, workers) if is_program else _play_in_batch(agent)
             progress = _play_panel(_read(run_folder), play, entry.players, run_folder)
         return progress.changed(run_folder, decisions=entry.decisions).result(number)

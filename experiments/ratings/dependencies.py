@@ -7,9 +7,10 @@ import re
 import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from busenv.agents import Agent, make_agent
-from busenv.agents.registry import AZ, NET
+from busenv.agents.registry import AZ, LLM, NET
 
 # Suffixes of a model's files, as in `busenv.agents.networks.model_files`, which needs torch.
 WEIGHTS, CARD = ".safetensors", ".json"
@@ -32,6 +33,22 @@ def file_hashes(specs: tuple[str, ...], folder: Path = Path()) -> dict[str, str]
 
 def is_program(spec: str) -> bool:
     return spec.partition(":")[0].partition("@")[0] == "exec"
+
+
+def language_model(spec: str) -> str:
+    """Return the language model in a spec, "" for none."""
+    match = re.fullmatch(LLM, spec)
+    return match[3] if match else ""
+
+
+def language_settings(specs: tuple[str, ...]) -> dict[str, Any]:
+    """Return the settings of requests to language models, if a spec names one; never their key."""
+    if not any(map(language_model, specs)):
+        return {}
+    from busenv.agents.external.llm_settings import load_settings
+
+    settings = load_settings()
+    return {"llm": {"options": settings.options, "seconds": settings.seconds}}
 
 
 def read_models(specs: tuple[str, ...]) -> dict[str, Model]:

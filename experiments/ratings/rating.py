@@ -13,10 +13,17 @@ from rich.markup import escape
 from busenv import Game
 from busenv.agents import AgentError, make_agent
 from busenv.cluster import ClusterError, connected
+from busenv.errors import AgentUnavailableError
 from busenv.experiments.common.console import progress_bar
 from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder, store_settings
-from busenv.experiments.ratings.dependencies import file_hashes, model_of
+from busenv.experiments.ratings.dependencies import (
+    file_hashes,
+    language_model,
+    language_settings,
+    model_of,
+)
 from busenv.experiments.ratings.distributed_games import play_on_cluster
+from busenv.experiments.ratings.language_models import REPLIES
 from busenv.experiments.ratings.rating_report import Report, write_report
 from busenv.experiments.ratings.rating_store import GAMES, append_games, recover_games
 from busenv.experiments.ratings.schedule import Schedule
@@ -39,6 +46,8 @@ def run_rating(
     RunError when an agent cannot be built, or the folder is in use or holds another run;
     `busenv.cluster.ClusterError` when the cluster fails.
     """
+    if ray and any(map(language_model, schedule.specs)):
+        raise RunError("language models play on this machine only; leave out --ray")
     for spec in dict.fromkeys(schedule.specs):
         check_agent(spec, schedule.rules, schedule.board)
     if console is None:
@@ -47,7 +56,10 @@ def run_rating(
         console.print(f"Run folder: {escape(str(folder))}")
         if (folder / GAMES).exists() and not (folder / SETTINGS).exists():
             raise RunError(f"{folder} has {GAMES} but no {SETTINGS}; choose another folder")
-        store_settings(folder, {**schedule.settings(), "files": file_hashes(schedule.specs)})
+        files = {"files": file_hashes(schedule.specs)}
+        store_settings(
+            folder, {**schedule.settings(), **files, **language_settings(schedule.specs)}
+        )
         games, cut = recover_games(folder, schedule)
         if cut:
             console.print(f"Dropped a half-written game ({cut} bytes) at the end of {GAMES}.")
@@ -71,7 +83,7 @@ def check_agent(spec: str, rules: str = "capstone-2024", board: str = "city") ->
     try:
         make_agent(spec).close()
         model = model_of(spec)
-        if model or board != "city":
+        if model or (board != "city" and not language_model(spec)):
             # A model's policy alone decides in milliseconds; its search may take minutes.
             with closing(make_agent(f"net:{model}" if model else spec)) as agent:
                 agent.act(Game(3, rules, board, first_player=0, seed=0))
@@ -102,7 +114,8 @@ def _play(
             if ray:
                 play = play_on_cluster(schedule, missing)
             else:
-                play = play_games(schedule, missing, min(workers, len(missing)))
+                replies = folder / REPLIES if any(map(language_model, schedule.specs)) else None
+                play = play_games(schedule, missing, min(workers, len(missing)), replies)
             with closing(play):  # the generator defers Ctrl-C until it is closed
                 for games in play:
                     append_games(file, games)
@@ -110,7 +123,7 @@ def _play(
                     forfeits += sum(game["forfeit"] is not None for game in games)
                     note = f"{forfeits} forfeits" if forfeits else ""
                     bar.update(task, advance=len(games), note=note)
-    except (BrokenProcessPool, ClusterError) as error:
+    except (BrokenProcessPool, ClusterError, AgentUnavailableError) as error:
         cause = "a worker process died" if isinstance(error, BrokenProcessPool) else str(error)
         raise RunError(
             f"{cause}; the games so far are in {folder}, and the same command with "

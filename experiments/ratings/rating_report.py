@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from busenv.experiments.common.console import TextTable
+from busenv.experiments.ratings.language_models import language_tables
 from busenv.experiments.ratings.plots import draw_intervals, short_name
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tables import (
@@ -54,6 +55,7 @@ def write_report(
         _pairs(pairs, schedule),
         _orders(orders, schedule),
     ]
+    sheets += language_tables(schedule, folder)
     for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
         text = table.round(6).to_csv(lineterminator="\n")
         write_whole(folder / f"{name}.csv", text, follow_links=False)

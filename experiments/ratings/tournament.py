@@ -12,13 +12,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from busenv import Game, IllegalActionError
 from busenv.agents import Agent, AgentError, make_agent
+from busenv.errors import AgentUnavailableError
 from busenv.experiments.common.worker_pool import end_workers, worker_pool
 from busenv.experiments.ratings.game_log import ranking
 from busenv.experiments.ratings.schedule import Schedule
@@ -34,19 +37,21 @@ _decisions: Counter[str] = Counter()  # of each spec in this process
 
 
 def play_games(
-    schedule: Schedule, numbers: Iterable[int], workers: int
+    schedule: Schedule, numbers: Iterable[int], workers: int, replies: Path | None = None
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Play the games with these numbers, and yield them in groups as they end.
 
     Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
-    BrokenProcessPool when a worker dies.
+    replies: folder for what language models reply (`Agent.log_replies`).
+    BrokenProcessPool when a worker dies, AgentUnavailableError when an agent cannot be reached.
     """
     remaining = iter(numbers)
     running: set[Future[dict[str, Any]]] = set()
     with interrupts_deferred() as interrupted, worker_pool(workers, close_agents) as pool:
         while not interrupted:
             free = GAMES_PER_WORKER * workers - len(running)
-            running |= {pool.submit(play_game, schedule, n) for n in islice(remaining, free)}
+            play = partial(play_game, replies=replies)
+            running |= {pool.submit(play, schedule, n) for n in islice(remaining, free)}
             if not running:
                 return
             done, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
@@ -56,17 +61,21 @@ def play_games(
 
 
 def play_game(
-    schedule: Schedule, number: int, build: Callable[[str], Agent] = make_agent
+    schedule: Schedule,
+    number: int,
+    build: Callable[[str], Agent] = make_agent,
+    replies: Path | None = None,
 ) -> dict[str, Any]:
     """Play one game of a schedule, and return it as an object of the games file.
 
-    build: makes an agent from its spec.
+    build: makes an agent from its spec. replies: see `play_games`.
     Keys: number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by
     seat, forfeit (None, or seat, ply and why), and by seat decisions, timed (decisions with a
     measured time) and seconds (their sum). All but the last two are reproducible.
 
     An agent that fails or takes an illegal action forfeits: the game ends, the agent is ranked
-    last, and the others are ranked by their standing at that moment.
+    last, and the others are ranked by their standing at that moment. AgentUnavailableError when an
+    agent cannot be reached.
     """
     entrants, first = schedule.seating(number)
     game = Game(schedule.players, schedule.loaded_rules, schedule.loaded_board, first, seed=number)
@@ -79,6 +88,8 @@ def play_game(
         for seat, key in enumerate(keys):
             agents.append(_agent(key, build))
             agents[seat].reset(seed_of(schedule.seed, number, seat))
+            if replies:
+                agents[seat].log_replies(replies / f"{number}.jsonl", seat)
         while not game.is_over:
             seat = game.current_player
             start = time.perf_counter()
@@ -90,6 +101,8 @@ def play_game(
                 seconds[seat] += spent
                 timed[seat] += 1
             game.step(action)
+    except AgentUnavailableError:
+        raise
     except (AgentError, IllegalActionError) as error:
         forfeit = {"seat": seat, "ply": len(game.history), "why": str(error)}
         if keys[seat] in _agents:
