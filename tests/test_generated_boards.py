@@ -14,12 +14,17 @@ import busenv
 from busenv import Board, BoardError, Game, RecordError, generate_board, load_board
 from busenv.core import map_geometry
 from busenv.core.map_generation import CLEARANCE, LONGEST, MAX_DEGREE, SPACING
+from busenv.experiments.play.launch import make_catalogue
 from busenv.experiments.replays.narration import load_recorded_game
 from busenv.experiments.studies.generated_boards import outside_bounds, play_game, summarize
+from busenv.experiments.training import run_folder
 from busenv.game import board_generator
 from busenv.game.board import make_board
 from busenv.game.board_generator import SIZES, count_rejections
 from busenv.game.board_specs import BoardSet, as_boards, sizes_of
+from busenv.render import map_drawing
+from busenv.render.svg import draw_boards
+from busenv.train.config import PPOConfig
 
 # SHA-256 of the boards of seeds 0 to 99, with coordinates. Another digest is another version.
 DIGESTS = {
@@ -242,3 +247,21 @@ def test_a_record_of_another_board(change: dict, message: str) -> None:
     data["board"] = data["board"] | change
     with pytest.raises(RecordError, match=message):
         Game.from_record(busenv.Record.from_dict(data))
+
+
+def test_a_run_names_its_generated_board(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """The run folder holds copies of board files, and only the spec of a generated board."""
+    run_folder.store_config(tmp_path, PPOConfig(board="generated:small:1"))
+    assert [path.name for path in tmp_path.iterdir()] == [run_folder.SETTINGS]
+    assert json.loads((tmp_path / run_folder.SETTINGS).read_text())["board"] == "generated:small:1"
+
+
+def test_boards_are_offered_and_drawn() -> None:
+    catalogue = make_catalogue((), "capstone-2024", "generated:small:3")
+    assert next(iter(catalogue.boards)) == "generated:small:3"
+    boards = [generate_board(seed, "small") for seed in range(4)]
+    drawing = draw_boards(boards, columns=2)
+    assert drawing.count("<svg") == 5
+    assert 'viewBox="0 0 1560 ' in drawing
+    for board in boards:
+        assert map_drawing.draw_ground(board) in drawing

@@ -157,6 +157,16 @@ def test_hint_analysis_and_graph(served: Served) -> None:
     page.close()
 
 
+def test_a_record_of_a_generated_board_is_previewed(served: Served) -> None:
+    text = busenv.Game(3, board="generated:small:5").record().to_json()
+    preview = f"{served.start_link}/preview"
+    assert served.post(preview, {"record": text, "ply": 0})[0] == 200
+    other = text.replace('"generator": 1', '"generator": 2')
+    status, answer = served.post(preview, {"record": other, "ply": 0})
+    assert status == 400
+    assert "generator version 2" in str(answer)
+
+
 def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record()
     text, preview = record.to_json(), f"{served.start_link}/preview"

@@ -1,10 +1,11 @@
-"""The command that plays in the browser."""
+"""Commands that play: in the browser, and by tools of the Model Context Protocol."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from busenv.agents import make_agent
 from busenv.experiments.cli.command import Command, add_board, add_rules, seed
 
 EXTRAS = ("play",)
@@ -74,6 +75,25 @@ def _play(args: argparse.Namespace) -> None:
     )
 
 
+def _add_mcp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--agent",
+        action="append",
+        default=[],
+        dest="agents",
+        metavar="AGENT",
+        help="another agent that the client may name, such as az:city-3:300",
+    )
+
+
+def _mcp(args: argparse.Namespace) -> None:
+    from busenv.experiments.play.mcp_server import AGENTS, build_server
+
+    for spec in args.agents:
+        make_agent(spec).close()  # an error now, not in the client
+    build_server((*AGENTS, *args.agents)).run()
+
+
 COMMANDS = (
     Command(
         "play",
@@ -88,5 +108,15 @@ COMMANDS = (
         "Play against agents and friends in the browser, with takeback, hints and analysis. Games "
         "are stored in a folder and resume when the command runs again.",
         EXTRAS,
+    ),
+    Command(
+        "mcp",
+        "serve games to a model's client",
+        ("busenv mcp", "busenv mcp --agent az:city-3:300"),
+        _add_mcp,
+        _mcp,
+        "Serve the Model Context Protocol on standard input and output: tools to start a game, "
+        "see it, take actions, undo, and ask an agent for a hint.",
+        ("mcp",),
     ),
 )

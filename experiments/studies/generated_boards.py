@@ -40,9 +40,9 @@ class Outcome(NamedTuple):
 # buildings out of reach, or on which the first move decides, would be outside.
 BOUNDS = {
     "decisions": (80.0, 300.0),
-    "deliveries": (0.5, 30.0),
+    "deliveries": (0.5, 60.0),
     "stuck share": (0.0, 0.1),
-    "starter wins": (0.1, 0.5),
+    "starter wins": (0.05, 0.6),
 }
 
 

@@ -29,7 +29,7 @@ def store_config(folder: Path, config: AnyConfig) -> None:
         settings = json.loads(path.read_bytes()) | {name: settings[name] for name in CHANGEABLE}
     else:
         # The folder holds copies of other files, so that it can be moved.
-        if config.board not in board_names():
+        if config.board not in board_names() and not load_board(config.board).generator:
             board = json.loads(Path(config.board).read_bytes())
             board["name"] = load_board(config.board).name  # may be that of the file
             write_whole(folder / BOARD, json.dumps(board), follow_links=False)

@@ -1,0 +1,160 @@
+"""A server of the Model Context Protocol: a language model's client plays Bus by tools.
+
+One game at a time. The client decides for the seats called "me"; agents play the others. Clients
+are not trusted: agents are those of a list, and no tool reads or writes files.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import ParamSpec
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+import busenv
+from busenv import EDITIONS, Game
+from busenv.agents import Agent, make_agent
+from busenv.error_text import truncate
+from busenv.game.board_specs import board_names
+from busenv.render.prompts import Prompts
+
+AGENTS = ("random", "greedy", "planner", "uct:300", "net:city-2")  # that any client may name
+ME = "me"
+P = ParamSpec("P")
+
+
+class McpGame:
+    """The game of a server and its tools; errors are ValueErrors in one line for the client."""
+
+    def __init__(self, agents: Sequence[str]) -> None:
+        self._allowed = (*agents,)
+        self._agents: dict[str, Agent] = {}
+        self._seats: list[str] = []
+        self._game: Game | None = None
+
+    def start_game(
+        self, seats: list[str], seed: int = 0, edition: str = "capstone-2024", board: str = "city"
+    ) -> str:
+        """Start a game, which replaces the last one, and describe rules and position.
+
+        seats: 3 to 5 players by seat, "me" for your own seats, or names of agents.
+        """
+        for seat in seats:
+            if seat != ME:
+                self._get_agent(seat)
+        _check("edition", edition, [*EDITIONS])
+        _check("board", board, board_names())
+        game = Game(len(seats), edition, board, seed=seed)
+        for agent in self._agents.values():
+            agent.reset(seed)
+        self._game, self._seats = game, seats
+        self._play_agents()
+        return f"{self._prompts.instructions}\n{self.position()}"
+
+    def position(self) -> str:
+        """Describe the position, and your legal actions with their ids."""
+        return self._prompts.question(self._running)
+
+    def drawing(self) -> str:
+        """Draw the position as SVG text."""
+        return self._running.svg()
+
+    def legal_actions(self) -> str:
+        """List your legal actions as "ID: words"."""
+        game = self._running
+        return "\n".join(f"{i}: {game.describe(i)}" for i in game.legal_actions())
+
+    def take_action(self, action: str) -> str:
+        """Take an action, its id or its words; agents then play up to your next decision."""
+        game = self._running
+        if game.is_over:
+            raise ValueError("the game is over; start_game starts another one")
+        game.step(self._prompts.read(game, action))
+        return "\n".join([*self._play_agents(), self.position()])
+
+    def undo(self) -> str:
+        """Undo your last action and what agents have played since."""
+        game = self._running
+        before = game.clone()
+        while before.history:
+            before.undo()
+            if self._seats[before.current_player] == ME:
+                self._game = before
+                return self.position()
+        raise ValueError("nothing to undo: you have taken no action")
+
+    def hint(self, agent: str = "planner") -> str:
+        """Return the action that an agent would take in your place."""
+        game = self._running
+        action = self._get_agent(agent).act(game)
+        return f"{agent} takes {action}: {game.describe(action)}"
+
+    def _play_agents(self) -> list[str]:
+        """Let the agents play up to the client's next decision; returns their actions in words."""
+        game, lines = self._running, []
+        while not game.is_over and (spec := self._seats[seat := game.current_player]) != ME:
+            action = self._get_agent(spec).act(game)
+            lines.append(f"seat {seat} ({spec}): {game.describe(action)}")
+            game.step(action)
+        return lines
+
+    def _get_agent(self, spec: str) -> Agent:
+        _check("agent", spec, self._allowed)
+        if spec not in self._agents:
+            self._agents[spec] = make_agent(spec)
+        return self._agents[spec]
+
+    @property
+    def _running(self) -> Game:
+        if self._game is None:
+            raise ValueError("no game; start_game starts one")
+        return self._game
+
+    @property
+    def _prompts(self) -> Prompts:
+        game = self._running
+        return Prompts(game.board, game.rules, game.num_players)
+
+
+def build_server(agents: Sequence[str] = AGENTS) -> MCPServer:
+    """Return a server whose clients may name the given agents."""
+    game = McpGame(agents)
+    instructions = (
+        f"Play the board game Bus. start_game starts a game, with agents of: {', '.join(agents)}. "
+        "take_action takes one of the legal actions."
+    )
+    server: MCPServer = MCPServer("busenv", instructions=instructions, version=busenv.__version__)
+    lock = threading.Lock()
+    for tool in (
+        game.start_game,
+        game.position,
+        game.drawing,
+        game.legal_actions,
+        game.take_action,
+        game.undo,
+        game.hint,
+    ):
+        server.add_tool(_locked(tool, lock), name=tool.__name__, structured_output=False)
+    return server
+
+
+def _locked(tool: Callable[P, str], lock: threading.Lock) -> Callable[P, str]:
+    """Run a tool for one call at a time, with errors that the client sees."""
+
+    @functools.wraps(tool)
+    def call(*arguments: P.args, **named: P.kwargs) -> str:
+        with lock:
+            try:
+                return tool(*arguments, **named)
+            except (ValueError, busenv.AgentError, ModuleNotFoundError) as error:
+                raise ToolError(str(error)) from error
+
+    return call
+
+
+def _check(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {truncate(ascii(value))}; allowed: {', '.join(allowed)}")

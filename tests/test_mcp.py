@@ -1,0 +1,92 @@
+"""The server of the Model Context Protocol, with the package's own client."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from busenv.experiments import cli
+from busenv.experiments.play.mcp_server import build_server
+
+BUSENV = [sys.executable, "-m", "busenv.experiments.cli", "mcp"]
+
+
+async def call(client: Client, tool: str, error: bool = False, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error == error, result.content[0].text
+    return result.content[0].text
+
+
+def test_a_client_plays_a_game_by_tools() -> None:
+    async def play() -> None:
+        async with Client(build_server()) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            assert tools == {
+                *("start_game", "position", "drawing", "legal_actions"),
+                *("take_action", "undo", "hint"),
+            }
+            assert "start_game starts one" in await call(client, "position", error=True)
+            text = await call(client, "start_game", seats=["me", "greedy", "random"], seed=1)
+            assert "Its rules" in text
+            start = await call(client, "position")
+            assert start.startswith("You are seat 0.")
+            assert start in text
+            assert (await call(client, "drawing")).startswith("<svg")
+            listed = await call(client, "legal_actions")
+            assert start.endswith(listed)
+            assert "nothing to undo" in await call(client, "undo", error=True)
+            assert "not an action" in await call(client, "take_action", error=True, action="x")
+            assert await call(client, "position") == start
+            hint = await call(client, "hint")
+            assert hint.removeprefix("planner takes ") in listed
+            after = await call(
+                client, "take_action", action=listed.splitlines()[0].split(": ", 1)[1]
+            )
+            assert await call(client, "undo") == start
+            assert after.endswith(await call(client, "take_action", action=listed.split(":")[0]))
+            while "Game over" not in after:
+                hint = await call(client, "hint", agent="greedy")
+                after = await call(client, "take_action", action=hint.split(": ", 1)[1])
+            assert "seat 1 (greedy): " in after or "seat 2 (random): " in after
+            assert "the game is over" in await call(client, "take_action", error=True, action="8")
+            assert "the game is over" in await call(client, "hint", error=True)
+            assert "You are seat 0" in await call(client, "undo")
+            await call(client, "start_game", seats=["me"] * 5)
+
+    asyncio.run(play())
+
+
+def test_clients_name_only_agents_and_boards_of_the_lists(tmp_path: Path) -> None:
+    async def play() -> None:
+        mark = tmp_path / "mark"
+        async with Client(build_server(["greedy"])) as client:
+            for seats in (["me", "greedy", f"exec:touch {mark}"], ["me", "llm:m", "greedy"]):
+                text = await call(client, "start_game", error=True, seats=seats)
+                assert "allowed: greedy" in text
+            for setting in ({"board": "/etc/passwd"}, {"edition": str(mark)}, {"seed": -1}):
+                seats = ["me", "me", "me"]
+                text = await call(client, "start_game", error=True, seats=seats, **setting)
+                assert "allowed: " in text
+            assert "allowed" in await call(client, "start_game", error=True, seats=["me"])
+        assert not mark.exists()
+
+    asyncio.run(play())
+
+
+def test_the_command_serves_standard_input_and_output(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def play() -> None:
+        server = StdioServerParameters(command=BUSENV[0], args=[*BUSENV[1:], "--agent", "uct:5"])
+        async with Client(server) as client:
+            seats = ["uct:5", "me", "random"]
+            assert "You are seat 1" in await call(client, "start_game", seats=seats, seed=1)
+
+    asyncio.run(play())
+    with pytest.raises(SystemExit):
+        cli.main(["mcp", "--agent", "nobody"])
+    assert "unknown agent 'nobody'" in capsys.readouterr().err
