@@ -41,7 +41,7 @@ class Agent(ABC):
         """Release resources, such as threads or a running program."""
 
     def log_replies(self, file: Path, seat: int) -> None:  # noqa: B027 - most agents ask no server
-        """Log what a server replies in the next game to a file of JSON lines, until `reset`.
+        """Log the replies of a server in the next game to a file of JSON lines, until `reset`.
 
         Requests whose replies are in the file already are not sent again. seat: the agent's.
         """

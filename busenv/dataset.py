@@ -9,8 +9,8 @@ Arrays of the file, for G games with D decisions in all:
 - `first_players`: uint8, (G,).
 - `agents`: uint8, (G, num_players), the agent in each seat: an index into `agents` of `metadata`.
 - `lengths`: uint16, (G,), decisions of each game; `actions`: uint16, (D,), of all games in order.
-- `metadata`: a JSON object as text: `format`, `rules`, `board` (name and fingerprint),
-  `num_players`, `agents` (specs), `seed`.
+- `metadata`: a JSON object as text: `format`, `rules`, `board` (name, fingerprint, and the
+  generator version of a generated board), `num_players`, `agents` (specs), `seed`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,10 @@ ARRAYS = {
     "lengths": (np.uint16, 1),
     "actions": (np.uint16, 1),
 }  # dtype and number of dimensions
+DAMAGED = (  # what reading a file that is not a dataset raises
+    *(ValueError, LookupError, TypeError, AttributeError, OSError, EOFError, MemoryError),
+    *(RecursionError, NotImplementedError, zipfile.BadZipFile, zlib.error),
+)
 
 
 class Replay(NamedTuple):
@@ -226,19 +231,23 @@ def load_dataset(path: str | Path, board: str | Path | Board | None = None) -> G
     Raises FileNotFoundError, ValueError for a damaged file, another format or another board.
     """
     try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ARRAYS}
-            metadata = json.loads(str(file["metadata"]))
+        with open(path, "rb") as stream:
+            if not zipfile.is_zipfile(stream):
+                raise ValueError("it is not an .npz file")
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in ARRAYS}
+                metadata = json.loads(str(file["metadata"]))
         if metadata["format"] != FORMAT:
             raise ValueError(f"format {quote(metadata['format'])}; this busenv reads {FORMAT}")
         loaded = recorded_board(metadata["board"]) if board is None else as_board(board)
         if loaded.fingerprint != metadata["board"]["fingerprint"]:
             raise ValueError(f"its games were played on another board than {loaded!r}")
         rules = Rules.from_dict(metadata["rules"])
-        specs = tuple(metadata["agents"])
+        specs = tuple(map(str, metadata["agents"]))
         players = metadata["num_players"]
         return GameDataset(loaded, rules, specs, metadata["seed"], players, **arrays)
     except FileNotFoundError:
         raise
-    except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+    except DAMAGED as error:
         raise ValueError(f"{path} is not a dataset of games: {error}") from error

@@ -24,4 +24,4 @@ class AgentError(RuntimeError):
 
 
 class AgentUnavailableError(AgentError):
-    """An agent cannot be reached at all; the message names the reason. No fault of its play."""
+    """An agent cannot be reached: a rating stops, and does not count a forfeit."""

@@ -12,6 +12,7 @@ from rich.console import Console
 
 import busenv
 from busenv import Game, GameDataset, load_dataset
+from busenv.dataset import ARRAYS, FORMAT
 from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.replays import dataset_export
@@ -120,6 +121,17 @@ def test_damaged_datasets(tmp_path: Path, dataset: GameDataset) -> None:
     path.write_bytes(b"PK\3\4 no archive")
     with pytest.raises(ValueError, match=r"bad\.npz is not a dataset of games"):
         load_dataset(path)
+    for content in (b"", b"no archive"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"not an \.npz file"):
+            load_dataset(path)
+    for metadata in (
+        "[" * 100_000,
+        f'{{"format": "{FORMAT}", "board": {{"generator": 1, "name": 3}}}}',
+    ):
+        np.savez(path, metadata=metadata, **{name: getattr(dataset, name) for name in ARRAYS})
+        with pytest.raises(ValueError, match=r"bad\.npz is not a dataset of games"):
+            load_dataset(path)
     np.savez(path, actions=actions)
     with pytest.raises(ValueError, match="first_players"):
         load_dataset(path)

@@ -9,7 +9,10 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from busenv import Game
+from busenv.agents import Agent, AgentError
 from busenv.experiments import cli
+from busenv.experiments.play import mcp_server
 from busenv.experiments.play.mcp_server import build_server
 
 BUSENV = [sys.executable, "-m", "busenv.experiments.cli", "mcp"]
@@ -72,7 +75,44 @@ def test_clients_name_only_agents_and_boards_of_the_lists(tmp_path: Path) -> Non
                 text = await call(client, "start_game", error=True, seats=seats, **setting)
                 assert "allowed: " in text
             assert "allowed" in await call(client, "start_game", error=True, seats=["me"])
+            for board in ("generated:huge:1", "generated:small:train", "generated:small:-1"):
+                text = await call(client, "start_game", error=True, seats=["me"] * 3, board=board)
+                assert "allowed: " in text
+            seats, board = ["me", "greedy", "me"], "generated:small:7"
+            assert "You are seat" in await call(client, "start_game", seats=seats, board=board)
         assert not mark.exists()
+
+    asyncio.run(play())
+
+
+def test_an_agent_that_fails_leaves_the_position_unchanged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Failing(Agent):
+        name = "failing"
+
+        def reset(self, seed: int) -> None:
+            pass
+
+        def choose(self, games: Any, board: Any) -> Any:
+            raise AgentError("it failed")
+
+    async def play() -> None:
+        failing, first = Failing.name, Game(3, seed=1).first_player
+        monkeypatch.setattr(mcp_server, "make_agent", lambda spec: Failing())
+        async with Client(build_server([failing])) as client:
+            seats, others = [failing] * 3, ["me"] * 3
+            seats[first], others[first] = "me", failing
+            await call(client, "start_game", seats=seats, seed=1)
+            start = await call(client, "position")
+            await call(client, "start_game", error=True, seats=others, seed=1)
+            assert await call(client, "position") == start
+            for fails in (False, True):  # the second building ends the turn
+                position = await call(client, "position")
+                action = position.splitlines()[-1].split(":")[0]
+                text = await call(client, "take_action", error=fails, action=action)
+            assert "it failed" in text
+            assert await call(client, "position") == position
 
     asyncio.run(play())
 

@@ -1,4 +1,4 @@
-"""Generated boards: cities without number, each from a seed.
+"""Generated boards in the style of the city, one for each seed.
 
     >>> import busenv
     >>> board = busenv.generate_board(7, "small")
@@ -13,8 +13,8 @@ Construction (`busenv.core.map_generation`): four roundabouts in a ring around a
 intersections where most room is left, straight streets without crossings from the shortest on, two
 stations far apart at intersections with many streets, removal of streets at random up to the number
 of the size, and zones that grow outwards from the park. A map is rejected, and the next one of the
-seed drawn, if it has too few streets, stations too near to each other, an intersection without
-which it is not connected, or a block with more than five streets around it.
+seed drawn, if it has too few streets, stations too near to each other, an intersection whose
+removal disconnects it, or a block with more than five streets around it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 
 from busenv.core import map_generation
 from busenv.core.map_generation import Map, Shape
-from busenv.error_text import did_you_mean
+from busenv.error_text import did_you_mean, quote
 from busenv.errors import BoardError
 from busenv.game.board import Board, Intersection, Site, assemble_board
 from busenv.validation import check_seed
@@ -75,7 +75,7 @@ def check_size(size: str) -> str:
     """Return a size of generated boards; BoardError, which names the sizes, for another."""
     if size not in SIZES:
         raise BoardError(
-            f"no size {size!r} of generated boards; allowed: {', '.join(SIZES)}"
+            f"no size {quote(size)} of generated boards; allowed: {', '.join(SIZES)}"
             + did_you_mean(size, [*SIZES])
         )
     return size

@@ -48,7 +48,7 @@ class BoardSet(Sequence[Board]):
     boards: the boards, or their specs, which are generated when they are read.
     array: BOARD, (K,), read-only, the boards for kernels.
 
-    Raises BoardError, which names the first board of other sizes.
+    Raises BoardError, which names the first board of a different size.
     """
 
     def __init__(self, boards: Sequence[Board | str]) -> None:
@@ -58,7 +58,7 @@ class BoardSet(Sequence[Board]):
         first, arrays = as_board(boards[0]), []
         for board in self:
             if sizes_of(board) != sizes_of(first):
-                raise BoardError(f"boards of other sizes in one set: {first!r} and {board!r}")
+                raise BoardError(f"boards of different sizes in one set: {first!r} and {board!r}")
             arrays.append(board.array)
         self.array = np.concatenate(arrays)
         self.array.flags.writeable = False

@@ -18,6 +18,7 @@ import busenv
 from busenv import EDITIONS, Game
 from busenv.agents import Agent, make_agent
 from busenv.error_text import truncate
+from busenv.game.board_generator import PREFIX
 from busenv.game.board_specs import board_names
 from busenv.render.prompts import Prompts
 
@@ -40,18 +41,18 @@ class McpGame:
     ) -> str:
         """Start a game, which replaces the last one, and describe rules and position.
 
-        seats: 3 to 5 players by seat, "me" for your own seats, or names of agents.
+        seats: 3 to 5 players by seat, "me" for your own seats, or names of agents. board: "city" or
+        "generated:SIZE:SEED", SIZE one of small, medium, city and large.
         """
         for seat in seats:
             if seat != ME:
-                self._get_agent(seat)
+                self._get_agent(seat).reset(seed)
         _check("edition", edition, [*EDITIONS])
-        _check("board", board, board_names())
+        if not board.startswith(f"{PREFIX}:"):
+            _check("board", board, [*board_names(), f"{PREFIX}:SIZE:SEED"])
         game = Game(len(seats), edition, board, seed=seed)
-        for agent in self._agents.values():
-            agent.reset(seed)
+        self._play_agents(game, seats)
         self._game, self._seats = game, seats
-        self._play_agents()
         return f"{self._prompts.instructions}\n{self.position()}"
 
     def position(self) -> str:
@@ -69,11 +70,13 @@ class McpGame:
 
     def take_action(self, action: str) -> str:
         """Take an action, its id or its words; agents then play up to your next decision."""
-        game = self._running
+        game = self._running.clone()  # an agent that fails leaves the position unchanged
         if game.is_over:
             raise ValueError("the game is over; start_game starts another one")
         game.step(self._prompts.read(game, action))
-        return "\n".join([*self._play_agents(), self.position()])
+        lines = self._play_agents(game, self._seats)
+        self._game = game
+        return "\n".join([*lines, self.position()])
 
     def undo(self) -> str:
         """Undo your last action and what agents have played since."""
@@ -92,10 +95,10 @@ class McpGame:
         action = self._get_agent(agent).act(game)
         return f"{agent} takes {action}: {game.describe(action)}"
 
-    def _play_agents(self) -> list[str]:
+    def _play_agents(self, game: Game, seats: Sequence[str]) -> list[str]:
         """Let the agents play up to the client's next decision; returns their actions in words."""
-        game, lines = self._running, []
-        while not game.is_over and (spec := self._seats[seat := game.current_player]) != ME:
+        lines = []
+        while not game.is_over and (spec := seats[seat := game.current_player]) != ME:
             action = self._get_agent(spec).act(game)
             lines.append(f"seat {seat} ({spec}): {game.describe(action)}")
             game.step(action)

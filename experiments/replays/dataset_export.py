@@ -48,7 +48,9 @@ def export_games(
     its last complete part.
 
     RunError when an agent cannot be built or fails, or the folder is in use or holds another run.
+    As `load_board` and `load_rules` raise for board and rules.
     """
+    loaded_board, loaded_rules = as_board(board), as_rules(rules)
     for spec in agents:
         check_agent(spec, rules, board)
     settings = {
@@ -56,13 +58,11 @@ def export_games(
         "players": players,
         "games": games,
         "seed": seed,
-        "rules": as_rules(rules).to_dict(),
-        "board": as_board(board).fingerprint,
+        "rules": loaded_rules.to_dict(),
+        "board": loaded_board.fingerprint,
         "files": file_hashes(tuple(agents)),
     }
-    play = partial(
-        _play_part, tuple(agents), as_board(board), as_rules(rules), players, games, seed
-    )
+    play = partial(_play_part, tuple(agents), loaded_board, loaded_rules, players, games, seed)
     with lock_folder(folder):
         store_settings(folder, settings)
         paths = [folder / f"part-{k:05}.npz" for k in range(-(-games // GAMES_PER_PART))]

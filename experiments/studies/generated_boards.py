@@ -24,10 +24,11 @@ from busenv.game.board_specs import as_boards
 from busenv.game.position import ENDINGS
 
 AGENTS = ("random", "planner", "uct:100")
+CITY = "the city"
 
 
 class Outcome(NamedTuple):
-    """What one game tells of its board. stuck: lines that cannot grow, with markers left."""
+    """The result of one game. stuck: number of lines with markers left that cannot grow."""
 
     decisions: int
     deliveries: int
@@ -84,11 +85,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog=name, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--boards", type=int, default=100, help="of each size (100)")
-    parser.add_argument("--sizes", nargs="+", default=["the city", *SIZES], metavar="SIZE")
-    parser.add_argument("--agents", nargs="+", default=AGENTS, metavar="AGENT")
-    parser.add_argument("--players", type=int, default=4, choices=(3, 4, 5), help="(4)")
-    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
+    parser.add_argument(
+        "--boards", type=int, default=100, help="number of boards of each size (100)"
+    )
+    parser.add_argument(
+        "--sizes",
+        nargs="+",
+        default=[CITY, *SIZES],
+        choices=[CITY, *SIZES],
+        help=f"sizes of generated boards, or {CITY!r} for the board of the game (all)",
+    )
+    parser.add_argument(
+        "--agents",
+        nargs="+",
+        default=AGENTS,
+        metavar="AGENT",
+        help=f"specs ({' '.join(AGENTS)})",
+    )
+    parser.add_argument(
+        "--players", type=int, default=4, choices=(3, 4, 5), help="players per game (4)"
+    )
+    parser.add_argument("--workers", type=int, default=1, help="worker processes (1)")
     arguments = parser.parse_args()
     failed = False
     print("| size | agent | decisions | deliveries | starter wins | stuck lines | endings |")
@@ -96,7 +113,7 @@ def main() -> None:
     with worker_pool(arguments.workers) as pool:
         for size in arguments.sizes:
             boards = ["city"] * arguments.boards
-            if size != "the city":
+            if size != CITY:
                 spec = f"generated:{size}:train:{arguments.boards}"
                 boards = [board.name for board in as_boards(spec)]
             for agent in arguments.agents:
