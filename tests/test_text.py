@@ -85,6 +85,8 @@ def test_every_action_is_read_from_its_id_and_its_words(obfuscate: int | None) -
         )
         legal = game.legal_actions()
         assert sorted(prompts.read(game, number) for number in listed) == legal
+        lines = [f"{number}: {words}" for number, words in listed.items()]
+        assert sorted(prompts.read(game, line) for line in lines) == legal
         for words in listed.values():
             answer = f"Because 8 is bad:\n\n  {words.upper().replace('→', '->')} \n\n"
             action = prompts.read(game, answer)

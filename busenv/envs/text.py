@@ -42,9 +42,10 @@ class TextEnv(gymnasium.Env[str, str]):
     """One seat of a game of Bus in words; agents play the other seats within `step`.
 
     Observation: the position, and the legal actions (`busenv.render.prompts`). Action: a text whose
-    last line that is not blank is the id or the words of a legal action. Any other text is an
-    invalid answer: the observation is repeated after a line with the reason. After `retries`
-    invalid answers to one decision the next one forfeits: the episode ends with a reward of -1.
+    last line that is not blank is the id, the words, or "ID: WORDS" of a legal action. Any other
+    text is an invalid answer: the observation is repeated after a line with the reason. After
+    `retries` invalid answers to one decision the next one forfeits: the episode ends with a reward
+    of -1.
 
     `info` holds `seat`, `action` (id in the game that was played, None for an invalid answer),
     `invalid_answers` (in this episode) and `forfeit`.

@@ -18,7 +18,7 @@ from busenv.render.text import describe_board, describe_position
 
 LISTED = """\
 The message lists your legal actions as "ID: words". Answer with one of them. You may think first;
-the last line of your answer must be the ID or the words of the action, and nothing else.
+the last line of your answer must be the ID, the words, or both as listed, and nothing else.
 """
 UNLISTED = """\
 Answer with one legal action. You may think first; the last line of your answer must be the action
@@ -68,7 +68,9 @@ class Prompts:
         )
         self._words = [self._describe(action) for action in range(board.num_actions)]
         self._actions = {plain_words(words): action for action, words in enumerate(self._words)}
-        self._actions |= {f"{self._names.ids[action]}": action for action in self._actions.values()}
+        for action, words in enumerate(self._words):
+            number = f"{self._names.ids[action]}"
+            self._actions |= {number: action, plain_words(f"{number}: {words}"): action}
 
     def question(self, game: Game) -> str:
         """Describe a game to the player to decide, or its result when it is over."""
@@ -89,9 +91,9 @@ class Prompts:
         return self._words[action]
 
     def read(self, game: Game, answer: str) -> int:
-        """Return the legal action that the last line of an answer names by its id or words.
+        """Return the legal action that the last line of an answer names.
 
-        Blank lines do not count. Raises AnswerError for anything else.
+        The line is the action's id, its words, or "ID: WORDS". Blank lines do not count. Raises AnswerError for anything else.
         """
         line = next((line for line in reversed(answer.splitlines()) if line.strip()), "")
         action = self._actions.get(plain_words(line))
