@@ -93,7 +93,8 @@ class Prompts:
     def read(self, game: Game, answer: str) -> int:
         """Return the legal action that the last line of an answer names.
 
-        The line is the action's id, its words, or "ID: WORDS". Blank lines do not count. Raises AnswerError for anything else.
+        The line is the action's id, its words, or "ID: WORDS". Blank lines do not count. Raises
+        AnswerError for anything else.
         """
         line = next((line for line in reversed(answer.splitlines()) if line.strip()), "")
         action = self._actions.get(plain_words(line))
