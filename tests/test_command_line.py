@@ -56,7 +56,7 @@ def test_the_bare_command_prints_help(capsys: pytest.CaptureFixture) -> None:
 
 def test_a_mistyped_command_gets_a_suggestion(capsys: pytest.CaptureFixture) -> None:
     assert "no command 'rat'; did you mean 'rate'?" in refusal(capsys, "rat", "--players", "3")
-    assert "allowed: play, show, replay, demo, train" in refusal(capsys, "xyz")
+    assert "allowed: play, mcp, show, replay, export, demo, train" in refusal(capsys, "xyz")
 
 
 def help_of(capsys: pytest.CaptureFixture, *arguments: str) -> str:

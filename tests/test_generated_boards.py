@@ -209,7 +209,7 @@ def test_wrong_seeds_and_sets() -> None:
             generate_board(seed)  # type: ignore[arg-type]
     with pytest.raises(BoardError, match="no size 'huge'"):
         generate_board(1, "huge")
-    with pytest.raises(BoardError, match=r"other sizes in one set: .*'city'.*'generated:small:1'"):
+    with pytest.raises(BoardError, match=r"different sizes .*: .*'city'.*'generated:small:1'"):
         BoardSet(["city", "generated:small:1"])
     with pytest.raises(BoardError, match="at least one"):
         as_boards([])

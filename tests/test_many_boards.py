@@ -124,7 +124,7 @@ def test_every_environment_draws_boards() -> None:
 
 
 def test_boards_of_other_sizes_are_refused() -> None:
-    with pytest.raises(BoardError, match="other sizes in one set"):
+    with pytest.raises(BoardError, match="different sizes in one set"):
         Batch(2, board=["city", "generated:small:1"])
     aec = bus_v0.raw_env(board=SPEC)
     with pytest.raises(ValueError, match="has other sizes than"):

@@ -50,6 +50,7 @@ def run(code: str, folder: Path) -> str:
             rllib = line.module == "busenv.envs" and line.names[0].name == "rllib"
             names = ["ray.rllib.algorithms.ppo" if rllib else line.module]
         names += [alias.name for alias in line.names] if isinstance(line, ast.Import) else []
+        names += ["jax"] if "minari" in names else []  # which its DataCollector requires
         for name in filter(None, names):
             pytest.importorskip(name, exc_type=ImportError)
     code = re.sub(r"^total = [\d_]+", "total = 160", code, flags=re.MULTILINE)

@@ -187,7 +187,7 @@ COMMANDS = (
         "export",
         "record games as a dataset",
         (
-            "busenv export greedy --games 20000 --out runs/greedy",
+            "busenv export greedy --games 20000",
             "busenv export planner greedy random --players 3 --games 20000",
             "busenv export az:city-4:64 --games 20000 --minari bus/expert-v0",
         ),
