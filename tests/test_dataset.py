@@ -3,7 +3,10 @@
 import dataclasses
 import re
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,24 +84,37 @@ def test_games_depend_on_the_settings_only(tmp_path: Path, dataset: GameDataset)
 
 def test_stopped_export_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataset_export, "GAMES_PER_PART", 2)
-    played: list[int] = []
+    straight, played = export(tmp_path / "straight"), []
 
-    def play_parts(play, paths, workers, console) -> None:  # type: ignore[no-untyped-def]
-        for k in range(len(paths)):
-            if not paths[k].exists():
-                if len(played) == 2:
-                    played.append(-1)
+    class Pool:
+        """Plays in this process, and is interrupted before the third part."""
+
+        def map(self, play: Callable[..., None], *columns: Sequence[Any]) -> Iterator[None]:
+            for arguments in zip(*columns, strict=True):
+                played.append(arguments[0])
+                if played == [0, 1, 2]:
                     raise KeyboardInterrupt
-                played.append(k)
-                play(k).save(paths[k])
+                yield play(*arguments)
 
-    monkeypatch.setattr(dataset_export, "_play_parts", play_parts)
+    monkeypatch.setattr(dataset_export, "worker_pool", lambda workers: nullcontext(Pool()))
+    folder = tmp_path / "stopped"
     with pytest.raises(KeyboardInterrupt):
-        export(tmp_path)
-    resumed = export(tmp_path)
-    assert played == [0, 1, -1, 2]
-    assert len(resumed) == 6
-    assert {path.name for path in tmp_path.iterdir()} == {"dataset.npz", "run.json", "lock"}
+        export(folder)
+    assert export(folder).digest == straight.digest
+    assert played == [0, 1, 2, 2]
+    assert {path.name for path in folder.iterdir()} == {"dataset.npz", "run.json", "lock"}
+
+
+def test_refused_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for agents, message in (
+        (["exec:player"], "plays single games only"),
+        (["llm:model"], "plays single games only"),
+        (["greedy"] * 256, "256 agents; allowed: 1 to 255"),
+    ):
+        monkeypatch.setattr(sys.modules[__name__], "AGENTS", agents)
+        with pytest.raises(RunError, match=message):
+            export(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_damaged_datasets(tmp_path: Path, dataset: GameDataset) -> None:
@@ -147,8 +163,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"3 games, {loaded.num_decisions} decisions, SHA-256 {loaded.digest}" in text
     assert loaded.num_players == 4
     with pytest.raises(SystemExit):
-        cli.main(["export", "nobody", "--out", str(tmp_path / "other")])
-    assert "unknown agent 'nobody'" in capsys.readouterr().err
+        cli.main(["export", "unknown", "--out", str(tmp_path / "other")])
+    assert "unknown agent 'unknown'" in capsys.readouterr().err
 
 
 def test_minari(dataset: GameDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def test_ten_thousand_replies_cause_no_crash_and_no_illegal_move(
             assert error.startswith("llm:stub: 3 invalid answers; the last one: ")
             assert len(error) < 500
             assert error.isprintable()
-            action = rng.choice(game.legal_actions())  # goes on, to reach other positions
+            action = rng.choice(game.legal_actions())  # so that other positions follow
         counts["forfeits" if error else "decisions"] += 1
         counts["invalid"] += len(row) - (not error)
         game.step(action)
@@ -221,7 +221,7 @@ def test_settings_are_named_when_they_are_missing_or_wrong(variables: Callable[.
     variables(OPENAI_BASE_URL="http://user:word@127.0.0.1:9/v1", BUSENV_LLM_SECONDS="1")
     with pytest.raises(AgentUnavailableError, match="no server answers at the URL in OPENAI_BASE"):
         make_agent("llm:m").act(Game(3, seed=0))
-    for spec in ("llm", "llm:", "llm@3:m", "llm@:m", "llm@obfuscate=x:m"):
+    for spec in ("llm", "llm:", "llm@3:m", "llm@:m", "llm@obfuscate=x:m", "llm@unlisted,:m"):
         with pytest.raises(ValueError, match="a language model needs a name"):
             make_agent(spec)
 

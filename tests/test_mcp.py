@@ -128,5 +128,5 @@ def test_the_command_serves_standard_input_and_output(
 
     asyncio.run(play())
     with pytest.raises(SystemExit):
-        cli.main(["mcp", "--agent", "nobody"])
-    assert "unknown agent 'nobody'" in capsys.readouterr().err
+        cli.main(["mcp", "--agent", "unknown"])
+    assert "unknown agent 'unknown'" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from busenv.agents.base import AgentError, LockedAgent
 from busenv.agents.external.chat import Reply, ask
 from busenv.agents.external.llm_settings import load_settings
 from busenv.agents.external.reply_log import ReplyLog
-from busenv.render.prompts import AnswerError, Prompts
+from busenv.render.prompts import AnswerError, get_prompts
 from busenv.validation import check_seed
 
 RETRIES = 2  # invalid answers to a decision before the next one forfeits, as in `TextEnv`
@@ -50,7 +50,6 @@ class LlmAgent(LockedAgent):
         }
         if obfuscate is not None:
             check_seed(obfuscate)
-        self._prompts: Prompts | None = None
         self._log: ReplyLog | None = None
         self.reset(seed)
 
@@ -69,10 +68,7 @@ class LlmAgent(LockedAgent):
 
     def _act(self, game: Game) -> int:
         """Return the model's action. AgentError after too many invalid answers."""
-        setting = (game.board, game.rules, game.num_players)
-        if self._prompts is None or self._prompts.setting != setting:
-            self._prompts = Prompts(*setting, **self._prompt_settings)
-        prompts = self._prompts
+        prompts = get_prompts(game.board, game.rules, game.num_players, **self._prompt_settings)
         messages = [
             {"role": "system", "content": prompts.instructions},
             {"role": "user", "content": prompts.question(game)},

@@ -50,12 +50,17 @@ class ReplyLog:
 
 
 def read_replies(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a log, and cut off a half-written last line; ValueError if damaged."""
+    """Return the rows of a log, and cut off a half-written last line.
+
+    Raises ValueError for a damaged or too large file.
+    """
     if not os.path.lexists(path):
         return []
     rows: list[dict[str, Any]] = []
     with open_plain(path, "r+b") as file:
-        data = file.read(MAX_FILE)
+        data = file.read(MAX_FILE + 1)
+        if len(data) > MAX_FILE:
+            raise ValueError(f"{path} is larger than {MAX_FILE:,} bytes, the most that is read")
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             file.truncate(whole)

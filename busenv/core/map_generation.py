@@ -156,15 +156,15 @@ def _join(points, roundabouts, adjacent, degrees, streets):
     """
     number = points.shape[0]
     pairs = np.empty(number * number, np.int64)
-    found = count = 0
+    num_pairs = count = 0
     for i in range(number):
         for j in range(i + 1, number):
             length = squared_distance(points, i, j)
             if length <= LONGEST * LONGEST:
-                pairs[found] = (length * 64 + i) * 64 + j
-                found += 1
-    sort(pairs[:found])
-    for k in range(ROUNDABOUTS + found):
+                pairs[num_pairs] = (length * 64 + i) * 64 + j
+                num_pairs += 1
+    sort(pairs[:num_pairs])
+    for k in range(ROUNDABOUTS + num_pairs):
         if k < ROUNDABOUTS:
             i, j = roundabouts[k], roundabouts[(k + 1) % ROUNDABOUTS]
         else:

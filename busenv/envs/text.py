@@ -30,7 +30,7 @@ from busenv.envs.gymnasium import BusEnv
 from busenv.game.board_specs import Boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules
-from busenv.render.prompts import AnswerError, Prompts
+from busenv.render.prompts import AnswerError, Prompts, get_prompts
 from busenv.rewards import Reward
 from busenv.validation import check_seed, check_whole
 
@@ -113,10 +113,8 @@ class TextEnv(gymnasium.Env[str, str]):
         self._env.reset(seed=seed, options=options)
         game = self.game
         assert game is not None
-        setting = (game.board, game.rules, game.num_players)
-        if self._prompts is None or self._prompts.setting != setting:
-            self._prompts = Prompts(*setting, **self._settings)
-            self.instructions = self._prompts.instructions
+        self._prompts = get_prompts(game.board, game.rules, game.num_players, **self._settings)
+        self.instructions = self._prompts.instructions
         self._invalid = self._invalid_in_a_row = 0
         self._forfeited = False
         return self._text(), self._info(None)

@@ -6,6 +6,8 @@ the game is renamed by bijections (`busenv.render.renaming`), and answers are re
 
 from __future__ import annotations
 
+import functools
+
 from busenv.error_text import truncate
 from busenv.game.actions import describe_action, plain_words
 from busenv.game.board import Board
@@ -40,12 +42,11 @@ class AnswerError(ValueError):
 
 
 class Prompts:
-    """The texts of games by some rules on a board, and the reading of answers.
+    """The texts of games by some rules on a board, and the reading of answers; see `get_prompts`.
 
     list_actions: whether `question` lists the legal actions.
     obfuscate: seed of the renaming, 0 to 2**64 - 1; None keeps the game's names.
 
-    setting: board, rules and number of players.
     instructions: rules, board and form of the answer, the same for every decision.
     """
 
@@ -58,7 +59,6 @@ class Prompts:
         list_actions: bool = True,
         obfuscate: int | None = None,
     ) -> None:
-        self.setting = (board, rules, num_players)
         self._list_actions, self._names = list_actions, Renaming(board, obfuscate)
         first, second = self._names.board.stations
         form = LISTED if list_actions else UNLISTED.format(first=first, second=second)
@@ -106,3 +106,16 @@ class Prompts:
 
     def _describe(self, action: int) -> str:
         return self._names.words(describe_action(self._names.board, self._names.action(action)))
+
+
+@functools.lru_cache(maxsize=16)
+def get_prompts(
+    board: Board,
+    rules: Rules,
+    num_players: int,
+    *,
+    list_actions: bool = True,
+    obfuscate: int | None = None,
+) -> Prompts:
+    """Return the `Prompts` of these settings, which are kept for later games."""
+    return Prompts(board, rules, num_players, list_actions=list_actions, obfuscate=obfuscate)

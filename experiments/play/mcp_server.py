@@ -20,7 +20,7 @@ from busenv.agents import Agent, make_agent
 from busenv.error_text import truncate
 from busenv.game.board_generator import PREFIX
 from busenv.game.board_specs import board_names
-from busenv.render.prompts import Prompts
+from busenv.render.prompts import Prompts, get_prompts
 
 AGENTS = ("random", "greedy", "planner", "uct:300", "net:city-2")  # that any client may name
 ME = "me"
@@ -119,7 +119,7 @@ class McpGame:
     @property
     def _prompts(self) -> Prompts:
         game = self._running
-        return Prompts(game.board, game.rules, game.num_players)
+        return get_prompts(game.board, game.rules, game.num_players)
 
 
 def build_server(agents: Sequence[str] = AGENTS) -> MCPServer:

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from busenv import Board, GameDataset, Rules, load_dataset, make_agent
+import busenv
+from busenv import AgentError, Board, GameDataset, Rules, load_dataset, make_agent
 from busenv.core import kernels
 from busenv.core.state import GAME
 from busenv.dataset import ARRAYS
+from busenv.error_text import quote
 from busenv.experiments.common.console import progress_bar
 from busenv.experiments.common.runs import RunError, lock_folder, store_settings
 from busenv.experiments.common.worker_pool import worker_pool
-from busenv.experiments.ratings.dependencies import file_hashes
+from busenv.experiments.ratings.dependencies import file_hashes, is_program, language_model
 from busenv.experiments.ratings.match import play_games_to_end
 from busenv.experiments.ratings.rating import check_agent
 from busenv.game.board_specs import as_board
@@ -27,6 +29,7 @@ from busenv.game.rules import as_rules
 
 DATASET = "dataset.npz"  # in a run folder
 GAMES_PER_PART = 250  # played as one batch and stored in one file until all games are played
+MAX_AGENTS = 255  # their indices are bytes
 
 
 def export_games(
@@ -47,13 +50,18 @@ def export_games(
     on the arguments only, not on `workers`, the number of processes. A stopped run resumes after
     its last complete part.
 
-    RunError when an agent cannot be built or fails, or the folder is in use or holds another run.
-    As `load_board` and `load_rules` raise for board and rules.
+    RunError when an agent cannot be built, does not play batches of games or fails, or the folder
+    is in use or holds another run. As `load_board` and `load_rules` raise for board and rules.
     """
     loaded_board, loaded_rules = as_board(board), as_rules(rules)
+    if len(agents) > MAX_AGENTS:
+        raise RunError(f"{len(agents)} agents; allowed: 1 to {MAX_AGENTS}")
     for spec in agents:
+        if is_program(spec) or language_model(spec):
+            raise RunError(f"agent {quote(spec)} plays single games only, not batches of games")
         check_agent(spec, rules, board)
     settings = {
+        "busenv": busenv.__version__,
         "agents": [*agents],
         "players": players,
         "games": games,
@@ -62,12 +70,13 @@ def export_games(
         "board": loaded_board.fingerprint,
         "files": file_hashes(tuple(agents)),
     }
-    play = partial(_play_part, tuple(agents), loaded_board, loaded_rules, players, games, seed)
+    play = partial(_play_part, tuple(agents), loaded_board, loaded_rules, players, seed)
     with lock_folder(folder):
         store_settings(folder, settings)
-        paths = [folder / f"part-{k:05}.npz" for k in range(-(-games // GAMES_PER_PART))]
+        sizes = [min(GAMES_PER_PART, games - k) for k in range(0, games, GAMES_PER_PART)]
+        paths = [folder / f"part-{part:05}.npz" for part in range(len(sizes))]
         if not (folder / DATASET).exists():
-            _play_parts(play, paths, workers, console)
+            _play_parts(play, sizes, paths, workers, console)
             _concatenate([load_dataset(path, board) for path in paths]).save(folder / DATASET)
         for path in paths:
             path.unlink(missing_ok=True)
@@ -75,19 +84,23 @@ def export_games(
 
 
 def _play_parts(
-    play: Callable[[int], GameDataset], paths: Sequence[Path], workers: int, console: Console
+    play: Callable[[int, int, Path], None],
+    sizes: Sequence[int],
+    paths: Sequence[Path],
+    workers: int,
+    console: Console,
 ) -> None:
-    """Play the parts without a file, and write each as soon as it is played."""
-    missing = [k for k, path in enumerate(paths) if not path.exists()]
+    """Play the parts without a file in worker processes, which write them."""
+    missing = [part for part, path in enumerate(paths) if not path.exists()]
     bar = progress_bar(console, "parts")
     with bar, worker_pool(max(min(workers, len(missing)), 1)) as pool:
         task = bar.add_task("", total=len(paths), completed=len(paths) - len(missing), note="")
         try:
-            for k, part in zip(missing, pool.map(play, missing), strict=True):
-                part.save(paths[k])
+            columns = zip(*((part, sizes[part], paths[part]) for part in missing), strict=True)
+            for _ in pool.map(play, *columns):
                 bar.update(task, advance=1)
-        except BrokenProcessPool as error:
-            raise RunError(f"a worker process died; the same command resumes: {error}") from error
+        except (AgentError, BrokenProcessPool) as error:
+            raise RunError(f"{error}; the same command resumes") from error
 
 
 def _play_part(
@@ -95,12 +108,12 @@ def _play_part(
     board: Board,
     rules: Rules,
     players: int,
-    games: int,
     seed: int,
     part: int,
-) -> GameDataset:
-    """Play the games of part number `part`."""
-    count = min(GAMES_PER_PART, games - part * GAMES_PER_PART)
+    count: int,
+    path: Path,
+) -> None:
+    """Play the games of part number `part`, `count` of them, and write them to a file."""
     rng = np.random.default_rng((seed, part))
     first = rng.integers(0, players, count)
     seat_owner = rng.integers(0, len(agents), (count, players))
@@ -111,7 +124,7 @@ def _play_part(
     for agent in opened:
         agent.close()
     owners, actions = (np.concatenate(column) for column in zip(*decisions, strict=True))
-    return GameDataset(
+    dataset = GameDataset(
         board,
         rules,
         agents,
@@ -122,6 +135,7 @@ def _play_part(
         lengths=np.bincount(owners, minlength=count).astype(np.uint16),
         actions=actions[np.argsort(owners, kind="stable")].astype(np.uint16),
     )
+    dataset.save(path)
 
 
 def _concatenate(parts: Sequence[GameDataset]) -> GameDataset:

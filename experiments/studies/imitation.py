@@ -17,14 +17,13 @@ import numpy as np
 import torch
 
 from busenv import GameDataset, load_dataset
-from busenv.agents import make_agent
 from busenv.agents.networks.mlp import Mlp, build_network, mask_logits
 from busenv.agents.networks.model_files import save_model
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
 from busenv.experiments.common.keyboard_interrupt import run_command
-from busenv.experiments.ratings.match import play_match
 from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
+from busenv.experiments.training.training_run import against
 from busenv.train.ppo import LOWEST_LEARNING_RATE
 
 KIND, WIDTH = "mlp", 256
@@ -32,7 +31,7 @@ BATCH, LEARNING_RATE = 512, 1e-3
 SHUFFLED_GAMES = 500  # replayed at a time; their decisions are shuffled
 HELD_OUT = 0.05  # of the games
 OPPONENTS, TEMPERATURE = ("greedy", "planner"), 0.1
-POINTS = 8  # of the curve
+CURVE_POINTS = 8
 
 
 def winners(dataset: GameDataset, games: np.ndarray) -> Transitions:
@@ -62,12 +61,43 @@ def cross_entropy(network: Mlp, table: Transitions) -> torch.Tensor:
 
 def rate(network: Mlp, dataset: GameDataset, games: int) -> dict[str, float]:
     """Return the share of games won against copies of each opponent."""
-    agent, others = PolicyAgent(network, dataset.board, "net", 1, TEMPERATURE), {}
-    for name in OPPONENTS:
-        rivals = [make_agent(name, k) for k in range(1, dataset.num_players)]
-        score = play_match([agent, *rivals], games, dataset.rules, dataset.board)[0]
-        others[name] = score.wins / games
-    return others
+    agent = PolicyAgent(network, dataset.board, "net", 1, TEMPERATURE)
+    scores = {
+        name: against(
+            agent,
+            name,
+            games,
+            1,
+            rules=dataset.rules,
+            board=dataset.board,
+            players=dataset.num_players,
+        )[0]
+        for name in OPPONENTS
+    }
+    return {name: score.wins / score.games for name, score in scores.items()}
+
+
+def train(
+    network: Mlp, dataset: GameDataset, games: np.ndarray, rng: np.random.Generator
+) -> Iterator[tuple[int, float]]:
+    """Train in one pass over games; yields decisions and seconds at points of the curve."""
+    optimizer = torch.optim.AdamW(network.parameters(), fused=True)
+    # The winners take about an equal share of the decisions.
+    total = max(int(dataset.lengths[games].sum()) // dataset.num_players, BATCH)
+    decisions, seconds, measured, start = 0, 0.0, 0, time.perf_counter()
+    for batch in batches(dataset, games, rng):
+        for group in optimizer.param_groups:
+            group["lr"] = LEARNING_RATE * max(1 - decisions / total, LOWEST_LEARNING_RATE)
+        optimizer.zero_grad()
+        cross_entropy(network, batch).backward()
+        optimizer.step()
+        decisions += BATCH
+        if decisions - measured >= total / CURVE_POINTS:
+            seconds, measured = seconds + time.perf_counter() - start, decisions
+            yield decisions, seconds
+            start = time.perf_counter()
+    if decisions > measured:
+        yield decisions, seconds + time.perf_counter() - start
 
 
 def main() -> None:
@@ -83,44 +113,27 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    dataset = load_dataset(arguments.dataset)
+    try:
+        dataset = load_dataset(arguments.dataset)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     arguments.out.mkdir(parents=True, exist_ok=True)
     held_out = max(round(HELD_OUT * len(dataset)), 1)
     training, tested = np.split(np.arange(len(dataset)), [len(dataset) - held_out])
     test = winners(dataset, tested[:SHUFFLED_GAMES])
     network = build_network(KIND, dataset.board, WIDTH, arguments.seed, relative_types=True)
-    optimizer = torch.optim.AdamW(network.parameters(), fused=True)
-    rng = np.random.default_rng(arguments.seed)
-    # A winner takes about an equal share of the decisions.
-    updates = max(round(dataset.num_decisions / dataset.num_players / BATCH), 1)
-    curve: list[CurvePoint] = []
-    seconds, decisions, start = 0.0, 0, time.perf_counter()
-
-    def measure() -> None:
+    rng, curve = np.random.default_rng(arguments.seed), []
+    for decisions, seconds in train(network, dataset, training, rng):
         with torch.no_grad():
             loss = float(cross_entropy(network, test))
         shares = rate(network, dataset, arguments.games)
         curve.append(CurvePoint(seconds, decisions, arguments.games, shares))
-        won = ", ".join(f"{share:.1%} against {name}" for name, share in shares.items())
-        print(
-            f"{decisions:,} decisions, {seconds:.0f} s: held-out {loss:.3f} nats, {won}", flush=True
-        )
         write_curve(arguments.out / "curve.csv", curve)
-
-    for batch in batches(dataset, training, rng):
-        fraction = decisions / (updates * BATCH)
-        for group in optimizer.param_groups:
-            group["lr"] = LEARNING_RATE * max(1 - fraction, LOWEST_LEARNING_RATE)
-        optimizer.zero_grad()
-        cross_entropy(network, batch).backward()
-        optimizer.step()
-        decisions += BATCH
-        if decisions >= (len(curve) + 1) * updates * BATCH / POINTS:
-            seconds += time.perf_counter() - start
-            measure()
-            start = time.perf_counter()
-    if not curve or curve[-1].decisions != decisions:
-        measure()
+        won = ", ".join(f"{share:.1%} against {name}" for name, share in shares.items())
+        measured = f"{decisions:,} decisions, {seconds:.0f} s: held-out {loss:.3f} nats, {won}"
+        print(measured, flush=True)
+    if not curve:
+        parser.error(f"{arguments.dataset} has too few games for a batch of {BATCH} decisions")
     title = f"Imitation of the winners of {len(training):,} games"
     draw_curve(
         arguments.out / "curve.png", curve, title, players=dataset.num_players, main_phase=""
