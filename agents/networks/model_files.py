@@ -18,20 +18,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load, save
+from typing_extensions import Self
 
 from busenv import Board
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
 from busenv.agents.networks.mlp import (
     WIDEST,
-    Mlp,
     build_network,
     check_range,
     check_tensors,
     weights_of,
 )
+from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.agents.schema import LONGEST_SENTENCE, Schema, parse, read_limited
 from busenv.agents.search.az_agent import AzAgent
@@ -43,6 +44,7 @@ from busenv.io import write_whole
 from busenv.observation import VERSION
 
 WEIGHTS, CARD = ".safetensors", ".json"
+ANY_BOARD = "board"  # the kind of network that plays any board
 SHIPPED = Path(__file__).parent / "models"
 HEADER = 100_000  # bytes at most of a weights file besides the weights
 RETRY_SECONDS = 0.1  # until a writer has replaced the second of the two files
@@ -67,10 +69,16 @@ class ModelCard(Schema):
     relative_types: bool = False
     sha256: str
     observation_version: Number
-    board: BoardName
+    board: BoardName | None = None
     board_file: dict[str, Any] | None = None
-    num_actions: Number
+    num_actions: Number = 0
     temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 1.0
+
+    @model_validator(mode="after")
+    def _check_board(self) -> Self:
+        if self.board is None and self.network != ANY_BOARD:
+            raise ValueError(f"board is missing; allowed with network {ANY_BOARD!r} only")
+        return self
 
 
 def shipped_models() -> list[str]:
@@ -78,11 +86,12 @@ def shipped_models() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS}"))
 
 
-def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any]) -> None:
+def save_model(network: Network, board: Board, path: str | Path, card: dict[str, Any]) -> None:
     """Write PATH (.safetensors) and its card, each atomically and without following links.
 
     A reader that meets the new weights with the old card retries. An auxiliary head is left out.
-    card: `network` and `width` as for `build_network`, and any further keys.
+    board: the network's; of no effect for one that plays any board. card: `network` and `width` as
+    for `build_network`, and any further keys.
     """
     path = Path(path)
     if path.suffix != WEIGHTS:
@@ -97,11 +106,12 @@ def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any
         "relative_types": network.relative_types,
         "sha256": hashlib.sha256(data).hexdigest(),
         "observation_version": VERSION,
-        "board": {"name": board.name, "fingerprint": board.fingerprint},
-        "num_actions": board.num_actions,
     }
-    if _shipped_board(board.fingerprint) is None:
-        generated["board_file"] = _board_content(board)
+    if not network.plays_any_board:
+        generated["board"] = {"name": board.name, "fingerprint": board.fingerprint}
+        generated["num_actions"] = board.num_actions
+        if _shipped_board(board.fingerprint) is None:
+            generated["board_file"] = _board_content(board)
     write_whole(path, data, follow_links=False)
     write_whole(
         path.with_suffix(CARD),
@@ -110,7 +120,7 @@ def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any
     )
 
 
-def load_model(path: str | Path, board: Board) -> tuple[Mlp, dict[str, Any]]:
+def load_model(path: str | Path, board: Board) -> tuple[Network, dict[str, Any]]:
     """Return a model's network and card.
 
     Raises FileNotFoundError when a file is missing, and ValueError when the files are damaged, do
@@ -175,16 +185,16 @@ class _MismatchError(ValueError):
 
 def _load(
     path: Path, board: Board | None = None, retry: bool = True
-) -> tuple[Mlp, ModelCard, Board]:
-    """Return a model with its card and its board.
+) -> tuple[Network, ModelCard, Board | None]:
+    """Return a model with its card and its board, None if it plays any board.
 
     board: the board that it must have. retry: read again if weights and card do not match, since
     a writer may be between the two files.
     """
     card = _read_card(path.with_suffix(CARD))
-    if board is not None and card.board.fingerprint != board.fingerprint:
+    own = None if card.network == ANY_BOARD else _board_of(path, card)
+    if board is not None and own is not None and own.fingerprint != board.fingerprint:
         raise ValueError(f"{path} was trained on another board than {board!r}")
-    own = board or _board_of(path, card)
     try:
         return _load_network(path, card, own), card, own
     except _MismatchError:
@@ -194,14 +204,14 @@ def _load(
     return _load(path, board, retry=False)
 
 
-def _load_network(path: Path, card: ModelCard, board: Board) -> Mlp:
+def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
     """Return the network that a card describes, with the weights at the path."""
     version = card.observation_version
     if version != VERSION:
         raise ValueError(
             f"{path} needs observations of version {version}; this busenv has {VERSION}"
         )
-    if card.num_actions != board.num_actions:
+    if board is not None and card.num_actions != board.num_actions:
         raise ValueError(f"{path} has {card.num_actions} actions; its board {board.num_actions}")
     try:
         expected = weights_of(card.network, board, card.width)
@@ -239,6 +249,7 @@ def _read_card(path: Path) -> ModelCard:
 
 def _board_of(path: Path, card: ModelCard) -> Board:
     """Return the board that a model was trained on: one of busenv's, or the card's own."""
+    assert card.board is not None
     fingerprint = card.board.fingerprint
     board = _shipped_board(fingerprint)
     if board is None and card.board_file is not None:
