@@ -11,6 +11,7 @@ from busenv.agents.base import CompiledAgent, Estimate
 from busenv.agents.networks.compiled_mlp import Weights
 from busenv.agents.networks.inference import draw_actions, make_policy
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
+from busenv.game.board_specs import GeneratedBoards, board_at, is_playable
 
 if TYPE_CHECKING:
     from busenv.agents.networks.mlp import Mlp
@@ -24,14 +25,15 @@ class PolicyAgent(CompiledAgent):
 
     network: a network (`busenv.agents.networks.mlp`) on the CPU or a GPU, where changes of its
         weights take effect at once; or the `Weights` of an Mlp, which need no torch.
-    board: the network's board; games on another one are refused with a ValueError.
+    board: the board, or the set of boards, that the network was trained on. Games on another one,
+        or on one of another size than those of the set, are refused with a ValueError.
     temperature: 0 to 100, by which logits are divided; 0 always takes the most likely action.
     """
 
     def __init__(
         self,
         network: Mlp | Weights,
-        board: Board,
+        board: Board | GeneratedBoards,
         name: str = "ppo",
         seed: int = 0,
         temperature: float = 1.0,
@@ -41,9 +43,9 @@ class PolicyAgent(CompiledAgent):
                 f"temperature is {temperature!r}; allowed: 0 (greedy) to {HIGHEST_TEMPERATURE:g}"
             )
         self.network = network
-        self.board = board
+        self._trained_on, self.board = board, board_at(board, 0)
         self._temperature = temperature
-        self._policy = make_policy(network, board)
+        self._policy = make_policy(network, self.board)
         super().__init__(name, seed)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -64,7 +66,11 @@ class PolicyAgent(CompiledAgent):
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Return the probability of each action; at temperature 0 those of temperature 1."""
         if board.fingerprint != self.board.fingerprint:
-            raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
+            if not is_playable(board, self._trained_on):
+                raise ValueError(
+                    f"{self.name} was trained on {self._trained_on!r}, not on {board!r}"
+                )
+            self.board, self._policy = board, make_policy(self.network, board)
         # At temperature 0 the caller takes the maximum, which scaling would not change.
         temperature = max(self._temperature, MIN_TEMPERATURE) if self._temperature else 1.0
         return self._policy(games, temperature)

@@ -9,6 +9,7 @@ from busenv.agents.networks.compiled_mlp import read_weights
 from busenv.agents.networks.mlp import SeatsMlp
 from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_search
 from busenv.agents.search.search_agent import SearchAgent
+from busenv.game.board_specs import GeneratedBoards, is_playable
 
 # Playouts to the end from each leaf, and their weight in its value, for searches of at least so
 # many simulations. The network's errors repeat from simulation to simulation, the noise of playouts
@@ -22,7 +23,8 @@ class AzAgent(SearchAgent):
 
     network: with values for every seat, on the CPU. Its weights are read in place: training steps
         and `load_state_dict` take effect at the next decision.
-    board: the network's board. Games on another one are refused with a ValueError.
+    board: the board, or the set of boards, that the network was trained on. Games on another one,
+        or on one of another size than those of the set, are refused with a ValueError.
     """
 
     edges_per_node = 16
@@ -30,7 +32,7 @@ class AzAgent(SearchAgent):
     def __init__(
         self,
         network: nn.Module,
-        board: Board,
+        board: Board | GeneratedBoards,
         simulations: int | None = None,
         seconds: float | None = None,
         *,
@@ -50,6 +52,6 @@ class AzAgent(SearchAgent):
         self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)
 
     def _make_search(self, board: Board) -> AzSearchState:
-        if board.fingerprint != self.board.fingerprint:
+        if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         return make_az_search(self._settings, read_weights(self.network))
