@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from busenv import Board
-from busenv.agents.networks.mlp import Mlp
 from busenv.agents.networks.model_files import load_model, save_model
+from busenv.agents.networks.network import Network
 from busenv.game.board_specs import GeneratedBoards
 
 SINGLE_LEARNER = 0.4  # share of games with one learner's seat among copies of one opponent
@@ -32,7 +32,7 @@ class LeagueMember:
     """
 
     name: str
-    network: Mlp | None = None
+    network: Network | None = None
     score: float = 0.5
 
 
@@ -57,7 +57,7 @@ class League:
             return _draw_hard(bots, 1, rng) + _draw_hard(past, 1, rng)
         return _draw_hard(self.members, min(2, len(self.members)), rng)
 
-    def add(self, network: Mlp, card: dict[str, Any], name: str) -> None:
+    def add(self, network: Network, card: dict[str, Any], name: str) -> None:
         """Add a frozen copy of the learner; when full, drop the past self that loses most."""
         save_model(network, self._boards, self._path(name), card)
         self._load(name)

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 
 from busenv import __version__
-from busenv.agents.networks.mlp import COMPATIBLE, Mlp, build_network, load_compatible, weights_of
+from busenv.agents.networks.mlp import COMPATIBLE, build_network, load_compatible, weights_of
 from busenv.agents.networks.model_files import board_entry, load_model, model_path, save_model
+from busenv.agents.networks.network import Network
 from busenv.error_text import quote
 from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules
@@ -46,7 +47,7 @@ class TrainingRun:
     were learned by imitation. `_seconds`: of training, at the end of the last iteration.
     """
 
-    network: Mlp
+    network: Network
     _optimizer: torch.optim.Optimizer
 
     def __init__(self, config: RunConfig, folder: Path) -> None:
@@ -104,7 +105,7 @@ class TrainingRun:
         if free < FREE_BYTES:
             raise OSError(f"{self.folder}: only {free / 1e6:.0f} MB are free on the disk")
 
-    def _initial_network(self) -> Mlp:
+    def _initial_network(self) -> Network:
         """Return the network at the start of the run, by `init_from` and `average_checkpoints`."""
         config = self.config
         network = self._build_network()
@@ -118,13 +119,13 @@ class TrainingRun:
                         mean.lerp_(weight, 1 / (count + 1))
         return network
 
-    def _build_network(self) -> Mlp:
+    def _build_network(self) -> Network:
         config = self.config
         return build_network(
             config.network, self.board, config.width, config.seed, **config.network_options
         )
 
-    def _initialise(self, network: Mlp, model: str) -> None:
+    def _initialise(self, network: Network, model: str) -> None:
         """Copy a model's weights into a new network."""
         config = self.config
         past, card = load_model(model_path(model), self.boards)

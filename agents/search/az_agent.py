@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from torch import nn
-
 from busenv import Board
-from busenv.agents.networks.compiled_mlp import read_weights
-from busenv.agents.networks.mlp import SeatsMlp
+from busenv.agents.networks.compiled_network import read_weights
+from busenv.agents.networks.logits import SEAT_VALUES
+from busenv.agents.networks.network import Network
 from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_search
 from busenv.agents.search.search_agent import SearchAgent
 from busenv.game.board_specs import GeneratedBoards, is_playable
@@ -23,16 +22,15 @@ class AzAgent(SearchAgent):
 
     network: with values for every seat, on the CPU. Its weights are read in place: training steps
         and `load_state_dict` take effect at the next decision.
-    board: the board, or the set of boards, that the network was trained on. Games on another one,
-        or on one of another size than those of the set, are refused with a ValueError.
+    board: as for `busenv.agents.networks.policy_agent.PolicyAgent`.
     """
 
     edges_per_node = 16
 
     def __init__(
         self,
-        network: nn.Module,
-        board: Board | GeneratedBoards,
+        network: Network,
+        board: Board | GeneratedBoards | None,
         simulations: int | None = None,
         seconds: float | None = None,
         *,
@@ -40,10 +38,10 @@ class AzAgent(SearchAgent):
         seed: int = 0,
         name: str = "az",
     ) -> None:
-        if not isinstance(network, SeatsMlp):
+        if network.num_values != SEAT_VALUES:
             raise ValueError(
                 f"{name}: the network has no values for every seat; allowed: a model of network "
-                "'seats' or 'features' (others play as net:...)"
+                "'seats', 'features' or 'board' (others play as net:...)"
             )
         self.network, self.board = network, board
         super().__init__(simulations, seconds, threads, seed, name)

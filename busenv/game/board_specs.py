@@ -159,11 +159,14 @@ def board_at(boards: Board | GeneratedBoards, index: int) -> Board:
     return boards if isinstance(boards, Board) else boards[index]
 
 
-def is_playable(board: Board, trained_on: Board | GeneratedBoards) -> bool:
-    """Whether a network plays on a board: the one, or any of the set's size, it was trained on."""
-    if isinstance(trained_on, Board):
-        return board.fingerprint == trained_on.fingerprint
-    return sizes_of(board) == sizes_of(trained_on[0])
+def is_playable(board: Board, trained_on: Board | GeneratedBoards | None) -> bool:
+    """Whether a network plays on a board: the one, or any of the set's size, it was trained on.
+
+    trained_on: None for a network that plays any board.
+    """
+    if isinstance(trained_on, GeneratedBoards):
+        return sizes_of(board) == sizes_of(trained_on[0])
+    return trained_on is None or board.fingerprint == trained_on.fingerprint
 
 
 def is_held_out(board: Board) -> bool:
