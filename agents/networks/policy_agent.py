@@ -11,6 +11,7 @@ from busenv.agents.base import CompiledAgent, Estimate
 from busenv.agents.networks.compiled_network import Weights
 from busenv.agents.networks.inference import draw_actions, make_policy
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
+from busenv.game.board_specs import GeneratedBoards, is_playable
 
 if TYPE_CHECKING:
     from busenv.agents.networks.network import Network
@@ -24,15 +25,16 @@ class PolicyAgent(CompiledAgent):
 
     network: a network (`busenv.agents.networks.mlp`) on the CPU or a GPU, where changes of its
         weights take effect at once; or its `Weights`, which need no torch.
-    board: the network's board, None for a network that plays any board; games on another one are
-        refused with a ValueError.
+    board: the board, or the set of boards, that the network was trained on; None for a network that
+        plays any board. Games on another board, or of another size than the set's, are refused with
+        a ValueError.
     temperature: 0 to 100, by which logits are divided; 0 always takes the most likely action.
     """
 
     def __init__(
         self,
         network: Network | Weights,
-        board: Board | None,
+        board: Board | GeneratedBoards | None,
         name: str = "ppo",
         seed: int = 0,
         temperature: float = 1.0,
@@ -64,7 +66,7 @@ class PolicyAgent(CompiledAgent):
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Return the probability of each action; at temperature 0 those of temperature 1."""
-        if self.board is not None and board.fingerprint != self.board.fingerprint:
+        if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         # At temperature 0 the caller takes the maximum, which scaling would not change.
         temperature = max(self._temperature, MIN_TEMPERATURE) if self._temperature else 1.0

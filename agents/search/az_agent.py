@@ -8,6 +8,7 @@ from busenv.agents.networks.logits import SEAT_VALUES
 from busenv.agents.networks.network import Network
 from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_search
 from busenv.agents.search.search_agent import SearchAgent
+from busenv.game.board_specs import GeneratedBoards, is_playable
 
 # Playouts to the end from each leaf, and their weight in its value, for searches of at least so
 # many simulations. The network's errors repeat from simulation to simulation, the noise of playouts
@@ -21,8 +22,7 @@ class AzAgent(SearchAgent):
 
     network: with values for every seat, on the CPU. Its weights are read in place: training steps
         and `load_state_dict` take effect at the next decision.
-    board: the network's board, None for a network that plays any board. Games on another one are
-        refused with a ValueError.
+    board: as for `busenv.agents.networks.policy_agent.PolicyAgent`.
     """
 
     edges_per_node = 16
@@ -30,7 +30,7 @@ class AzAgent(SearchAgent):
     def __init__(
         self,
         network: Network,
-        board: Board | None,
+        board: Board | GeneratedBoards | None,
         simulations: int | None = None,
         seconds: float | None = None,
         *,
@@ -50,6 +50,6 @@ class AzAgent(SearchAgent):
         self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)
 
     def _make_search(self, board: Board) -> AzSearchState:
-        if self.board is not None and board.fingerprint != self.board.fingerprint:
+        if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         return make_az_search(self._settings, read_weights(self.network))

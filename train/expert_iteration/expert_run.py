@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from busenv import Board
 from busenv.agents import Agent, make_agent
 from busenv.agents.networks.compiled_network import Weights, read_weights
 from busenv.agents.networks.model_files import load_model
@@ -61,6 +62,8 @@ class ExpertRun(TrainingRun):
 
     def __init__(self, config: ExpertConfig, folder: Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
+        if not isinstance(self.boards, Board):
+            raise ValueError(f"board is {config.board!r}; allowed with method 'expert': one board")
         self._on_cluster = on_cluster
         self._in_flight: deque[GamesInFlight] = deque()
         self._teacher: Agent | None = None
