@@ -39,7 +39,7 @@ MEANINGS = {
     "learning_rate": "initial learning rate; falls linearly to a twentieth",
     "max_grad_norm": "maximum norm of the gradient",
     "method": "`ppo` or `expert`",
-    "network": "kind of network: `mlp`, `seats` or `features`",
+    "network": "kind of network: `mlp`, `seats`, `features` or `board`",
     "num_simulations": "simulations of decisions that are learned from",
     "num_workers": "parts of a rollout, played in parallel on threads or on a cluster",
     "offline_data": "replay folders of earlier runs to learn from first",
