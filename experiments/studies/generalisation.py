@@ -49,7 +49,7 @@ def config_of(boards: int, seed: int, decisions: int) -> ExpertConfig:
         teacher_games=1_000_000,
         teacher_share=1.0,
         teacher_sample_share=1.0,
-        teacher_reuse=1.0,
+        teacher_reuse=2.0,
         replay_size=decisions,
         seed=seed,
     )
