@@ -21,9 +21,7 @@ from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadW
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
 from busenv.train.ppo import PPO, compute_gae
 from busenv.train.run import MODEL, Iteration, TrainingRun
-from busenv.train.selfplay import Decisions, SelfPlayGames, draw_boards, join
-
-GAMES_PER_BOARD = 8  # in a rollout on a set of boards
+from busenv.train.selfplay import GAMES_PER_BOARD, Decisions, SelfPlayGames, draw_boards, join
 
 
 class PPORun(TrainingRun):

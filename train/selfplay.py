@@ -27,6 +27,7 @@ from busenv.observation import observe_games
 from busenv.rewards import reward_kind
 from busenv.validation import illegal_action
 
+GAMES_PER_BOARD = 8  # of a part of a rollout, or of a teacher's games, on a set of boards
 LOWEST_TEMPERATURE = 0.01  # lower ones are indistinguishable from the likeliest action
 
 
