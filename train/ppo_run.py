@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from busenv.agents import make_agent
+from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.actions import BoardAction
@@ -103,7 +104,8 @@ class PPORun(TrainingRun):
         games = self._new_games(1, rng)
         for spec in {*config.bots, *config.rated}:
             agent = make_agent(spec)
-            agent.choose(games.states, self.board)
+            histories = GameHistories([agent], games.states, self.rules, self.board)
+            histories.choose(agent, np.arange(1))
             agent.close()
 
     @property
