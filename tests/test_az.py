@@ -13,7 +13,7 @@ import torch
 
 from busenv import Game, Phase, load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_mlp import read_weights
+from busenv.agents.networks.compiled_network import read_weights
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.logits import POINTS
 from busenv.agents.networks.mlp import SeatsMlp, build_network
@@ -156,7 +156,7 @@ def in_the_middle(players: int = 4, plies: int = 80) -> Game:
 def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
     game = in_the_middle()
     tree, _ = grown(game, 0, score_weight=0.25, score_scale=8.0)
-    shares = make_policy(small_network(), CITY)(game.arrays()[0], 1.0)[0]
+    shares = make_policy(small_network())(game.arrays()[0], CITY, 1.0)[0]
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert edges["action"].tolist() == game.legal_actions()
     np.testing.assert_allclose(edges["prior"], shares[edges["action"]], atol=1e-5)

@@ -175,8 +175,8 @@ def test_a_run_starts_from_a_model_with_fewer_inputs(
     save_model(model, CITY, tmp_path / "model.safetensors", {"network": source, "width": 8})
     config = SMALL.changed({"network": network, "init_from": str(tmp_path / "model.safetensors")})
     run, games = ExpertRun(config, tmp_path / "run"), teacher_samples()["game"][:50].copy()
-    expected = make_policy(model, CITY)(games, 1.0)
-    np.testing.assert_allclose(make_policy(run.network, CITY)(games, 1.0), expected, atol=1e-6)
+    expected = make_policy(model)(games, CITY, 1.0)
+    np.testing.assert_allclose(make_policy(run.network)(games, CITY, 1.0), expected, atol=1e-6)
     inputs = model.get_parameter("shared.weight").shape[1]
     new_weights = run.network.get_parameter("shared.weight")[:, inputs:]
     assert not new_weights.any()

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_mlp import Weights, make_workspace, read_weights
-from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
+from busenv.agents.networks.compiled_network import Weights, make_workspace, read_weights
 from busenv.agents.networks.inference import make_policy
+from busenv.agents.networks.inputs import Inputs
 from busenv.agents.search.search import pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
@@ -77,7 +77,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets(
     assert samples["has_value_target"].all()
     assert means["games/samples"] * 12 == pytest.approx(len(samples))
     assert means["games/rounds"] > 2
-    batch = make_batch(samples, CITY, 0.5, NO_EVAL_WEIGHTS)
+    batch = make_batch(samples, CITY, 0.5, Inputs())
     assert (batch.masks.sum(axis=1) > 1).all()
     numbers = np.repeat(np.arange(12), [len(part) for part in parts])
     own = games.owners[numbers, samples["game"]["seat"]] == LEARNER
@@ -97,19 +97,17 @@ def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
         weights, 5, 2, games=12, policy_only=True, past_share=0.2, bot_share=0.5, bots=tuple(BOTS)
     )
     parts = np.split(add_advantages(parts), np.cumsum([len(part) for part in parts])[:-1])
-    policy, mirrors = make_policy(weights, CITY), set()
+    policy, mirrors = make_policy(weights), set()
     for samples, owners, count in zip(parts, games.owners, games.counts, strict=True):
         states, actions = samples["game"].copy(), samples["actions"][:, 0].astype(np.int64)
         assert (owners[samples["game"]["seat"]] == LEARNER).all()
         is_mirror = bool((owners[:count] == LEARNER).all())
         mirrors.add(is_mirror)
         assert (samples["has_value_target"] == is_mirror).all()
-        probs = policy(states, POLICY_TEMPERATURE)[np.arange(len(samples)), actions]
+        probs = policy(states, CITY, POLICY_TEMPERATURE)[np.arange(len(samples)), actions]
         np.testing.assert_allclose(samples["action_prob"], probs, rtol=1e-4)
         with torch.no_grad():
-            values = network(
-                torch.from_numpy(make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS).inputs)
-            )[1]
+            values = network(torch.from_numpy(make_batch(samples, CITY, 0.0, Inputs()).rows))[1]
         win_probs = values[:, :count].softmax(dim=1).numpy()
         for seat in range(count):
             slot = (seat - states["seat"].astype(int)) % count
@@ -135,7 +133,7 @@ def test_policy_only_learning_follows_advantages() -> None:
     weights = read_weights(network)
     samples = add_advantages(play(weights, 6, 2, games=12, players=(4,), policy_only=True)[0])
     states, taken = samples["game"].copy(), (np.arange(len(samples)), samples["actions"][:, 0])
-    before = make_policy(weights, CITY)(states, POLICY_TEMPERATURE)
+    before = make_policy(weights)(states, CITY, POLICY_TEMPERATURE)
     only_policy = {"policy_only": True, "value_weight": 0.0, "score_weight": 0.0}
     learner = Learner(network, CITY, SMALL.changed(only_policy))
     first = learner.step(samples, 1e-3)
@@ -145,7 +143,7 @@ def test_policy_only_learning_follows_advantages() -> None:
     for _ in range(10):
         last = learner.step(samples, 1e-3)
     assert last["train/policy_divergence"] > 1e-4
-    after = make_policy(read_weights(network), CITY)(states, POLICY_TEMPERATURE)
+    after = make_policy(read_weights(network))(states, CITY, POLICY_TEMPERATURE)
     better = samples["advantage"] > samples["advantage"].mean()
     change = np.log(after[taken] / before[taken])
     assert change[better].mean() > 0.01 > -0.01 > change[~better].mean()

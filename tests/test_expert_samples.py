@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save
 
 from busenv.agents import make_agent
-from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
+from busenv.agents.networks.inputs import Inputs
 from busenv.agents.networks.logits import POINTS
 from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
@@ -31,9 +31,9 @@ def samples() -> np.ndarray:
 
 def test_batches_hold_the_decision_and_the_outcome(samples: np.ndarray) -> None:
     assert len(samples) > 200
-    batch = make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS)
+    batch = make_batch(samples, CITY, 0.0, Inputs())
     observations, masks = observe_games(np.ascontiguousarray(samples["game"]), CITY)
-    assert (batch.inputs == observations).all()
+    assert (batch.rows == observations).all()
     assert (batch.masks == masks).all()
     assert not batch.policy[~masks].any()
     np.testing.assert_allclose(batch.policy.sum(axis=1), 1, rtol=1e-5)
@@ -54,8 +54,8 @@ def test_batches_hold_the_decision_and_the_outcome(samples: np.ndarray) -> None:
 def test_the_value_target_mixes_estimate_and_winner(samples: np.ndarray) -> None:
     estimated = samples.copy()
     estimated["win_probs"] = np.eye(5)[0]
-    mixed = make_batch(estimated, CITY, 0.25, NO_EVAL_WEIGHTS).win_probs
-    expected = 0.75 * make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS).win_probs
+    mixed = make_batch(estimated, CITY, 0.25, Inputs()).win_probs
+    expected = 0.75 * make_batch(samples, CITY, 0.0, Inputs()).win_probs
     slot = -samples["game"]["seat"].astype(int) % samples["game"]["players"]
     expected[np.arange(len(samples)), slot] += 0.25
     np.testing.assert_allclose(mixed, expected, atol=1e-6)
@@ -90,9 +90,9 @@ def test_policy_only_loss_is_that_of_ppo(samples: np.ndarray) -> None:
     train no values, and their advantages are centred apart."""
     some, rng = samples[:48].copy(), np.random.default_rng(3)
     network, config = small_network(16), SMALL.changed({"policy_only": True})
-    batch = make_batch(some, CITY, 0.5, NO_EVAL_WEIGHTS)
+    batch = make_batch(some, CITY, 0.5, Inputs())
     with torch.no_grad():
-        logits = network(torch.from_numpy(batch.inputs))[0].double().numpy()
+        logits = network(torch.from_numpy(batch.rows))[0].double().numpy()
     probs = np.where(batch.masks, np.exp(logits / POLICY_TEMPERATURE), 0)
     probs /= probs.sum(axis=1, keepdims=True)
     taken = probs[np.arange(48), some["actions"][:, 0]]

@@ -11,9 +11,14 @@ import torch
 
 from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_mlp import clear_cache, evaluate, make_workspace, read_weights
-from busenv.agents.networks.evaluation_features import observe_with_features
+from busenv.agents.networks.compiled_network import (
+    clear_cache,
+    evaluate,
+    make_workspace,
+    read_weights,
+)
 from busenv.agents.networks.inference import draw_actions, make_forward, make_policy
+from busenv.agents.networks.inputs import observe_inputs
 from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.networks.mlp import Mlp, build_network
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -63,7 +68,7 @@ def random_network(kind: str, width: int, board=CITY) -> Mlp:  # type: ignore[no
 )
 def test_compiled_networks_compute_what_torch_computes(kind: str, width: int) -> None:
     network, games = random_network(kind, width), positions()
-    rows, masks = observe_with_features(games, CITY, network.eval_weights.numpy())
+    rows, masks = observe_inputs(games, CITY, network.inputs)
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
     compiled, outputs = make_forward(network)(rows, masks)
@@ -71,7 +76,7 @@ def test_compiled_networks_compute_what_torch_computes(kind: str, width: int) ->
     np.testing.assert_allclose(compiled[masks], logits[masks], atol=1e-4)
     np.testing.assert_allclose(outputs, values, atol=1e-4)
     for temperature in (0.1, 1.0):
-        shares = make_policy(network, CITY)(games, temperature)
+        shares = make_policy(network)(games, CITY, temperature)
         expected = action_probabilities(logits, masks, temperature)
         np.testing.assert_allclose(shares, expected, atol=1e-4)
         assert not shares[~masks].any()
@@ -116,18 +121,18 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
         game.step(int(rng.choice(game.legal_actions())))
         game = Game(3, seed=3) if game.is_over else game
     games = np.concatenate(played)
-    rows, masks = observe_with_features(games, CITY, network.eval_weights.numpy())
+    rows, masks = observe_inputs(games, CITY, network.inputs)
     weights = read_weights(network)
     work = make_workspace(weights)
 
     def check(k: int, logits: np.ndarray, values: np.ndarray) -> bool:
         """Whether what came was added to something."""
-        previous = work.previous_rows[games[k]["seat"]].copy()
+        previous = work.layers.previous_rows[games[k]["seat"]].copy()
         count = evaluate(games[k], CITY.array[0], weights, work)
         np.testing.assert_allclose(work.logits[:count], logits[k, work.actions[:count]], atol=1e-4)
         np.testing.assert_allclose(work.values, values[k], atol=1e-4)
         assert count == masks[k].sum()
-        return bool((work.previous_rows[games[k]["seat"]] == previous).all())
+        return bool((work.layers.previous_rows[games[k]["seat"]] == previous).all())
 
     with torch.no_grad():
         before = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
@@ -145,8 +150,8 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
 
 
 def test_policies_do_not_depend_on_the_other_rows() -> None:
-    policy, games = make_policy(random_network("seats", 64), CITY), positions(100)
-    assert (policy(games, 1.0) == policy(games[::-1].copy(), 1.0)[::-1]).all()
+    policy, games = make_policy(random_network("seats", 64)), positions(100)
+    assert (policy(games, CITY, 1.0) == policy(games[::-1].copy(), CITY, 1.0)[::-1]).all()
 
 
 def test_weights_are_read_in_place() -> None:

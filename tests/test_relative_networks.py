@@ -8,9 +8,14 @@ import torch
 from torch import nn
 
 from busenv import Game
-from busenv.agents.networks.compiled_mlp import clear_cache, evaluate, make_workspace, read_weights
-from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
+from busenv.agents.networks.compiled_network import (
+    clear_cache,
+    evaluate,
+    make_workspace,
+    read_weights,
+)
 from busenv.agents.networks.inference import make_forward, make_policy
+from busenv.agents.networks.inputs import Inputs
 from busenv.agents.networks.mlp import Mlp, SeatsMlp, build_network
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.core.relative_types import absolute_action, relative_action, write_absolute_actions
@@ -52,8 +57,7 @@ class ByTorch(nn.Module):
 
     def __init__(self, network: Mlp) -> None:
         super().__init__()
-        self.network, self.relative_types = network, network.relative_types
-        self.eval_weights = network.eval_weights
+        self.network, self.inputs = network, network.inputs
 
     def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         policy, values = self.network(rows)
@@ -75,14 +79,17 @@ def test_actions_convert_back() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
     network, games = relative_network(kind), positions(150)
-    policies = make_policy(network, CITY)(games, 1.0)
+    policies = make_policy(network)(games, CITY, 1.0)
     columns = relabelled_ids(np.arange(CITY.num_actions))
-    turned = make_policy(network, CITY)(relabelled(games), 1.0)
+    turned = make_policy(network)(relabelled(games), CITY, 1.0)
     np.testing.assert_allclose(turned[:, columns], policies, atol=1e-6)
-    by_torch = make_policy(ByTorch(network), CITY)(games, 1.0)  # type: ignore[arg-type]
+    by_torch = make_policy(ByTorch(network))(games, CITY, 1.0)  # type: ignore[arg-type]
     np.testing.assert_allclose(by_torch, policies, atol=1e-4)
-    plain = make_policy(random_network(kind, 24), CITY)
-    assert np.abs(plain(relabelled(games), 1.0)[:, columns] - plain(games, 1.0)).max() > 0.01
+    plain = make_policy(random_network(kind, 24))
+    assert (
+        np.abs(plain(relabelled(games), CITY, 1.0)[:, columns] - plain(games, CITY, 1.0)).max()
+        > 0.01
+    )
     weights = read_weights(network)
     work = make_workspace(weights)
     for game, other in zip(games[:20], relabelled(games)[:20], strict=True):
@@ -101,9 +108,7 @@ def test_relabelled_types_change_no_sample() -> None:
     turned["actions"] = relabelled_ids(samples["actions"])
     turned["final_buildings"] = np.roll(samples["final_buildings"], 1, axis=1)
     for relative in (False, True):
-        one, two = (
-            make_batch(rows, CITY, 0.5, NO_EVAL_WEIGHTS, relative) for rows in (samples, turned)
-        )
+        one, two = (make_batch(rows, CITY, 0.5, Inputs(relative)) for rows in (samples, turned))
         ends = [auxiliary_targets(rows, CITY, relative) for rows in (samples, turned)]
         equal = [
             np.array_equal(a, b) for a, b in zip((*one, ends[0]), (*two, ends[1]), strict=True)
@@ -158,8 +163,8 @@ def test_model_files_hold_relative_types_and_no_auxiliary_head(tmp_path: Path) -
     assert network.state_dict().keys() - loaded.state_dict().keys() == {
         "auxiliary.weight", "auxiliary.bias",
     }  # fmt: skip
-    expected = make_policy(network, CITY)(games, 1.0)
-    np.testing.assert_array_equal(make_policy(loaded, CITY)(games, 1.0), expected)
+    expected = make_policy(network)(games, CITY, 1.0)
+    np.testing.assert_array_equal(make_policy(loaded)(games, CITY, 1.0), expected)
 
 
 def test_ppo_plays_and_learns_relative_actions() -> None:
@@ -185,7 +190,7 @@ def test_ppo_plays_and_learns_relative_actions() -> None:
         now = states[k][indices]
         write_absolute_actions(now, CITY.array, actions)
         builds += int((actions != decisions.actions[rows]).sum())
-        policies = make_policy(network, CITY)(now, 1.0)
+        policies = make_policy(network)(now, CITY, 1.0)
         log_probs = np.log(policies[np.arange(len(actions)), actions])
         np.testing.assert_allclose(decisions.log_probs[rows], log_probs, atol=1e-3)
         games.states[:] = states[k]

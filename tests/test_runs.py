@@ -191,6 +191,9 @@ def test_damaged_checkpoints_and_full_disks_are_reported(
         ),
         ({"rules": "monopoly"}, "rules is 'monopoly'; unknown rules"),
         ({"board": "town.json"}, "board is 'town.json'; no board 'town.json'"),
+        ({"board": "generated:city:test:3"}, "never trained on; allowed: generated:SIZE:train"),
+        ({"board": "generated:small:1000000999"}, "'generated:small:1000000999'; .*never trained"),
+        ({"board": "generated:small:train:0"}, "'0' boards; allowed: 1 to 1000000"),
         ({"reward": "fun"}, "reward is 'fun'; allowed: win"),
     ],
 )

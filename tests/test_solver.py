@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from busenv import Game, Phase, load_board
-from busenv.agents.networks.compiled_mlp import read_weights
+from busenv.agents.networks.compiled_network import read_weights
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.agents.search.az_agent import AzAgent
 from busenv.agents.search.az_search import AzSettings, make_az_search

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
+from busenv.agents.networks.inputs import Inputs
 from busenv.agents.networks.mlp import SeatsMlp, build_network
 from busenv.experiments.studies import targets
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
@@ -27,7 +27,7 @@ def test_measures_of_a_network_that_knows_nothing() -> None:
             head[2].weight.zero_()
     loss, cross, _ = targets.measure(network, samples)
     assert loss == pytest.approx(np.log(samples["game"]["players"]).mean(), rel=1e-5)
-    masks = make_batch(samples, CITY, 0.0, NO_EVAL_WEIGHTS).masks
+    masks = make_batch(samples, CITY, 0.0, Inputs()).masks
     assert cross == pytest.approx(np.log(masks.sum(axis=1)).mean(), rel=1e-5)
 
 

@@ -21,7 +21,9 @@ from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
 from busenv.agents.networks.mlp import NETWORKS, WIDEST
 from busenv.agents.schema import LONGEST_SENTENCE
 from busenv.error_text import did_you_mean, truncate
-from busenv.game.board_specs import load_board
+from busenv.errors import BoardError
+from busenv.game.board import Board
+from busenv.game.board_specs import GeneratedBoards, board_at, is_held_out, load_boards
 from busenv.game.rules import as_rules
 from busenv.rewards import REWARDS
 
@@ -48,6 +50,20 @@ def accepted_by(use: Callable[[str], object]) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def training_boards(spec: str) -> Board | GeneratedBoards:
+    """Load the board, or the set of boards, of a run.
+
+    BoardError for a board of the splits that are never trained on, and as `load_board` raises.
+    """
+    boards = load_boards(spec)
+    if is_held_out(board_at(boards, 0)):
+        raise BoardError(
+            "boards for validation and tests are never trained on; allowed: generated:SIZE:train, "
+            "generated:SIZE:train:COUNT, or a SEED below 1,000,000,000"
+        )
+    return boards
 
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -78,7 +94,7 @@ class RunConfig(BaseModel):
     init_from: str = ""
     average_checkpoints: tuple[str, ...] = ()
     players: Players = (4,)
-    board: Annotated[str, accepted_by(load_board)] = "city"
+    board: Annotated[str, accepted_by(training_boards)] = "city"
     rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
     games: Count = 64
     batch_size: Count = 2048

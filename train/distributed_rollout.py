@@ -15,7 +15,7 @@ import numpy as np
 
 from busenv import cluster
 from busenv.agents import Agent, make_agent
-from busenv.agents.networks.compiled_mlp import Weights, read_weights
+from busenv.agents.networks.compiled_network import Weights, copy_weights, read_weights
 from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.train.selfplay import Decisions, SelfPlayGames, play_games
@@ -114,4 +114,4 @@ def _agent(spec: str) -> Agent:
 
 def _unpack(network: Any) -> Any:
     """Return a torch network, or weights in writable arrays, since those of Ray are read-only."""
-    return network.copy() if isinstance(network, Weights) else network
+    return copy_weights(network) if isinstance(network, Weights) else network

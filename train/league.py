@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from busenv import Board
-from busenv.agents.networks.mlp import Mlp
 from busenv.agents.networks.model_files import load_model, save_model
+from busenv.agents.networks.network import Network
+from busenv.game.board_specs import GeneratedBoards
 
 SINGLE_LEARNER = 0.4  # share of games with one learner's seat among copies of one opponent
 LOWEST_WEIGHT = 0.05  # in sampling, of an opponent that always loses; one that always wins has 1
@@ -31,20 +32,23 @@ class LeagueMember:
     """
 
     name: str
-    network: Mlp | None = None
+    network: Network | None = None
     score: float = 0.5
 
 
 class League:
     """Bots, and past selves up to a limit.
 
-    folder: of the past selves' models. limit: number of past selves.
+    folder: of the past selves' models. boards: the board, or the set of boards, of the run. limit:
+    number of past selves.
     """
 
-    def __init__(self, bots: tuple[str, ...], folder: Path, board: Board, limit: int) -> None:
+    def __init__(
+        self, bots: tuple[str, ...], folder: Path, boards: Board | GeneratedBoards, limit: int
+    ) -> None:
         self.members = [LeagueMember(spec) for spec in bots]
         self._bots = bots
-        self._folder, self._board, self._limit = folder, board, limit
+        self._folder, self._boards, self._limit = folder, boards, limit
 
     def draw(self, rng: np.random.Generator) -> list[LeagueMember]:
         """Sample at most two members: a bot and a past self if there are both."""
@@ -53,9 +57,9 @@ class League:
             return _draw_hard(bots, 1, rng) + _draw_hard(past, 1, rng)
         return _draw_hard(self.members, min(2, len(self.members)), rng)
 
-    def add(self, network: Mlp, card: dict[str, Any], name: str) -> None:
+    def add(self, network: Network, card: dict[str, Any], name: str) -> None:
         """Add a frozen copy of the learner; when full, drop the past self that loses most."""
-        save_model(network, self._board, self._path(name), card)
+        save_model(network, self._boards, self._path(name), card)
         self._load(name)
         past = self.members[len(self._bots) :]
         if len(past) > self._limit:
@@ -89,7 +93,7 @@ class League:
                 path.unlink()
 
     def _load(self, name: str) -> None:
-        network, _ = load_model(self._path(name), self._board)
+        network, _ = load_model(self._path(name), self._boards)
         self.members.append(LeagueMember(name, network))
 
     def _path(self, name: str) -> Path:

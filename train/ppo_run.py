@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from busenv import Board
 from busenv.agents import make_agent
 from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.actions import BoardAction
+from busenv.game.board_specs import board_at
 from busenv.interrupts import interrupts_deferred
 from busenv.train.checkpoint import atomic_update
 from busenv.train.config import PPOConfig
@@ -20,7 +22,9 @@ from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadW
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
 from busenv.train.ppo import PPO, compute_gae
 from busenv.train.run import MODEL, Iteration, TrainingRun
-from busenv.train.selfplay import Decisions, SelfPlayGames, join
+from busenv.train.selfplay import Decisions, SelfPlayGames, draw_boards, join
+
+GAMES_PER_BOARD = 8  # in a rollout on a set of boards
 
 
 class PPORun(TrainingRun):
@@ -31,6 +35,8 @@ class PPORun(TrainingRun):
 
     on_cluster: games are played on the cluster that this process is connected to
     (`busenv.cluster`).
+    A rollout on a set of boards is played in parts of GAMES_PER_BOARD games, each on one board.
+
     agent: the learner at the temperature of the settings. imitated: how many of the `decisions`
     learned from so far were learned by imitation, which comes first.
 
@@ -52,11 +58,11 @@ class PPORun(TrainingRun):
         self.network = self._initial_network().to(device)
         self.ppo = PPO(self.network, config)
         self._optimizer = self.ppo.optimizer
-        self.agent = PolicyAgent(self.network, self.board, "net", config.seed, config.temperature)
+        self.agent = PolicyAgent(self.network, self.boards, "net", config.seed, config.temperature)
         self._workers = RayWorkers() if on_cluster else ThreadWorkers(config.threads)
         past_selves = folder / "pool"
         past_selves.mkdir(parents=True, exist_ok=True)
-        self._league = League(config.bots, past_selves, self.board, config.pool_size)
+        self._league = League(config.bots, past_selves, self.boards, config.pool_size)
         if checkpoint is not None:
             self._resume(*checkpoint)
             self._league.restore(checkpoint[0].league)
@@ -101,7 +107,8 @@ class PPORun(TrainingRun):
         config, rng = self.config, np.random.default_rng(0)
         *_, decisions = self._play(1, rng)
         compute_gae(decisions.trajectories, decisions.rewards, decisions.values, 1.0, 1.0)
-        games = self._new_games(1, rng)
+        players = np.array(config.players[:1], np.int64)
+        games = self._new_games(self.board, players, np.zeros(1, np.int64))
         for spec in {*config.bots, *config.rated}:
             agent = make_agent(spec)
             histories = GameHistories([agent], games.states, self.rules, self.board)
@@ -115,31 +122,37 @@ class PPORun(TrainingRun):
         only_imitated = self.decisions == self.imitated
         return bool(config.warm_start) and only_imitated and self.progress < config.imitation_share
 
-    def _new_games(self, count: int, rng: np.random.Generator) -> SelfPlayGames:
-        """Return new games, which take the numbers of players in turns."""
+    def _new_games(self, board: Board, players: np.ndarray, first: np.ndarray) -> SelfPlayGames:
+        """Return new games on a board."""
         config = self.config
-        players = np.resize(config.players, count).astype(np.int64)
         return SelfPlayGames(
-            self.board, self.rules, reward=config.reward, unit=config.reward_unit,
-            players=players, first=rng.integers(0, players),
-            relative_types=config.relative_types,
+            board, self.rules, reward=config.reward, unit=config.reward_unit,
+            players=players, first=first, relative_types=config.relative_types,
         )  # fmt: skip
 
     def _play(
         self, count: int, rng: np.random.Generator
     ) -> tuple[SelfPlayGames, np.ndarray, list[LeagueMember], Decisions]:
-        """Return finished games, the owner of each seat, the opponents, and the decisions."""
+        """Return finished games, the owner of each seat, the opponents, and the decisions.
+
+        The games take the numbers of players in turns.
+        """
         config, imitates = self.config, self._imitates
-        games = self._new_games(count, rng)
+        players = np.resize(config.players, count).astype(np.int64)
+        first = rng.integers(0, players)
         # Imitation learns from every seat: with opponents, less is learned in the same time.
         opponents = self._league.draw(rng) if config.opponent_share and not imitates else []
-        seat_owner = draw_seat_owners(games.players, len(opponents), config.opponent_share, rng)
-        bounds = np.linspace(0, count, min(config.num_workers, count) + 1).astype(int).tolist()
+        seat_owner = draw_seat_owners(players, len(opponents), config.opponent_share, rng)
+        num_parts = config.num_workers
+        if not isinstance(self.boards, Board):
+            num_parts = -(-count // GAMES_PER_BOARD)
+        bounds = np.linspace(0, count, min(num_parts, count) + 1).astype(int).tolist()
         slices = [slice(*pair) for pair in pairwise(bounds)]
         seeds = rng.integers(2**62, size=len(slices)).tolist()
+        boards = [board_at(self.boards, k) for k in draw_boards(self.boards, len(slices), rng)]
         parts = [
-            (games.part(rows), seat_owner[rows], seed)
-            for rows, seed in zip(slices, seeds, strict=True)
+            (self._new_games(board, players[rows], first[rows]), seat_owner[rows], seed)
+            for board, rows, seed in zip(boards, slices, seeds, strict=True)
         ]
         payload = RolloutPayload(
             self.network,
@@ -147,6 +160,7 @@ class PPORun(TrainingRun):
             config.warm_start if imitates else "",
             config.temperature if imitates else 1.0,
         )
+        games = self._new_games(self.board, players, first)
         decisions = join(self._workers.play(payload, parts), games)
         return games, seat_owner, opponents, decisions
 

@@ -11,13 +11,14 @@ from typing import Any
 import torch
 
 from busenv import __version__
-from busenv.agents.networks.mlp import COMPATIBLE, Mlp, build_network, load_compatible, weights_of
-from busenv.agents.networks.model_files import load_model, model_path, save_model
+from busenv.agents.networks.mlp import COMPATIBLE, build_network, load_compatible, weights_of
+from busenv.agents.networks.model_files import board_entry, load_model, model_path, save_model
+from busenv.agents.networks.network import Network
 from busenv.error_text import quote
-from busenv.game.board_specs import load_board
+from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules
 from busenv.train.checkpoint import NAME, State, read_state, read_tensors, restore, save_checkpoint
-from busenv.train.config import RunConfig
+from busenv.train.config import RunConfig, training_boards
 
 FREE_BYTES = 500_000_000  # of disk space that a run requires at its start
 MODEL = "model.safetensors"
@@ -40,16 +41,19 @@ class Iteration:
 class TrainingRun:
     """A run in a folder; a subclass sets `network` and `_optimizer`.
 
+    boards, board: the board, or the set of boards, of the settings; and the first of them, whose
+    sizes all have.
     iteration: number of finished ones. decisions: learned from so far; imitated: those of them that
     were learned by imitation. `_seconds`: of training, at the end of the last iteration.
     """
 
-    network: Mlp
+    network: Network
     _optimizer: torch.optim.Optimizer
 
     def __init__(self, config: RunConfig, folder: Path) -> None:
         self.config, self.folder = config, folder
-        self.board, self.rules = load_board(config.board), as_rules(config.rules)
+        self.boards, self.rules = training_boards(config.board), as_rules(config.rules)
+        self.board = board_at(self.boards, 0)
         self.iteration, self.decisions, self.imitated = 0, 0, 0
         self._seconds, self._began = 0.0, time.monotonic()
         torch.set_num_threads(config.threads)
@@ -101,7 +105,7 @@ class TrainingRun:
         if free < FREE_BYTES:
             raise OSError(f"{self.folder}: only {free / 1e6:.0f} MB are free on the disk")
 
-    def _initial_network(self) -> Mlp:
+    def _initial_network(self) -> Network:
         """Return the network at the start of the run, by `init_from` and `average_checkpoints`."""
         config = self.config
         network = self._build_network()
@@ -115,16 +119,16 @@ class TrainingRun:
                         mean.lerp_(weight, 1 / (count + 1))
         return network
 
-    def _build_network(self) -> Mlp:
+    def _build_network(self) -> Network:
         config = self.config
         return build_network(
             config.network, self.board, config.width, config.seed, **config.network_options
         )
 
-    def _initialise(self, network: Mlp, model: str) -> None:
+    def _initialise(self, network: Network, model: str) -> None:
         """Copy a model's weights into a new network."""
         config = self.config
-        past, card = load_model(model_path(model), self.board)
+        past, card = load_model(model_path(model), self.boards)
         compatible = (card["network"], *COMPATIBLE.get(card["network"], ()))
         if config.network not in compatible or config.width != card["width"]:
             raise ValueError(
@@ -149,11 +153,11 @@ class TrainingRun:
         if not (self.folder / NAME).exists():
             return None
         state = read_state(self.folder)
-        if state.board.fingerprint != self.board.fingerprint:
+        if state.board.fingerprint != self.boards.fingerprint:
             raise ValueError(
                 f"{self.folder} holds a run on a board with fingerprint "
                 f"{state.board.fingerprint}; {self.config.board} is another or has changed: "
-                f"its fingerprint is {self.board.fingerprint}"
+                f"its fingerprint is {self.boards.fingerprint}"
             )
         if state.rules != self.rules.to_dict():
             raise ValueError(
@@ -175,7 +179,7 @@ class TrainingRun:
         """Write the checkpoint. league: names and scores of its members, if there is one."""
         state = {
             "config": self.config.to_dict(),
-            "board": {"name": self.board.name, "fingerprint": self.board.fingerprint},
+            "board": board_entry(self.boards),
             "rules": self.rules.to_dict(),
             "iteration": self.iteration,
             "decisions": self.decisions,
@@ -186,4 +190,4 @@ class TrainingRun:
         save_checkpoint(self.folder, self.network, self._optimizer, state)
 
     def _save_model(self, path: Path) -> None:
-        save_model(self.network, self.board, path, self.card())
+        save_model(self.network, self.boards, path, self.card())

@@ -22,6 +22,7 @@ from busenv.core.reward_kernels import copy_points, pay
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.game.board_specs import GeneratedBoards
 from busenv.game.rules import as_rules
 from busenv.observation import observe_games
 from busenv.rewards import reward_kind
@@ -250,6 +251,18 @@ def _differences(agents: np.ndarray, before: np.ndarray, final: np.ndarray) -> n
     differences = np.empty_like(before)
     differences[order] = after - before
     return differences
+
+
+def draw_boards(
+    boards: Board | GeneratedBoards, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw the indices of boards of a set uniformly at random: int64, (count,).
+
+    Zeros, and no random numbers are drawn, with one board.
+    """
+    if isinstance(boards, Board):
+        return np.zeros(count, np.int64)
+    return rng.integers(len(boards), size=count)
 
 
 def join(parts: Sequence[tuple[SelfPlayGames, Decisions]], games: SelfPlayGames) -> Decisions:

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from busenv import Board
 from busenv.agents.planner.evaluation import (
     AT,
     COUNT,
@@ -34,7 +33,6 @@ from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of
 from busenv.core.state import GAME, MAX_PLAYERS
-from busenv.observation import ObservationLayout, observe_games, relative_games
 
 FEATURE_PLAYOUTS, PLAYOUT_ROUNDS = 4, 2
 EVALUATION_COLUMNS = OWN + 6
@@ -154,37 +152,3 @@ def write_features(g, b, eval_weights, work, row):
     _write_playout_features(g, work, row)
     for k in range(np.int64(g.players) * COLUMNS, FEATURES_SIZE):
         row[k] = 0
-
-
-@kernel
-def _write_feature_rows(games, board, eval_weights, work, rows):
-    for i in range(games.shape[0]):
-        write_features(games[i], board[0], eval_weights, work, rows[i])
-
-
-def observe_with_features(
-    games: np.ndarray, board: Board, eval_weights: np.ndarray, relative_types: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return observations with features behind them, uint8 (N, size), and masks, bool
-    (N, num_actions), of valid games that are not over.
-
-    eval_weights: as in `write_features`; NO_EVAL_WEIGHTS for observations alone. relative_types:
-    count building types from the clock.
-    """
-    games = relative_games(games) if relative_types else games
-    rows, masks = observe_games(games, board, trusted=True)
-    if not len(eval_weights):
-        return rows, masks
-    features = np.zeros((len(games), FEATURES_SIZE), np.uint8)
-    _write_feature_rows(games, board.array, eval_weights, make_feature_workspace(), features)
-    return np.concatenate([rows, features], axis=1), masks
-
-
-def input_scale(board: Board, evaluation_features: bool) -> np.ndarray:
-    """Return the factors that bring usual bytes of such rows to 0..1: float32, (size,)."""
-    scale = ObservationLayout(board).scale
-    return (
-        np.concatenate([scale, np.full(FEATURES_SIZE, INPUT_SCALE)])
-        if evaluation_features
-        else scale
-    )

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from busenv import Board
-from busenv.agents.networks.compiled_mlp import (
+from busenv.agents.networks.compiled_layers import softmax
+from busenv.agents.networks.compiled_network import (
     Weights,
     clear_cache,
     evaluate,
     forward,
     make_workspace,
     read_weights,
-    softmax,
 )
-from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, observe_with_features
+from busenv.agents.networks.inputs import Inputs, observe_inputs
 from busenv.agents.networks.logits import action_probabilities, check_playable
 from busenv.core.bits import uniform
 from busenv.core.jit import fast_kernel, kernel
@@ -25,10 +25,10 @@ from busenv.core.relative_types import write_absolute_policies
 from busenv.core.state import OVER
 
 if TYPE_CHECKING:  # weights play without torch
-    from busenv.agents.networks.mlp import Mlp
+    from busenv.agents.networks.network import Network
 
 Forward = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-Policy = Callable[[np.ndarray, float], np.ndarray]
+Policy = Callable[[np.ndarray, Board, float], np.ndarray]
 
 
 @fast_kernel
@@ -83,7 +83,7 @@ def _forward_rows(rows, masks, weights, work, logits, values):
     """Run `forward` on many observations; logits of illegal actions stay as they are."""
     row, actions = work.row, work.actions
     for i in range(rows.shape[0]):
-        for k in range(row.shape[0]):
+        for k in range(rows.shape[1]):
             row[k] = rows[i, k]
         legal = 0
         for action in range(masks.shape[1]):
@@ -97,12 +97,12 @@ def _forward_rows(rows, masks, weights, work, logits, values):
             values[i, k] = work.values[k]
 
 
-def make_forward(network: Mlp | Weights) -> Forward:
+def make_forward(network: Network | Weights) -> Forward:
     """Return a function of observations (uint8, (N, size)) and masks (bool, (N, num_actions)) that
     returns logits (float32, (N, num_actions), undefined for illegal actions) and values (float32,
     (N, outputs)).
 
-    An Mlp on the CPU, or its weights, runs in compiled code; other networks run by torch. The
+    A Network on the CPU, or its weights, runs in compiled code; other networks run by torch. The
     function owns its arrays: one thread at a time may call it.
     """
     weights = _compiled_weights(network)
@@ -119,23 +119,21 @@ def make_forward(network: Mlp | Weights) -> Forward:
     return compiled
 
 
-def make_policy(network: Mlp | Weights, board: Board) -> Policy:
-    """Return a function of games (GAME, (N,)) and a temperature above 0 that returns the
-    probability of each action, float32 (N, num_actions).
+def make_policy(network: Network | Weights) -> Policy:
+    """Return a function of games (GAME, (N,)), their board, and a temperature above 0 that returns
+    the probability of each action, float32 (N, num_actions).
 
     It raises ValueError as `action_probabilities` does; games are not validated; threads are as in
     `make_forward`.
     """
     weights = _compiled_weights(network)
     if weights is None:
-        tensor = getattr(network, "eval_weights", None)
-        eval_weights = NO_EVAL_WEIGHTS if tensor is None else tensor.cpu().numpy()
-        relative_types = getattr(network, "relative_types", False)
+        inputs: Inputs = getattr(network, "inputs", Inputs())
 
-        def by_torch(games: np.ndarray, temperature: float) -> np.ndarray:
-            rows, masks = observe_with_features(games, board, eval_weights, relative_types)
+        def by_torch(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
+            rows, masks = observe_inputs(games, board, inputs)
             policies = action_probabilities(_by_torch(network, rows)[0], masks, temperature)
-            if not relative_types:
+            if not inputs.relative_types:
                 return policies
             out = np.zeros_like(policies)
             write_absolute_policies(games, board.array, policies, out)
@@ -144,7 +142,7 @@ def make_policy(network: Mlp | Weights, board: Board) -> Policy:
         return by_torch
     work = make_workspace(weights)
 
-    def compiled(games: np.ndarray, temperature: float) -> np.ndarray:
+    def compiled(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
         out = np.zeros((len(games), board.num_actions), np.float32)
         failed, over = _policies(games, board.array, weights, work, np.float32(temperature), out)
         if failed >= 0:
@@ -155,12 +153,12 @@ def make_policy(network: Mlp | Weights, board: Board) -> Policy:
 
 
 def _compiled_weights(network: Any) -> Weights | None:
-    """Return the weights of an Mlp on the CPU; None for other networks, which torch runs."""
+    """Return the weights of a Network on the CPU; None for other networks, which torch runs."""
     if isinstance(network, Weights):
         return network
-    from busenv.agents.networks.mlp import Mlp
+    from busenv.agents.networks.network import Network
 
-    on_cpu = isinstance(network, Mlp) and network.shared.weight.device.type == "cpu"
+    on_cpu = isinstance(network, Network) and network.plan.device.type == "cpu"
     return read_weights(network) if on_cpu else None
 
 

@@ -1,10 +1,11 @@
-"""A network's outputs: action probabilities and the unit of points. Needs no torch."""
+"""A network's outputs: action probabilities and values. Needs no torch."""
 
 from __future__ import annotations
 
 import numpy as np
 
 HIGHEST_TEMPERATURE = 100.0
+SEAT_VALUES = 10  # values of a network for every seat: five logits of winning, five points
 POINTS = 10.0  # game points per unit of a network's points output
 
 

@@ -1,13 +1,13 @@
-"""Network architectures: bytes of an observation in, action logits and values out.
+"""Networks for one board, and the kinds of networks by name.
 
-A network is a torch module that maps rows (uint8, (N, size)) to logits (float32, (N, num_actions))
-and values (float32, (N, outputs)). Kind `mlp`, which PPO trains, has one output: the return that
-the seat to decide expects. Kinds `seats` and `features` (`SeatsMlp`), which searches use, predict
-the final result of every seat.
+Kind `mlp`, which PPO trains, has one value: the return that the seat to decide expects. Kinds
+`seats` and `features` (`SeatsMlp`) and `board` (`busenv.agents.networks.board_network`), which
+searches use, predict the final result of every seat.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,28 +15,29 @@ import torch
 from torch import nn
 
 from busenv import Board
-from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS, input_scale
+from busenv.agents.networks.board_network import BoardNetwork
+from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
+from busenv.agents.networks.inputs import input_scale
+from busenv.agents.networks.logits import SEAT_VALUES
+from busenv.agents.networks.network import Network
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.state import MAX_PLAYERS
 
 WIDEST = 8192  # units of a hidden layer
-OUTPUTS = 2 * MAX_PLAYERS  # of a network with values for every seat
 # Bounds within which nothing that is computed from a model overflows.
 LARGEST_OUTPUT, LARGEST_EVAL_WEIGHT = 1e30, 1e4
 
 
-class Mlp(nn.Module):
+class Mlp(Network):
     """A shared layer over the flat row, `blocks` residual layers, and a hidden layer per head.
 
-    value_width: units of the value head's hidden layer, by default `width`. outputs: number of
-    values. relative_types: whether rows and action ids count building types from the clock
-    (`busenv.core.relative_types`). evaluation_features: whether rows have evaluation features
-    behind the observation (`agents.networks.evaluation_features`). Their weights are saved with the
-    network's own, so that the features of a trained network never change.
+    value_width: units of the value head's hidden layer, by default `width`. relative_types: whether
+    rows and action ids count building types from the clock (`busenv.core.relative_types`).
+    evaluation_features: whether rows have evaluation features behind the observation
+    (`agents.networks.evaluation_features`).
     """
 
     scale: torch.Tensor
-    plan: torch.Tensor
 
     def __init__(
         self,
@@ -45,12 +46,12 @@ class Mlp(nn.Module):
         *,
         blocks: int = 0,
         value_width: int | None = None,
-        outputs: int = 1,
+        num_values: int = 1,
         relative_types: bool = False,
         evaluation_features: bool = False,
     ) -> None:
         super().__init__()
-        self.relative_types = relative_types
+        self.relative_types, self.num_values = relative_types, num_values
         scale, wide = torch.tensor(input_scale(board, evaluation_features)), value_width or width
         self.register_buffer("scale", scale, persistent=False)
         weights = WEIGHTS if evaluation_features else NO_EVAL_WEIGHTS
@@ -60,12 +61,7 @@ class Mlp(nn.Module):
         self.policy = nn.Sequential(
             nn.Linear(width, width), nn.ReLU(), nn.Linear(width, board.num_actions)
         )
-        self.value = nn.Sequential(nn.Linear(width, wide), nn.ReLU(), nn.Linear(wide, outputs))
-
-    @property
-    def eval_weights(self) -> torch.Tensor:
-        """Weights of the evaluation features; weights files name the tensor `plan`."""
-        return self.plan
+        self.value = nn.Sequential(nn.Linear(width, wide), nn.ReLU(), nn.Linear(wide, num_values))
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         shared = self.trunk(observations)
@@ -80,6 +76,16 @@ class Mlp(nn.Module):
         sums = nn.functional.linear(observations, weight, self.shared.bias)
         shared: torch.Tensor = self.blocks(sums.relu())
         return shared
+
+    def largest_outputs(self) -> torch.Tensor:
+        def largest(layer: Any, inputs: torch.Tensor) -> torch.Tensor:
+            return torch.addmv(layer.bias.abs(), layer.weight.abs(), inputs)
+
+        values = largest(self.shared, 255.0 * self.scale)
+        for weight, bias in zip(self.blocks.weight, self.blocks.bias, strict=True):
+            values = values + torch.addmv(bias.abs(), weight.abs().T, values)
+        heads: tuple[Any, ...] = (self.policy, self.value)
+        return torch.cat([largest(head[2], largest(head[0], values)) for head in heads])
 
     def store_by_input(self) -> None:
         """Store the weights of each input contiguously, as the compiled network reads them."""
@@ -108,8 +114,7 @@ class _Blocks(nn.Module):
 
 
 class SeatsMlp(Mlp):
-    """An Mlp that predicts the result of every seat, the viewer's first and then clockwise: five
-    logits of winning, then five final points in units of POINTS.
+    """An Mlp that predicts the result of every seat.
 
     auxiliary: whether it has a head for the end of the game, which only training uses: a logit
     for each street of each player (whether the street then bears the player's marker), then for
@@ -131,7 +136,7 @@ class SeatsMlp(Mlp):
             width,
             blocks=1,
             value_width=wide,
-            outputs=OUTPUTS,
+            num_values=SEAT_VALUES,
             relative_types=relative_types,
             evaluation_features=evaluation_features,
         )
@@ -140,9 +145,10 @@ class SeatsMlp(Mlp):
             targets = MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)
             self.auxiliary = nn.Linear(width, targets)
 
-    def heads(self) -> list[nn.Module]:
-        """Return the heads of policy and values, and the auxiliary head if there is one."""
-        return [self.policy, self.value, *([self.auxiliary] if self.auxiliary else [])]
+    def outputs(self, rows: torch.Tensor) -> list[torch.Tensor]:
+        shared = self.trunk(rows)
+        heads = [self.policy, self.value, *([self.auxiliary] if self.auxiliary else [])]
+        return [head(shared) for head in heads]
 
 
 class FeaturesMlp(SeatsMlp):
@@ -197,31 +203,49 @@ def expected_log_probs(
     return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)
 
 
-NETWORKS: dict[str, type[Mlp]] = {"mlp": Mlp, "seats": SeatsMlp, "features": FeaturesMlp}
+NETWORKS: dict[str, Any] = {
+    "mlp": Mlp,
+    "seats": SeatsMlp,
+    "features": FeaturesMlp,
+    "board": BoardNetwork,
+}
 # Kinds that a network of a kind may initialise.
 COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}
 
 
-def build_network(kind: str, board: Board, width: int, seed: int = 0, **options: bool) -> Mlp:
-    """Return a network for a board with fresh weights from a seed.
+def build_network(
+    kind: str, board: Board | None, width: int, seed: int = 0, **options: bool
+) -> Network:
+    """Return a network with fresh weights from a seed.
 
-    kind: a name in NETWORKS, else ValueError. width: units of its hidden layers, 1 or more.
-    options: `relative_types`, and `auxiliary` of a `SeatsMlp`.
+    kind: a name in NETWORKS, else ValueError. board: the network's board; of no effect for kind
+    `board`. width: units of its hidden layers, 1 or more. options: `relative_types`, and
+    `auxiliary` of a `SeatsMlp`.
     """
-    _check_kind(kind)
+    make = _constructor(kind, board)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = NETWORKS[kind](board, width, **options)
-        _initialise(network)
-    network.store_by_input()
+        network: Network = make(width, **options)
+        if isinstance(network, Mlp):
+            _initialise(network)
+            network.store_by_input()
     return network
 
 
-def weights_of(kind: str, board: Board, width: int, **options: bool) -> dict[str, torch.Tensor]:
+def weights_of(
+    kind: str, board: Board | None, width: int, **options: bool
+) -> dict[str, torch.Tensor]:
     """Return names, shapes and dtypes of a network's weights, as tensors that take no memory."""
-    _check_kind(kind)
+    make = _constructor(kind, board)
     with torch.device("meta"):
-        return NETWORKS[kind](board, width, **options).state_dict()
+        weights: dict[str, torch.Tensor] = make(width, **options).state_dict()
+    return weights
+
+
+def _constructor(kind: str, board: Board | None) -> Any:
+    if kind not in NETWORKS:
+        raise ValueError(f"unknown network {kind!r}; allowed: {', '.join(NETWORKS)}")
+    return BoardNetwork if kind == "board" else partial(NETWORKS[kind], board)
 
 
 def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
@@ -239,25 +263,12 @@ def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Te
 
 
 @torch.no_grad()
-def check_range(network: Mlp) -> None:
+def check_range(network: Network) -> None:
     """Raise ValueError unless a network's outputs are below LARGEST_OUTPUT for every input.
 
     Each layer's largest output follows from the largest one of the layer before.
     """
-
-    def largest(layer: Any, inputs: torch.Tensor) -> torch.Tensor:
-        return torch.addmv(layer.bias.abs(), layer.weight.abs(), inputs)
-
-    values = largest(network.shared, 255.0 * network.scale)
-    for weight, bias in zip(network.blocks.weight, network.blocks.bias, strict=True):
-        values = values + torch.addmv(bias.abs(), weight.abs().T, values)
-    ends = [largest(head[2], largest(head[0], values)) for head in (network.policy, network.value)]
-    if not torch.cat(ends).max() < LARGEST_OUTPUT:
+    if not network.largest_outputs().max() < LARGEST_OUTPUT:
         raise ValueError(f"its weights are too large: an output could reach {LARGEST_OUTPUT:g}")
     if network.plan.abs().gt(LARGEST_EVAL_WEIGHT).any():
         raise ValueError(f"plan holds a number beyond {LARGEST_EVAL_WEIGHT:g}")
-
-
-def _check_kind(kind: str) -> None:
-    if kind not in NETWORKS:
-        raise ValueError(f"unknown network {kind!r}; allowed: {', '.join(NETWORKS)}")

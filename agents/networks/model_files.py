@@ -18,31 +18,40 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load, save
+from typing_extensions import Self
 
 from busenv import Board
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
 from busenv.agents.networks.mlp import (
     WIDEST,
-    Mlp,
     build_network,
     check_range,
     check_tensors,
     weights_of,
 )
+from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.agents.schema import LONGEST_SENTENCE, Schema, parse, read_limited
 from busenv.agents.search.az_agent import AzAgent
 from busenv.error_text import did_you_mean, truncate
 from busenv.errors import BoardError
 from busenv.game.board import make_board
-from busenv.game.board_specs import board_names, load_board
+from busenv.game.board_specs import (
+    GeneratedBoards,
+    board_at,
+    board_names,
+    generated_boards,
+    is_playable,
+    load_board,
+)
 from busenv.io import write_whole
 from busenv.observation import VERSION
 
 WEIGHTS, CARD = ".safetensors", ".json"
+ANY_BOARD = "board"  # the kind of network that plays any board
 SHIPPED = Path(__file__).parent / "models"
 HEADER = 100_000  # bytes at most of a weights file besides the weights
 RETRY_SECONDS = 0.1  # until a writer has replaced the second of the two files
@@ -51,10 +60,14 @@ Number = Annotated[int, Field(ge=0, le=10**9)]
 
 
 class BoardName(Schema):
-    """A board's name and fingerprint."""
+    """Name and fingerprint of a board, or of a set of generated boards.
+
+    generator: version of the set's generator, None for one board.
+    """
 
     name: str = ""
     fingerprint: Annotated[str, Field(pattern="^[0-9a-z]{1,64}$")]
+    generator: Number | None = None
 
 
 class ModelCard(Schema):
@@ -67,10 +80,16 @@ class ModelCard(Schema):
     relative_types: bool = False
     sha256: str
     observation_version: Number
-    board: BoardName
+    board: BoardName | None = None
     board_file: dict[str, Any] | None = None
-    num_actions: Number
+    num_actions: Number = 0
     temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 1.0
+
+    @model_validator(mode="after")
+    def _check_board(self) -> Self:
+        if self.board is None and self.network != ANY_BOARD:
+            raise ValueError(f"board is missing; allowed with network {ANY_BOARD!r} only")
+        return self
 
 
 def shipped_models() -> list[str]:
@@ -78,11 +97,20 @@ def shipped_models() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS}"))
 
 
-def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any]) -> None:
+def board_entry(boards: Board | GeneratedBoards) -> dict[str, Any]:
+    """Return the content of a `BoardName`."""
+    entry = {"name": boards.name, "fingerprint": boards.fingerprint}
+    return entry if isinstance(boards, Board) else {**entry, "generator": boards.generator}
+
+
+def save_model(
+    network: Network, boards: Board | GeneratedBoards, path: str | Path, card: dict[str, Any]
+) -> None:
     """Write PATH (.safetensors) and its card, each atomically and without following links.
 
     A reader that meets the new weights with the old card retries. An auxiliary head is left out.
-    card: `network` and `width` as for `build_network`, and any further keys.
+    boards: the board, or the set of boards, that the network was trained on; of no effect for one
+    that plays any board. card: `network` and `width` as for `build_network`, and any further keys.
     """
     path = Path(path)
     if path.suffix != WEIGHTS:
@@ -97,11 +125,12 @@ def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any
         "relative_types": network.relative_types,
         "sha256": hashlib.sha256(data).hexdigest(),
         "observation_version": VERSION,
-        "board": {"name": board.name, "fingerprint": board.fingerprint},
-        "num_actions": board.num_actions,
     }
-    if _shipped_board(board.fingerprint) is None:
-        generated["board_file"] = _board_content(board)
+    if not network.plays_any_board:
+        generated["board"] = board_entry(boards)
+        generated["num_actions"] = board_at(boards, 0).num_actions
+        if isinstance(boards, Board) and _shipped_board(boards.fingerprint) is None:
+            generated["board_file"] = _board_content(boards)
     write_whole(path, data, follow_links=False)
     write_whole(
         path.with_suffix(CARD),
@@ -110,14 +139,17 @@ def save_model(network: Mlp, board: Board, path: str | Path, card: dict[str, Any
     )
 
 
-def load_model(path: str | Path, board: Board) -> tuple[Mlp, dict[str, Any]]:
+def load_model(path: str | Path, boards: Board | GeneratedBoards) -> tuple[Network, dict[str, Any]]:
     """Return a model's network and card.
+
+    boards: the board, or the set of boards, to play on. A model that was trained on a set of boards
+    plays all boards of their size.
 
     Raises FileNotFoundError when a file is missing, and ValueError when the files are damaged, do
     not match each other, hold weights that are not finite, or were made for another observation
     version or board.
     """
-    network, card, _ = _load(Path(path), board)
+    network, card, _ = _load(Path(path), boards)
     return network, card.model_dump(exclude_unset=True)
 
 
@@ -142,7 +174,8 @@ def model_path(name: str) -> Path:
 def load_policy_agent(
     name: str, seed: int = 0, temperature: float | None = None, spec: str = ""
 ) -> PolicyAgent:
-    """Return an agent that plays a model's policy on the model's board.
+    """Return an agent that plays a model's policy on the model's board, or on all boards of the
+    size of the model's set.
 
     name: as for `model_path`. temperature: by default the card's. Errors are those of `load_model`
     and `model_path`.
@@ -174,34 +207,37 @@ class _MismatchError(ValueError):
 
 
 def _load(
-    path: Path, board: Board | None = None, retry: bool = True
-) -> tuple[Mlp, ModelCard, Board]:
-    """Return a model with its card and its board.
+    path: Path, boards: Board | GeneratedBoards | None = None, retry: bool = True
+) -> tuple[Network, ModelCard, Board | GeneratedBoards | None]:
+    """Return a model with its card and the board, or the set of boards, that it was trained on.
 
-    board: the board that it must have. retry: read again if weights and card do not match, since
+    The last is None if it plays any board.
+
+    boards: to play on; None for its own. retry: read again if weights and card do not match, since
     a writer may be between the two files.
     """
     card = _read_card(path.with_suffix(CARD))
-    if board is not None and card.board.fingerprint != board.fingerprint:
-        raise ValueError(f"{path} was trained on another board than {board!r}")
-    own = board or _board_of(path, card)
+    own = None if card.network == ANY_BOARD else _boards_of(path, card)
+    if boards is not None and not is_playable(board_at(boards, 0), own):
+        raise ValueError(f"{path} was trained on another board than {boards!r}")
+    first = None if own is None else board_at(own, 0)
     try:
-        return _load_network(path, card, own), card, own
+        return _load_network(path, card, first), card, own
     except _MismatchError:
         if not retry:
             raise
     time.sleep(RETRY_SECONDS)
-    return _load(path, board, retry=False)
+    return _load(path, boards, retry=False)
 
 
-def _load_network(path: Path, card: ModelCard, board: Board) -> Mlp:
+def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
     """Return the network that a card describes, with the weights at the path."""
     version = card.observation_version
     if version != VERSION:
         raise ValueError(
             f"{path} needs observations of version {version}; this busenv has {VERSION}"
         )
-    if card.num_actions != board.num_actions:
+    if board is not None and card.num_actions != board.num_actions:
         raise ValueError(f"{path} has {card.num_actions} actions; its board {board.num_actions}")
     try:
         expected = weights_of(card.network, board, card.width)
@@ -237,9 +273,12 @@ def _read_card(path: Path) -> ModelCard:
         raise ValueError(f"{path} is not a model card: {error}") from error
 
 
-def _board_of(path: Path, card: ModelCard) -> Board:
-    """Return the board that a model was trained on: one of busenv's, or the card's own."""
+def _boards_of(path: Path, card: ModelCard) -> Board | GeneratedBoards:
+    """Return what a model was trained on: a board of busenv, the card's own board, or a set."""
+    assert card.board is not None
     fingerprint = card.board.fingerprint
+    if card.board.generator is not None:
+        return generated_boards(card.board.name)
     board = _shipped_board(fingerprint)
     if board is None and card.board_file is not None:
         try:

@@ -8,12 +8,13 @@ import numpy as np
 
 from busenv import Board, Game
 from busenv.agents.base import CompiledAgent, Estimate
-from busenv.agents.networks.compiled_mlp import Weights
+from busenv.agents.networks.compiled_network import Weights
 from busenv.agents.networks.inference import draw_actions, make_policy
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
+from busenv.game.board_specs import GeneratedBoards, is_playable
 
 if TYPE_CHECKING:
-    from busenv.agents.networks.mlp import Mlp
+    from busenv.agents.networks.network import Network
 
 TOP_ACTIONS = 5  # in an estimate
 MIN_TEMPERATURE = 1e-30  # the least that float32 can divide by
@@ -23,15 +24,17 @@ class PolicyAgent(CompiledAgent):
     """Samples from a network's distribution over the legal actions.
 
     network: a network (`busenv.agents.networks.mlp`) on the CPU or a GPU, where changes of its
-        weights take effect at once; or the `Weights` of an Mlp, which need no torch.
-    board: the network's board; games on another one are refused with a ValueError.
+        weights take effect at once; or its `Weights`, which need no torch.
+    board: the board, or the set of boards, that the network was trained on; None for a network that
+        plays any board. Games on another board, or of another size than the set's, are refused with
+        a ValueError.
     temperature: 0 to 100, by which logits are divided; 0 always takes the most likely action.
     """
 
     def __init__(
         self,
-        network: Mlp | Weights,
-        board: Board,
+        network: Network | Weights,
+        board: Board | GeneratedBoards | None,
         name: str = "ppo",
         seed: int = 0,
         temperature: float = 1.0,
@@ -43,7 +46,7 @@ class PolicyAgent(CompiledAgent):
         self.network = network
         self.board = board
         self._temperature = temperature
-        self._policy = make_policy(network, board)
+        self._policy = make_policy(network)
         super().__init__(name, seed)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -53,7 +56,7 @@ class PolicyAgent(CompiledAgent):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._policy = make_policy(self.network, self.board)
+        self._policy = make_policy(self.network)
 
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         probabilities = self._probabilities(games, board)
@@ -63,11 +66,11 @@ class PolicyAgent(CompiledAgent):
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Return the probability of each action; at temperature 0 those of temperature 1."""
-        if board.fingerprint != self.board.fingerprint:
+        if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         # At temperature 0 the caller takes the maximum, which scaling would not change.
         temperature = max(self._temperature, MIN_TEMPERATURE) if self._temperature else 1.0
-        return self._policy(games, temperature)
+        return self._policy(games, board, temperature)
 
     def _estimate(self, game: Game) -> Estimate:
         """Return the most likely actions, and no chances to win, which a policy lacks."""

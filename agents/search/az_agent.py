@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from torch import nn
-
 from busenv import Board
-from busenv.agents.networks.compiled_mlp import read_weights
-from busenv.agents.networks.mlp import SeatsMlp
+from busenv.agents.networks.compiled_network import read_weights
+from busenv.agents.networks.logits import SEAT_VALUES
+from busenv.agents.networks.network import Network
 from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_search
 from busenv.agents.search.search_agent import SearchAgent
+from busenv.game.board_specs import GeneratedBoards, is_playable
 
 # Playouts to the end from each leaf, and their weight in its value, for searches of at least so
 # many simulations. The network's errors repeat from simulation to simulation, the noise of playouts
@@ -22,15 +22,15 @@ class AzAgent(SearchAgent):
 
     network: with values for every seat, on the CPU. Its weights are read in place: training steps
         and `load_state_dict` take effect at the next decision.
-    board: the network's board. Games on another one are refused with a ValueError.
+    board: as for `busenv.agents.networks.policy_agent.PolicyAgent`.
     """
 
     edges_per_node = 16
 
     def __init__(
         self,
-        network: nn.Module,
-        board: Board,
+        network: Network,
+        board: Board | GeneratedBoards | None,
         simulations: int | None = None,
         seconds: float | None = None,
         *,
@@ -38,10 +38,10 @@ class AzAgent(SearchAgent):
         seed: int = 0,
         name: str = "az",
     ) -> None:
-        if not isinstance(network, SeatsMlp):
+        if network.num_values != SEAT_VALUES:
             raise ValueError(
                 f"{name}: the network has no values for every seat; allowed: a model of network "
-                "'seats' or 'features' (others play as net:...)"
+                "'seats', 'features' or 'board' (others play as net:...)"
             )
         self.network, self.board = network, board
         super().__init__(simulations, seconds, threads, seed, name)
@@ -50,6 +50,6 @@ class AzAgent(SearchAgent):
         self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)
 
     def _make_search(self, board: Board) -> AzSearchState:
-        if board.fingerprint != self.board.fingerprint:
+        if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         return make_az_search(self._settings, read_weights(self.network))

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from busenv.agents.networks.compiled_mlp import (
+from busenv.agents.networks.compiled_layers import softmax
+from busenv.agents.networks.compiled_network import (
     Weights,
     Workspace,
     clear_cache,
     evaluate,
     make_workspace,
-    softmax,
 )
 from busenv.agents.networks.logits import POINTS
 from busenv.agents.search import sequential_halving
@@ -83,7 +83,7 @@ class AzSearchState(NamedTuple):
 
 def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
     """Return a search state. weights: of a network with values for every seat."""
-    work, num_actions = make_workspace(weights), len(weights.logits_bias)
+    work, num_actions = make_workspace(weights), weights.sizes[1]
     ahead, end = np.zeros(1, GAME), np.zeros(1, GAME)
     returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))
     logits, scores = (np.zeros(num_actions, np.float32) for _ in range(2))

@@ -16,6 +16,7 @@ seeds 0 to 4,095, and COUNT may be as high as 1,000,000.
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -42,10 +43,34 @@ SPLITS = {  # seeds of the splits
 TRAIN_BOARDS = 4096  # of `train` without a count
 
 
+class GeneratedBoards(Sequence[Board]):
+    """Generated boards of one size, each generated when it is read.
+
+    name: a spec of the set. size: as for `generate_board`. seeds: of the boards.
+    fingerprint: that of equal sets has the same size, seeds and version of the generator.
+    """
+
+    generator = GENERATOR_VERSION
+
+    def __init__(self, name: str, size: str, seeds: range) -> None:
+        self.name, self.size, self.seeds = name, size, seeds
+        text = f"{size} {seeds.start} {seeds.stop} {self.generator}"
+        self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def __getitem__(self, index: int) -> Board:  # type: ignore[override]  # no slices
+        return generate_board(self.seeds[index], self.size)
+
+    def __repr__(self) -> str:
+        return f"GeneratedBoards({self.name!r}, {len(self)} boards)"
+
+
 class BoardSet(Sequence[Board]):
     """Boards with equal numbers of intersections, streets and sites.
 
-    boards: the boards, or their specs, which are generated when they are read.
+    boards: the boards, or their specs.
     array: BOARD, (K,), read-only, the boards for kernels.
 
     Raises BoardError, which names the first board of a different size.
@@ -86,14 +111,19 @@ def load_board(spec: str | Path) -> Board:
 
     Raises FileNotFoundError, or BoardError, which names the wrong entry.
     """
+    boards = load_boards(spec)
+    if isinstance(boards, Board):
+        return boards
+    raise BoardError(
+        f"{str(spec)!r} is a set of boards, and one board is needed here; "
+        f"allowed: {PREFIX}:SIZE:SEED, such as {boards[0].name!r}"
+    )
+
+
+def load_boards(spec: str | Path) -> Board | GeneratedBoards:
+    """Load a board as `load_board` does, or a set of generated boards by its spec."""
     if str(spec).startswith(f"{PREFIX}:"):
-        boards = _generated(str(spec))
-        if isinstance(boards, Board):
-            return boards
-        raise BoardError(
-            f"{str(spec)!r} is a set of boards, and one board is needed here; "
-            f"allowed: {PREFIX}:SIZE:SEED, such as {boards[0]!r}"
-        )
+        return generated_boards(str(spec))
     if str(spec) in board_names():
         return _shipped(str(spec))
     path = Path(spec)
@@ -124,6 +154,29 @@ def as_boards(boards: Boards) -> BoardSet:
     return BoardSet([*boards])
 
 
+def board_at(boards: Board | GeneratedBoards, index: int) -> Board:
+    """Return a board of a set, or the only board."""
+    return boards if isinstance(boards, Board) else boards[index]
+
+
+def is_playable(board: Board, trained_on: Board | GeneratedBoards | None) -> bool:
+    """Whether a network plays on a board: the one, or any of the set's size, it was trained on.
+
+    trained_on: None for a network that plays any board.
+    """
+    if isinstance(trained_on, GeneratedBoards):
+        return sizes_of(board) == sizes_of(trained_on[0])
+    return trained_on is None or board.fingerprint == trained_on.fingerprint
+
+
+def is_held_out(board: Board) -> bool:
+    """Whether a board is one of the splits for validation and tests, which no agent trains on."""
+    if not board.generator:
+        return False
+    seed = int(board.name.rpartition(":")[2])
+    return seed in SPLITS["validation"] or seed in SPLITS["test"]
+
+
 def sizes_of(board: Board) -> tuple[int, int, int]:
     """Return the numbers of intersections, streets and sites of a board."""
     return len(board.intersections), len(board.streets), len(board.sites)
@@ -131,12 +184,12 @@ def sizes_of(board: Board) -> tuple[int, int, int]:
 
 @functools.lru_cache(maxsize=8)
 def _generated_set(spec: str) -> BoardSet:
-    boards = _generated(spec)
+    boards = generated_boards(spec)
     return BoardSet([boards] if isinstance(boards, Board) else boards)
 
 
-def _generated(spec: str) -> Board | list[str]:
-    """Return the board of a spec, or the specs of its set of boards; else raise BoardError."""
+def generated_boards(spec: str) -> Board | GeneratedBoards:
+    """Return the board or the set of boards of a spec; else raise BoardError."""
     size, *rest = spec.removeprefix(f"{PREFIX}:").split(":")
     check_size(size)
     if len(rest) == 1 and _is_number(rest[0], 0, 2**64 - 1):
@@ -153,7 +206,7 @@ def _generated(spec: str) -> Board | list[str]:
             f"board {quote(spec)}: {quote(counts[0])} boards; allowed: 1 to {len(seeds)}"
         )
     count = int(counts[0]) if counts else min(TRAIN_BOARDS, len(seeds))
-    return [f"{PREFIX}:{size}:{seed}" for seed in seeds[:count]]
+    return GeneratedBoards(spec, size, seeds[:count])
 
 
 def _is_number(text: str, low: int, high: int) -> bool:
@@ -173,7 +226,7 @@ def recorded_board(entry: dict[str, Any]) -> Board:
             f"{quote(entry['generator'])}; this busenv generates version {GENERATOR_VERSION}"
         )
     try:
-        board = _generated(entry["name"])
+        board = generated_boards(entry["name"])
     except BoardError as error:
         raise RecordError(f"record: {error}") from error
     if not isinstance(board, Board):

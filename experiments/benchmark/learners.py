@@ -14,6 +14,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import nn
 
+from busenv.agents.networks.inputs import Inputs
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.envs.sb3 import BusVecEnv
 from busenv.experiments.benchmark.results import Entry
@@ -43,11 +44,11 @@ class _ScaledRewards(VecEnvWrapper):
 
 
 class _PolicyNetwork(nn.Module):
-    """A policy of Stable-Baselines3 with the outputs of `busenv.agents.networks.mlp` networks."""
+    """A policy of Stable-Baselines3 with the outputs of a `busenv.agents.networks.network`."""
 
     def __init__(self, policy: MaskableActorCriticPolicy, relative_types: bool) -> None:
         super().__init__()
-        self.policy, self.relative_types = policy, relative_types
+        self.policy, self.inputs = policy, Inputs(relative_types)
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         distribution: Any = self.policy.get_distribution(observations).distribution

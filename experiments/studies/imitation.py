@@ -17,8 +17,9 @@ import numpy as np
 import torch
 
 from busenv import GameDataset, load_dataset
-from busenv.agents.networks.mlp import Mlp, build_network, mask_logits
+from busenv.agents.networks.mlp import build_network, mask_logits
 from busenv.agents.networks.model_files import save_model
+from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
 from busenv.experiments.common.keyboard_interrupt import run_command
@@ -52,14 +53,14 @@ def batches(
             yield Transitions(*(column[order[k : k + BATCH]] for column in table))
 
 
-def cross_entropy(network: Mlp, table: Transitions) -> torch.Tensor:
+def cross_entropy(network: Network, table: Transitions) -> torch.Tensor:
     """Return the mean cross-entropy of the policy from the actions, in nats."""
     logits, _ = network(torch.from_numpy(table.observations))
     masked = mask_logits(logits, torch.from_numpy(table.masks))
     return torch.nn.functional.cross_entropy(masked, torch.from_numpy(table.actions))
 
 
-def rate(network: Mlp, dataset: GameDataset, games: int) -> dict[str, float]:
+def rate(network: Network, dataset: GameDataset, games: int) -> dict[str, float]:
     """Return the share of games won against copies of each opponent."""
     agent = PolicyAgent(network, dataset.board, "net", 1, TEMPERATURE)
     scores = {
@@ -78,7 +79,7 @@ def rate(network: Mlp, dataset: GameDataset, games: int) -> dict[str, float]:
 
 
 def train(
-    network: Mlp, dataset: GameDataset, games: np.ndarray, rng: np.random.Generator
+    network: Network, dataset: GameDataset, games: np.ndarray, rng: np.random.Generator
 ) -> Iterator[tuple[int, float]]:
     """Train in one pass over games; yields decisions and seconds at points of the curve."""
     optimizer = torch.optim.AdamW(network.parameters(), fused=True)

@@ -17,7 +17,8 @@ import torch
 
 from busenv import load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.mlp import SeatsMlp, build_network, expected_log_probs, mask_logits
+from busenv.agents.networks.mlp import build_network, expected_log_probs, mask_logits
+from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
 from busenv.experiments.common.intervals import wilson
@@ -40,12 +41,11 @@ BATCH, LEARNING_RATE = 512, 1e-3
 TEMPERATURE, GAMES = 0.1, 200  # of games against three planner
 
 
-def train(samples: np.ndarray, config: ExpertConfig) -> SeatsMlp:
+def train(samples: np.ndarray, config: ExpertConfig) -> Network:
     """Train a network in one pass; the order of the samples depends on the seed."""
     network = build_network(
         config.network, BOARD, config.width, config.seed, **config.network_options
     )
-    assert isinstance(network, SeatsMlp)
     learner, rng = Learner(network, BOARD, config), np.random.default_rng(config.seed)
     updates = max(len(samples) // BATCH, 1)
     for k, batch in enumerate(shuffled_batches([samples], BATCH, rng)):
@@ -54,13 +54,13 @@ def train(samples: np.ndarray, config: ExpertConfig) -> SeatsMlp:
 
 
 @torch.no_grad()
-def measure(network: SeatsMlp, samples: np.ndarray) -> tuple[float, float, float]:
+def measure(network: Network, samples: np.ndarray) -> tuple[float, float, float]:
     """Return log loss of the winner, cross-entropy of the policy, and share of right favourites."""
-    sums, eval_weights = np.zeros(3), network.eval_weights.numpy()
+    sums = np.zeros(3)
     for part in np.array_split(samples, max(len(samples) // 4096, 1)):
-        batch = make_batch(part, BOARD, 0.0, eval_weights, network.relative_types)
-        inputs, masks, policy, winner, _, present, _ = map(torch.from_numpy, batch)
-        logits, values = network(inputs)
+        batch = make_batch(part, BOARD, 0.0, network.inputs)
+        rows, masks, policy, winner, _, present, _ = map(torch.from_numpy, batch)
+        logits, values = network(rows)
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         cross = -expected_log_probs(policy, log_probs, masks)[policy.any(dim=1)].mean()

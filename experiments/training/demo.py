@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import busenv
-from busenv import Game
+from busenv import Board, Game
 from busenv.agents import Agent, make_agent
 from busenv.experiments.common.console import TextTable, progress_bar
 from busenv.experiments.ratings.match import Score
@@ -27,8 +27,10 @@ from busenv.experiments.training.training_run import (
     AnyRun,
     describe_run,
     rate,
+    rating_boards,
     run_training,
 )
+from busenv.game.board_specs import as_boards
 from busenv.io import write_whole
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
@@ -124,6 +126,8 @@ def _table(run: AnyRun, games: int, scores: list[list[Score]]) -> TextTable:
         f"{games} games each of {players} players, seats and starting player rotated; "
         f"par is {1 / players:.0%} of wins"
     )
+    if not isinstance(run.boards, Board):
+        caption += f"; boards {rating_boards(run, games)}"
     return TextTable(caption, COLUMNS, rows, names=2)
 
 
@@ -145,7 +149,7 @@ def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
     shell = "\n".join(commands)
     return f"""# An agent, trained and rated
 
-busenv {busenv.__version__}, board {run.board.name}, rules {run.rules.name}. Trained{length} by
+busenv {busenv.__version__}, board {run.boards.name}, rules {run.rules.name}. Trained{length} by
 {describe_run(run)}; {run.decisions:,} decisions learned from; seed {config.seed}.
 
 {table.title}. {MEANS} Place and points are means; place 1 is the winner's.
@@ -180,12 +184,18 @@ def _play_sample(run: AnyRun) -> None:
     games = [_play(run, agents, config.seed + k) for k in range(SAMPLES)]
     game = max(games, key=lambda game: (game.round, -_lead(game)))
     game.save(run.folder / RECORD)
-    write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=run.board, names=names)
+    board = _sample_board(run)
+    write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=board, names=names)
+
+
+def _sample_board(run: AnyRun) -> Board:
+    """Return the board of the sample game: the first of a set of boards for validation."""
+    return as_boards(rating_boards(run, 1))[0]
 
 
 def _play(run: AnyRun, agents: list[Agent], seed: int) -> Game:
     """Play a game of agents by seat."""
-    game = Game(len(agents), run.rules, run.board, seed=seed)
+    game = Game(len(agents), run.rules, _sample_board(run), seed=seed)
     for number, agent in enumerate(agents):
         agent.reset(seed + number)
     while not game.is_over:
@@ -209,7 +219,8 @@ def _next_commands(run: AnyRun) -> list[str]:
         longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
     players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
     rules = ["--rules", config.rules] * (config.rules != PPOConfig().rules)
-    board = ["--board", config.board] * (config.board != PPOConfig().board)
+    name = config.board if isinstance(run.boards, Board) else _sample_board(run).name
+    board = ["--board", name] * (name != PPOConfig().board)
     page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
     commands = (
         ["train", str(folder), "--set", longer],

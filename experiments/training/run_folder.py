@@ -11,7 +11,7 @@ from typing import Any
 
 from busenv.error_text import truncate
 from busenv.experiments.common.runs import SETTINGS, RunError
-from busenv.game.board_specs import board_names, load_board
+from busenv.game.board_specs import board_names, load_board, load_boards
 from busenv.game.rules import EDITIONS, as_rules
 from busenv.io import write_whole
 from busenv.train.checkpoint import NAME, read_state
@@ -29,7 +29,7 @@ def store_config(folder: Path, config: AnyConfig) -> None:
         settings = json.loads(path.read_bytes()) | {name: settings[name] for name in CHANGEABLE}
     else:
         # The folder holds copies of other files, so that it can be moved.
-        if config.board not in board_names() and not load_board(config.board).generator:
+        if config.board not in board_names() and not load_boards(config.board).generator:
             board = json.loads(Path(config.board).read_bytes())
             board["name"] = load_board(config.board).name  # may be that of the file
             write_whole(folder / BOARD, json.dumps(board), follow_links=False)
@@ -110,7 +110,7 @@ def _check_length(folder: Path, config: AnyConfig) -> None:
 def _content(name: str, value: Any) -> Any:
     """Value of a setting to compare: the content of a file, not its path."""
     if name == "board":
-        return load_board(value).fingerprint
+        return load_boards(value).fingerprint
     return as_rules(value).to_dict() if name == "rules" else value
 
 

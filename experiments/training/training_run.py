@@ -6,6 +6,7 @@ import shlex
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -24,6 +25,7 @@ from busenv.experiments.training.learning_curve import (
 )
 from busenv.experiments.training.run_folder import changed_settings, store_config
 from busenv.experiments.training.scalar_log import ScalarLog
+from busenv.game.board_specs import Boards, as_boards
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -34,6 +36,7 @@ from busenv.train.run import MODEL, Iteration
 AnyRun = PPORun | ExpertRun
 
 CURVE, PICTURE = "curve.csv", "learning_curve.png"
+MAX_BOARDS = 100  # of a rating on a set of boards
 SAVE_EVERY = 30.0  # seconds between checkpoints
 COLLAPSED = 0.1  # entropy of the policy, in nats per decision, below which a warning is printed
 
@@ -45,37 +48,61 @@ def against(
     seed: int,
     *,
     rules: str | Rules = "capstone-2024",
-    board: str | Board = "city",
+    board: Boards = "city",
     players: int = 4,
 ) -> list[Score]:
     """Play an agent against copies of a bot; returns its score and the copies' combined score.
 
-    players: per game, copies included. All agents are reset, so games depend on the agents and the
-    seed alone.
+    board: the games are shared out evenly among the boards of a set. players: per game, copies
+    included. All agents are reset, so games depend on the agents and the seed alone.
     """
     agent.reset(seed + 3)
     line_up = [agent, *(make_agent(bot, seed + k) for k in range(players - 1))]
-    own, *others = play_match(line_up, games, rules, board)
-    together = Score(
-        bot,
-        sum(s.games for s in others),
-        sum(s.wins for s in others),
-        sum(s.rank for s in others) / len(others),
-        sum(s.points for s in others) / len(others),
-        seats=len(others),
+    boards = as_boards(board)
+    shares = np.array_split(np.arange(games), len(boards))
+    scores = [
+        play_match(line_up, len(share), rules, one)
+        for one, share in zip(boards, shares, strict=True)
+    ]
+    own = [score for score, *_ in scores]
+    others = [score for _, *rest in scores for score in rest]
+    return [_combined(agent.name, own, 1), _combined(bot, others, players - 1)]
+
+
+def _combined(name: str, scores: list[Score], seats: int) -> Score:
+    """Return the result of several matches or agents as one. seats: in each game."""
+    games = sum(s.games for s in scores)
+    return Score(
+        name,
+        games,
+        sum(s.wins for s in scores),
+        sum(s.rank * s.games for s in scores) / games,
+        sum(s.points * s.games for s in scores) / games,
+        seats,
     )
-    return [own, together]
+
+
+def rating_boards(run: AnyRun, games: int) -> str | Board:
+    """Return the board of a run's ratings.
+
+    Of a run on a set of boards: a set of boards of their size for validation. On each, all agents
+    have every seat, and start, equally often.
+    """
+    if isinstance(run.boards, Board):
+        return run.boards
+    count = max(games // run.config.rating_players**2, 1)
+    return f"generated:{run.boards.size}:validation:{min(count, MAX_BOARDS)}"
 
 
 def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
-    """Play `against` with the rules, board and number of players of a run's ratings."""
+    """Play `against` with the rules, boards and number of players of a run's ratings."""
     return against(
         agent,
         bot,
         games,
         run.config.seed,
         rules=run.rules,
-        board=run.board,
+        board=rating_boards(run, games),
         players=run.config.rating_players,
     )
 

@@ -7,7 +7,7 @@ import torch
 
 from busenv import load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_mlp import Weights, read_weights
+from busenv.agents.networks.compiled_network import Weights, read_weights
 from busenv.agents.networks.mlp import SeatsMlp, build_network
 from busenv.game.rules import as_rules
 from busenv.train.expert_iteration.expert_config import ExpertConfig

@@ -19,7 +19,7 @@ MEANINGS = {
     "auxiliary_weight": "weight of lines and buildings at the end in the loss; 0: not predicted",
     "average_checkpoints": "models whose weights are averaged with those of `init_from`",
     "batch_size": "decisions per minibatch",
-    "board": "name or file of the board, or `generated:SIZE:SEED`",
+    "board": "name or file of a board, `generated:SIZE:SEED`, or a set: `generated:SIZE:train`",
     "bot_share": "share of the games with a seat of one of `bots`",
     "bot_simulations": "simulations of the bot `uct`",
     "bots": "scripted opponents, drawn for each game",

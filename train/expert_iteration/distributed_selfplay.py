@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from busenv import cluster
+from busenv.agents.networks.compiled_network import copy_weights
 from busenv.train.expert_iteration.expert_selfplay import GameSpecs, SelfPlayPayload, play_games
 
 GAMES_PER_CALL = 4  # some seconds of work
@@ -31,7 +32,7 @@ def play_on_node(
     """Play games on a node: their samples, concatenated, and the number of samples of each game."""
     payload = shared.get()
     payload = payload._replace(  # Ray's arrays are read-only, kernels take writable ones
-        weights=payload.weights.copy(), past_weights=payload.past_weights.copy()
+        weights=copy_weights(payload.weights), past_weights=copy_weights(payload.past_weights)
     )
     samples = play_games(games.part(slice(None)), payload)
     return np.concatenate(samples), np.array([len(part) for part in samples])

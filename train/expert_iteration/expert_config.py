@@ -61,7 +61,7 @@ class ExpertConfig(RunConfig):
     """
 
     method: Annotated[str, one_of("expert")] = "expert"
-    network: Annotated[str, one_of("seats", "features")] = "features"
+    network: Annotated[str, one_of("seats", "features", "board")] = "features"
     width: Annotated[int, Field(ge=4, le=8192)] = 384
     players: Players = (3, 4, 5)
     games: Count = 60
@@ -104,7 +104,16 @@ class ExpertConfig(RunConfig):
     @property
     def network_options(self) -> dict[str, bool]:
         """Options of `busenv.agents.networks.mlp.build_network`."""
-        return {**super().network_options, "auxiliary": self.auxiliary_weight > 0}
+        options = super().network_options
+        return {**options, "auxiliary": True} if self.auxiliary_weight else options
+
+    @model_validator(mode="after")
+    def _check_auxiliary(self) -> ExpertConfig:
+        if self.auxiliary_weight and self.network == "board":
+            raise ValueError(
+                f"auxiliary_weight is {self.auxiliary_weight:g}; allowed with network 'board': 0"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_policy_only(self) -> ExpertConfig:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from busenv import Board
 from busenv.agents import Agent, make_agent
-from busenv.agents.networks.compiled_mlp import Weights, read_weights
-from busenv.agents.networks.mlp import SeatsMlp
+from busenv.agents.networks.compiled_network import Weights, read_weights
 from busenv.agents.networks.model_files import load_model
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.interrupts import interrupts_deferred
@@ -59,21 +59,20 @@ class ExpertRun(TrainingRun):
     """
 
     config: ExpertConfig
-    network: SeatsMlp
 
     def __init__(self, config: ExpertConfig, folder: Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
+        if not isinstance(self.boards, Board):
+            raise ValueError(f"board is {config.board!r}; allowed with method 'expert': one board")
         self._on_cluster = on_cluster
         self._in_flight: deque[GamesInFlight] = deque()
         self._teacher: Agent | None = None
         (folder / PAST).mkdir(parents=True, exist_ok=True)
         checkpoint = self._checkpoint()
-        network = self._initial_network()
-        assert isinstance(network, SeatsMlp)
-        self.network = network
-        self.learner = Learner(network, self.board, config)
+        self.network = self._initial_network()
+        self.learner = Learner(self.network, self.board, config)
         self._optimizer = self.learner.optimizer
-        self.agent = PolicyAgent(network, self.board, "net", config.seed, config.temperature)
+        self.agent = PolicyAgent(self.network, self.board, "net", config.seed, config.temperature)
         replay_size = 1 if config.policy_only else config.replay_size
         self._replay = ReplayBuffer(folder / REPLAY, self.board, replay_size)
         self._teacher_data = ReplayBuffer(folder / TEACHER, self.board, config.replay_size)
@@ -250,5 +249,4 @@ class ExpertRun(TrainingRun):
         if not numbers:
             return None
         network, _ = load_model(self._past_path(int(rng.choice(numbers))), self.board)
-        assert isinstance(network, SeatsMlp)
         return read_weights(network)

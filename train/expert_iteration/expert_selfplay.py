@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from busenv import Board, Rules
-from busenv.agents.networks.compiled_mlp import Weights, clear_cache, evaluate
+from busenv.agents.networks.compiled_network import Weights, clear_cache, evaluate
 from busenv.agents.networks.inference import draw_action
 from busenv.agents.search.az_search import read_priors, read_values
 from busenv.agents.search.search import begin_search, pass_forced, root_weights, simulate

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from busenv import Board
-from busenv.agents.networks.mlp import SeatsMlp, expected_log_probs, mask_logits
+from busenv.agents.networks.mlp import expected_log_probs, mask_logits
+from busenv.agents.networks.network import Network
 from busenv.core.state import MAX_PLAYERS
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
@@ -50,7 +51,7 @@ class Learner:
     float32.
     """
 
-    def __init__(self, network: SeatsMlp, board: Board, config: ExpertConfig) -> None:
+    def __init__(self, network: Network, board: Board, config: ExpertConfig) -> None:
         self.network, self._board, self._config = network, board, config
         self.optimizer = torch.optim.AdamW(
             network.parameters(), weight_decay=WEIGHT_DECAY, fused=True
@@ -59,22 +60,14 @@ class Learner:
     def step(self, samples: np.ndarray, learning_rate: float) -> dict[str, float]:
         """Update the network by a batch of samples (SAMPLE, (N,)); returns losses by name."""
         config = self._config
-        eval_weights = self.network.eval_weights.cpu().numpy()
-        batch = make_batch(
-            samples,
-            self._board,
-            config.value_target_mix,
-            eval_weights,
-            self.network.relative_types,
-        )
+        batch = make_batch(samples, self._board, config.value_target_mix, self.network.inputs)
         device = next(self.network.parameters()).device
-        inputs, masks, policy, win_probs, points, present, actions = (
+        rows, masks, policy, win_probs, points, present, actions = (
             torch.from_numpy(array).to(device) for array in batch
         )
         halved = config.precision == "bfloat16"
         with torch.autocast(device.type, torch.bfloat16, enabled=halved):
-            shared = self.network.trunk(inputs)
-            outputs = [head(shared).float() for head in self.network.heads()]
+            outputs = [output.float() for output in self.network.outputs(rows)]
         logits, values, *auxiliary = outputs
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         has_value = torch.from_numpy(samples["has_value_target"]).to(device)

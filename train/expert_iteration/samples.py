@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv import Board
-from busenv.agents.networks.evaluation_features import observe_with_features
+from busenv.agents.networks.inputs import Inputs, observe_inputs
 from busenv.agents.networks.logits import POINTS
 from busenv.core.bits import ZERO, has
 from busenv.core.jit import kernel
@@ -81,14 +81,14 @@ def write_outcome(samples, game, has_value_target):
 class TrainingBatch(NamedTuple):
     """Inputs and targets of N samples. Seats are relative: slot 0 is the seat that decides.
 
-    inputs: uint8, (N, size). masks: bool, (N, num_actions). policy: float32, (N, num_actions); all
+    rows: uint8, (N, size). masks: bool, (N, num_actions). policy: float32, (N, num_actions); all
     zeros in a sample without a policy target. win_probs: float32, (N, 5), with sum 1. points:
     float32, (N, 5), in units of `busenv.agents.networks.logits.POINTS`. present: bool, (N, 5), the
     slots that a player holds.
     actions: int64, (N, 1), the likeliest action of the policy target, or the action taken.
     """
 
-    inputs: np.ndarray
+    rows: np.ndarray
     masks: np.ndarray
     policy: np.ndarray
     win_probs: np.ndarray
@@ -128,20 +128,17 @@ def make_batch(
     samples: np.ndarray,
     board: Board,
     value_target_mix: float,
-    eval_weights: np.ndarray,
-    relative_types: bool = False,
+    inputs: Inputs,
 ) -> TrainingBatch:
     """Convert samples (SAMPLE, (N,)) to a batch.
 
     value_target_mix: weight of `win_probs` in the value target; the rest is the winner.
-    eval_weights, relative_types: of the network, see `busenv.agents.networks`.
+    inputs: what the network receives.
     """
     count = len(samples)
-    inputs, masks = observe_with_features(
-        np.ascontiguousarray(samples["game"]), board, eval_weights, relative_types
-    )
+    rows, masks = observe_inputs(np.ascontiguousarray(samples["game"]), board, inputs)
     targets = TrainingBatch(
-        inputs,
+        rows,
         masks,
         policy=np.zeros(masks.shape, np.float32),
         win_probs=np.zeros((count, MAX_PLAYERS), np.float32),
@@ -149,7 +146,7 @@ def make_batch(
         present=np.zeros((count, MAX_PLAYERS), np.bool_),
         actions=np.zeros((count, 1), np.int64),
     )
-    _write_targets(samples, board.array[0], value_target_mix, relative_types, targets[2:])
+    _write_targets(samples, board.array[0], value_target_mix, inputs.relative_types, targets[2:])
     return targets
 
 

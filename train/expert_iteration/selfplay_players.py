@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from busenv.agents.networks.compiled_mlp import Weights
+from busenv.agents.networks.compiled_network import Weights
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.agents.planner.planner_agent import planned_action
 from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_search
@@ -60,7 +60,7 @@ class Players(NamedTuple):
 
 def make_players(weights: Weights, past_weights: Weights, config: SelfPlayConfig) -> Players:
     """Allocate the players of one thread. weights: of the learner's network."""
-    actions, settings = len(weights.logits_bias), AzSettings()
+    actions, settings = weights.sizes[1], AzSettings()
     full = make_az_search(settings._replace(gumbel_scale=1.0), weights)
     fast = full._replace(settings=settings._replace(gumbel_scale=PLAY_NOISE))
     simulations = max(config.num_simulations, config.fast_simulations, config.bot_simulations)

@@ -1,0 +1,252 @@
+"""A graph network whose weights fit every board: kind `board`.
+
+Each intersection has a vector of `width` numbers, the position as a whole one of twice that. A
+layer sends a message along both directions of every street, which depends on the intersection that
+it leaves and on the street (Gilmer et al. 2017, "Neural message passing for quantum chemistry"),
+and passes information to the vector of the position and back (Battaglia et al. 2018, "Relational
+inductive biases, deep learning, and graph networks"). The logit of an action is computed from what
+the action names: a street and its two intersections, a site and its intersection, an intersection,
+or the position alone.
+
+The map is part of each row (`busenv.agents.networks.inputs`), so the weights depend on no board,
+and one network plays boards of all sizes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from busenv import load_board
+from busenv.agents.networks.evaluation_features import FEATURES_SIZE, INPUT_SCALE
+from busenv.agents.networks.inputs import LAST_ZONE, MAP_HEADER, MARKS
+from busenv.agents.networks.logits import SEAT_VALUES
+from busenv.agents.networks.network import Network
+from busenv.agents.planner.evaluation import WEIGHTS
+from busenv.core.features import WIDTHS
+from busenv.core.state import FIRST_BUILD, MAX_PLAYERS, MAX_SPLIT, MAX_STREETS
+from busenv.observation import ObservationLayout
+
+LAYERS = 4
+# Numbers that describe an intersection, a street, a site, and the position.
+NODE, STREET, SITE = MARKS + WIDTHS["intersections"], WIDTHS["streets"], WIDTHS["sites"] + 1
+POSITION = MAX_PLAYERS * WIDTHS["players"] + WIDTHS["table"] + FEATURES_SIZE
+POSITION_ACTIONS = FIRST_BUILD + MAX_SPLIT + 2  # actions that name no place
+LAYER_GAIN, LAST_GAIN = 0.5, 0.01  # of the first weights
+
+
+class _Graphs(NamedTuple):
+    """N rows as tensors, scaled: V intersections, S streets, B sites.
+
+    nodes: (N, V, NODE). streets: (N, S, STREET). sites: (N, B, SITE). position: (N, POSITION).
+    ends: int64, (2, N, S), site_node: int64, (N, B), indices of intersections among N * V.
+    """
+
+    nodes: torch.Tensor
+    streets: torch.Tensor
+    sites: torch.Tensor
+    position: torch.Tensor
+    ends: torch.Tensor
+    site_node: torch.Tensor
+
+
+class BoardNetwork(Network):
+    """Logits and values for positions on any board.
+
+    A batch of rows is of boards with equal numbers of intersections, streets and sites. All
+    matrices are (inputs, outputs). width: numbers of an intersection's vector.
+    """
+
+    num_values = SEAT_VALUES
+    plays_any_board = True
+    node_scale: torch.Tensor
+    street_scale: torch.Tensor
+    site_scale: torch.Tensor
+    position_scale: torch.Tensor
+
+    def __init__(self, width: int = 64, *, relative_types: bool = False) -> None:
+        super().__init__()
+        self.width, self.relative_types = width, relative_types
+        self.register_buffer("plan", torch.tensor(WEIGHTS))
+        for name, scale in _scales().items():
+            self.register_buffer(f"{name}_scale", torch.from_numpy(scale), persistent=False)
+        wide = 2 * width
+        self.node, self.node_bias = _weights(NODE, width), _zeros(width)
+        self.position, self.position_bias = _weights(POSITION, wide), _zeros(wide)
+        self.position_to_node = _weights(wide, width, LAYER_GAIN)
+        # What streets add to the messages of each layer, to the first vectors, and to logits.
+        self.street = _weights(STREET, width, layers=LAYERS + 2)
+        self.exchange = _weights(width, wide, LAYER_GAIN, LAYERS)  # the message, the vector itself
+        self.exchange_bias = _zeros(LAYERS, wide)
+        self.to_node = _weights(wide, width, LAYER_GAIN, LAYERS)
+        self.to_position = _weights(width, wide, LAYER_GAIN, LAYERS)
+        # Hidden layers of logits: of a street by its first and its second end, a site, a passenger.
+        self.place, self.place_bias = _weights(width, width, layers=4), _zeros(4, width)
+        self.place_position = _weights(wide, width, layers=3)  # of a street, a site, a passenger
+        self.site = _weights(SITE, width)
+        self.street_logit = _weights(width, 1, LAST_GAIN)
+        self.site_logits = _weights(width, 3, LAST_GAIN)
+        self.passenger_logits = _weights(width, 2, LAST_GAIN)  # to pick up, to set down
+        self.policy, self.policy_bias = _weights(wide, wide), _zeros(wide)
+        self.logits = _weights(wide, POSITION_ACTIONS, LAST_GAIN)
+        self.logits_bias = _zeros(POSITION_ACTIONS)
+        self.value, self.value_bias = _weights(wide, wide), _zeros(wide)
+        self.result, self.result_bias = _weights(wide, SEAT_VALUES, LAST_GAIN), _zeros(SEAT_VALUES)
+
+    def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        graphs = self._read(rows)
+        node, position = self._embed(graphs)
+        for layer in range(LAYERS):
+            node, position = self._exchange(layer, graphs, node, position)
+        hidden = (position @ self.value + self.value_bias).relu()
+        values = hidden @ self.result + self.result_bias
+        return self._policy(graphs, node, position), values
+
+    def largest_outputs(self) -> torch.Tensor:
+        def product(vector: torch.Tensor, name: str) -> torch.Tensor:
+            return vector @ getattr(self, name).abs()
+
+        width = self.width
+        position = product(255 * self.position_scale, "position") + self.position_bias.abs()
+        street = product(255 * self.street_scale, "street")
+        node = product(255 * self.node_scale, "node") + self.node_bias.abs()
+        node = node + product(position, "position_to_node") + MAX_STREETS * street[LAYERS]
+        for k in range(LAYERS):
+            mixed = node @ self.exchange[k].abs() + self.exchange_bias[k].abs()
+            message, own = mixed.split(width)
+            received = MAX_STREETS * (message + street[k])
+            node = node + own + received + position @ self.to_node[k].abs()
+            position = position + node @ self.to_position[k].abs()
+        place = (node @ self.place.abs() + self.place_bias.abs()).sum(dim=0)
+        place = place + (position @ self.place_position.abs()).sum(dim=0)
+        place = place + street[-1] + product(255 * self.site_scale, "site")
+        general = product(position, "policy") + self.policy_bias.abs()
+        result = product(position, "value") + self.value_bias.abs()
+        return torch.cat(
+            [
+                *(
+                    product(place, name)
+                    for name in ("street_logit", "site_logits", "passenger_logits")
+                ),
+                product(general, "logits") + self.logits_bias.abs(),
+                product(result, "result") + self.result_bias.abs(),
+            ]
+        )
+
+    def _read(self, rows: torch.Tensor) -> _Graphs:
+        """Take rows apart."""
+        count = len(rows)
+        intersections, streets, sites = (int(number) for number in rows[0, :MAP_HEADER])
+
+        def planes(first: int, number: int, entries: int) -> torch.Tensor:
+            block = rows[:, first : first + number * entries]
+            return block.reshape(count, number, entries).transpose(1, 2)
+
+        at = MAP_HEADER + MARKS * intersections
+        marks = planes(MAP_HEADER, MARKS, intersections)
+        ends = planes(at, 2, streets)
+        site_node, zone = planes(at + 2 * streets, 2, sites).unbind(2)
+        at += 2 * (streets + sites)
+        observed = planes(at, WIDTHS["intersections"], intersections)
+        at += WIDTHS["intersections"] * intersections
+        street = planes(at, STREET, streets)
+        at += STREET * streets
+        site = planes(at, WIDTHS["sites"], sites)
+        position = rows[:, at + WIDTHS["sites"] * sites :]
+        offsets = intersections * torch.arange(count, device=rows.device)[:, None]
+        return _Graphs(
+            torch.cat([marks, observed], dim=2).float() * self.node_scale,
+            street.float() * self.street_scale,
+            torch.cat([site, zone[..., None]], dim=2).float() * self.site_scale,
+            position.float() * self.position_scale,
+            ends.permute(2, 0, 1).long() + offsets,
+            site_node.long() + offsets,
+        )
+
+    def _embed(self, graphs: _Graphs) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the first vectors of intersections (N, V, width) and position (N, 2 width)."""
+        position = (graphs.position @ self.position + self.position_bias).relu()
+        node = graphs.nodes @ self.node + self.node_bias
+        node = node + (position @ self.position_to_node)[:, None]
+        at_ends = graphs.streets @ self.street[LAYERS]
+        return (node + _sum_at_ends(at_ends, at_ends, graphs, node)).relu(), position
+
+    def _exchange(
+        self, layer: int, graphs: _Graphs, node: torch.Tensor, position: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Apply a layer."""
+        street = graphs.streets @ self.street[layer]
+        mixed = node @ self.exchange[layer] + self.exchange_bias[layer]
+        message, own = mixed.split(self.width, dim=2)
+        first, second = (
+            (message.reshape(-1, self.width)[ends] + street).relu() for ends in graphs.ends
+        )
+        received = _sum_at_ends(second, first, graphs, node)
+        from_position = (position @ self.to_node[layer])[:, None]
+        node = (node + own + received + from_position).relu()
+        position = (position + node.mean(dim=1) @ self.to_position[layer]).relu()
+        return node, position
+
+    def _policy(self, graphs: _Graphs, node: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        """Return the logits."""
+        start, end, site, passenger = (
+            (node @ self.place[k] + self.place_bias[k]).reshape(-1, self.width) for k in range(4)
+        )
+        on_street, on_site, on_passenger = (position @ self.place_position)[:, :, None]
+        street = graphs.streets @ self.street[LAYERS + 1] + on_street
+        first, second = graphs.ends
+        streets = torch.cat(
+            [
+                (start[leaves] + end[enters] + street).relu() @ self.street_logit
+                for leaves, enters in ((first, second), (second, first))
+            ],
+            dim=2,
+        )
+        at_site = site[graphs.site_node] + graphs.sites @ self.site + on_site
+        sites = at_site.relu() @ self.site_logits
+        passengers = (passenger.reshape(node.shape) + on_passenger).relu() @ self.passenger_logits
+        hidden = (position @ self.policy + self.policy_bias).relu()
+        general = hidden @ self.logits + self.logits_bias
+        parts = (
+            general[:, :FIRST_BUILD], sites, streets, general[:, FIRST_BUILD:],
+            passengers.transpose(1, 2),
+        )  # fmt: skip
+        return torch.cat([part.flatten(1) for part in parts], dim=1)
+
+
+def _sum_at_ends(
+    at_first: torch.Tensor, at_second: torch.Tensor, graphs: _Graphs, node: torch.Tensor
+) -> torch.Tensor:
+    """Sum what streets (N, S, width) bring to their first and second ends: (N, V, width)."""
+    sums = torch.zeros_like(node, dtype=at_first.dtype).reshape(-1, node.shape[2])
+    for ends, brought in zip(graphs.ends, (at_first, at_second), strict=True):
+        sums = sums.index_add(0, ends.flatten(), brought.reshape(-1, node.shape[2]))
+    return sums.reshape(node.shape)
+
+
+def _scales() -> dict[str, np.ndarray]:
+    """Return factors that bring usual bytes to 0..1, those of the city on every board."""
+    layout = ObservationLayout(load_board("city"))
+    scale = {block: layout.view(layout.scale, block) for block in layout.blocks}
+    features = np.full(FEATURES_SIZE, INPUT_SCALE)
+    return {
+        "node": np.concatenate([np.ones(MARKS, np.float32), scale["intersections"][0]]),
+        "street": scale["streets"][0].copy(),
+        "site": np.append(scale["sites"][0], np.float32(1 / LAST_ZONE)),
+        "position": np.concatenate([scale["players"].ravel(), scale["table"], features]),
+    }
+
+
+def _weights(
+    inputs: int, outputs: int, gain: float = 2**0.5, layers: int | None = None
+) -> nn.Parameter:
+    """Return an orthogonal matrix (inputs, outputs), or one for each layer."""
+    matrices = [nn.init.orthogonal_(torch.empty(inputs, outputs), gain) for _ in range(layers or 1)]
+    return nn.Parameter(matrices[0] if layers is None else torch.stack(matrices))
+
+
+def _zeros(*shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.zeros(shape))

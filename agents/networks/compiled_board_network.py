@@ -1,0 +1,383 @@
+"""The layers of a BoardNetwork in compiled code; `agents.networks.board_network` explains them.
+
+The logits of legal actions only are computed. Streets without a line, which bring nothing to their
+ends, are passed over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from busenv.agents.networks.compiled_layers import add_rows, list_positive, relu
+from busenv.agents.networks.inputs import MAP_HEADER, MARKS, Inputs
+from busenv.core.features import WIDTHS
+from busenv.core.jit import fast_kernel
+from busenv.core.state import (
+    FIRST_BUILD,
+    MAX_INTERSECTIONS,
+    MAX_SITES,
+    MAX_SPLIT,
+    MAX_STREETS,
+)
+
+if TYPE_CHECKING:  # weights play without torch
+    from busenv.agents.networks.board_network import BoardNetwork
+
+OBSERVED, STREET, SITE = WIDTHS["intersections"], WIDTHS["streets"], WIDTHS["sites"]
+NO_SITE = -1
+
+
+class BoardWeights(NamedTuple):
+    """A network's weights, float32. All matrices are (inputs, outputs)."""
+
+    inputs: Inputs
+    node_scale: np.ndarray
+    street_scale: np.ndarray
+    site_scale: np.ndarray
+    position_scale: np.ndarray
+    node: np.ndarray
+    node_bias: np.ndarray
+    position: np.ndarray
+    position_bias: np.ndarray
+    position_to_node: np.ndarray
+    street: np.ndarray
+    exchange: np.ndarray
+    exchange_bias: np.ndarray
+    to_node: np.ndarray
+    to_position: np.ndarray
+    place: np.ndarray
+    place_bias: np.ndarray
+    place_position: np.ndarray
+    site: np.ndarray
+    street_logit: np.ndarray
+    site_logits: np.ndarray
+    passenger_logits: np.ndarray
+    policy: np.ndarray
+    policy_bias: np.ndarray
+    logits: np.ndarray
+    logits_bias: np.ndarray
+    value: np.ndarray
+    value_bias: np.ndarray
+    result: np.ndarray
+    result_bias: np.ndarray
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Lengths of a row, of the logits and of the values on the largest board."""
+        ends = MAP_HEADER + MARKS * MAX_INTERSECTIONS + 2 * MAX_STREETS + 2 * MAX_SITES
+        planes = OBSERVED * MAX_INTERSECTIONS + STREET * MAX_STREETS + SITE * MAX_SITES
+        num_actions = len(self.logits_bias) + 3 * MAX_SITES + 2 * MAX_STREETS
+        return (
+            ends + planes + len(self.position),
+            num_actions + 2 * MAX_INTERSECTIONS,
+            len(self.result_bias),
+        )
+
+
+class BoardLayers(NamedTuple):
+    """Arrays of one thread.
+
+    indices: int64, values_at: float32, the inputs of a layer that are not zero. nodes: float32,
+    (64, width), vectors of the intersections. mixed: float32, (64, 2 width), their products in a
+    layer. has_line: bool, (128,), whether a street has features. streets: float32,
+    (layers + 2, 128, width), their products. position, hidden: float32, (2 width,). from_position, mean,
+    on_street, on_site, on_passenger, place: float32, (width,). general: float32, logits of actions
+    that name no place.
+    """
+
+    indices: np.ndarray
+    values_at: np.ndarray
+    nodes: np.ndarray
+    mixed: np.ndarray
+    has_line: np.ndarray
+    streets: np.ndarray
+    position: np.ndarray
+    hidden: np.ndarray
+    from_position: np.ndarray
+    mean: np.ndarray
+    on_street: np.ndarray
+    on_site: np.ndarray
+    on_passenger: np.ndarray
+    place: np.ndarray
+    general: np.ndarray
+
+
+class Offsets(NamedTuple):
+    """Where the blocks of a row begin, and the numbers of intersections, streets and sites."""
+
+    intersections: int
+    streets: int
+    sites: int
+    ends: int
+    site_nodes: int
+    observed: int
+    street: int
+    site: int
+    position: int
+
+
+def read_weights(network: BoardNetwork) -> BoardWeights:
+    """Return views of the weights of a network on the CPU: changes in place are visible."""
+    tensors = (getattr(network, name) for name in BoardWeights._fields[1:])
+    return BoardWeights(network.inputs, *(tensor.detach().numpy() for tensor in tensors))
+
+
+def make_layers(weights: BoardWeights) -> BoardLayers:
+    """Return arrays for a network with such weights, on any board."""
+    width, longest = len(weights.node_bias), len(weights.position) + 1
+    wide = 2 * width
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
+
+    return BoardLayers(
+        np.zeros(max(longest, wide + 1), np.int64),
+        zeros(max(longest, wide + 1)),
+        zeros(MAX_INTERSECTIONS, width),
+        zeros(MAX_INTERSECTIONS, wide),
+        np.zeros(MAX_STREETS, np.bool_),
+        zeros(len(weights.street), MAX_STREETS, width),
+        position=zeros(wide),
+        hidden=zeros(wide),
+        from_position=zeros(width),
+        mean=zeros(width),
+        on_street=zeros(width),
+        on_site=zeros(width),
+        on_passenger=zeros(width),
+        place=zeros(width),
+        general=zeros(len(weights.logits_bias)),
+    )
+
+
+@fast_kernel
+def _find_offsets(row):
+    intersections, streets, sites = np.int64(row[0]), np.int64(row[1]), np.int64(row[2])
+    ends = MAP_HEADER + MARKS * intersections
+    site_nodes = ends + 2 * streets
+    observed = site_nodes + 2 * sites
+    street = observed + OBSERVED * intersections
+    site = street + STREET * streets
+    position = site + SITE * sites
+    return Offsets(
+        intersections, streets, sites, ends, site_nodes, observed, street, site, position
+    )
+
+
+@fast_kernel
+def _list_bytes(layers, count, row, first, stride, scale, begin, end):
+    """List the bytes that are not zero of columns `begin` to `end`, which are `stride` apart.
+
+    count: numbers listed before. Returns how many are listed now.
+    """
+    for k in range(begin, end):
+        byte = row[first + (k - begin) * stride]
+        layers.indices[count] = k
+        layers.values_at[count] = np.float32(byte) * scale[k]
+        count += byte != 0
+    return count
+
+
+@fast_kernel
+def _multiply(layers, vector, matrix, out):
+    """Add the product of a vector's positive part and a matrix to `out`."""
+    count = list_positive(vector, layers.indices, layers.values_at)
+    add_rows(count, layers.indices, layers.values_at, matrix, out)
+
+
+@fast_kernel
+def _multiply_streets(weights, layers, row, at):
+    for street in range(at.streets):
+        count = _list_bytes(
+            layers, 0, row, at.street + street, at.streets, weights.street_scale, 0, STREET
+        )
+        layers.has_line[street] = count > 0
+        if count > 0:
+            for k in range(weights.street.shape[0]):
+                products = layers.streets[k, street]
+                products[:] = np.float32(0.0)
+                add_rows(count, layers.indices, layers.values_at, weights.street[k], products)
+
+
+@fast_kernel
+def _embed(weights, layers, row, at):
+    """Compute the first vectors of the position and of the intersections."""
+    position, nodes, width = layers.position, layers.nodes, layers.nodes.shape[1]
+    at_ends = weights.exchange.shape[0]
+    count = _list_bytes(
+        layers, 0, row, at.position, 1, weights.position_scale, 0, weights.position.shape[0]
+    )
+    position[:] = weights.position_bias
+    add_rows(count, layers.indices, layers.values_at, weights.position, position)
+    relu(position, position.shape[0])
+    layers.from_position[:] = weights.node_bias
+    _multiply(layers, position, weights.position_to_node, layers.from_position)
+    for k in range(at.intersections):
+        stride = at.intersections
+        count = _list_bytes(layers, 0, row, MAP_HEADER + k, stride, weights.node_scale, 0, MARKS)
+        count = _list_bytes(
+            layers, count, row, at.observed + k, stride, weights.node_scale, MARKS, MARKS + OBSERVED
+        )
+        nodes[k, :] = layers.from_position
+        add_rows(count, layers.indices, layers.values_at, weights.node, nodes[k])
+    for street in range(at.streets):
+        if layers.has_line[street]:
+            first, second = row[at.ends + street], row[at.ends + at.streets + street]
+            for j in range(width):
+                nodes[first, j] += layers.streets[at_ends, street, j]
+                nodes[second, j] += layers.streets[at_ends, street, j]
+    for k in range(at.intersections):
+        relu(nodes[k], width)
+
+
+@fast_kernel
+def _send(message, street, has_line, out):
+    """Add a message to the vector of the intersection that receives it."""
+    if has_line:
+        for j in range(out.shape[0]):
+            out[j] += max(message[j] + street[j], np.float32(0.0))
+    else:
+        for j in range(out.shape[0]):
+            out[j] += max(message[j], np.float32(0.0))
+
+
+@fast_kernel
+def _exchange(weights, layers, row, at, layer):
+    """Apply a layer."""
+    nodes, mixed, position, mean = layers.nodes, layers.mixed, layers.position, layers.mean
+    width = nodes.shape[1]
+    from_position = layers.from_position
+    from_position[:] = np.float32(0.0)
+    _multiply(layers, position, weights.to_node[layer], from_position)
+    for k in range(at.intersections):
+        mixed[k, :] = weights.exchange_bias[layer]
+        _multiply(layers, nodes[k], weights.exchange[layer], mixed[k])
+        for j in range(width):
+            nodes[k, j] += mixed[k, width + j] + from_position[j]
+    for street in range(at.streets):
+        first = np.int64(row[at.ends + street])
+        second = np.int64(row[at.ends + at.streets + street])
+        has_line, products = layers.has_line[street], layers.streets[layer, street]
+        _send(mixed[first], products, has_line, nodes[second])
+        _send(mixed[second], products, has_line, nodes[first])
+    mean[:] = np.float32(0.0)
+    for k in range(at.intersections):
+        relu(nodes[k], width)
+        for j in range(width):
+            mean[j] += nodes[k, j]
+    for j in range(width):
+        mean[j] /= np.float32(at.intersections)
+    _multiply(layers, mean, weights.to_position[layer], position)
+    relu(position, position.shape[0])
+
+
+@fast_kernel
+def _column(hidden, matrix, k):
+    """Return the product of a hidden layer's positive part and column `k` of a matrix."""
+    total = np.float32(0.0)
+    for j in range(hidden.shape[0]):
+        total += max(hidden[j], np.float32(0.0)) * matrix[j, k]
+    return total
+
+
+@fast_kernel
+def _place(weights, layers, part, node, out):
+    """Add the product of an intersection's vector and part `part` of `weights.place` to `out`."""
+    for j in range(out.shape[0]):
+        out[j] += weights.place_bias[part, j]
+    _multiply(layers, layers.nodes[node], weights.place[part], out)
+
+
+@fast_kernel
+def _street_logit(weights, layers, row, at, edge):
+    """Return the logit of growing along a street: edge 2 * street + the end that it leaves."""
+    place, street, leaves = layers.place, edge // 2, edge % 2
+    place[:] = layers.on_street
+    if layers.has_line[street]:
+        on_street = weights.street.shape[0] - 1
+        for j in range(place.shape[0]):
+            place[j] += layers.streets[on_street, street, j]
+    _place(weights, layers, 0, row[at.ends + leaves * at.streets + street], place)
+    _place(weights, layers, 1, row[at.ends + (1 - leaves) * at.streets + street], place)
+    return _column(place, weights.street_logit, 0)
+
+
+@fast_kernel
+def _fill_site(weights, layers, row, at, site):
+    """Compute the hidden layer of a site's logits into `layers.place`."""
+    place = layers.place
+    place[:] = layers.on_site
+    scale = weights.site_scale
+    count = _list_bytes(layers, 0, row, at.site + site, at.sites, scale, 0, SITE)
+    zone = at.site_nodes + at.sites + site
+    count = _list_bytes(layers, count, row, zone, 1, scale, SITE, SITE + 1)
+    add_rows(count, layers.indices, layers.values_at, weights.site, place)
+    _place(weights, layers, 2, row[at.site_nodes + site], place)
+
+
+@fast_kernel
+def _general_logits(weights, layers):
+    """Compute the logits of actions that name no place."""
+    layers.hidden[:] = weights.policy_bias
+    _multiply(layers, layers.position, weights.policy, layers.hidden)
+    layers.general[:] = weights.logits_bias
+    _multiply(layers, layers.hidden, weights.logits, layers.general)
+
+
+@fast_kernel
+def _place_position(weights, layers, part, out):
+    """Compute what the position adds to the hidden layers of logits of a kind."""
+    out[:] = np.float32(0.0)
+    _multiply(layers, layers.position, weights.place_position[part], out)
+
+
+@fast_kernel
+def _logits(weights, work, row, at, legal):
+    """Compute the logits of legal actions; all segments of the action ids are in this order."""
+    layers, place, last_site, has_general = work.layers, work.layers.place, NO_SITE, False
+    first_street = FIRST_BUILD + 3 * at.sites
+    first_split = first_street + 2 * at.streets
+    first_pick = first_split + MAX_SPLIT + 2
+    first_set = first_pick + at.intersections
+    _place_position(weights, layers, 0, layers.on_street)
+    _place_position(weights, layers, 1, layers.on_site)
+    _place_position(weights, layers, 2, layers.on_passenger)
+    for k in range(legal):
+        action = work.actions[k]
+        if action < FIRST_BUILD or first_split <= action < first_pick:
+            if not has_general:
+                _general_logits(weights, layers)
+                has_general = True
+            skipped = 0 if action < FIRST_BUILD else first_split - FIRST_BUILD
+            work.logits[k] = layers.general[action - skipped]
+        elif action < first_street:
+            site, kind = (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3
+            if site != last_site:
+                _fill_site(weights, layers, row, at, site)
+                last_site = site
+            work.logits[k] = _column(place, weights.site_logits, kind)
+        elif action < first_split:
+            work.logits[k] = _street_logit(weights, layers, row, at, action - first_street)
+        else:
+            place[:] = layers.on_passenger
+            sets_down = action >= first_set
+            node = action - (first_set if sets_down else first_pick)
+            _place(weights, layers, 3, node, place)
+            work.logits[k] = _column(place, weights.passenger_logits, np.int64(sets_down))
+
+
+@fast_kernel
+def forward(weights, work, legal, seat):
+    """Compute logits of the first `legal` actions in `work.actions`, and values, of `work.row`."""
+    row, layers = work.row, work.layers
+    at = _find_offsets(row)
+    _multiply_streets(weights, layers, row, at)
+    _embed(weights, layers, row, at)
+    for layer in range(weights.exchange.shape[0]):
+        _exchange(weights, layers, row, at, layer)
+    layers.hidden[:] = weights.value_bias
+    _multiply(layers, layers.position, weights.value, layers.hidden)
+    work.values[:] = weights.result_bias
+    _multiply(layers, layers.hidden, weights.result, work.values)
+    _logits(weights, work, row, at, legal)

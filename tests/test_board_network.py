@@ -1,0 +1,175 @@
+"""The network of kind `board`: one network plays every board."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from busenv import Board, Game, load_board
+from busenv.agents import make_agent
+from busenv.agents.networks.board_network import BoardNetwork
+from busenv.agents.networks.compiled_network import (
+    clear_cache,
+    evaluate,
+    make_workspace,
+    read_weights,
+)
+from busenv.agents.networks.evaluation_features import FEATURES_SIZE
+from busenv.agents.networks.inference import make_forward, make_policy
+from busenv.agents.networks.inputs import map_size, observe_inputs
+from busenv.agents.networks.logits import SEAT_VALUES, action_probabilities
+from busenv.agents.networks.mlp import build_network, check_range
+from busenv.agents.networks.model_files import load_model, save_model
+from busenv.core.state import FIRST_BUILD
+from busenv.game.board import assemble_board, make_board
+from tests.support.worlds import random_board
+from tests.test_inference import positions
+
+BOARDS = ["city", "generated:small:3", "generated:city:3", "generated:large:3"]
+
+
+def random_network(width: int = 24, relative_types: bool = False) -> BoardNetwork:
+    """A network none of whose weights is what it began with."""
+    network = build_network("board", None, width, seed=1, relative_types=relative_types)
+    assert isinstance(network, BoardNetwork)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight += torch.randn(weight.shape, generator=generator) / np.sqrt(weight.shape[-1])
+    return network
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_compiled_outputs_agree_with_torch_on_boards_of_all_sizes(name: str) -> None:
+    board, network = load_board(name), random_network()
+    games = positions(150, board)
+    rows, masks = observe_inputs(games, board, network.inputs)
+    with torch.no_grad():
+        logits, values = (output.numpy() for output in network(torch.from_numpy(rows)))
+    assert logits.shape == masks.shape
+    assert values.shape == (len(rows), SEAT_VALUES)
+    compiled_logits, compiled_values = make_forward(network)(rows, masks)
+    np.testing.assert_allclose(compiled_logits[masks], logits[masks], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(compiled_values, values, rtol=1e-3, atol=1e-3)
+    policies = make_policy(network)(games, board, 0.7)
+    expected = action_probabilities(logits, masks, 0.7)
+    np.testing.assert_allclose(policies, expected, atol=1e-3)
+
+
+def test_one_workspace_serves_boards_in_turn() -> None:
+    network = random_network(8)
+    weights = read_weights(network)
+    work = make_workspace(weights)
+    for name in (*BOARDS, *BOARDS[:1]):
+        board = load_board(name)
+        game = positions(1, board)[0]
+        clear_cache(work)
+        legal = evaluate(game, board.array[0], weights, work)
+        expected = make_policy(network)(positions(1, board), board, 1.0)[0]
+        logits = work.logits[:legal] - work.logits[:legal].max()
+        found = np.exp(logits) / np.exp(logits).sum()
+        np.testing.assert_allclose(expected[work.actions[:legal]], found, rtol=1e-5)
+
+
+def renumbered(board: Board, rng: np.random.Generator) -> tuple[Board, np.ndarray]:
+    """The same map with other numbers for everything, and the new id of each action."""
+    nodes, streets, sites = (
+        rng.permutation(len(part)) for part in (board.intersections, board.streets, board.sites)
+    )
+    while (
+        np.diff(nodes[board.array[0]["station"]]) < 0
+    ):  # ids tell the first station from the other
+        nodes = rng.permutation(len(nodes))
+    moved = np.arange(board.num_actions)
+    record = board.array[0]
+    street, pick, put = (int(record[f"first_{name}"]) for name in ("street", "pick", "set"))
+    moved[FIRST_BUILD:street] = FIRST_BUILD + (3 * sites[:, None] + np.arange(3)).ravel()
+    moved[street : record["first_split"]] = street + (2 * streets[:, None] + np.arange(2)).ravel()
+    moved[pick:put], moved[put:] = pick + nodes, put + nodes
+    back = np.argsort(nodes), np.argsort(streets), np.argsort(sites)
+    return (
+        assemble_board(
+            "renumbered",
+            tuple(board.intersections[i] for i in back[0]),
+            tuple((int(nodes[a]), int(nodes[b])) for a, b in (board.streets[i] for i in back[1])),
+            tuple(
+                replace(board.sites[i], intersection=int(nodes[board.sites[i].intersection]))
+                for i in back[2]
+            ),
+        ),
+        moved,
+    )
+
+
+def test_numbers_of_intersections_streets_and_sites_mean_nothing() -> None:
+    network, rng = random_network(), np.random.default_rng(5)
+    with torch.no_grad():  # playouts are random, and their stream depends on the numbers
+        network.position[-FEATURES_SIZE:] = 0
+    policy = make_policy(network)
+    board = load_board("generated:city:8")
+    other, moved = renumbered(board, rng)
+    one, two = Game(4, board=board, first_player=0), Game(4, board=other, first_player=0)
+    phases = set()
+    while not one.is_over:
+        phases.add(one.phase)
+        before = policy(one.arrays()[0], board, 1.0)[0]
+        after = policy(two.arrays()[0], other, 1.0)[0]
+        np.testing.assert_allclose(after[moved], before, atol=1e-4)
+        action = int(rng.choice(one.legal_actions()))
+        one.step(action)
+        two.step(int(moved[action]))
+    assert len(phases) >= 8
+    assert two.is_over
+
+
+def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
+    network, path = random_network(8, relative_types=True), tmp_path / "model.safetensors"
+    save_model(network, load_board("city"), path, {"network": "board", "width": 8})
+    loaded, card = load_model(path, load_board("generated:small:1"))
+    assert "board" not in card
+    for spec in (f"net:{path}", f"az:{path}:8"):
+        agent = make_agent(spec, seed=3)
+        for name in BOARDS:
+            board = load_board(name)
+            games = positions(8, board)
+            actions = agent.choose(games, board)
+            masks = observe_inputs(games, board, loaded.inputs)[1]
+            assert masks[np.arange(8), actions].all()
+
+
+def test_values_too_large_are_refused() -> None:
+    network = random_network(8)
+    check_range(network)
+    with torch.no_grad():
+        network.result *= 1e25
+    with pytest.raises(ValueError, match="could reach"):
+        check_range(network)
+
+
+def test_bounds_hold_on_real_positions() -> None:
+    board, network = load_board("generated:large:2"), random_network(8)
+    rows, _ = observe_inputs(positions(50, board), board, network.inputs)
+    with torch.no_grad():
+        bound = network.largest_outputs().max()
+        logits, values = network(torch.from_numpy(rows))
+    assert logits.abs().max() < bound
+    assert values.abs().max() < bound
+
+
+def test_rows_begin_with_the_map() -> None:
+    board = make_board(random_board(random.Random(3)))
+    rows, _ = observe_inputs(positions(2, board), board, random_network(8).inputs)
+    size = int(map_size(board.array[0]))
+    assert rows[0, :3].tolist() == [len(board.intersections), len(board.streets), len(board.sites)]
+    assert (rows[0, :size] == rows[1, :size]).all()
+    zones = [site.zone - 1 for site in board.sites]
+    assert rows[0, size - len(zones) : size].tolist() == zones
+    marks = rows[0, 3 : 3 + 7 * len(board.intersections)].reshape(7, -1)
+    assert marks[0].tolist() == [entry.roundabout for entry in board.intersections]
+    assert marks[1:3].sum(axis=0).tolist() == [entry.train_station for entry in board.intersections]
+    assert marks[3:].sum() == len(board.sites)
