@@ -10,6 +10,7 @@ import torch
 
 from busenv import Board
 from busenv.agents import make_agent
+from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.actions import BoardAction
@@ -108,7 +109,8 @@ class PPORun(TrainingRun):
         games = self._new_games(self.board, players, np.zeros(1, np.int64))
         for spec in {*config.bots, *config.rated}:
             agent = make_agent(spec)
-            agent.choose(games.states, self.board)
+            histories = GameHistories([agent], games.states, self.rules, self.board)
+            histories.choose(agent, np.arange(1))
             agent.close()
 
     @property

@@ -77,8 +77,8 @@ class BoardNetwork(Network):
         self.node, self.node_bias = _weights(NODE, width), _zeros(width)
         self.position, self.position_bias = _weights(POSITION, wide), _zeros(wide)
         self.position_to_node = _weights(wide, width, LAYER_GAIN)
-        # What streets add to the first vectors, to messages of each layer, and to logits.
-        self.street = _weights(STREET, (LAYERS + 2) * width)
+        # What streets add to the messages of each layer, to the first vectors, and to logits.
+        self.street = _weights(STREET, width, layers=LAYERS + 2)
         self.exchange = _weights(width, wide, LAYER_GAIN, LAYERS)  # the message, the vector itself
         self.exchange_bias = _zeros(LAYERS, wide)
         self.to_node = _weights(wide, width, LAYER_GAIN, LAYERS)
@@ -98,15 +98,12 @@ class BoardNetwork(Network):
 
     def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         graphs = self._read(rows)
-        street = graphs.streets @ self.street
-        node, position = self._embed(graphs, street)
+        node, position = self._embed(graphs)
         for layer in range(LAYERS):
-            first = (layer + 1) * self.width
-            messages = street[..., first : first + self.width]
-            node, position = self._exchange(layer, graphs, messages, node, position)
+            node, position = self._exchange(layer, graphs, node, position)
         hidden = (position @ self.value + self.value_bias).relu()
         values = hidden @ self.result + self.result_bias
-        return self._policy(graphs, street[..., -self.width :], node, position), values
+        return self._policy(graphs, node, position), values
 
     def largest_outputs(self) -> torch.Tensor:
         def product(vector: torch.Tensor, name: str) -> torch.Tensor:
@@ -114,13 +111,13 @@ class BoardNetwork(Network):
 
         width = self.width
         position = product(255 * self.position_scale, "position") + self.position_bias.abs()
-        street = product(255 * self.street_scale, "street").split(width)
+        street = product(255 * self.street_scale, "street")
         node = product(255 * self.node_scale, "node") + self.node_bias.abs()
-        node = node + product(position, "position_to_node") + MAX_STREETS * street[0]
+        node = node + product(position, "position_to_node") + MAX_STREETS * street[LAYERS]
         for k in range(LAYERS):
             mixed = node @ self.exchange[k].abs() + self.exchange_bias[k].abs()
             message, own = mixed.split(width)
-            received = MAX_STREETS * (message + street[k + 1])
+            received = MAX_STREETS * (message + street[k])
             node = node + own + received + position @ self.to_node[k].abs()
             position = position + node @ self.to_position[k].abs()
         place = (node @ self.place.abs() + self.place_bias.abs()).sum(dim=0)
@@ -169,23 +166,19 @@ class BoardNetwork(Network):
             site_node.long() + offsets,
         )
 
-    def _embed(self, graphs: _Graphs, street: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _embed(self, graphs: _Graphs) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the first vectors of intersections (N, V, width) and position (N, 2 width)."""
         position = (graphs.position @ self.position + self.position_bias).relu()
         node = graphs.nodes @ self.node + self.node_bias
         node = node + (position @ self.position_to_node)[:, None]
-        at_ends = street[..., : self.width]
+        at_ends = graphs.streets @ self.street[LAYERS]
         return (node + _sum_at_ends(at_ends, at_ends, graphs, node)).relu(), position
 
     def _exchange(
-        self,
-        layer: int,
-        graphs: _Graphs,
-        street: torch.Tensor,
-        node: torch.Tensor,
-        position: torch.Tensor,
+        self, layer: int, graphs: _Graphs, node: torch.Tensor, position: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Apply a layer. street: (N, S, width), what streets add to messages."""
+        """Apply a layer."""
+        street = graphs.streets @ self.street[layer]
         mixed = node @ self.exchange[layer] + self.exchange_bias[layer]
         message, own = mixed.split(self.width, dim=2)
         first, second = (
@@ -197,15 +190,13 @@ class BoardNetwork(Network):
         position = (position + node.mean(dim=1) @ self.to_position[layer]).relu()
         return node, position
 
-    def _policy(
-        self, graphs: _Graphs, street: torch.Tensor, node: torch.Tensor, position: torch.Tensor
-    ) -> torch.Tensor:
-        """Return the logits. street: (N, S, width), what streets add to the hidden layer."""
+    def _policy(self, graphs: _Graphs, node: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        """Return the logits."""
         start, end, site, passenger = (
             (node @ self.place[k] + self.place_bias[k]).reshape(-1, self.width) for k in range(4)
         )
         on_street, on_site, on_passenger = (position @ self.place_position)[:, :, None]
-        street = street + on_street
+        street = graphs.streets @ self.street[LAYERS + 1] + on_street
         first, second = graphs.ends
         streets = torch.cat(
             [
@@ -230,7 +221,7 @@ def _sum_at_ends(
     at_first: torch.Tensor, at_second: torch.Tensor, graphs: _Graphs, node: torch.Tensor
 ) -> torch.Tensor:
     """Sum what streets (N, S, width) bring to their first and second ends: (N, V, width)."""
-    sums = torch.zeros_like(node).reshape(-1, node.shape[2])
+    sums = torch.zeros_like(node, dtype=at_first.dtype).reshape(-1, node.shape[2])
     for ends, brought in zip(graphs.ends, (at_first, at_second), strict=True):
         sums = sums.index_add(0, ends.flatten(), brought.reshape(-1, node.shape[2]))
     return sums.reshape(node.shape)

@@ -82,7 +82,7 @@ class BoardLayers(NamedTuple):
     indices: int64, values_at: float32, the inputs of a layer that are not zero. nodes: float32,
     (64, width), vectors of the intersections. mixed: float32, (64, 2 width), their products in a
     layer. has_line: bool, (128,), whether a street has features. streets: float32,
-    (128, columns), their products. position, hidden: float32, (2 width,). from_position, mean,
+    (layers + 2, 128, width), their products. position, hidden: float32, (2 width,). from_position, mean,
     on_street, on_site, on_passenger, place: float32, (width,). general: float32, logits of actions
     that name no place.
     """
@@ -138,7 +138,7 @@ def make_layers(weights: BoardWeights) -> BoardLayers:
         zeros(MAX_INTERSECTIONS, width),
         zeros(MAX_INTERSECTIONS, wide),
         np.zeros(MAX_STREETS, np.bool_),
-        zeros(MAX_STREETS, weights.street.shape[1]),
+        zeros(len(weights.street), MAX_STREETS, width),
         position=zeros(wide),
         hidden=zeros(wide),
         from_position=zeros(width),
@@ -194,16 +194,17 @@ def _multiply_streets(weights, layers, row, at):
         )
         layers.has_line[street] = count > 0
         if count > 0:
-            layers.streets[street, :] = np.float32(0.0)
-            add_rows(
-                count, layers.indices, layers.values_at, weights.street, layers.streets[street]
-            )
+            for k in range(weights.street.shape[0]):
+                products = layers.streets[k, street]
+                products[:] = np.float32(0.0)
+                add_rows(count, layers.indices, layers.values_at, weights.street[k], products)
 
 
 @fast_kernel
 def _embed(weights, layers, row, at):
     """Compute the first vectors of the position and of the intersections."""
     position, nodes, width = layers.position, layers.nodes, layers.nodes.shape[1]
+    at_ends = weights.exchange.shape[0]
     count = _list_bytes(
         layers, 0, row, at.position, 1, weights.position_scale, 0, weights.position.shape[0]
     )
@@ -224,18 +225,18 @@ def _embed(weights, layers, row, at):
         if layers.has_line[street]:
             first, second = row[at.ends + street], row[at.ends + at.streets + street]
             for j in range(width):
-                nodes[first, j] += layers.streets[street, j]
-                nodes[second, j] += layers.streets[street, j]
+                nodes[first, j] += layers.streets[at_ends, street, j]
+                nodes[second, j] += layers.streets[at_ends, street, j]
     for k in range(at.intersections):
         relu(nodes[k], width)
 
 
 @fast_kernel
-def _send(message, street, first, has_line, out):
+def _send(message, street, has_line, out):
     """Add a message to the vector of the intersection that receives it."""
     if has_line:
         for j in range(out.shape[0]):
-            out[j] += max(message[j] + street[first + j], np.float32(0.0))
+            out[j] += max(message[j] + street[j], np.float32(0.0))
     else:
         for j in range(out.shape[0]):
             out[j] += max(message[j], np.float32(0.0))
@@ -257,9 +258,9 @@ def _exchange(weights, layers, row, at, layer):
     for street in range(at.streets):
         first = np.int64(row[at.ends + street])
         second = np.int64(row[at.ends + at.streets + street])
-        has_line, products = layers.has_line[street], layers.streets[street]
-        _send(mixed[first], products, (layer + 1) * width, has_line, nodes[second])
-        _send(mixed[second], products, (layer + 1) * width, has_line, nodes[first])
+        has_line, products = layers.has_line[street], layers.streets[layer, street]
+        _send(mixed[first], products, has_line, nodes[second])
+        _send(mixed[second], products, has_line, nodes[first])
     mean[:] = np.float32(0.0)
     for k in range(at.intersections):
         relu(nodes[k], width)
@@ -294,9 +295,9 @@ def _street_logit(weights, layers, row, at, edge):
     place, street, leaves = layers.place, edge // 2, edge % 2
     place[:] = layers.on_street
     if layers.has_line[street]:
-        first = layers.streets.shape[1] - place.shape[0]
+        on_street = weights.street.shape[0] - 1
         for j in range(place.shape[0]):
-            place[j] += layers.streets[street, first + j]
+            place[j] += layers.streets[on_street, street, j]
     _place(weights, layers, 0, row[at.ends + leaves * at.streets + street], place)
     _place(weights, layers, 1, row[at.ends + (1 - leaves) * at.streets + street], place)
     return _column(place, weights.street_logit, 0)
