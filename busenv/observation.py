@@ -229,10 +229,18 @@ def observe_games(
     Raises ValueError as `busenv.validation.check_games` does.
     """
     games = games if trusted else check_games(games, board)
-    games = relative_games(games) if relative_types else games
-    rows = np.empty((len(games), kernels.observation_length(board.array)), np.uint8)
-    masks = np.empty((len(games), board.num_actions), np.bool_)
-    bits = np.empty((board.num_actions + 63) // 64, np.uint64)
-    kernels.observe_seats(games, board.array, games["seat"].astype(np.int64), rows)
-    kernels.legal_bytes(games, board.array, bits, masks)
+    return observe_states(relative_games(games) if relative_types else games, board.array)
+
+
+def observe_states(games: np.ndarray, boards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `observe_games` returns, of games that need no validation.
+
+    boards: BOARD, the board of all games, (1,), or of each, (N,), of equal sizes.
+    """
+    num_actions = int(boards["actions"][0])
+    rows = np.empty((len(games), kernels.observation_length(boards)), np.uint8)
+    masks = np.empty((len(games), num_actions), np.bool_)
+    bits = np.empty((num_actions + 63) // 64, np.uint64)
+    kernels.observe_seats(games, boards, games["seat"].astype(np.int64), rows)
+    kernels.legal_bytes(games, boards, bits, masks)
     return rows, masks

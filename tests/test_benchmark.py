@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,7 @@ from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
+from tests.support.pages import blocks
 
 ROOT = Path(__file__).parents[1]
 SMALL = {"width": 8, "games": 4, "batch_size": 256, "warm_start": "", "opponent_share": 0.0}
@@ -318,6 +320,31 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
     assert result.runs[0].panel["random"].wins >= 7
     assert result.runs[1].panel["random"].wins <= 7
     assert (folder / "seed-1/random/games.jsonl").is_file()
+
+
+@pytest.mark.usefixtures("quick", "few_resamples")
+def test_the_commands_that_the_page_of_programs_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ROOT / "agents/external/EXEC.md"
+    [client], [commands] = blocks(page, "python"), blocks(page, "sh")
+    (tmp_path / "player.py").write_text(client)
+    monkeypatch.chdir(tmp_path)
+    limits = {
+        "agents": ["--workers", "1"],
+        "exploit": ["--decisions", "500", "--games", "9", "--seeds", "0"],
+        "rate": ["--games", "1", "--workers", "1"],
+    }
+    outputs = []
+    for line in commands.splitlines():
+        _, *words = shlex.split(line)
+        [kind] = limits.keys() & {*words[:2]}
+        cli.main([*words, "--players", "3", *limits[kind], "--out", kind])
+        outputs.append(capsys.readouterr().out)
+    assert "Exploiters of exec:python3 player.py" in outputs[1]
+    assert "exec:python3 player.py" in outputs[2]
+    assert read_result(tmp_path / "agents/card.json").runs[0].panel["random"].games == 9
+    assert (tmp_path / "exploit/seed-0/model.safetensors").is_file()
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def random_network(width: int = 24, relative_types: bool = False) -> BoardNetwor
 def test_compiled_outputs_agree_with_torch_on_boards_of_all_sizes(name: str) -> None:
     board, network = load_board(name), random_network()
     games = positions(150, board)
-    rows, masks = observe_inputs(games, board, network.inputs)
+    rows, masks = observe_inputs(games, board.array, network.inputs)
     with torch.no_grad():
         logits, values = (output.numpy() for output in network(torch.from_numpy(rows)))
     assert logits.shape == masks.shape
@@ -138,7 +138,7 @@ def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
             board = load_board(name)
             games = positions(8, board)
             actions = agent.choose(games, board)
-            masks = observe_inputs(games, board, loaded.inputs)[1]
+            masks = observe_inputs(games, board.array, loaded.inputs)[1]
             assert masks[np.arange(8), actions].all()
 
 
@@ -153,7 +153,7 @@ def test_values_too_large_are_refused() -> None:
 
 def test_bounds_hold_on_real_positions() -> None:
     board, network = load_board("generated:large:2"), random_network(8)
-    rows, _ = observe_inputs(positions(50, board), board, network.inputs)
+    rows, _ = observe_inputs(positions(50, board), board.array, network.inputs)
     with torch.no_grad():
         bound = network.largest_outputs().max()
         logits, values = network(torch.from_numpy(rows))
@@ -163,7 +163,7 @@ def test_bounds_hold_on_real_positions() -> None:
 
 def test_rows_begin_with_the_map() -> None:
     board = make_board(random_board(random.Random(3)))
-    rows, _ = observe_inputs(positions(2, board), board, random_network(8).inputs)
+    rows, _ = observe_inputs(positions(2, board), board.array, random_network(8).inputs)
     size = int(map_size(board.array[0]))
     assert rows[0, :3].tolist() == [len(board.intersections), len(board.streets), len(board.sites)]
     assert (rows[0, :size] == rows[1, :size]).all()

@@ -49,7 +49,7 @@ def network_of(width: int = 16) -> SeatsMlp:
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_evaluation_features_are_the_evaluation_of_the_seat_to_decide(players: int) -> None:
     games, evaluated = positions(200, players=(players,)), make_evaluation()
-    rows, masks = observe_inputs(games, CITY, Inputs(eval_weights=WEIGHTS))
+    rows, masks = observe_inputs(games, CITY.array, Inputs(eval_weights=WEIGHTS))
     plain, legal = observe_games(games, CITY)
     assert (rows[:, :-FEATURES_SIZE] == plain).all()
     assert (masks == legal).all()
@@ -83,14 +83,16 @@ def test_playout_features_are_means_over_playouts(players: int) -> None:
         make_evaluation(),
         np.zeros(1, GAME),
     )
-    rows, _ = observe_inputs(games, CITY, Inputs(eval_weights=WEIGHTS))
+    rows, _ = observe_inputs(games, CITY.array, Inputs(eval_weights=WEIGHTS))
     foreseen = (
         rows[:, -FEATURES_SIZE:]
         .reshape(-1, MAX_PLAYERS, COLUMNS)[..., EVALUATION_COLUMNS:]
         .astype(float)
     )
     assert not foreseen[:, players:].any()
-    assert (observe_inputs(games[::-1], CITY, Inputs(eval_weights=WEIGHTS))[0][::-1] == rows).all()
+    assert (
+        observe_inputs(games[::-1], CITY.array, Inputs(eval_weights=WEIGHTS))[0][::-1] == rows
+    ).all()
     chances, points = np.zeros((2, len(games), players))
     many = 10 * FEATURE_PLAYOUTS
     for i, game in enumerate(games):
@@ -118,7 +120,7 @@ def test_playout_features_are_means_over_playouts(players: int) -> None:
 
 def test_without_a_plan_there_is_the_observation_alone() -> None:
     games = positions(40, players=(4,))
-    rows, _ = observe_inputs(games, CITY, Inputs())
+    rows, _ = observe_inputs(games, CITY.array, Inputs())
     assert (rows == observe_games(games, CITY)[0]).all()
 
 
@@ -135,7 +137,7 @@ def test_a_model_keeps_its_evaluation_weights(tmp_path: Path) -> None:
     assert torch.equal(loaded.get_buffer("plan"), 2.0 * torch.tensor(WEIGHTS))
     after = make_policy(loaded)(games, CITY, 1.0)
     assert np.abs(after - before).max() > 1e-3
-    rows, masks = observe_inputs(games, CITY, Inputs(eval_weights=2.0 * WEIGHTS))
+    rows, masks = observe_inputs(games, CITY.array, Inputs(eval_weights=2.0 * WEIGHTS))
     with torch.no_grad():
         logits = network(torch.from_numpy(rows))[0].masked_fill(
             ~torch.from_numpy(masks), -torch.inf

@@ -53,7 +53,7 @@ def play(
     no_opponents = {"past_share": 0.0, "bot_share": 0.0}
     config = SMALL.changed({**no_opponents, "temperature_moves": 10, **settings})
     selfplay = SelfPlayConfig(*(getattr(config, name) for name in SelfPlayConfig._fields))
-    games = draw_games(config, RULES, config.past_share, np.random.default_rng(seed))
+    games = draw_games(config, RULES, CITY, config.past_share, np.random.default_rng(seed))
     payload = SelfPlayPayload(weights, small_weights(2), selfplay, CITY)
     return play_on_threads(games, payload, threads), games
 

@@ -13,11 +13,15 @@ import gymnasium
 import numpy as np
 import pytest
 
-from busenv import EDITIONS, Game, __version__
+from busenv import EDITIONS, Board, Game, __version__, load_board
 from busenv.agents import make_agent
 from busenv.agents.base import Agent, AgentError
 from busenv.agents.external import program
+from busenv.agents.networks.inference import make_forward
+from busenv.agents.networks.mlp import build_network
 from busenv.experiments.ratings.match import play_match
+from busenv.observation import observe_games
+from busenv.train.selfplay import SelfPlayGames, play_games
 from tests.support.programs import EXAMPLE, HELPERS, command, is_gone
 
 PAGE = EXAMPLE.with_name("EXEC.md").read_text()
@@ -277,12 +281,41 @@ def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
         agent.act(Game(3))
 
 
-def test_batches_are_refused() -> None:
-    agent = make_agent(f"exec:{command(EXAMPLE)}")
+class LastLegal(Agent):
+    """Takes the last legal action."""
+
+    name = "last"
+
+    def reset(self, seed: int) -> None:
+        pass
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        _, masks = observe_games(games, board)
+        return masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
+
+
+def test_programs_follow_the_games_of_a_batch(write: Callable[..., str], pids: list[int]) -> None:
+    """In matches and rollouts they decide as the same agent does in this process."""
+    player = make_agent(write("while go := asked(): say('bestmove ' + go.split()[-1])"))
     with pytest.raises(ValueError, match=r"whole games only: use act\(game\)"):
-        agent.choose(Game(3).arrays()[0], Game(3).board)
-    with pytest.raises(ValueError, match="whole games only"):
-        play_match([agent, make_agent("random"), make_agent("greedy")], 9)
+        player.choose(Game(3).arrays()[0], Game(3).board)
+    bots, board = [make_agent("random", 1), make_agent("greedy", 2)], load_board("city")
+    network, players = make_forward(build_network("mlp", board, 8)), np.array([3, 5, 4, 3])
+    seat_owner = np.array([[0, 1, 2, 3, 1]] * 4)
+    played = []
+    for agent in (player, LastLegal()):
+        line_up = [agent, *bots]
+        for bot in bots:
+            bot.reset(1)
+        scores = [dataclasses.replace(s, name="") for s in play_match(line_up, 9, "condensed")]
+        games = SelfPlayGames(
+            board, "splotter-1999", reward="margin", unit=5.0, players=players, first=players - 2
+        )
+        decisions = play_games(network, games, seat_owner, line_up, 4)
+        played.append((scores, games.states.tobytes(), [a.tobytes() for a in decisions]))
+    assert played[0] == played[1]
+    player.close()
+    assert len(pids) == 1
 
 
 def test_programs_are_opponents_in_gymnasium(pids: list[int]) -> None:

@@ -68,7 +68,7 @@ def random_network(kind: str, width: int, board=CITY) -> Mlp:  # type: ignore[no
 )
 def test_compiled_networks_compute_what_torch_computes(kind: str, width: int) -> None:
     network, games = random_network(kind, width), positions()
-    rows, masks = observe_inputs(games, CITY, network.inputs)
+    rows, masks = observe_inputs(games, CITY.array, network.inputs)
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
     compiled, outputs = make_forward(network)(rows, masks)
@@ -121,7 +121,7 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
         game.step(int(rng.choice(game.legal_actions())))
         game = Game(3, seed=3) if game.is_over else game
     games = np.concatenate(played)
-    rows, masks = observe_inputs(games, CITY, network.inputs)
+    rows, masks = observe_inputs(games, CITY.array, network.inputs)
     weights = read_weights(network)
     work = make_workspace(weights)
 

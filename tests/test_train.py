@@ -110,6 +110,8 @@ def test_a_rollout_has_the_learners_decisions_and_no_others() -> None:
     asked: list[int] = []
 
     class Spy:
+        needs_history = False
+
         def __init__(self, number: int) -> None:
             self.number, self.inner = number, make_agent("random", number)
 

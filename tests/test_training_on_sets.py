@@ -4,18 +4,36 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from busenv import Game, load_board
 from busenv.agents import make_agent
+from busenv.agents.networks.mlp import build_network
 from busenv.experiments.training.demo import train_and_report
 from busenv.experiments.training.training_run import against, rating_boards
 from busenv.game import board_specs
-from busenv.train.ppo_run import GAMES_PER_BOARD, PPORun
+from busenv.train.config import training_boards
+from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.expert_iteration.replay_buffer import ROWS, ReplayBuffer, read_samples
+from busenv.train.expert_iteration.samples import OLD_SAMPLE, SAMPLE, make_batch
+from busenv.train.expert_iteration.teacher_data import play_teacher_games
+from busenv.train.ppo_run import PPORun
+from busenv.train.selfplay import GAMES_PER_BOARD
+from tests.support.expert import CITY, RULES, teacher_samples
+from tests.support.expert import SMALL as SMALL_EXPERT
 from tests.test_runs import SMALL, parameters, same
 
 SET = SMALL.changed(
     {"board": "generated:small:train:6", "games": 2 * GAMES_PER_BOARD, "warm_start": "greedy"}
 )
+
+BOARDS = training_boards(SET.board)
+EXPERT_SET = SMALL_EXPERT.changed(
+    {
+        "board": SET.board, "games": 6, "decisions": 3000,
+        "teacher": "greedy", "teacher_games": 64, "teacher_sample_share": 0.05,
+    }
+)  # fmt: skip
 
 
 def test_a_rollout_is_played_on_several_boards(tmp_path: Path) -> None:
@@ -88,3 +106,84 @@ def test_ratings_share_their_games_among_boards_for_validation(tmp_path: Path) -
     assert (own.games, others.games, others.seats) == (35, 3 * 35, 3)
     assert own.wins + others.wins == 35
     assert own.rank + 3 * others.rank == pytest.approx(0 + 1 + 2 + 3)
+
+
+def test_expert_iteration_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
+    straight = ExpertRun(EXPERT_SET, tmp_path / "straight")
+    straight.step()
+    assert_on_several_boards(straight.folder / "teacher")
+    while not straight.is_done:
+        straight.step()
+    assert_on_several_boards(straight.folder / "replay")
+    assert straight.iteration > 2 + EXPERT_SET.snapshot_every  # with past selves
+    stopped = ExpertRun(EXPERT_SET, tmp_path / "stopped")
+    for _ in range(3):
+        stopped.step()
+    resumed = ExpertRun(EXPERT_SET, stopped.folder)
+    while not resumed.is_done:
+        resumed.step()
+    assert same(straight.network.state_dict(), resumed.network.state_dict())
+
+
+def assert_on_several_boards(folder: Path) -> None:
+    samples = np.concatenate(read_samples([str(folder)], BOARDS))
+    tags = np.array([board.array["tag"][0] for board in BOARDS])
+    assert len(np.unique(samples["board_index"])) > 2
+    assert (samples["game"]["board_tag"] == tags[samples["board_index"]]).all()
+
+
+def test_an_expert_model_of_a_set_searches_on_all_boards_of_the_size(tmp_path: Path) -> None:
+    train_and_report(EXPERT_SET.changed({"decisions": 800}), tmp_path, games=16)
+    agent = make_agent(f"az:{tmp_path / 'model.safetensors'}:4")
+    game = Game(board="generated:small:7", seed=1)
+    assert agent.act(game) in game.legal_actions()
+    with pytest.raises(ValueError, match=r"trained on .*small:train:6.*, not on Board"):
+        agent.act(Game(board="generated:medium:1", seed=1))
+
+
+def samples_of_boards(indices: list[int]) -> np.ndarray:
+    """Samples of two games on each of some boards."""
+    rng, parts = np.random.default_rng(1), []
+    for index in indices:
+        part = play_teacher_games(
+            make_agent("greedy"), BOARDS[index], RULES,
+            num_players=np.array([3, 5]), sample_share=0.1, rng=rng,
+        )  # fmt: skip
+        part["board_index"] = index
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("kind", ["features", "board"])
+def test_a_batch_holds_the_rows_of_each_board(kind: str) -> None:
+    samples = samples_of_boards([2, 4, 0])
+    inputs = build_network(kind, BOARDS[0], 8, relative_types=True).inputs
+    whole = make_batch(samples, BOARDS, 0.5, inputs)
+    for index in (2, 4, 0):
+        where = samples["board_index"] == index
+        part = make_batch(samples[where], BOARDS[index], 0.5, inputs)
+        for array, expected in zip(whole, part, strict=True):
+            assert (array[where] == expected).all()
+
+
+def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:
+    samples = samples_of_boards([1])
+    for index, message in ((2, r"games of another board than .*small:2"), (6, "board is 6, of")):
+        samples["board_index"] = index
+        ReplayBuffer(tmp_path, BOARDS, 100).add(0, samples)
+        with pytest.raises(ValueError, match=message):
+            ReplayBuffer(tmp_path, BOARDS, 100).restore(1)
+
+
+def test_replay_files_from_before_sets_of_boards_are_read(tmp_path: Path) -> None:
+    samples = teacher_samples()[:50]
+    old = np.zeros(50, OLD_SAMPLE)
+    for name in OLD_SAMPLE.names or ():
+        old[name] = samples[name]
+    rows = old.view(np.uint8).reshape(50, -1)
+    (tmp_path / "000000.safetensors").write_bytes(save({ROWS: rows}))
+    buffer = ReplayBuffer(tmp_path, CITY, 100)
+    buffer.restore(1)
+    sampled = buffer.sample(200, np.random.default_rng(1))
+    assert sampled.dtype == SAMPLE
+    assert {row.tobytes() for row in sampled} <= {row.tobytes() for row in samples}

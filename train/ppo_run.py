@@ -10,6 +10,7 @@ import torch
 
 from busenv import Board
 from busenv.agents import make_agent
+from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.actions import BoardAction
@@ -21,9 +22,7 @@ from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadW
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
 from busenv.train.ppo import PPO, compute_gae
 from busenv.train.run import MODEL, Iteration, TrainingRun
-from busenv.train.selfplay import Decisions, SelfPlayGames, draw_boards, join
-
-GAMES_PER_BOARD = 8  # in a rollout on a set of boards
+from busenv.train.selfplay import GAMES_PER_BOARD, Decisions, SelfPlayGames, draw_boards, join
 
 
 class PPORun(TrainingRun):
@@ -110,7 +109,8 @@ class PPORun(TrainingRun):
         games = self._new_games(self.board, players, np.zeros(1, np.int64))
         for spec in {*config.bots, *config.rated}:
             agent = make_agent(spec)
-            agent.choose(games.states, self.board)
+            histories = GameHistories([agent], games.states, self.rules, self.board)
+            histories.choose(agent, np.arange(1))
             agent.close()
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents import Agent
+from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.inference import Forward, draw_actions
 from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.search.search import pass_forced
@@ -27,6 +28,7 @@ from busenv.observation import observe_games
 from busenv.rewards import reward_kind
 from busenv.validation import illegal_action
 
+GAMES_PER_BOARD = 8  # of a part of a rollout, or of a teacher's games, on a set of boards
 LOWEST_TEMPERATURE = 0.01  # lower ones are indistinguishable from the likeliest action
 
 
@@ -91,11 +93,11 @@ class SelfPlayGames:
         self.states = np.zeros(len(players), GAME)
         self.cumulative_rewards = np.zeros((len(players), MAX_PLAYERS))
         self._kind, self._unit = reward_kind(reward), unit
-        rules = as_rules(rules)
+        self.rules = as_rules(rules)
         for count in np.unique(players):
             indices = np.flatnonzero(players == count)
             fresh = np.zeros(len(indices), GAME)
-            kernels.new_games(fresh, board.array, rules.record(count), first[indices])
+            kernels.new_games(fresh, board.array, self.rules.record(count), first[indices])
             self.states[indices] = fresh
 
     def part(self, indices: slice) -> SelfPlayGames:
@@ -182,6 +184,7 @@ def play_games(
     for agent in (*opponents, *([teacher] if teacher else [])):
         agent.reset(int(rng.integers(2**62)))
     noise = rng.integers(2**62, size=1, dtype=np.uint64)
+    histories = GameHistories(opponents, games.states, games.rules, games.board)
     steps: list[Decisions] = []
     while (running := games.running()).size:
         if interrupted and interrupted.is_set():
@@ -191,9 +194,7 @@ def play_games(
         actions = np.zeros(len(running), np.int64)
         for k in np.unique(owner[owner > 0]):
             rows = owner == k
-            actions[rows] = opponents[k - 1].choose_trusted(
-                games.states[running[rows]], games.board
-            )
+            actions[rows] = histories.choose(opponents[k - 1], running[rows])
         if not owner.all():
             learner, seats = running[owner == 0], seats[owner == 0]
             observations, masks = games.observe(learner)
@@ -218,6 +219,7 @@ def play_games(
                 )
             )  # fmt: skip
         games.step(running, actions)
+        histories.follow(running, actions)
     decisions = Decisions(*map(np.concatenate, zip(*steps, strict=True)))
     return decisions._replace(
         rewards=_differences(

@@ -30,6 +30,8 @@ class ExternalAgent(LockedAgent):
     Raises ValueError for a bad command or limit, FileNotFoundError when the program is missing.
     """
 
+    needs_history = True
+
     def __init__(
         self, command: str, seed: int = 0, seconds: float = SECONDS, name: str | None = None
     ) -> None:

@@ -131,7 +131,7 @@ def make_policy(network: Network | Weights) -> Policy:
         inputs: Inputs = getattr(network, "inputs", Inputs())
 
         def by_torch(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
-            rows, masks = observe_inputs(games, board, inputs)
+            rows, masks = observe_inputs(games, board.array, inputs)
             policies = action_probabilities(_by_torch(network, rows)[0], masks, temperature)
             if not inputs.relative_types:
                 return policies

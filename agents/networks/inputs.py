@@ -27,7 +27,7 @@ from busenv.agents.networks.evaluation_features import (
 )
 from busenv.core.bits import has
 from busenv.core.jit import kernel
-from busenv.observation import ObservationLayout, observe_games, relative_games
+from busenv.observation import ObservationLayout, observe_states, relative_games
 
 MAP_HEADER = 3
 ROUNDABOUT, STATION, ZONE_SITES = 0, 1, 3  # first planes of the intersections' marks
@@ -81,27 +81,36 @@ def write_map(b, row):
 
 
 @kernel
-def _write_feature_rows(games, board, eval_weights, work, rows):
+def _write_maps(boards, rows):
+    for i in range(boards.shape[0]):
+        write_map(boards[i], rows[i])
+
+
+@kernel
+def _write_feature_rows(games, boards, eval_weights, work, rows):
     for i in range(games.shape[0]):
-        write_features(games[i], board[0], eval_weights, work, rows[i])
+        write_features(games[i], boards[i % boards.shape[0]], eval_weights, work, rows[i])
 
 
 def observe_inputs(
-    games: np.ndarray, board: Board, inputs: Inputs
+    games: np.ndarray, boards: np.ndarray, inputs: Inputs
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return rows, uint8 (N, size), and masks, bool (N, num_actions), of valid games that are not
-    over."""
+    over.
+
+    boards: BOARD, the board of all games, (1,), or of each, (N,), of equal sizes.
+    """
     games = relative_games(games) if inputs.relative_types else games
-    rows, masks = observe_games(games, board, trusted=True)
+    rows, masks = observe_states(games, boards)
     parts = [rows]
     if inputs.has_map:
-        row = np.zeros(map_size(board.array[0]), np.uint8)
-        write_map(board.array[0], row)
-        parts.insert(0, np.broadcast_to(row, (len(games), len(row))))
+        maps = np.zeros((len(boards), map_size(boards[0])), np.uint8)
+        _write_maps(boards, maps)
+        parts.insert(0, np.broadcast_to(maps, (len(games), maps.shape[1])))
     if len(inputs.eval_weights):
         features = np.zeros((len(games), FEATURES_SIZE), np.uint8)
         work = make_feature_workspace()
-        _write_feature_rows(games, board.array, inputs.eval_weights, work, features)
+        _write_feature_rows(games, boards, inputs.eval_weights, work, features)
         parts.append(features)
     return (np.concatenate(parts, axis=1) if parts[1:] else rows), masks
 

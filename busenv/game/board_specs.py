@@ -159,6 +159,20 @@ def board_at(boards: Board | GeneratedBoards, index: int) -> Board:
     return boards if isinstance(boards, Board) else boards[index]
 
 
+def arrays_at(boards: Board | GeneratedBoards, indices: np.ndarray) -> np.ndarray:
+    """Return boards for kernels: BOARD, read-only, the only one, (1,), or N of a set, (N,)."""
+    if isinstance(boards, Board):
+        return boards.array
+    arrays = np.concatenate([_generated_array(boards.seeds[k], boards.size) for k in indices])
+    arrays.flags.writeable = False
+    return arrays
+
+
+@functools.lru_cache(maxsize=20_000)  # 2.5 kB each; as many as a replay buffer has
+def _generated_array(seed: int, size: str) -> np.ndarray:
+    return generate_board(seed, size).array
+
+
 def is_playable(board: Board, trained_on: Board | GeneratedBoards | None) -> bool:
     """Whether a network plays on a board: the one, or any of the set's size, it was trained on.
 

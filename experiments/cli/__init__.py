@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import busenv
 from busenv.error_text import did_you_mean, install, printable
+from busenv.errors import AgentError
 from busenv.experiments.cli import play_commands, rating_commands, replay_commands, train_commands
 from busenv.experiments.cli.command import Command, Formatter
 from busenv.experiments.cli.extras import missing_extras
@@ -54,7 +55,7 @@ def _run(arguments: list[str]) -> None:
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         top.exit(2, f"busenv: {printable(message)}\n")
-    except ValueError as error:
+    except (ValueError, AgentError) as error:
         top.exit(2, f"busenv: {printable(error)}\n")
     if status:
         sys.exit(status)

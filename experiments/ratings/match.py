@@ -10,6 +10,7 @@ import numpy as np
 
 from busenv import Board, IllegalActionError, Rules
 from busenv.agents import Agent
+from busenv.agents.game_histories import GameHistories
 from busenv.core import kernels
 from busenv.core.state import GAME, OVER
 from busenv.experiments.common.intervals import wilson
@@ -50,38 +51,45 @@ def play_match(
     """
     players = check_players(len(agents))
     numbers = np.arange(check_whole("games", games, 1))
-    loaded = as_board(board)
+    rules, loaded = as_rules(rules), as_board(board)
     states = np.zeros(len(numbers), GAME)
     first = numbers // players % players
-    kernels.new_games(states, loaded.array, as_rules(rules).record(players), first)
+    kernels.new_games(states, loaded.array, rules.record(players), first)
     # Agent by game and seat
     seat_owner = (np.arange(players)[None, :] - numbers[:, None]) % players
-    for _ in play_games_to_end(agents, seat_owner, states, loaded):
+    for _ in play_games_to_end(agents, seat_owner, states, rules=rules, board=loaded):
         pass
     return _scores(agents, states)
 
 
 def play_games_to_end(
-    agents: Sequence[Agent], seat_owner: np.ndarray, states: np.ndarray, board: Board
+    agents: Sequence[Agent],
+    seat_owner: np.ndarray,
+    states: np.ndarray,
+    *,
+    rules: Rules,
+    board: Board,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Play games to their end, one decision per game at a time, and yield the decisions.
 
-    seat_owner: int64, (N, seats), index of the agent in each seat. states: GAME, (N,), games that
-    have begun, which the actions change. Yields the indices of the games that decided and their
+    seat_owner: int64, (N, seats), index of the agent in each seat. states: GAME, (N,), new
+    games, which the actions change. Yields the indices of the games that decided and their
     actions: int64, (n,) each. Raises IllegalActionError, which names the agent.
     """
     actions = np.zeros(len(states), np.int64)
+    histories = GameHistories(agents, states, rules, board)
     while (running := np.flatnonzero(states["phase"] != OVER)).size:
         to_decide = seat_owner[running, states["seat"][running]]
         for k, agent in enumerate(agents):
             mine = running[to_decide == k]
             if mine.size:
-                actions[mine] = agent.choose_trusted(states[mine], board)
+                actions[mine] = histories.choose(agent, mine)
         illegal = kernels.step_games(states, board.array, actions)
         if illegal >= 0:
             name = agents[seat_owner[illegal, states["seat"][illegal]]].name
             error = illegal_action(states, illegal, board, int(actions[illegal]))
             raise IllegalActionError(f"agent {name!r}: {error}")
+        histories.follow(running, actions[running])
         yield running, actions[running]
 
 

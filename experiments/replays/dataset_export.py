@@ -120,7 +120,7 @@ def _play_part(
     opened = [make_agent(spec, int(rng.integers(2**62))) for spec in agents]
     states = np.zeros(count, GAME)
     kernels.new_games(states, board.array, rules.record(players), first)
-    decisions = [*play_games_to_end(opened, seat_owner, states, board)]
+    decisions = [*play_games_to_end(opened, seat_owner, states, rules=rules, board=board)]
     for agent in opened:
         agent.close()
     owners, actions = (np.concatenate(column) for column in zip(*decisions, strict=True))

@@ -41,7 +41,7 @@ MEANINGS = {
     "method": "`ppo` or `expert`",
     "network": "kind of network: `mlp`, `seats`, `features` or `board`",
     "num_simulations": "simulations of decisions that are learned from",
-    "num_workers": "parts of a rollout, played in parallel on threads or on a cluster",
+    "num_workers": "parts of a rollout on one board, played in parallel on threads or a cluster",
     "offline_data": "replay folders of earlier runs to learn from first",
     "offline_epochs": "passes over the offline data",
     "opponent_share": "share of the seats of bots and past selves",

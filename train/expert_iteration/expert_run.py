@@ -14,6 +14,7 @@ from busenv.agents import Agent, make_agent
 from busenv.agents.networks.compiled_network import Weights, read_weights
 from busenv.agents.networks.model_files import load_model
 from busenv.agents.networks.policy_agent import PolicyAgent
+from busenv.game.board_specs import board_at
 from busenv.interrupts import interrupts_deferred
 from busenv.train.checkpoint import atomic_update
 from busenv.train.expert_iteration.distributed_selfplay import start_on_cluster
@@ -30,6 +31,7 @@ from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo import LOWEST_LEARNING_RATE
 from busenv.train.run import MODEL, Iteration, TrainingRun
+from busenv.train.selfplay import GAMES_PER_BOARD, draw_boards
 
 TEACHER_GAMES = 64  # of a teacher, in parallel, in an iteration
 PAST, PAST_COUNT = "past", 8  # folder of past selves, and the largest number of them
@@ -49,7 +51,8 @@ class ExpertRun(TrainingRun):
 
     The first iterations play a teacher's games, if there is a teacher. One update phase follows
     when all of them are on disk: a network that starts with the first games memorises these. Their
-    samples are then deleted. Offline data are learned from in the first iteration.
+    samples are then deleted. On a set of boards each game of the learner has a board of its own, a
+    teacher's GAMES_PER_BOARD games have one. Offline data are learned from in the first iteration.
 
     on_cluster: plays on the cluster that this process is connected to (`busenv.cluster`).
     agent: plays by the network without search. imitated: how many of the `decisions` are teacher
@@ -62,25 +65,24 @@ class ExpertRun(TrainingRun):
 
     def __init__(self, config: ExpertConfig, folder: Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
-        if not isinstance(self.boards, Board):
-            raise ValueError(f"board is {config.board!r}; allowed with method 'expert': one board")
         self._on_cluster = on_cluster
         self._in_flight: deque[GamesInFlight] = deque()
         self._teacher: Agent | None = None
         (folder / PAST).mkdir(parents=True, exist_ok=True)
         checkpoint = self._checkpoint()
         self.network = self._initial_network()
-        self.learner = Learner(self.network, self.board, config)
+        self.learner = Learner(self.network, self.boards, config)
         self._optimizer = self.learner.optimizer
-        self.agent = PolicyAgent(self.network, self.board, "net", config.seed, config.temperature)
+        self.agent = PolicyAgent(self.network, self.boards, "net", config.seed, config.temperature)
         replay_size = 1 if config.policy_only else config.replay_size
-        self._replay = ReplayBuffer(folder / REPLAY, self.board, replay_size)
-        self._teacher_data = ReplayBuffer(folder / TEACHER, self.board, config.replay_size)
+        self._replay = ReplayBuffer(folder / REPLAY, self.boards, replay_size)
+        self._teacher_data = ReplayBuffer(folder / TEACHER, self.boards, config.replay_size)
         if checkpoint is not None:
             self._resume(*checkpoint)
             self._replay.restore(self.iteration)
             self._teacher_data.restore(0 if self.imitated else self.iteration)
-        self._offline_data = [] if self.iteration else read_samples(config.offline_data, self.board)
+        folders = () if self.iteration else config.offline_data
+        self._offline_data = read_samples(folders, self.boards)
         self._check_disk()
         self._start_clock()
 
@@ -146,14 +148,19 @@ class ExpertRun(TrainingRun):
         config = self.config
         if self._teacher is None:
             self._teacher = make_agent(config.teacher)
-        return play_teacher_games(
-            self._teacher,
-            self.board,
-            self.rules,
-            num_players=np.resize(config.players, TEACHER_GAMES).astype(np.int64),
-            sample_share=config.teacher_sample_share,
-            rng=rng,
-        )
+        num_parts = 1 if isinstance(self.boards, Board) else TEACHER_GAMES // GAMES_PER_BOARD
+        num_players = np.resize(config.players, (num_parts, TEACHER_GAMES // num_parts))
+        parts = []
+        for index, counts in zip(
+            draw_boards(self.boards, num_parts, rng), num_players.astype(np.int64), strict=True
+        ):
+            samples = play_teacher_games(
+                self._teacher, board_at(self.boards, index), self.rules,
+                num_players=counts, sample_share=config.teacher_sample_share, rng=rng,
+            )  # fmt: skip
+            samples["board_index"] = index
+            parts.append(samples)
+        return np.concatenate(parts)
 
     def _train_on_teacher(self, rng: np.random.Generator) -> Iteration:
         """Learn from the teacher's games and delete them."""
@@ -194,9 +201,10 @@ class ExpertRun(TrainingRun):
         config, staleness = self.config, number - self.iteration
         rng = np.random.default_rng((config.seed, number))
         weights, past_weights = read_weights(self.network), self._past_weights(rng)
-        games = draw_games(config, self.rules, config.past_share if past_weights else 0.0, rng)
+        past_share = config.past_share if past_weights else 0.0
+        games = draw_games(config, self.rules, self.boards, past_share, rng)
         selfplay = SelfPlayConfig(*(getattr(config, name) for name in SelfPlayConfig._fields))
-        payload = SelfPlayPayload(weights, past_weights or weights, selfplay, self.board)
+        payload = SelfPlayPayload(weights, past_weights or weights, selfplay, self.boards)
         if self._on_cluster:
             wait = start_on_cluster(games, payload)
         else:
@@ -248,5 +256,5 @@ class ExpertRun(TrainingRun):
         numbers = self._past_numbers()
         if not numbers:
             return None
-        network, _ = load_model(self._past_path(int(rng.choice(numbers))), self.board)
+        network, _ = load_model(self._past_path(int(rng.choice(numbers))), self.boards)
         return read_weights(network)

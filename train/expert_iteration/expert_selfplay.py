@@ -22,6 +22,7 @@ from busenv.core.jit import kernel
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.state import MAX_PLAYERS, OVER, RULES
+from busenv.game.board_specs import GeneratedBoards, arrays_at
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
 from busenv.train.expert_iteration.selfplay_players import (
     LEARNER,
@@ -30,6 +31,7 @@ from busenv.train.expert_iteration.selfplay_players import (
     make_players,
     opponent_action,
 )
+from busenv.train.selfplay import draw_boards
 
 if TYPE_CHECKING:  # nodes of a cluster play without pydantic and torch
     from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -137,10 +139,15 @@ def _play_game(seed, owners, config, players, board, samples):
 
 
 @kernel
-def _play_games(games, config, players, board, samples, counts):
-    """Play games one after the other: samples, (N, MAX_SAMPLES + 1), and their number by game."""
+def _play_games(games, config, players, boards, samples, counts):
+    """Play games one after the other: samples, (N, MAX_SAMPLES + 1), and their number by game.
+
+    boards: BOARD, the board of all games, (1,), or of each, (N,).
+    """
     clear_cache(players.full.work)
     for i in range(len(games.seeds)):
+        k = i % boards.shape[0]
+        board = boards[k : k + 1]
         new_game(players.game[0], board[0], games.rules[i], games.first_players[i])
         counts[i] = _play_game(games.seeds[i], games.owners[i], config, players, board, samples[i])
 
@@ -149,7 +156,8 @@ class GameSpecs(NamedTuple):
     """Specifications of N games.
 
     seeds: uint64, (N,). rules: RULES, (N,). first_players, counts: int64, (N,), the seat that
-    begins and the number of players. owners: int64, (N, 5), the player of each seat.
+    begins and the number of players. owners: int64, (N, 5), the player of each seat. board_index:
+    int64, (N,), in the run's set of boards.
     """
 
     seeds: np.ndarray
@@ -157,6 +165,7 @@ class GameSpecs(NamedTuple):
     first_players: np.ndarray
     counts: np.ndarray
     owners: np.ndarray
+    board_index: np.ndarray
 
     def part(self, indices: slice) -> GameSpecs:
         """Copy some of the games."""
@@ -169,13 +178,17 @@ class SelfPlayPayload(NamedTuple):
     weights: Weights
     past_weights: Weights
     config: SelfPlayConfig
-    board: Board
+    boards: Board | GeneratedBoards
 
 
 def draw_games(
-    config: ExpertConfig, rules: Rules, past_share: float, rng: np.random.Generator
+    config: ExpertConfig,
+    rules: Rules,
+    boards: Board | GeneratedBoards,
+    past_share: float,
+    rng: np.random.Generator,
 ) -> GameSpecs:
-    """Draw the games of an iteration; the numbers of players take turns.
+    """Draw the games of an iteration; each has a board, and the numbers of players take turns.
 
     past_share: share of games with a past self, 0 while there is none.
     """
@@ -186,16 +199,19 @@ def draw_games(
     seeds = np.array([seeded(seed, i) for i in range(config.games)], np.uint64)
     records = {count: rules.record(count)[0] for count in config.players}
     game_rules = np.array([records[int(count)] for count in counts], RULES)
-    return GameSpecs(seeds, game_rules, first_players, counts, owners)
+    board_index = draw_boards(boards, config.games, rng)
+    return GameSpecs(seeds, game_rules, first_players, counts, owners, board_index)
 
 
 def play_games(games: GameSpecs, payload: SelfPlayPayload) -> list[np.ndarray]:
     """Play games one after the other: the samples (SAMPLE, (n,)) of each."""
-    weights, past_weights, config, board = payload
+    weights, past_weights, config, boards = payload
     samples = np.zeros((len(games.seeds), MAX_SAMPLES + 1), SAMPLE)
     counts = np.zeros(len(games.seeds), np.int64)
     players = make_players(weights, past_weights, config)
-    _play_games(games, config, players, board.array, samples, counts)
+    arrays = arrays_at(boards, games.board_index)
+    _play_games(games, config, players, arrays, samples, counts)
+    samples["board_index"] = games.board_index[:, None]
     return [part[:count].copy() for part, count in zip(samples, counts, strict=True)]
 
 

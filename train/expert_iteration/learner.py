@@ -15,6 +15,7 @@ from busenv import Board
 from busenv.agents.networks.mlp import expected_log_probs, mask_logits
 from busenv.agents.networks.network import Network
 from busenv.core.state import MAX_PLAYERS
+from busenv.game.board_specs import GeneratedBoards, board_at
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
 from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch
@@ -51,8 +52,10 @@ class Learner:
     float32.
     """
 
-    def __init__(self, network: Network, board: Board, config: ExpertConfig) -> None:
-        self.network, self._board, self._config = network, board, config
+    def __init__(
+        self, network: Network, boards: Board | GeneratedBoards, config: ExpertConfig
+    ) -> None:
+        self.network, self._boards, self._config = network, boards, config
         self.optimizer = torch.optim.AdamW(
             network.parameters(), weight_decay=WEIGHT_DECAY, fused=True
         )
@@ -60,7 +63,7 @@ class Learner:
     def step(self, samples: np.ndarray, learning_rate: float) -> dict[str, float]:
         """Update the network by a batch of samples (SAMPLE, (N,)); returns losses by name."""
         config = self._config
-        batch = make_batch(samples, self._board, config.value_target_mix, self.network.inputs)
+        batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
         device = next(self.network.parameters()).device
         rows, masks, policy, win_probs, points, present, actions = (
             torch.from_numpy(array).to(device) for array in batch
@@ -82,7 +85,8 @@ class Learner:
         loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
         extra = {}
         if auxiliary:
-            final = auxiliary_targets(samples, self._board, self.network.relative_types)
+            board = board_at(self._boards, 0)
+            final = auxiliary_targets(samples, board, self.network.relative_types)
             final_loss = nn.functional.binary_cross_entropy_with_logits(
                 auxiliary[0], torch.from_numpy(final).to(device)
             )

@@ -11,21 +11,23 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from busenv import Board
+from busenv.game.board_specs import GeneratedBoards
 from busenv.io import write_whole
-from busenv.train.expert_iteration.samples import SAMPLE, check_samples
+from busenv.train.expert_iteration.samples import OLD_SAMPLE, SAMPLE, check_samples
 
 ROWS = "samples"  # tensor of a file: the bytes of a sample in each row
+DTYPES = {dtype.itemsize: dtype for dtype in (SAMPLE, OLD_SAMPLE)}
 
 
 class ReplayBuffer:
     """Samples of the last iterations, at least `size` of them once that many were added.
 
     folder: holds the buffer's files only; it is created if missing. Files are validated when they
-    are read: ValueError when one is damaged or of another board.
+    are read: ValueError when one is damaged or of other boards.
     """
 
-    def __init__(self, folder: Path, board: Board, size: int) -> None:
-        self._folder, self._board, self._size = folder, board, size
+    def __init__(self, folder: Path, boards: Board | GeneratedBoards, size: int) -> None:
+        self._folder, self._boards, self._size = folder, boards, size
         self._folder.mkdir(parents=True, exist_ok=True)
         self._parts: dict[int, np.ndarray] = {}
 
@@ -37,7 +39,7 @@ class ReplayBuffer:
         self._parts = {}
         for number, path in sorted(_files(self._folder).items()):
             if number < iteration:
-                self._parts[number] = _read(path, self._board)
+                self._parts[number] = _read(path, self._boards)
             else:
                 path.unlink()
 
@@ -65,10 +67,11 @@ class ReplayBuffer:
         return _take([*self._parts.values()], rng.integers(0, len(self), count))
 
 
-def read_samples(folders: Sequence[str], board: Board) -> list[np.ndarray]:
-    """Read the replay folders of earlier runs: one memory-mapped array (SAMPLE, (N,)) per file.
+def read_samples(folders: Sequence[str], boards: Board | GeneratedBoards) -> list[np.ndarray]:
+    """Read the replay folders of earlier runs: one memory-mapped array, (N,), per file.
 
-    ValueError when a folder has no samples, or for the reasons of `ReplayBuffer`.
+    dtype: SAMPLE, or OLD_SAMPLE for older files. ValueError when a folder has no samples, or for
+    the reasons of `ReplayBuffer`.
     """
     parts = []
     for folder in map(Path, folders):
@@ -78,7 +81,7 @@ def read_samples(folders: Sequence[str], board: Board) -> list[np.ndarray]:
                 f"no samples in {folder}; allowed: the folder `replay` of a run, which holds files "
                 "such as 000000.safetensors"
             )
-        parts += [_read(path, board) for _, path in sorted(files.items())]
+        parts += [_read(path, boards) for _, path in sorted(files.items())]
     return parts
 
 
@@ -102,7 +105,8 @@ def _take(parts: list[np.ndarray], indices: np.ndarray) -> np.ndarray:
     for number in np.unique(part_numbers):
         rows = np.flatnonzero(part_numbers == number)
         start = ends[number] - len(parts[number])
-        samples[rows] = parts[number][indices[rows] - start]
+        part = parts[number]
+        samples[[*part.dtype.names]][rows] = part[indices[rows] - start]
     return samples
 
 
@@ -113,18 +117,19 @@ def _files(folder: Path) -> dict[int, Path]:
     return {int(match[1]): path for match, path in named if match}
 
 
-def _read(path: Path, board: Board) -> np.ndarray:
-    """Read and validate a file of samples, memory-mapped: SAMPLE, (N,)."""
+def _read(path: Path, boards: Board | GeneratedBoards) -> np.ndarray:
+    """Read and validate a file of samples, memory-mapped: SAMPLE or OLD_SAMPLE, (N,)."""
     if not path.is_file():  # opening a pipe would wait for a writer
         raise ValueError(f"{path} is not a file")
     try:
         with safe_open(path, "pt") as file:  # torch's tensors are memory-mapped
             header = file.get_slice(ROWS)
             length, *size = header.get_shape() or [0]
-            if header.get_dtype() != "U8" or size != [SAMPLE.itemsize] or not length:
+            dtype = DTYPES.get(*size) if len(size) == 1 else None
+            if header.get_dtype() != "U8" or dtype is None or not length:
                 raise ValueError("its records are not samples of this version of busenv")
-            samples: np.ndarray = file.get_tensor(ROWS).numpy().view(SAMPLE)[:, 0]
-        check_samples(samples, board)
+            samples: np.ndarray = file.get_tensor(ROWS).numpy().view(dtype)[:, 0]
+        check_samples(samples, boards)
     except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"{path} is not a file of a replay buffer: {error}") from error
     return samples

@@ -15,6 +15,7 @@ from busenv.core.relative_types import relative_action
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.score import points_of, rank_of
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.game.board_specs import GeneratedBoards, arrays_at, board_at
 from busenv.validation import check_games
 
 POLICY_SIZE = 64  # actions in a sample's policy: the most likely ones, where more are legal
@@ -39,8 +40,11 @@ SAMPLE = np.dtype(
         ("final_lines", np.uint64, (MAX_PLAYERS, 2)),  # streets with a seat's markers at the end
         ("final_buildings", np.uint64, 3),  # sites built on at the end, by type
         ("has_value_target", np.bool_),  # whether the value heads learn from the sample
+        ("board_index", np.uint32),  # in the run's set of boards, else 0
     ]
 )
+# Of older files, without the last field.
+OLD_SAMPLE = np.dtype([(name, SAMPLE[name]) for name in SAMPLE.names or ()][:-1])
 
 
 @kernel
@@ -124,19 +128,28 @@ def _write_targets(samples, b, value_target_mix, relative_types, targets):
             win_probs[i, slot] += (1.0 - value_target_mix) * (sample.winner == seat)
 
 
+def _board_indices(samples: np.ndarray, boards: Board | GeneratedBoards) -> np.ndarray:
+    """Return the index of each sample's board: int64, (N,)."""
+    if isinstance(boards, Board) or samples.dtype != SAMPLE:
+        return np.zeros(len(samples), np.int64)
+    return samples["board_index"].astype(np.int64)
+
+
 def make_batch(
     samples: np.ndarray,
-    board: Board,
+    boards: Board | GeneratedBoards,
     value_target_mix: float,
     inputs: Inputs,
 ) -> TrainingBatch:
     """Convert samples (SAMPLE, (N,)) to a batch.
 
-    value_target_mix: weight of `win_probs` in the value target; the rest is the winner.
+    boards: the board, or the set of boards, of their run. value_target_mix: weight of `win_probs`
+    in the value target; the rest is the winner.
     inputs: what the network receives.
     """
     count = len(samples)
-    rows, masks = observe_inputs(np.ascontiguousarray(samples["game"]), board, inputs)
+    arrays = arrays_at(boards, _board_indices(samples, boards))
+    rows, masks = observe_inputs(np.ascontiguousarray(samples["game"]), arrays, inputs)
     targets = TrainingBatch(
         rows,
         masks,
@@ -146,7 +159,7 @@ def make_batch(
         present=np.zeros((count, MAX_PLAYERS), np.bool_),
         actions=np.zeros((count, 1), np.int64),
     )
-    _write_targets(samples, board.array[0], value_target_mix, inputs.relative_types, targets[2:])
+    _write_targets(samples, arrays[0], value_target_mix, inputs.relative_types, targets[2:])
     return targets
 
 
@@ -171,7 +184,8 @@ def _write_auxiliary(samples, b, relative_types, out):
 def auxiliary_targets(samples: np.ndarray, board: Board, relative_types: bool) -> np.ndarray:
     """Return the targets of the auxiliary head (`busenv.agents.networks.mlp.SeatsMlp`).
 
-    samples: SAMPLE, (N,). Returns float32, (N, 5 * streets + 3 * sites), of 0 and 1.
+    samples: SAMPLE, (N,). board: one of the same sizes as theirs. Returns float32,
+    (N, 5 * streets + 3 * sites), of 0 and 1.
     """
     size = MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)
     out = np.zeros((len(samples), size), np.float32)
@@ -232,13 +246,16 @@ def _is_end_valid(sample):
 
 
 @kernel
-def _first_invalid(samples, booleans, board):
-    """Return the index of the first sample with a wrong field, and the field in FIELDS; or -1."""
+def _first_invalid(samples, booleans, boards, index):
+    """Return the index of the first sample with a wrong field, and the field in FIELDS; or -1.
+
+    index: int64, (N,), of each sample's board in `boards` (BOARD, (K,)).
+    """
     for i in range(samples.shape[0]):
         sample = samples[i]
         if sample.game.phase == OVER:
             return i, 0
-        if not _is_policy_legal(sample, board[0]):
+        if not _is_policy_legal(sample, boards[index[i]]):
             return i, 1
         if not 0.0 <= sample.action_prob <= 1.0:
             return i, 2
@@ -255,10 +272,19 @@ def _first_invalid(samples, booleans, board):
     return -1, 0
 
 
-def check_samples(samples: np.ndarray, board: Board) -> None:
-    """Raise ValueError unless samples (SAMPLE, (N,)) could be those of games on a board."""
-    check_games(np.ascontiguousarray(samples["game"]), board)
+def check_samples(samples: np.ndarray, boards: Board | GeneratedBoards) -> None:
+    """Raise ValueError unless samples could be those of games on their boards.
+
+    samples: SAMPLE or OLD_SAMPLE, (N,). boards: the board, or the set of boards, of the
+    run.
+    """
+    indices, inverse = np.unique(_board_indices(samples, boards), return_inverse=True)
+    if isinstance(boards, GeneratedBoards) and indices[-1] >= len(boards):
+        raise ValueError(f"its largest board is {indices[-1]}, of {boards!r}")
+    games = np.ascontiguousarray(samples["game"])
+    for k, index in enumerate(indices):
+        check_games(games[inverse == k], board_at(boards, index))
     booleans = np.ascontiguousarray(samples["has_value_target"]).view(np.uint8)
-    index, field = _first_invalid(samples, booleans, board.array)
-    if index >= 0:
-        raise ValueError(f"its sample {index} has a wrong {FIELDS[field]}")
+    wrong, field = _first_invalid(samples, booleans, arrays_at(boards, indices), inverse)
+    if wrong >= 0:
+        raise ValueError(f"its sample {wrong} has a wrong {FIELDS[field]}")
