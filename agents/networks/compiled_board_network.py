@@ -82,9 +82,9 @@ class BoardLayers(NamedTuple):
     indices: int64, values_at: float32, the inputs of a layer that are not zero. nodes: float32,
     (64, width), vectors of the intersections. mixed: float32, (64, 2 width), their products in a
     layer. has_line: bool, (128,), whether a street has features. streets: float32,
-    (layers + 2, 128, width), their products. position, hidden: float32, (2 width,). from_position, mean,
-    on_street, on_site, on_passenger, place: float32, (width,). general: float32, logits of actions
-    that name no place.
+    (layers + 2, 128, width), their products. position, hidden: float32, (2 width,).
+    from_position, mean, on_street, on_site, on_passenger, place: float32, (width,).
+    general: float32, logits of actions that name no place.
     """
 
     indices: np.ndarray
