@@ -32,7 +32,8 @@ TEST_BOARDS = 100
 OPPONENTS = {"greedy": 400, "planner": 400, "uct:100": 100}  # and games
 PLACES = ("training boards", "unseen boards", "the city")
 
-Results = dict[str, float]  # share of wins by "boards/seed/place/opponent"
+Shares = dict[str, dict[str, float]]  # of wins, by place and opponent
+Results = dict[str, Shares]  # by run, "boards/seed"
 
 
 def config_of(boards: int, seed: int, decisions: int) -> ExpertConfig:
@@ -55,8 +56,8 @@ def config_of(boards: int, seed: int, decisions: int) -> ExpertConfig:
     )
 
 
-def measure_run(boards: int, config: ExpertConfig, folder: Path) -> dict[tuple[str, str], float]:
-    """Train, or resume a run, and return its share of wins by place and opponent."""
+def measure_run(boards: int, config: ExpertConfig, folder: Path) -> Shares:
+    """Train, or resume a run, and return its shares of wins."""
     folder.mkdir(parents=True, exist_ok=True)
     changed_settings(folder, config)
     run = ExpertRun(config, folder)
@@ -65,10 +66,10 @@ def measure_run(boards: int, config: ExpertConfig, folder: Path) -> dict[tuple[s
         run.step()
     seen = f"generated:city:train:{min(boards, TEST_BOARDS)}"
     specs = dict(zip(PLACES, (seen, f"generated:city:test:{TEST_BOARDS}", "city"), strict=True))
-    shares = {}
+    shares: Shares = {place: {} for place in PLACES}
     for (place, board), (bot, games) in product(specs.items(), OPPONENTS.items()):
         own = against(run.agent, bot, games, config.seed, board=board)[0]
-        shares[place, bot] = own.wins / own.games
+        shares[place][bot] = own.wins / own.games
     return shares
 
 
@@ -78,25 +79,19 @@ def study(folder: Path, decisions: int, seeds: int) -> Results:
     results: Results = json.loads(path.read_text()) if path.exists() else {}
     for seed, (name, boards) in product(range(seeds), TRAINING_BOARDS.items()):
         run = f"{boards}/{seed}"
-        if f"{run}/{PLACES[0]}/greedy" in results:
+        if run in results:
             continue
-        config = config_of(boards, seed, decisions)
-        for (place, bot), share in measure_run(boards, config, folder / run).items():
-            results[f"{run}/{place}/{bot}"] = share
+        results[run] = measure_run(boards, config_of(boards, seed, decisions), folder / run)
         write_whole(path, json.dumps(results, indent=1) + "\n", follow_links=False)
-        shares = ", ".join(f"{p} {results[f'{run}/{p}/planner']:.1%}" for p in PLACES)
+        shares = ", ".join(f"{place} {won['planner']:.1%}" for place, won in results[run].items())
         print(f"{name} training boards, seed {seed}, against planner: {shares}", flush=True)
     return results
 
 
 def scores(results: Results, boards: int, place: str, bot: str) -> np.ndarray:
     """Return the shares of wins of all seeds."""
-    found = [
-        share
-        for key, share in results.items()
-        if key.split("/")[0] == str(boards) and key.endswith(f"/{place}/{bot}")
-    ]
-    return np.array(found)
+    runs = (run for run in results if run.startswith(f"{boards}/"))
+    return np.array([results[run][place][bot] for run in runs])
 
 
 def table(results: Results) -> str:
@@ -148,7 +143,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--decisions", type=int, default=200_000, help="of each run (200000)")
+    parser.add_argument("--decisions", type=int, default=1_000_000, help="of each run (1000000)")
     parser.add_argument("--seeds", type=int, default=3, help="runs for each number of boards (3)")
     arguments = parser.parse_args()
     results = study(arguments.folder, arguments.decisions, arguments.seeds)
