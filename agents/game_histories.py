@@ -31,7 +31,7 @@ class GameHistories:
             return np.array([agent.act(self._games[i]) for i in indices])
         return agent.choose_trusted(self._states[indices], self._board)
 
-    def follow(self, indices: np.ndarray, actions: np.ndarray) -> None:
+    def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
         """Take the actions, int64, (n,), that the caller has taken in some of the games."""
         if not self._games:
             return
@@ -40,5 +40,7 @@ class GameHistories:
             game.step(action)
             # The caller may have passed decisions with one legal action.
             while game.arrays()[0].tobytes() != self._states[i].tobytes():
-                [forced] = game.legal_actions()
-                game.step(forced)
+                forced = game.legal_actions()
+                if len(forced) != 1:
+                    raise RuntimeError(f"the history of game {i} does not lead to its state")
+                game.step(forced[0])

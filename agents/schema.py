@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,7 +29,8 @@ def read_limited(path: Path, limit: int = SMALL_FILE) -> bytes:
     if path.exists() and not path.is_file():  # reading a pipe would block
         raise ValueError(f"{path} is not a file")
     with path.open("rb") as file:
-        data = file.read(limit + 1)
+        # Python allocates what it is asked for, and the file may grow.
+        data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
     if len(data) > limit:
         raise ValueError(f"{path} is too large; allowed: {limit:,} bytes")
     return data

@@ -186,7 +186,7 @@ def test_damaged_models_are_refused_and_nothing_is_executed(tmp_path: Path) -> N
     torch.save({"trap": Trap(tmp_path / "sprung")}, path)
     good["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
     card.write_text(json.dumps(good))
-    with pytest.raises(ValueError, match="holds no mlp"):
+    with pytest.raises(ValueError, match="is not a network of kind 'mlp'"):
         make_agent(f"ppo:{path}")
     assert not (tmp_path / "sprung").exists()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from busenv.agents import make_agent
 from busenv.agents.networks.board_network import BoardNetwork
 from busenv.agents.networks.compiled_network import (
     clear_cache,
+    copy_weights,
     evaluate,
     make_workspace,
     read_weights,
@@ -44,16 +46,37 @@ def random_network(width: int = 24, relative_types: bool = False) -> BoardNetwor
     return network
 
 
-@pytest.mark.parametrize("name", BOARDS)
+def largest_board() -> Board:
+    """A grid with diagonals, as large as boards can be."""
+    ids = np.arange(64).reshape(8, 8)
+    diagonals = np.stack([ids[:-1, :-1], ids[1:, 1:]], axis=2).reshape(-1, 2)[:16]
+    ends = [ids[:, [k, k + 1]] for k in range(7)] + [ids[[k, k + 1]].T for k in range(7)]
+    places = [{"id": i, "x": i % 8, "y": i // 8} for i in range(64)]
+    return make_board(
+        {
+            "intersections": [
+                {**place, "roundabout": i == 27, "train_station": i in (0, 63)}
+                for i, place in enumerate(places)
+            ],
+            "streets": np.concatenate([*ends, diagonals]).tolist(),
+            "sites": [{"id": i, "intersection": i, "zone": i // 16 + 1} for i in range(64)],
+        }
+    )
+
+
+@pytest.mark.parametrize("name", [*BOARDS, "largest"])
 def test_compiled_outputs_agree_with_torch_on_boards_of_all_sizes(name: str) -> None:
-    board, network = load_board(name), random_network()
+    board = largest_board() if name == "largest" else load_board(name)
+    network = random_network()
     games = positions(150, board)
     rows, masks = observe_inputs(games, board.array, network.inputs)
     with torch.no_grad():
         logits, values = (output.numpy() for output in network(torch.from_numpy(rows)))
     assert logits.shape == masks.shape
     assert values.shape == (len(rows), SEAT_VALUES)
-    compiled_logits, compiled_values = make_forward(network)(rows, masks)
+    compiled_logits, compiled_values = make_forward(copy_weights(read_weights(network)))(
+        rows, masks
+    )
     np.testing.assert_allclose(compiled_logits[masks], logits[masks], rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(compiled_values, values, rtol=1e-3, atol=1e-3)
     policies = make_policy(network)(games, board, 0.7)
@@ -140,6 +163,15 @@ def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
             actions = agent.choose(games, board)
             masks = observe_inputs(games, board.array, loaded.inputs)[1]
             assert masks[np.arange(8), actions].all()
+
+
+@pytest.mark.parametrize("change", [{"width": 2000}, {"width": 16}, {"network": "mlp"}])
+def test_other_cards_than_the_own_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    path, card = tmp_path / "model.safetensors", tmp_path / "model.json"
+    save_model(random_network(8), load_board("city"), path, {"network": "board", "width": 8})
+    card.write_text(json.dumps(json.loads(card.read_text()) | change))
+    with pytest.raises(ValueError, match=r"width is 2000|not a network of|board is missing"):
+        load_model(path, load_board("city"))
 
 
 def test_values_too_large_are_refused() -> None:

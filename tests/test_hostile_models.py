@@ -83,7 +83,11 @@ def test_a_wide_card_on_a_small_file_takes_no_memory(
     change_card(model, width=width)
     assert model.stat().st_size == pytest.approx(79_000, rel=0.02)
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-    words = f"holds no mlp of width {width}: " if width <= 8192 else f"width is {width}; "
+    words = (
+        f"is not a network of kind 'mlp' and width {width}: "
+        if width <= 8192
+        else f"width is {width}; "
+    )
     with pytest.raises(ValueError, match=words):
         make_agent(f"net:{model}")
     assert time.perf_counter() - began < 1
@@ -160,7 +164,7 @@ def test_files_that_are_no_cards_are_refused(text: str | bytes, words: str, mode
         ({"network": None}, "network is None"),
         ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, seats"),
         ({"observation_version": 0}, "version 0; this busenv has"),
-        ({"width": 17}, "holds no mlp of width 17"),
+        ({"width": 17}, "not a network of kind 'mlp' and width 17"),
         ({"sha256": "0"}, "does not match the checksum in its card"),
         ({"board": {"fingerprint": "y"}}, r"a board \(fingerprint y\) that is neither in busenv"),
     ],
@@ -225,7 +229,9 @@ def test_models_that_could_overflow_are_refused(kind: str, tmp_path: Path) -> No
 
     for large in ({"shared_weight": 1e38}, {"shared_weight": 1e10, "policy_2_weight": 1e25}):
         spec = saved(**large)
-        with pytest.raises(ValueError, match=rf"large\.safetensors holds no {kind} .*too large"):
+        with pytest.raises(
+            ValueError, match=rf"large\.safetensors is not a network of kind .{kind}. .*too large"
+        ):
             make_agent(spec)
     if kind == "features":
         spec = saved(plan=1e5)

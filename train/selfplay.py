@@ -28,7 +28,7 @@ from busenv.observation import observe_games
 from busenv.rewards import reward_kind
 from busenv.validation import illegal_action
 
-GAMES_PER_BOARD = 8  # of a part of a rollout, or of a teacher's games, on a set of boards
+GAMES_PER_BOARD = 8  # of a part of a rollout on a set of boards
 LOWEST_TEMPERATURE = 0.01  # lower ones are indistinguishable from the likeliest action
 
 
@@ -219,7 +219,7 @@ def play_games(
                 )
             )  # fmt: skip
         games.step(running, actions)
-        histories.follow(running, actions)
+        histories.step(running, actions)
     decisions = Decisions(*map(np.concatenate, zip(*steps, strict=True)))
     return decisions._replace(
         rewards=_differences(

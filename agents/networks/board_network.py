@@ -1,12 +1,12 @@
 """A graph network whose weights fit every board: kind `board`.
 
-Each intersection has a vector of `width` numbers, the position as a whole one of twice that. A
-layer sends a message along both directions of every street, which depends on the intersection that
-it leaves and on the street (Gilmer et al. 2017, "Neural message passing for quantum chemistry"),
-and passes information to the vector of the position and back (Battaglia et al. 2018, "Relational
-inductive biases, deep learning, and graph networks"). The logit of an action is computed from what
-the action names: a street and its two intersections, a site and its intersection, an intersection,
-or the position alone.
+The state is a vector of `width` floats for each intersection and one of 2 * `width` for the
+position. In each layer every street carries a message in both directions, computed from the sending
+intersection and the street (Gilmer et al. 2017, "Neural message passing for quantum chemistry");
+the vectors of the intersections and of the position then update each other (Battaglia et al. 2018,
+"Relational inductive biases, deep learning, and graph networks"). The logit of an action is
+computed from what the action names: a street and its two intersections, a site and its
+intersection, an intersection, or the position alone.
 
 The map is part of each row (`busenv.agents.networks.inputs`), so the weights depend on no board,
 and one network plays boards of all sizes.
@@ -27,14 +27,14 @@ from busenv.agents.networks.logits import SEAT_VALUES
 from busenv.agents.networks.network import Network
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.features import WIDTHS
-from busenv.core.state import FIRST_BUILD, MAX_PLAYERS, MAX_SPLIT, MAX_STREETS
+from busenv.core.state import FIRST_BUILD, MAX_INTERSECTIONS, MAX_PLAYERS, MAX_SPLIT, MAX_STREETS
 from busenv.observation import ObservationLayout
 
-LAYERS = 4
+LAYERS, WIDEST = 4, 1024
 # Numbers that describe an intersection, a street, a site, and the position.
 NODE, STREET, SITE = MARKS + WIDTHS["intersections"], WIDTHS["streets"], WIDTHS["sites"] + 1
 POSITION = MAX_PLAYERS * WIDTHS["players"] + WIDTHS["table"] + FEATURES_SIZE
-POSITION_ACTIONS = FIRST_BUILD + MAX_SPLIT + 2  # actions that name no place
+POSITION_ACTIONS = FIRST_BUILD + MAX_SPLIT + 2  # that name no street, site or intersection
 LAYER_GAIN, LAST_GAIN = 0.5, 0.01  # of the first weights
 
 
@@ -57,7 +57,8 @@ class BoardNetwork(Network):
     """Logits and values for positions on any board.
 
     A batch of rows is of boards with equal numbers of intersections, streets and sites. All
-    matrices are (inputs, outputs). width: numbers of an intersection's vector.
+    matrices are (inputs, outputs). width: length of an intersection's vector, at most WIDEST, else
+    ValueError.
     """
 
     num_values = SEAT_VALUES
@@ -68,6 +69,8 @@ class BoardNetwork(Network):
     position_scale: torch.Tensor
 
     def __init__(self, width: int = 64, *, relative_types: bool = False) -> None:
+        if width > WIDEST:
+            raise ValueError(f"width is {width}; allowed for network 'board': 1 to {WIDEST}")
         super().__init__()
         self.width, self.relative_types = width, relative_types
         self.register_buffer("plan", torch.tensor(WEIGHTS))
@@ -79,13 +82,14 @@ class BoardNetwork(Network):
         self.position_to_node = _weights(wide, width, LAYER_GAIN)
         # What streets add to the messages of each layer, to the first vectors, and to logits.
         self.street = _weights(STREET, width, layers=LAYERS + 2)
-        self.exchange = _weights(width, wide, LAYER_GAIN, LAYERS)  # the message, the vector itself
-        self.exchange_bias = _zeros(LAYERS, wide)
+        # The message of an intersection, and what its own vector adds to the next one.
+        self.message_and_self = _weights(width, wide, LAYER_GAIN, LAYERS)
+        self.message_and_self_bias = _zeros(LAYERS, wide)
         self.to_node = _weights(wide, width, LAYER_GAIN, LAYERS)
         self.to_position = _weights(width, wide, LAYER_GAIN, LAYERS)
         # Hidden layers of logits: of a street by its first and its second end, a site, a passenger.
-        self.place, self.place_bias = _weights(width, width, layers=4), _zeros(4, width)
-        self.place_position = _weights(wide, width, layers=3)  # of a street, a site, a passenger
+        self.node_to_local, self.local_bias = _weights(width, width, layers=4), _zeros(4, width)
+        self.position_to_local = _weights(wide, width, layers=3)  # of a street, a site, a passenger
         self.site = _weights(SITE, width)
         self.street_logit = _weights(width, 1, LAST_GAIN)
         self.site_logits = _weights(width, 3, LAST_GAIN)
@@ -100,7 +104,7 @@ class BoardNetwork(Network):
         graphs = self._read(rows)
         node, position = self._embed(graphs)
         for layer in range(LAYERS):
-            node, position = self._exchange(layer, graphs, node, position)
+            node, position = self._apply_layer(layer, graphs, node, position)
         hidden = (position @ self.value + self.value_bias).relu()
         values = hidden @ self.result + self.result_bias
         return self._policy(graphs, node, position), values
@@ -115,29 +119,31 @@ class BoardNetwork(Network):
         node = product(255 * self.node_scale, "node") + self.node_bias.abs()
         node = node + product(position, "position_to_node") + MAX_STREETS * street[LAYERS]
         for k in range(LAYERS):
-            mixed = node @ self.exchange[k].abs() + self.exchange_bias[k].abs()
+            mixed = node @ self.message_and_self[k].abs() + self.message_and_self_bias[k].abs()
             message, own = mixed.split(width)
             received = MAX_STREETS * (message + street[k])
             node = node + own + received + position @ self.to_node[k].abs()
             position = position + node @ self.to_position[k].abs()
-        place = (node @ self.place.abs() + self.place_bias.abs()).sum(dim=0)
-        place = place + (position @ self.place_position.abs()).sum(dim=0)
-        place = place + street[-1] + product(255 * self.site_scale, "site")
-        general = product(position, "policy") + self.policy_bias.abs()
+        local = (node @ self.node_to_local.abs() + self.local_bias.abs()).sum(dim=0)
+        local = local + (position @ self.position_to_local.abs()).sum(dim=0)
+        local = local + street[-1] + product(255 * self.site_scale, "site")
+        position_logits = product(position, "policy") + self.policy_bias.abs()
         result = product(position, "value") + self.value_bias.abs()
         return torch.cat(
             [
+                MAX_INTERSECTIONS * node,  # the sum before its mean
+                position,
                 *(
-                    product(place, name)
+                    product(local, name)
                     for name in ("street_logit", "site_logits", "passenger_logits")
                 ),
-                product(general, "logits") + self.logits_bias.abs(),
+                product(position_logits, "logits") + self.logits_bias.abs(),
                 product(result, "result") + self.result_bias.abs(),
             ]
         )
 
     def _read(self, rows: torch.Tensor) -> _Graphs:
-        """Take rows apart."""
+        """Split rows, uint8 (N, size), into scaled tensors."""
         count = len(rows)
         intersections, streets, sites = (int(number) for number in rows[0, :MAP_HEADER])
 
@@ -174,12 +180,12 @@ class BoardNetwork(Network):
         at_ends = graphs.streets @ self.street[LAYERS]
         return (node + _sum_at_ends(at_ends, at_ends, graphs, node)).relu(), position
 
-    def _exchange(
+    def _apply_layer(
         self, layer: int, graphs: _Graphs, node: torch.Tensor, position: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Apply a layer."""
         street = graphs.streets @ self.street[layer]
-        mixed = node @ self.exchange[layer] + self.exchange_bias[layer]
+        mixed = node @ self.message_and_self[layer] + self.message_and_self_bias[layer]
         message, own = mixed.split(self.width, dim=2)
         first, second = (
             (message.reshape(-1, self.width)[ends] + street).relu() for ends in graphs.ends
@@ -193,9 +199,10 @@ class BoardNetwork(Network):
     def _policy(self, graphs: _Graphs, node: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         """Return the logits."""
         start, end, site, passenger = (
-            (node @ self.place[k] + self.place_bias[k]).reshape(-1, self.width) for k in range(4)
+            (node @ self.node_to_local[k] + self.local_bias[k]).reshape(-1, self.width)
+            for k in range(4)
         )
-        on_street, on_site, on_passenger = (position @ self.place_position)[:, :, None]
+        on_street, on_site, on_passenger = (position @ self.position_to_local)[:, :, None]
         street = graphs.streets @ self.street[LAYERS + 1] + on_street
         first, second = graphs.ends
         streets = torch.cat(
@@ -209,9 +216,9 @@ class BoardNetwork(Network):
         sites = at_site.relu() @ self.site_logits
         passengers = (passenger.reshape(node.shape) + on_passenger).relu() @ self.passenger_logits
         hidden = (position @ self.policy + self.policy_bias).relu()
-        general = hidden @ self.logits + self.logits_bias
+        position_logits = hidden @ self.logits + self.logits_bias
         parts = (
-            general[:, :FIRST_BUILD], sites, streets, general[:, FIRST_BUILD:],
+            position_logits[:, :FIRST_BUILD], sites, streets, position_logits[:, FIRST_BUILD:],
             passengers.transpose(1, 2),
         )  # fmt: skip
         return torch.cat([part.flatten(1) for part in parts], dim=1)
@@ -244,8 +251,11 @@ def _weights(
     inputs: int, outputs: int, gain: float = 2**0.5, layers: int | None = None
 ) -> nn.Parameter:
     """Return an orthogonal matrix (inputs, outputs), or one for each layer."""
-    matrices = [nn.init.orthogonal_(torch.empty(inputs, outputs), gain) for _ in range(layers or 1)]
-    return nn.Parameter(matrices[0] if layers is None else torch.stack(matrices))
+    matrices = torch.empty(layers or 1, inputs, outputs)
+    if not matrices.is_meta:
+        for matrix in matrices:
+            nn.init.orthogonal_(matrix, gain)
+    return nn.Parameter(matrices[0].clone() if layers is None else matrices)
 
 
 def _zeros(*shape: int) -> nn.Parameter:

@@ -1,7 +1,7 @@
 """The layers of a BoardNetwork in compiled code; `agents.networks.board_network` explains them.
 
-The logits of legal actions only are computed. Streets without a line, which bring nothing to their
-ends, are passed over.
+Only the logits of legal actions are computed. A street whose features are all 0 adds nothing to its
+messages, so its products are not computed.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class BoardWeights(NamedTuple):
     position_bias: np.ndarray
     position_to_node: np.ndarray
     street: np.ndarray
-    exchange: np.ndarray
-    exchange_bias: np.ndarray
+    message_and_self: np.ndarray
+    message_and_self_bias: np.ndarray
     to_node: np.ndarray
     to_position: np.ndarray
-    place: np.ndarray
-    place_bias: np.ndarray
-    place_position: np.ndarray
+    node_to_local: np.ndarray
+    local_bias: np.ndarray
+    position_to_local: np.ndarray
     site: np.ndarray
     street_logit: np.ndarray
     site_logits: np.ndarray
@@ -81,17 +81,18 @@ class BoardLayers(NamedTuple):
 
     indices: int64, values_at: float32, the inputs of a layer that are not zero. nodes: float32,
     (64, width), vectors of the intersections. mixed: float32, (64, 2 width), their products in a
-    layer. has_line: bool, (128,), whether a street has features. streets: float32,
+    layer. has_features: bool, (128,), whether a street has features. streets: float32,
     (layers + 2, 128, width), their products. position, hidden: float32, (2 width,).
-    from_position, mean, on_street, on_site, on_passenger, place: float32, (width,).
-    general: float32, logits of actions that name no place.
+    from_position, mean, on_street, on_site, on_passenger, local: float32, (width,).
+    position_logits: float32, logits of actions that name no street, site or
+    intersection.
     """
 
     indices: np.ndarray
     values_at: np.ndarray
     nodes: np.ndarray
     mixed: np.ndarray
-    has_line: np.ndarray
+    has_features: np.ndarray
     streets: np.ndarray
     position: np.ndarray
     hidden: np.ndarray
@@ -100,8 +101,8 @@ class BoardLayers(NamedTuple):
     on_street: np.ndarray
     on_site: np.ndarray
     on_passenger: np.ndarray
-    place: np.ndarray
-    general: np.ndarray
+    local: np.ndarray
+    position_logits: np.ndarray
 
 
 class Offsets(NamedTuple):
@@ -146,8 +147,8 @@ def make_layers(weights: BoardWeights) -> BoardLayers:
         on_street=zeros(width),
         on_site=zeros(width),
         on_passenger=zeros(width),
-        place=zeros(width),
-        general=zeros(len(weights.logits_bias)),
+        local=zeros(width),
+        position_logits=zeros(len(weights.logits_bias)),
     )
 
 
@@ -188,11 +189,12 @@ def _multiply(layers, vector, matrix, out):
 
 @fast_kernel
 def _multiply_streets(weights, layers, row, at):
+    """Compute what streets add to messages, to first vectors and to logits."""
     for street in range(at.streets):
         count = _list_bytes(
             layers, 0, row, at.street + street, at.streets, weights.street_scale, 0, STREET
         )
-        layers.has_line[street] = count > 0
+        layers.has_features[street] = count > 0
         if count > 0:
             for k in range(weights.street.shape[0]):
                 products = layers.streets[k, street]
@@ -204,7 +206,7 @@ def _multiply_streets(weights, layers, row, at):
 def _embed(weights, layers, row, at):
     """Compute the first vectors of the position and of the intersections."""
     position, nodes, width = layers.position, layers.nodes, layers.nodes.shape[1]
-    at_ends = weights.exchange.shape[0]
+    at_ends = weights.message_and_self.shape[0]
     count = _list_bytes(
         layers, 0, row, at.position, 1, weights.position_scale, 0, weights.position.shape[0]
     )
@@ -222,7 +224,7 @@ def _embed(weights, layers, row, at):
         nodes[k, :] = layers.from_position
         add_rows(count, layers.indices, layers.values_at, weights.node, nodes[k])
     for street in range(at.streets):
-        if layers.has_line[street]:
+        if layers.has_features[street]:
             first, second = row[at.ends + street], row[at.ends + at.streets + street]
             for j in range(width):
                 nodes[first, j] += layers.streets[at_ends, street, j]
@@ -232,9 +234,9 @@ def _embed(weights, layers, row, at):
 
 
 @fast_kernel
-def _send(message, street, has_line, out):
+def _send(message, street, has_features, out):
     """Add a message to the vector of the intersection that receives it."""
-    if has_line:
+    if has_features:
         for j in range(out.shape[0]):
             out[j] += max(message[j] + street[j], np.float32(0.0))
     else:
@@ -243,7 +245,7 @@ def _send(message, street, has_line, out):
 
 
 @fast_kernel
-def _exchange(weights, layers, row, at, layer):
+def _apply_layer(weights, layers, row, at, layer):
     """Apply a layer."""
     nodes, mixed, position, mean = layers.nodes, layers.mixed, layers.position, layers.mean
     width = nodes.shape[1]
@@ -251,16 +253,16 @@ def _exchange(weights, layers, row, at, layer):
     from_position[:] = np.float32(0.0)
     _multiply(layers, position, weights.to_node[layer], from_position)
     for k in range(at.intersections):
-        mixed[k, :] = weights.exchange_bias[layer]
-        _multiply(layers, nodes[k], weights.exchange[layer], mixed[k])
+        mixed[k, :] = weights.message_and_self_bias[layer]
+        _multiply(layers, nodes[k], weights.message_and_self[layer], mixed[k])
         for j in range(width):
             nodes[k, j] += mixed[k, width + j] + from_position[j]
     for street in range(at.streets):
         first = np.int64(row[at.ends + street])
         second = np.int64(row[at.ends + at.streets + street])
-        has_line, products = layers.has_line[street], layers.streets[layer, street]
-        _send(mixed[first], products, has_line, nodes[second])
-        _send(mixed[second], products, has_line, nodes[first])
+        has_features, products = layers.has_features[street], layers.streets[layer, street]
+        _send(mixed[first], products, has_features, nodes[second])
+        _send(mixed[second], products, has_features, nodes[first])
     mean[:] = np.float32(0.0)
     for k in range(at.intersections):
         relu(nodes[k], width)
@@ -282,89 +284,89 @@ def _column(hidden, matrix, k):
 
 
 @fast_kernel
-def _place(weights, layers, part, node, out):
+def _add_node(weights, layers, part, node, out):
     """Add the product of an intersection's vector and part `part` of `weights.place` to `out`."""
     for j in range(out.shape[0]):
-        out[j] += weights.place_bias[part, j]
-    _multiply(layers, layers.nodes[node], weights.place[part], out)
+        out[j] += weights.local_bias[part, j]
+    _multiply(layers, layers.nodes[node], weights.node_to_local[part], out)
 
 
 @fast_kernel
 def _street_logit(weights, layers, row, at, edge):
     """Return the logit of growing along a street: edge 2 * street + the end that it leaves."""
-    place, street, leaves = layers.place, edge // 2, edge % 2
-    place[:] = layers.on_street
-    if layers.has_line[street]:
+    local, street, leaves = layers.local, edge // 2, edge % 2
+    local[:] = layers.on_street
+    if layers.has_features[street]:
         on_street = weights.street.shape[0] - 1
-        for j in range(place.shape[0]):
-            place[j] += layers.streets[on_street, street, j]
-    _place(weights, layers, 0, row[at.ends + leaves * at.streets + street], place)
-    _place(weights, layers, 1, row[at.ends + (1 - leaves) * at.streets + street], place)
-    return _column(place, weights.street_logit, 0)
+        for j in range(local.shape[0]):
+            local[j] += layers.streets[on_street, street, j]
+    _add_node(weights, layers, 0, row[at.ends + leaves * at.streets + street], local)
+    _add_node(weights, layers, 1, row[at.ends + (1 - leaves) * at.streets + street], local)
+    return _column(local, weights.street_logit, 0)
 
 
 @fast_kernel
 def _fill_site(weights, layers, row, at, site):
     """Compute the hidden layer of a site's logits into `layers.place`."""
-    place = layers.place
-    place[:] = layers.on_site
+    local = layers.local
+    local[:] = layers.on_site
     scale = weights.site_scale
     count = _list_bytes(layers, 0, row, at.site + site, at.sites, scale, 0, SITE)
     zone = at.site_nodes + at.sites + site
     count = _list_bytes(layers, count, row, zone, 1, scale, SITE, SITE + 1)
-    add_rows(count, layers.indices, layers.values_at, weights.site, place)
-    _place(weights, layers, 2, row[at.site_nodes + site], place)
+    add_rows(count, layers.indices, layers.values_at, weights.site, local)
+    _add_node(weights, layers, 2, row[at.site_nodes + site], local)
 
 
 @fast_kernel
-def _general_logits(weights, layers):
-    """Compute the logits of actions that name no place."""
+def _position_logits(weights, layers):
+    """Compute the logits of actions that name no street, site or intersection."""
     layers.hidden[:] = weights.policy_bias
     _multiply(layers, layers.position, weights.policy, layers.hidden)
-    layers.general[:] = weights.logits_bias
-    _multiply(layers, layers.hidden, weights.logits, layers.general)
+    layers.position_logits[:] = weights.logits_bias
+    _multiply(layers, layers.hidden, weights.logits, layers.position_logits)
 
 
 @fast_kernel
-def _place_position(weights, layers, part, out):
+def _start_local(weights, layers, part, out):
     """Compute what the position adds to the hidden layers of logits of a kind."""
     out[:] = np.float32(0.0)
-    _multiply(layers, layers.position, weights.place_position[part], out)
+    _multiply(layers, layers.position, weights.position_to_local[part], out)
 
 
 @fast_kernel
 def _logits(weights, work, row, at, legal):
     """Compute the logits of legal actions; all segments of the action ids are in this order."""
-    layers, place, last_site, has_general = work.layers, work.layers.place, NO_SITE, False
+    layers, local, last_site, has_position_logits = work.layers, work.layers.local, NO_SITE, False
     first_street = FIRST_BUILD + 3 * at.sites
     first_split = first_street + 2 * at.streets
     first_pick = first_split + MAX_SPLIT + 2
     first_set = first_pick + at.intersections
-    _place_position(weights, layers, 0, layers.on_street)
-    _place_position(weights, layers, 1, layers.on_site)
-    _place_position(weights, layers, 2, layers.on_passenger)
+    _start_local(weights, layers, 0, layers.on_street)
+    _start_local(weights, layers, 1, layers.on_site)
+    _start_local(weights, layers, 2, layers.on_passenger)
     for k in range(legal):
         action = work.actions[k]
         if action < FIRST_BUILD or first_split <= action < first_pick:
-            if not has_general:
-                _general_logits(weights, layers)
-                has_general = True
+            if not has_position_logits:
+                _position_logits(weights, layers)
+                has_position_logits = True
             skipped = 0 if action < FIRST_BUILD else first_split - FIRST_BUILD
-            work.logits[k] = layers.general[action - skipped]
+            work.logits[k] = layers.position_logits[action - skipped]
         elif action < first_street:
             site, kind = (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3
             if site != last_site:
                 _fill_site(weights, layers, row, at, site)
                 last_site = site
-            work.logits[k] = _column(place, weights.site_logits, kind)
+            work.logits[k] = _column(local, weights.site_logits, kind)
         elif action < first_split:
             work.logits[k] = _street_logit(weights, layers, row, at, action - first_street)
         else:
-            place[:] = layers.on_passenger
+            local[:] = layers.on_passenger
             sets_down = action >= first_set
             node = action - (first_set if sets_down else first_pick)
-            _place(weights, layers, 3, node, place)
-            work.logits[k] = _column(place, weights.passenger_logits, np.int64(sets_down))
+            _add_node(weights, layers, 3, node, local)
+            work.logits[k] = _column(local, weights.passenger_logits, np.int64(sets_down))
 
 
 @fast_kernel
@@ -374,8 +376,8 @@ def forward(weights, work, legal, seat):
     at = _find_offsets(row)
     _multiply_streets(weights, layers, row, at)
     _embed(weights, layers, row, at)
-    for layer in range(weights.exchange.shape[0]):
-        _exchange(weights, layers, row, at, layer)
+    for layer in range(weights.message_and_self.shape[0]):
+        _apply_layer(weights, layers, row, at, layer)
     layers.hidden[:] = weights.value_bias
     _multiply(layers, layers.position, weights.value, layers.hidden)
     work.values[:] = weights.result_bias

@@ -36,7 +36,7 @@ from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.agents.schema import LONGEST_SENTENCE, Schema, parse, read_limited
 from busenv.agents.search.az_agent import AzAgent
-from busenv.error_text import did_you_mean, truncate
+from busenv.error_text import did_you_mean, quote, truncate
 from busenv.errors import BoardError
 from busenv.game.board import make_board
 from busenv.game.board_specs import (
@@ -218,7 +218,8 @@ def _load(
     """
     card = _read_card(path.with_suffix(CARD))
     own = None if card.network == ANY_BOARD else _boards_of(path, card)
-    if boards is not None and not is_playable(board_at(boards, 0), own):
+    one_for_many = isinstance(own, Board) and isinstance(boards, GeneratedBoards)
+    if boards is not None and (one_for_many or not is_playable(board_at(boards, 0), own)):
         raise ValueError(f"{path} was trained on another board than {boards!r}")
     first = None if own is None else board_at(own, 0)
     try:
@@ -256,7 +257,8 @@ def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
         check_range(network)
     except (SafetensorError, ValueError) as error:
         message = truncate(
-            f"{path} holds no {card.network} of width {card.width}: {error}", LONGEST_SENTENCE
+            f"{path} is not a network of kind {card.network!r} and width {card.width}: {error}",
+            LONGEST_SENTENCE,
         )
         raise ValueError(message) from error
     return network.eval().requires_grad_(False)
@@ -278,7 +280,7 @@ def _boards_of(path: Path, card: ModelCard) -> Board | GeneratedBoards:
     assert card.board is not None
     fingerprint = card.board.fingerprint
     if card.board.generator is not None:
-        return generated_boards(card.board.name)
+        return _generated_boards(path, card.board)
     board = _shipped_board(fingerprint)
     if board is None and card.board_file is not None:
         try:
@@ -293,6 +295,20 @@ def _boards_of(path: Path, card: ModelCard) -> Board | GeneratedBoards:
             "busenv nor in its card"
         )
     return board
+
+
+def _generated_boards(path: Path, entry: BoardName) -> GeneratedBoards:
+    """Return the set of boards that a model was trained on."""
+    try:
+        boards = generated_boards(entry.name)
+    except BoardError as error:
+        raise ValueError(f"{path.with_suffix(CARD)}: {error}") from error
+    if isinstance(boards, Board) or boards.fingerprint != entry.fingerprint:
+        raise ValueError(
+            f"{path} was trained on boards {quote(entry.name)} of generator version "
+            f"{entry.generator}; this busenv generates version {GeneratedBoards.generator}"
+        )
+    return boards
 
 
 def _shipped_board(fingerprint: str) -> Board | None:

@@ -43,14 +43,16 @@ def play_match(
     games: int,
     rules: str | Path | Rules = "capstone-2024",
     board: str | Path | Board = "city",
+    *,
+    first_game: int = 0,
 ) -> list[Score]:
     """Play games of 3 to 5 agents and return the result of each.
 
-    Game i seats agent k at (k + i) mod n and starts at seat (i // n) mod n, so over n * n games
-    each agent has every seat, and starts, equally often.
+    Games count from `first_game`. Game i seats agent k at (k + i) mod n and starts at seat (i // n)
+    mod n, so over n * n games each agent has every seat, and starts, equally often.
     """
     players = check_players(len(agents))
-    numbers = np.arange(check_whole("games", games, 1))
+    numbers = first_game + np.arange(check_whole("games", games, 1))
     rules, loaded = as_rules(rules), as_board(board)
     states = np.zeros(len(numbers), GAME)
     first = numbers // players % players
@@ -89,7 +91,7 @@ def play_games_to_end(
             name = agents[seat_owner[illegal, states["seat"][illegal]]].name
             error = illegal_action(states, illegal, board, int(actions[illegal]))
             raise IllegalActionError(f"agent {name!r}: {error}")
-        histories.follow(running, actions[running])
+        histories.step(running, actions[running])
         yield running, actions[running]
 
 

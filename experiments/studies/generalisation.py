@@ -58,8 +58,6 @@ def config_of(boards: int, seed: int, decisions: int) -> ExpertConfig:
 
 def measure_run(boards: int, config: ExpertConfig, folder: Path) -> Shares:
     """Train, or resume a run, and return its shares of wins."""
-    folder.mkdir(parents=True, exist_ok=True)
-    changed_settings(folder, config)
     run = ExpertRun(config, folder)
     store_config(folder, config)
     while not run.is_done:
@@ -79,9 +77,12 @@ def study(folder: Path, decisions: int, seeds: int) -> Results:
     results: Results = json.loads(path.read_text()) if path.exists() else {}
     for seed, (name, boards) in product(range(seeds), TRAINING_BOARDS.items()):
         run = f"{boards}/{seed}"
+        config = config_of(boards, seed, decisions)
+        (folder / run).mkdir(parents=True, exist_ok=True)
+        changed_settings(folder / run, config)  # RunError for a run of other settings
         if run in results:
             continue
-        results[run] = measure_run(boards, config_of(boards, seed, decisions), folder / run)
+        results[run] = measure_run(boards, config, folder / run)
         write_whole(path, json.dumps(results, indent=1) + "\n", follow_links=False)
         shares = ", ".join(f"{place} {won['planner']:.1%}" for place, won in results[run].items())
         print(f"{name} training boards, seed {seed}, against planner: {shares}", flush=True)

@@ -53,16 +53,18 @@ def against(
 ) -> list[Score]:
     """Play an agent against copies of a bot; returns its score and the copies' combined score.
 
-    board: the games are shared out evenly among the boards of a set. players: per game, copies
-    included. All agents are reset, so games depend on the agents and the seed alone.
+    board: the games, numbered as in `play_match`, are shared out evenly among the boards of a set,
+    in order. players: per game, copies included. All agents are reset, so games depend on the
+    agents and the seed alone.
     """
     agent.reset(seed + 3)
     line_up = [agent, *(make_agent(bot, seed + k) for k in range(players - 1))]
     boards = as_boards(board)
     shares = np.array_split(np.arange(games), len(boards))
     scores = [
-        play_match(line_up, len(share), rules, one)
+        play_match(line_up, len(share), rules, one, first_game=int(share[0]))
         for one, share in zip(boards, shares, strict=True)
+        if len(share)
     ]
     own = [score for score, *_ in scores]
     others = [score for _, *rest in scores for score in rest]

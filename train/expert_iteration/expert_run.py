@@ -31,7 +31,7 @@ from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo import LOWEST_LEARNING_RATE
 from busenv.train.run import MODEL, Iteration, TrainingRun
-from busenv.train.selfplay import GAMES_PER_BOARD, draw_boards
+from busenv.train.selfplay import draw_boards
 
 TEACHER_GAMES = 64  # of a teacher, in parallel, in an iteration
 PAST, PAST_COUNT = "past", 8  # folder of past selves, and the largest number of them
@@ -148,7 +148,7 @@ class ExpertRun(TrainingRun):
         config = self.config
         if self._teacher is None:
             self._teacher = make_agent(config.teacher)
-        num_parts = 1 if isinstance(self.boards, Board) else TEACHER_GAMES // GAMES_PER_BOARD
+        num_parts = 1 if isinstance(self.boards, Board) else TEACHER_GAMES
         num_players = np.resize(config.players, (num_parts, TEACHER_GAMES // num_parts))
         parts = []
         for index, counts in zip(
