@@ -39,7 +39,7 @@ MEANINGS = {
     "learning_rate": "initial learning rate; falls linearly to a twentieth",
     "max_grad_norm": "maximum norm of the gradient",
     "method": "`ppo` or `expert`",
-    "network": "kind of network: `mlp`, `seats`, `features` or `board`",
+    "network": "`mlp` (PPO); `seats`, `features` or `board` (expert iteration)",
     "num_simulations": "simulations of decisions that are learned from",
     "num_workers": "parts of a rollout on one board, played in parallel on threads or a cluster",
     "offline_data": "replay folders of earlier runs to learn from first",
@@ -76,7 +76,7 @@ MEANINGS = {
     "value_target_mix": "share of the search's estimate in the value target",
     "value_weight": "weight of the winner in the loss",
     "warm_start": "agent to imitate at the start; empty: none",
-    "width": "units per layer",
+    "width": "units per layer; of kind `board`, the length of an intersection's vector",
 }
 SUBCOMMANDS = {"bench": [("bench", command.name) for command in BENCH_COMMANDS]}
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
