@@ -51,8 +51,8 @@ class ExpertRun(TrainingRun):
 
     The first iterations play a teacher's games, if there is a teacher. One update phase follows
     when all of them are on disk: a network that starts with the first games memorises these. Their
-    samples are then deleted. On a set of boards each game of the learner has a board of its own, a
-    teacher's GAMES_PER_BOARD games have one. Offline data are learned from in the first iteration.
+    samples are then deleted. On a set of boards each game has a board of its own. Offline data are
+    learned from in the first iteration.
 
     on_cluster: plays on the cluster that this process is connected to (`busenv.cluster`).
     agent: plays by the network without search. imitated: how many of the `decisions` are teacher
