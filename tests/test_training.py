@@ -79,9 +79,11 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
 ) -> None:
     agent, seen = make_agent("ppo@1:city-2"), []
 
-    def spy(agents: list[Agent], games: int, rules: str | Rules, board: Board) -> list[Score]:
+    def spy(
+        agents: list[Agent], games: int, rules: str | Rules, board: Board, *, first_game: int
+    ) -> list[Score]:
         seen.append((len(agents), as_rules(rules).name))
-        return play_match(agents, games, rules, board)
+        return play_match(agents, games, rules, board, first_game=first_game)
 
     monkeypatch.setattr(training, "play_match", spy)
     first, again = (against(agent, "random", 12, 5, rules="splotter-1999") for _ in range(2))
