@@ -188,7 +188,7 @@ class PPOConfig(RunConfig):
     batch_size: Count = 1024
     gamma: Share = 0.99
     gae_lambda: Share = 0.9
-    epochs: Annotated[int, Field(ge=1, le=100)] = 1
+    epochs: Annotated[int, Field(ge=1, le=100)] = 2
     clip_range: Small = 0.2
     entropy_coef: Annotated[float, Field(ge=0, le=10)] = 0.02
     value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
@@ -219,7 +219,6 @@ PRESETS = {
         players=(3, 4, 5),
         games=96,
         batch_size=4096,
-        epochs=2,
         gamma=0.995,
         gae_lambda=0.95,
         imitation_share=0.05,
@@ -237,7 +236,6 @@ PRESETS = {
         gae_lambda=0.95,
         games=256,
         batch_size=2048,
-        epochs=2,
         learning_rate=3e-4,
         entropy_coef=0.01,
         warm_start="uct@2:150",
