@@ -47,7 +47,7 @@ class GeneratedBoards(Sequence[Board]):
     """Generated boards of one size, each generated when it is read.
 
     name: a spec of the set. size: as for `generate_board`. seeds: of the boards.
-    fingerprint: that of equal sets has the same size, seeds and version of the generator.
+    fingerprint: equal for sets of the same size, seeds and version of the generator.
     """
 
     generator = GENERATOR_VERSION
