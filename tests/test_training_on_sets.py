@@ -1,25 +1,29 @@
 """Training on sets of boards: boards of a rollout, resumption, models, ratings."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save
 
 from busenv import Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.mlp import build_network
+from busenv.agents.networks.model_files import load_model, save_model
+from busenv.experiments.ratings.match import Score, play_match
+from busenv.experiments.training import training_run
 from busenv.experiments.training.demo import train_and_report
 from busenv.experiments.training.training_run import against, rating_boards
 from busenv.game import board_specs
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.expert_iteration.replay_buffer import ROWS, ReplayBuffer, read_samples
-from busenv.train.expert_iteration.samples import OLD_SAMPLE, SAMPLE, make_batch
+from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples
+from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo_run import PPORun
 from busenv.train.selfplay import GAMES_PER_BOARD
-from tests.support.expert import CITY, RULES, teacher_samples
+from tests.support.expert import RULES
 from tests.support.expert import SMALL as SMALL_EXPERT
 from tests.test_runs import SMALL, parameters, same
 
@@ -108,6 +112,41 @@ def test_ratings_share_their_games_among_boards_for_validation(tmp_path: Path) -
     assert own.rank + 3 * others.rank == pytest.approx(0 + 1 + 2 + 3)
 
 
+def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the seats and the starting player rotate although each board has few games."""
+    played = []
+
+    def spy(*args: Any, first_game: int) -> list[Score]:
+        played.append((first_game, args[1]))
+        return play_match(*args, first_game=first_game)
+
+    monkeypatch.setattr(training_run, "play_match", spy)
+    against(make_agent("greedy"), "random", 7, 1, board="generated:small:validation:3")
+    against(make_agent("greedy"), "random", 2, 1, board="generated:small:validation:3")
+    assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]
+
+
+def test_cards_with_other_boards_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    card = {"network": "mlp", "width": 8}
+    network = build_network("mlp", BOARDS[0], 8)
+    save_model(network, BOARDS, path, card)
+    written = json.loads(path.with_suffix(".json").read_text())
+    for name, message in (
+        ("generated:small:train:7", r"trained on boards 'generated:small:train:7' of generator"),
+        ("generated:small:3", r"trained on boards 'generated:small:3' of generator"),
+        ("generated:tiny:train", r"model\.json: no size 'tiny'"),
+    ):
+        changed = written | {"board": written["board"] | {"name": name}}
+        path.with_suffix(".json").write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match=message):
+            make_agent(f"net:{path}")
+    save_model(network, BOARDS[0], path, card)
+    assert load_model(path, BOARDS[0])
+    with pytest.raises(ValueError, match="trained on another board than GeneratedBoards"):
+        load_model(path, BOARDS)
+
+
 def test_expert_iteration_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     straight = ExpertRun(EXPERT_SET, tmp_path / "straight")
     straight.step()
@@ -173,17 +212,3 @@ def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:
         ReplayBuffer(tmp_path, BOARDS, 100).add(0, samples)
         with pytest.raises(ValueError, match=message):
             ReplayBuffer(tmp_path, BOARDS, 100).restore(1)
-
-
-def test_replay_files_from_before_sets_of_boards_are_read(tmp_path: Path) -> None:
-    samples = teacher_samples()[:50]
-    old = np.zeros(50, OLD_SAMPLE)
-    for name in OLD_SAMPLE.names or ():
-        old[name] = samples[name]
-    rows = old.view(np.uint8).reshape(50, -1)
-    (tmp_path / "000000.safetensors").write_bytes(save({ROWS: rows}))
-    buffer = ReplayBuffer(tmp_path, CITY, 100)
-    buffer.restore(1)
-    sampled = buffer.sample(200, np.random.default_rng(1))
-    assert sampled.dtype == SAMPLE
-    assert {row.tobytes() for row in sampled} <= {row.tobytes() for row in samples}
