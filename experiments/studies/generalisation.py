@@ -12,19 +12,25 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
+from busenv.experiments.common.runs import RunError, lock_folder
 from busenv.experiments.training.run_folder import changed_settings, store_config
 from busenv.experiments.training.training_run import against
 from busenv.io import write_whole
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TEACHER = "uct:50"
 TRAINING_BOARDS = {"1": 1, "10": 10, "100": 100, "1,000": 1_000, "unlimited": 1_000_000}
@@ -33,15 +39,14 @@ OPPONENTS = {"greedy": 400, "planner": 400, "uct:100": 100}  # and games
 PLACES = ("training boards", "unseen boards", "the city")
 
 Shares = dict[str, dict[str, float]]  # of wins, by place and opponent
-Results = dict[str, Shares]  # by run, "boards/seed"
+Results = dict[str, Shares]  # by name of the run
 
 
-def config_of(boards: int, seed: int, decisions: int) -> ExpertConfig:
-    """Return the settings of a run."""
-    return ExpertConfig(
+def config_of(seed: int, decisions: int, **changes: Any) -> ExpertConfig:
+    """Return the settings of a run; `changes` include its board."""
+    settings = ExpertConfig(
         network="board",
         width=64,
-        board=f"generated:city:train:{boards}",
         players=(4,),
         decisions=decisions,
         seconds=None,
@@ -54,61 +59,99 @@ def config_of(boards: int, seed: int, decisions: int) -> ExpertConfig:
         replay_size=decisions,
         seed=seed,
     )
+    return settings.changed(changes)
 
 
-def measure_run(boards: int, config: ExpertConfig, folder: Path) -> Shares:
-    """Train, or resume a run, and return its shares of wins."""
+def train(config: ExpertConfig, folder: Path) -> ExpertRun:
+    """Train to the end, or resume a run."""
     run = ExpertRun(config, folder)
     store_config(folder, config)
     while not run.is_done:
         run.step()
-    seen = f"generated:city:train:{min(boards, TEST_BOARDS)}"
-    specs = dict(zip(PLACES, (seen, f"generated:city:test:{TEST_BOARDS}", "city"), strict=True))
-    shares: Shares = {place: {} for place in PLACES}
-    for (place, board), (bot, games) in product(specs.items(), OPPONENTS.items()):
-        own = against(run.agent, bot, games, config.seed, board=board)[0]
-        shares[place][bot] = own.wins / own.games
+    return run
+
+
+def win_shares(run: ExpertRun, board: str) -> dict[str, float]:
+    """Return the run's shares of wins against each opponent."""
+    shares = {}
+    for bot, games in OPPONENTS.items():
+        own = against(run.agent, bot, games, run.config.seed, board=board)[0]
+        shares[bot] = own.wins / own.games
     return shares
 
 
-def study(folder: Path, decisions: int, seeds: int) -> Results:
-    """Measure all runs that the folder's results lack; return all results."""
+def measure_runs(
+    folder: Path,
+    configs: dict[str, ExpertConfig],
+    measure: Callable[[ExpertRun], Shares],
+) -> Results:
+    """Train and measure all runs that the folder's results lack; return all results.
+
+    configs: settings of each run by its name, which is its folder. RunError for a run of other
+    settings.
+    """
     path = folder / "results.json"
     results: Results = json.loads(path.read_text()) if path.exists() else {}
-    for seed, (name, boards) in product(range(seeds), TRAINING_BOARDS.items()):
-        run = f"{boards}/{seed}"
-        config = config_of(boards, seed, decisions)
-        (folder / run).mkdir(parents=True, exist_ok=True)
-        changed_settings(folder / run, config)  # RunError for a run of other settings
-        if run in results:
+    for name, config in configs.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        changed_settings(folder / name, config)
+        if name in results:
             continue
-        results[run] = measure_run(boards, config, folder / run)
+        results[name] = measure(train(config, folder / name))
         write_whole(path, json.dumps(results, indent=1) + "\n", follow_links=False)
-        shares = ", ".join(f"{place} {won['planner']:.1%}" for place, won in results[run].items())
-        print(f"{name} training boards, seed {seed}, against planner: {shares}", flush=True)
+        shares = ", ".join(f"{place} {won['planner']:.1%}" for place, won in results[name].items())
+        print(f"{name}, against planner: {shares}", flush=True)
     return results
 
 
-def scores(results: Results, boards: int, place: str, bot: str) -> np.ndarray:
-    """Return the shares of wins of all seeds."""
-    runs = (run for run in results if run.startswith(f"{boards}/"))
-    return np.array([results[run][place][bot] for run in runs])
+def measure_places(run: ExpertRun) -> Shares:
+    """Return a run's shares of wins on its training boards, on unseen boards and on the city."""
+    split, _, count = run.config.board.rpartition(":")
+    seen = f"{split}:{min(int(count), TEST_BOARDS)}"
+    boards = (seen, f"generated:city:test:{TEST_BOARDS}", "city")
+    return {place: win_shares(run, board) for place, board in zip(PLACES, boards, strict=True)}
+
+
+def study(folder: Path, decisions: int, seeds: int) -> Results:
+    """Measure all runs; return their results by "BOARDS/SEED"."""
+    configs = {
+        f"{boards}/{seed}": config_of(seed, decisions, board=f"generated:city:train:{boards}")
+        for seed, boards in product(range(seeds), TRAINING_BOARDS.values())
+    }
+    return measure_runs(folder, configs, measure_places)
+
+
+def scores(results: Results, runs: str, place: str, bot: str) -> np.ndarray:
+    """Return the shares of wins of all seeds. runs: what their names have before the seed."""
+    names = (name for name in results if name.rpartition("/")[0] == runs)
+    return np.array([results[name][place][bot] for name in names])
+
+
+def cell(shares: np.ndarray) -> str:
+    """Format an interquartile mean over seeds with its 95% bootstrap interval."""
+    low, high = bootstrap_interval(shares[:, None])
+    return f"{interquartile_mean(shares):.1%} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def table(results: Results) -> str:
-    """Return interquartile means over the seeds with 95% bootstrap intervals, in Markdown."""
+    """Return the shares of wins by number of training boards, in Markdown."""
+    columns = [*product(PLACES, OPPONENTS)]
     lines = [
-        f"| training boards | {' | '.join(f'{p}, {b}' for p, b in product(PLACES, OPPONENTS))} |",
-        "|---" * (1 + len(PLACES) * len(OPPONENTS)) + "|",
+        f"| training boards | {' | '.join(f'{place}, {bot}' for place, bot in columns)} |",
+        "|---" * (1 + len(columns)) + "|",
     ]
     for name, boards in TRAINING_BOARDS.items():
-        cells = []
-        for place, bot in product(PLACES, OPPONENTS):
-            shares = scores(results, boards, place, bot)
-            low, high = bootstrap_interval(shares[:, None])
-            cells.append(f"{interquartile_mean(shares):.1%} [{100 * low:.1f}, {100 * high:.1f}]")
+        cells = (cell(scores(results, f"{boards}", *column)) for column in columns)
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def draw_scores(axis: Axes, shares: list[np.ndarray], label: str) -> None:
+    """Draw interquartile means over seeds with their intervals, at 0, 1, 2, ..."""
+    means = 100 * np.array([interquartile_mean(one) for one in shares])
+    low, high = 100 * np.array([bootstrap_interval(one[:, None]) for one in shares]).T
+    line = axis.plot(means, marker="o", label=label)[0]
+    axis.fill_between(range(len(means)), low, high, alpha=0.2, color=line.get_color())
 
 
 @default_style()
@@ -120,13 +163,8 @@ def draw(results: Results, path: Path) -> None:
     axes = figure.subplots(1, len(OPPONENTS), sharey=True)
     for axis, bot in zip(axes, OPPONENTS, strict=True):
         for place in PLACES:
-            shares = [scores(results, boards, place, bot) for boards in TRAINING_BOARDS.values()]
-            means = np.array([interquartile_mean(one) for one in shares])
-            bounds = np.array([bootstrap_interval(one[:, None]) for one in shares])
-            line = axis.plot(range(len(means)), 100 * means, marker="o", label=place)[0]
-            axis.fill_between(
-                range(len(means)), *(100 * bounds.T), alpha=0.2, color=line.get_color()
-            )
+            runs = map(str, TRAINING_BOARDS.values())
+            draw_scores(axis, [scores(results, run, place, bot) for run in runs], place)
         axis.axhline(25, color="gray", linewidth=0.8, linestyle=":")
         axis.set_title(f"against three {bot}")
         axis.set_xticks(range(len(TRAINING_BOARDS)), [*TRAINING_BOARDS])
@@ -147,7 +185,13 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=1_000_000, help="of each run (1000000)")
     parser.add_argument("--seeds", type=int, default=3, help="runs for each number of boards (3)")
     arguments = parser.parse_args()
-    results = study(arguments.folder, arguments.decisions, arguments.seeds)
+    if arguments.seeds < 1:
+        parser.error(f"--seeds is {arguments.seeds}; allowed: 1 or more")
+    try:
+        with lock_folder(arguments.folder):
+            results = study(arguments.folder, arguments.decisions, arguments.seeds)
+    except (OSError, ValueError, RunError) as error:
+        parser.error(str(error))
     text = table(results)
     write_whole(arguments.folder / "table.md", text, follow_links=False)
     draw(results, arguments.folder / "generalisation.png")
