@@ -133,13 +133,21 @@ def _board_indices(samples: np.ndarray, boards: Board | GeneratedBoards) -> np.n
     return samples["board_index"].astype(np.int64)
 
 
+def split_by_size(samples: np.ndarray, boards: Board | GeneratedBoards) -> list[np.ndarray]:
+    """Split samples (SAMPLE, (N,)) into parts whose boards have one size each."""
+    if isinstance(boards, Board):
+        return [samples]
+    sizes = _board_indices(samples, boards) % len(boards.sizes)
+    return [samples[sizes == size] for size in np.unique(sizes)]
+
+
 def make_batch(
     samples: np.ndarray,
     boards: Board | GeneratedBoards,
     value_target_mix: float,
     inputs: Inputs,
 ) -> TrainingBatch:
-    """Convert samples (SAMPLE, (N,)) to a batch.
+    """Convert samples (SAMPLE, (N,)), whose boards have one size, to a batch.
 
     boards: the board, or the set of boards, of their run. value_target_mix: weight of `win_probs`
     in the value target; the rest is the winner.
