@@ -1,11 +1,11 @@
 """What a network that was trained on generated boards saves when it learns the city.
 
-Run `python -m busenv.experiments.studies.transfer FOLDER`, where FOLDER is that of a finished study
-of generalisation. For each budget and each seed, a network imitates games of TEACHER on the city:
-from random weights, and from the weights that this seed reached on an unlimited number of generated
-boards. All other settings are equal. It then plays on the city as in the study of generalisation.
-FOLDER/transfer receives the runs, `results.json`, the table in Markdown and the picture; a stopped
-study resumes.
+Run `python -m busenv.experiments.studies.transfer FOLDER`, where FOLDER is that of a study of
+generalisation. For each kind of network, each budget and each seed, a network is trained on the
+city with the settings of that study: from random weights, and from the weights that this seed
+reached on an unlimited number of generated boards ("general"). It then plays on the city as in that
+study. FOLDER/transfer receives the runs, `results.json`, the table in Markdown and the picture; a
+stopped study resumes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import argparse
 import json
 from itertools import product
 from pathlib import Path
-
-import numpy as np
 
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
@@ -34,8 +32,11 @@ from busenv.experiments.studies.generalisation import (
 from busenv.io import write_whole
 from busenv.train.run import MODEL
 
-BUDGETS = (20_000, 60_000, 200_000)  # decisions on the city
-INITIAL_WEIGHTS = ("random", "general")  # general: from generated boards
+BUDGETS = {  # decisions on the city, by kind of network
+    "mlp": (100_000, 300_000, 1_000_000),
+    "board": (20_000, 60_000, 200_000),
+}
+INITIAL_WEIGHTS = ("random", "general")
 CITY = "the city"
 UNLIMITED = str(TRAINING_BOARDS["unlimited"])
 
@@ -46,42 +47,47 @@ def read_general(folder: Path) -> Results:
     ValueError when a study of generalisation has none of them.
     """
     results: Results = json.loads((folder / "results.json").read_text())
-    general = {name: shares for name, shares in results.items() if name.startswith(UNLIMITED)}
+    general = {name: won for name, won in results.items() if name.split("/")[1] == UNLIMITED}
     if not general:
         raise ValueError(f"{folder} has no run on an unlimited number of boards; finish its study")
     return general
 
 
-def study(folder: Path) -> Results:
-    """Measure all runs; return their results by "BUDGET/INITIAL WEIGHTS/SEED"."""
-    models = {name.rpartition("/")[2]: folder / name / MODEL for name in read_general(folder)}
+def study(folder: Path, general: Results) -> Results:
+    """Measure all runs; return their results by "NETWORK/BUDGET/INITIAL WEIGHTS/SEED"."""
     configs = {}
-    for (seed, model), decisions in product(models.items(), BUDGETS):
-        for initial, init_from in zip(INITIAL_WEIGHTS, ("", str(model)), strict=True):
-            config = config_of(int(seed), decisions, init_from=init_from)
-            configs[f"{decisions}/{initial}/{seed}"] = config
+    for run in general:
+        network, _, seed = run.split("/")
+        models = zip(INITIAL_WEIGHTS, ("", str(folder / run / MODEL)), strict=True)
+        for decisions, (initial, init_from) in product(BUDGETS[network], models):
+            configs[f"{network}/{decisions}/{initial}/{seed}"] = config_of(
+                network, int(seed), "city", init_from=init_from, decisions=decisions
+            )
     return measure_runs(folder / "transfer", configs, lambda run: {CITY: win_shares(run, "city")})
 
 
-def city_scores(results: Results, initial: str, bot: str) -> list[np.ndarray]:
-    """Return the shares of wins of all seeds for each budget."""
-    return [scores(results, f"{decisions}/{initial}", CITY, bot) for decisions in BUDGETS]
+def networks_of(general: Results) -> list[str]:
+    """Return the kinds of networks in the order of BUDGETS."""
+    return [network for network in BUDGETS if any(run.startswith(network) for run in general)]
 
 
 def table(results: Results, general: Results) -> str:
     """Return the shares of wins by initial weights and decisions on the city, in Markdown."""
     lines = [
-        f"| initial weights | decisions on the city | {' | '.join(OPPONENTS)} |",
-        "|---" * (2 + len(OPPONENTS)) + "|",
+        f"| network | initial weights | decisions on the city | {' | '.join(OPPONENTS)} |",
+        "|---" * (3 + len(OPPONENTS)) + "|",
     ]
 
-    def add(initial: str, decisions: int, shares: Results, runs: str) -> None:
+    def add(network: str, initial: str, decisions: int, shares: Results, runs: str) -> None:
         cells = (cell(scores(shares, runs, CITY, bot)) for bot in OPPONENTS)
-        lines.append(f"| {initial} | {decisions:,} | {' | '.join(cells)} |")
+        lines.append(f"| `{network}` | {initial} | {decisions:,} | {' | '.join(cells)} |")
 
-    add(INITIAL_WEIGHTS[1], 0, general, UNLIMITED)
-    for initial, decisions in product(INITIAL_WEIGHTS, BUDGETS):
-        add(initial, decisions, results, f"{decisions}/{initial}")
+    for network in networks_of(general):
+        for decisions in BUDGETS[network]:
+            add(network, "random", decisions, results, f"{network}/{decisions}/random")
+        add(network, "general", 0, general, f"{network}/{UNLIMITED}")
+        for decisions in BUDGETS[network]:
+            add(network, "general", decisions, results, f"{network}/{decisions}/general")
     return "\n".join(lines) + "\n"
 
 
@@ -90,19 +96,24 @@ def draw(results: Results, general: Results, path: Path) -> None:
     """Draw the shares of wins against each opponent by decisions on the city."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
-    axes = figure.subplots(1, len(OPPONENTS), sharey=True)
-    for axis, bot in zip(axes, OPPONENTS, strict=True):
+    networks = networks_of(general)
+    figure = Figure(figsize=(10, 3 * len(networks)), layout="constrained")
+    axes = figure.subplots(len(networks), len(OPPONENTS), sharey=True, squeeze=False)
+    for axis, (network, bot) in zip(axes.flat, product(networks, OPPONENTS), strict=True):
+        budgets = BUDGETS[network]
         for initial in INITIAL_WEIGHTS:
-            draw_scores(axis, city_scores(results, initial, bot), initial)
-        before = scores(general, UNLIMITED, CITY, bot).mean()
-        axis.axhline(100 * before, color="gray", linestyle="--", label="before fine-tuning")
-        axis.set_title(f"against three {bot}")
-        axis.set_xticks(range(len(BUDGETS)), [f"{decisions:,}" for decisions in BUDGETS])
+            runs = (f"{network}/{decisions}/{initial}" for decisions in budgets)
+            draw_scores(axis, [scores(results, run, CITY, bot) for run in runs], initial)
+        before = scores(general, f"{network}/{UNLIMITED}", CITY, bot).mean()
+        axis.axhline(100 * before, color="gray", linestyle="--", label="general, not fine-tuned")
+        axis.set_title(f"{network}, against three {bot}")
+        axis.set_xticks(range(len(budgets)), [f"{decisions:,}" for decisions in budgets])
+    for axis in axes[-1]:
         axis.set_xlabel("decisions on the city")
-    axes[0].set_ylabel("games won (%)")
-    axes[0].set_ylim(0, 100)
-    axes[0].legend(loc="upper left", title="initial weights")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("games won (%)")
+    axes[0, 0].set_ylim(0, 100)
+    axes[0, 0].legend(loc="upper left", title="initial weights")
     save_png(figure, path)
 
 
@@ -112,12 +123,12 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", type=Path, help="folder of a finished study of generalisation")
+    parser.add_argument("folder", type=Path, help="folder of a study of generalisation")
     folder = parser.parse_args().folder
     try:
         general = read_general(folder)
         with lock_folder(folder / "transfer"):
-            results = study(folder)
+            results = study(folder, general)
     except (OSError, ValueError, RunError) as error:
         parser.error(str(error))
     text = table(results, general)
