@@ -128,6 +128,13 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
     assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]
 
 
+def test_wins_belong_to_the_agent_where_each_board_has_one_game() -> None:
+    own, others = against(make_agent("random"), "planner", 16, 1, board="generated:city:train:16")
+    assert (own.wins, others.wins) == (0, 16)
+    assert own.rank > 2.5
+    assert own.points < others.points
+
+
 def test_cards_with_other_boards_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     card = {"network": "mlp", "width": 8}
