@@ -23,7 +23,7 @@ from busenv.agents.networks.compiled_network import (
 )
 from busenv.agents.networks.evaluation_features import FEATURES_SIZE
 from busenv.agents.networks.inference import make_forward, make_policy
-from busenv.agents.networks.inputs import map_size, observe_inputs
+from busenv.agents.networks.inputs import find_offsets, observe_inputs
 from busenv.agents.networks.logits import SEAT_VALUES, action_probabilities
 from busenv.agents.networks.mlp import build_network, check_range
 from busenv.agents.networks.model_files import load_model, save_model
@@ -165,12 +165,21 @@ def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
             assert masks[np.arange(8), actions].all()
 
 
-@pytest.mark.parametrize("change", [{"width": 2000}, {"width": 16}, {"network": "mlp"}])
-def test_other_cards_than_the_own_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"width": 2000}, "width is 2000; allowed for network 'board': 1 to 1024"),
+        ({"width": 16}, "is not a network of kind 'board' and width 16"),
+        ({"network": "mlp"}, "board is missing"),
+    ],
+)
+def test_cards_of_other_networks_are_refused(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
     path, card = tmp_path / "model.safetensors", tmp_path / "model.json"
     save_model(random_network(8), load_board("city"), path, {"network": "board", "width": 8})
     card.write_text(json.dumps(json.loads(card.read_text()) | change))
-    with pytest.raises(ValueError, match=r"width is 2000|not a network of|board is missing"):
+    with pytest.raises(ValueError, match=message):
         load_model(path, load_board("city"))
 
 
@@ -196,7 +205,7 @@ def test_bounds_hold_on_real_positions() -> None:
 def test_rows_begin_with_the_map() -> None:
     board = make_board(random_board(random.Random(3)))
     rows, _ = observe_inputs(positions(2, board), board.array, random_network(8).inputs)
-    size = int(map_size(board.array[0]))
+    size = find_offsets(rows[0]).observed
     assert rows[0, :3].tolist() == [len(board.intersections), len(board.streets), len(board.sites)]
     assert (rows[0, :size] == rows[1, :size]).all()
     zones = [site.zone - 1 for site in board.sites]

@@ -1,25 +1,31 @@
 """Training on sets of boards: boards of a rollout, resumption, models, ratings."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save
 
-from busenv import Game, load_board
+from busenv import Batch, Board, BoardError, Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.mlp import build_network
+from busenv.agents.networks.model_files import load_model, save_model
+from busenv.experiments.ratings.match import Score, play_match
+from busenv.experiments.training import training_run
 from busenv.experiments.training.demo import train_and_report
-from busenv.experiments.training.training_run import against, rating_boards
+from busenv.experiments.training.training_run import against, rate, rating_boards
 from busenv.game import board_specs
 from busenv.train.config import training_boards
+from busenv.train.expert_iteration import learner
 from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.expert_iteration.replay_buffer import ROWS, ReplayBuffer, read_samples
-from busenv.train.expert_iteration.samples import OLD_SAMPLE, SAMPLE, make_batch
+from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples
+from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo_run import PPORun
 from busenv.train.selfplay import GAMES_PER_BOARD
-from tests.support.expert import CITY, RULES, teacher_samples
+from tests.support.expert import RULES
 from tests.support.expert import SMALL as SMALL_EXPERT
 from tests.test_runs import SMALL, parameters, same
 
@@ -108,6 +114,48 @@ def test_ratings_share_their_games_among_boards_for_validation(tmp_path: Path) -
     assert own.rank + 3 * others.rank == pytest.approx(0 + 1 + 2 + 3)
 
 
+def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the seats and the starting player rotate although each board has few games."""
+    played = []
+
+    def spy(*args: Any, first_game: int) -> list[Score]:
+        played.append((first_game, args[1]))
+        return play_match(*args, first_game=first_game)
+
+    monkeypatch.setattr(training_run, "play_match", spy)
+    against(make_agent("greedy"), "random", 7, 1, board="generated:small:validation:3")
+    against(make_agent("greedy"), "random", 2, 1, board="generated:small:validation:3")
+    assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]
+
+
+def test_wins_belong_to_the_agent_where_each_board_has_one_game() -> None:
+    own, others = against(make_agent("random"), "planner", 16, 1, board="generated:city:train:16")
+    assert (own.wins, others.wins) == (0, 16)
+    assert own.rank > 2.5
+    assert own.points < others.points
+
+
+def test_cards_with_other_boards_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    card = {"network": "mlp", "width": 8}
+    network = build_network("mlp", BOARDS[0], 8)
+    save_model(network, BOARDS, path, card)
+    written = json.loads(path.with_suffix(".json").read_text())
+    for name, message in (
+        ("generated:small:train:7", r"trained on boards 'generated:small:train:7' of generator"),
+        ("generated:small:3", r"trained on boards 'generated:small:3' of generator"),
+        ("generated:tiny:train", r"model\.json: no size 'tiny'"),
+    ):
+        changed = written | {"board": written["board"] | {"name": name}}
+        path.with_suffix(".json").write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match=message):
+            make_agent(f"net:{path}")
+    save_model(network, BOARDS[0], path, card)
+    assert load_model(path, BOARDS[0])
+    with pytest.raises(ValueError, match="trained on another board than GeneratedBoards"):
+        load_model(path, BOARDS)
+
+
 def test_expert_iteration_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     straight = ExpertRun(EXPERT_SET, tmp_path / "straight")
     straight.step()
@@ -141,12 +189,12 @@ def test_an_expert_model_of_a_set_searches_on_all_boards_of_the_size(tmp_path: P
         agent.act(Game(board="generated:medium:1", seed=1))
 
 
-def samples_of_boards(indices: list[int]) -> np.ndarray:
-    """Samples of two games on each of some boards."""
+def samples_of_boards(indices: list[int], boards: Sequence[Board] = BOARDS) -> np.ndarray:
+    """Samples of two games on each of some boards of a set."""
     rng, parts = np.random.default_rng(1), []
     for index in indices:
         part = play_teacher_games(
-            make_agent("greedy"), BOARDS[index], RULES,
+            make_agent("greedy"), boards[index], RULES,
             num_players=np.array([3, 5]), sample_share=0.1, rng=rng,
         )  # fmt: skip
         part["board_index"] = index
@@ -166,6 +214,59 @@ def test_a_batch_holds_the_rows_of_each_board(kind: str) -> None:
             assert (array[where] == expected).all()
 
 
+MIXED = EXPERT_SET.changed({"board": "generated:mixed:train:6", "network": "board"})
+
+
+def test_mixed_sets_have_all_sizes_in_turn() -> None:
+    names = [board.name for board in training_boards(MIXED.board)]
+    sizes = ("small", "medium", "city", "large", "small", "medium")
+    assert names == [f"generated:{size}:{seed}" for seed, size in enumerate(sizes)]
+    with pytest.raises(BoardError, match=r"allowed: generated:mixed:SPLIT with one of train"):
+        load_board("generated:mixed:3")
+    with pytest.raises(BoardError, match=r"boards of different sizes in one set: .*medium:1"):
+        Batch(4, board=MIXED.board)
+    for config in (SET, EXPERT_SET):
+        message = f"of several sizes; allowed with network '{config.network}': one board, or"
+        with pytest.raises(ValueError, match=message):
+            config.changed({"board": MIXED.board})
+
+
+def test_a_run_on_boards_of_all_sizes_resumes_bit_for_bit(tmp_path: Path) -> None:
+    straight = ExpertRun(MIXED, tmp_path / "straight")
+    while not straight.is_done:
+        straight.step()
+    samples = read_samples([str(straight.folder / "replay")], straight.boards)
+    assert {*np.unique(np.concatenate(samples)["board_index"] % 4)} == {0, 1, 2, 3}
+    stopped = ExpertRun(MIXED, tmp_path / "stopped")
+    for _ in range(3):
+        stopped.step()
+    resumed = ExpertRun(MIXED, stopped.folder)
+    while not resumed.is_done:
+        resumed.step()
+    assert same(straight.network.state_dict(), resumed.network.state_dict())
+    assert rating_boards(resumed, 64) == "generated:mixed:validation:4"
+    assert rate(resumed, resumed.agent, "random", 32)[0].games == 32
+
+
+def test_an_update_on_boards_of_several_sizes_weighs_samples_equally(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(learner, "MAX_GRAD_NORM", 1e9)
+    boards = training_boards(MIXED.board)
+    samples = samples_of_boards([0, 2, 4, 3], boards)[::4]
+    network = build_network("board", None, 8, seed=1, relative_types=True)
+    updates = learner.Learner(network, boards, MIXED)
+
+    def loss_and_gradient(part: np.ndarray) -> np.ndarray:
+        losses = updates.step(part, learning_rate=0.0)
+        gradients = [p.grad.numpy().ravel() for p in network.parameters() if p.grad is not None]
+        return np.concatenate([[losses["train/policy_loss"]], *gradients])
+
+    expected = np.mean([loss_and_gradient(samples[k : k + 1]) for k in range(len(samples))], 0)
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(loss_and_gradient(samples), expected, atol=1e-5)
+
+
 def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:
     samples = samples_of_boards([1])
     for index, message in ((2, r"games of another board than .*small:2"), (6, "board is 6, of")):
@@ -173,17 +274,3 @@ def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:
         ReplayBuffer(tmp_path, BOARDS, 100).add(0, samples)
         with pytest.raises(ValueError, match=message):
             ReplayBuffer(tmp_path, BOARDS, 100).restore(1)
-
-
-def test_replay_files_from_before_sets_of_boards_are_read(tmp_path: Path) -> None:
-    samples = teacher_samples()[:50]
-    old = np.zeros(50, OLD_SAMPLE)
-    for name in OLD_SAMPLE.names or ():
-        old[name] = samples[name]
-    rows = old.view(np.uint8).reshape(50, -1)
-    (tmp_path / "000000.safetensors").write_bytes(save({ROWS: rows}))
-    buffer = ReplayBuffer(tmp_path, CITY, 100)
-    buffer.restore(1)
-    sampled = buffer.sample(200, np.random.default_rng(1))
-    assert sampled.dtype == SAMPLE
-    assert {row.tobytes() for row in sampled} <= {row.tobytes() for row in samples}

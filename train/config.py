@@ -126,6 +126,16 @@ class RunConfig(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _check_board_sizes(self) -> Self:
+        boards = load_boards(self.board)
+        if self.network != "board" and isinstance(boards, GeneratedBoards) and boards.sizes[1:]:
+            raise ValueError(
+                f"board is {self.board!r}, of several sizes; allowed with network "
+                f"{self.network!r}: one board, or boards of one size"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_average(self) -> Self:
         if self.average_checkpoints and not self.init_from:
             raise ValueError(

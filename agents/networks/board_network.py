@@ -22,7 +22,7 @@ from torch import nn
 
 from busenv import load_board
 from busenv.agents.networks.evaluation_features import FEATURES_SIZE, INPUT_SCALE
-from busenv.agents.networks.inputs import LAST_ZONE, MAP_HEADER, MARKS
+from busenv.agents.networks.inputs import LAST_ZONE, MAP_HEADER, MARKS, Offsets, find_offsets
 from busenv.agents.networks.logits import SEAT_VALUES
 from busenv.agents.networks.network import Network
 from busenv.agents.planner.evaluation import WEIGHTS
@@ -145,31 +145,25 @@ class BoardNetwork(Network):
     def _read(self, rows: torch.Tensor) -> _Graphs:
         """Split rows, uint8 (N, size), into scaled tensors."""
         count = len(rows)
-        intersections, streets, sites = (int(number) for number in rows[0, :MAP_HEADER])
+        at: Offsets = find_offsets.py_func(rows[0, :MAP_HEADER].tolist())
 
-        def planes(first: int, number: int, entries: int) -> torch.Tensor:
-            block = rows[:, first : first + number * entries]
-            return block.reshape(count, number, entries).transpose(1, 2)
+        def planes(first: int, end: int, entries: int) -> torch.Tensor:
+            return rows[:, first:end].reshape(count, -1, entries).transpose(1, 2)
 
-        at = MAP_HEADER + MARKS * intersections
-        marks = planes(MAP_HEADER, MARKS, intersections)
-        ends = planes(at, 2, streets)
-        site_node, zone = planes(at + 2 * streets, 2, sites).unbind(2)
-        at += 2 * (streets + sites)
-        observed = planes(at, WIDTHS["intersections"], intersections)
-        at += WIDTHS["intersections"] * intersections
-        street = planes(at, STREET, streets)
-        at += STREET * streets
-        site = planes(at, WIDTHS["sites"], sites)
-        position = rows[:, at + WIDTHS["sites"] * sites :]
-        offsets = intersections * torch.arange(count, device=rows.device)[:, None]
+        marks = planes(MAP_HEADER, at.ends, at.intersections)
+        ends = planes(at.ends, at.site_nodes, at.streets)
+        site_node, zone = planes(at.site_nodes, at.observed, at.sites).unbind(2)
+        observed = planes(at.observed, at.street, at.intersections)
+        street = planes(at.street, at.site, at.streets)
+        site = planes(at.site, at.position, at.sites)
+        first_nodes = at.intersections * torch.arange(count, device=rows.device)[:, None]
         return _Graphs(
             torch.cat([marks, observed], dim=2).float() * self.node_scale,
             street.float() * self.street_scale,
             torch.cat([site, zone[..., None]], dim=2).float() * self.site_scale,
-            position.float() * self.position_scale,
-            ends.permute(2, 0, 1).long() + offsets,
-            site_node.long() + offsets,
+            rows[:, at.position :].float() * self.position_scale,
+            ends.permute(2, 0, 1).long() + first_nodes,
+            site_node.long() + first_nodes,
         )
 
     def _embed(self, graphs: _Graphs) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from busenv.agents.networks.compiled_layers import add_rows, list_positive, relu
-from busenv.agents.networks.inputs import MAP_HEADER, MARKS, Inputs
-from busenv.core.features import WIDTHS
-from busenv.core.jit import fast_kernel
+from busenv.agents.networks.inputs import (
+    MAP_HEADER,
+    MARKS,
+    SITE_COLUMNS,
+    STREET_COLUMNS,
+    Inputs,
+    find_offsets,
+    write_map,
+)
+from busenv.core.jit import fast_kernel, kernel
 from busenv.core.state import (
     FIRST_BUILD,
     MAX_INTERSECTIONS,
@@ -25,8 +32,9 @@ from busenv.core.state import (
 if TYPE_CHECKING:  # weights play without torch
     from busenv.agents.networks.board_network import BoardNetwork
 
-OBSERVED, STREET, SITE = WIDTHS["intersections"], WIDTHS["streets"], WIDTHS["sites"]
-NO_SITE = -1
+# Parts of the logits by what actions name; the first three index `position_to_local`.
+STREETS, SITES, PASSENGERS, POSITION = range(4)
+NO_SITE = NO_PART = -1
 
 
 class BoardWeights(NamedTuple):
@@ -66,12 +74,11 @@ class BoardWeights(NamedTuple):
     @property
     def sizes(self) -> tuple[int, int, int]:
         """Lengths of a row, of the logits and of the values on the largest board."""
-        ends = MAP_HEADER + MARKS * MAX_INTERSECTIONS + 2 * MAX_STREETS + 2 * MAX_SITES
-        planes = OBSERVED * MAX_INTERSECTIONS + STREET * MAX_STREETS + SITE * MAX_SITES
-        num_actions = len(self.logits_bias) + 3 * MAX_SITES + 2 * MAX_STREETS
+        offsets = find_offsets.py_func((MAX_INTERSECTIONS, MAX_STREETS, MAX_SITES))
+        num_actions = 3 * MAX_SITES + 2 * MAX_STREETS + 2 * MAX_INTERSECTIONS
         return (
-            ends + planes + len(self.position),
-            num_actions + 2 * MAX_INTERSECTIONS,
+            offsets.position + len(self.position),
+            len(self.logits_bias) + num_actions,
             len(self.result_bias),
         )
 
@@ -83,9 +90,8 @@ class BoardLayers(NamedTuple):
     (64, width), vectors of the intersections. mixed: float32, (64, 2 width), their products in a
     layer. has_features: bool, (128,), whether a street has features. streets: float32,
     (layers + 2, 128, width), their products. position, hidden: float32, (2 width,).
-    from_position, mean, on_street, on_site, on_passenger, local: float32, (width,).
-    position_logits: float32, logits of actions that name no street, site or
-    intersection.
+    from_position, mean, from_position_to_local, local: float32, (width,).
+    position_logits: float32, logits of actions that name no street, site or intersection.
     """
 
     indices: np.ndarray
@@ -98,25 +104,9 @@ class BoardLayers(NamedTuple):
     hidden: np.ndarray
     from_position: np.ndarray
     mean: np.ndarray
-    on_street: np.ndarray
-    on_site: np.ndarray
-    on_passenger: np.ndarray
+    from_position_to_local: np.ndarray
     local: np.ndarray
     position_logits: np.ndarray
-
-
-class Offsets(NamedTuple):
-    """Where the blocks of a row begin, and the numbers of intersections, streets and sites."""
-
-    intersections: int
-    streets: int
-    sites: int
-    ends: int
-    site_nodes: int
-    observed: int
-    street: int
-    site: int
-    position: int
 
 
 def read_weights(network: BoardNetwork) -> BoardWeights:
@@ -144,26 +134,16 @@ def make_layers(weights: BoardWeights) -> BoardLayers:
         hidden=zeros(wide),
         from_position=zeros(width),
         mean=zeros(width),
-        on_street=zeros(width),
-        on_site=zeros(width),
-        on_passenger=zeros(width),
+        from_position_to_local=zeros(width),
         local=zeros(width),
         position_logits=zeros(len(weights.logits_bias)),
     )
 
 
-@fast_kernel
-def _find_offsets(row):
-    intersections, streets, sites = np.int64(row[0]), np.int64(row[1]), np.int64(row[2])
-    ends = MAP_HEADER + MARKS * intersections
-    site_nodes = ends + 2 * streets
-    observed = site_nodes + 2 * sites
-    street = observed + OBSERVED * intersections
-    site = street + STREET * streets
-    position = site + SITE * sites
-    return Offsets(
-        intersections, streets, sites, ends, site_nodes, observed, street, site, position
-    )
+@kernel
+def begin_row(b, weights, row):
+    """Write the map into the row, and return the rest of it."""
+    return row[write_map(b, row) :]
 
 
 @fast_kernel
@@ -192,7 +172,7 @@ def _multiply_streets(weights, layers, row, at):
     """Compute what streets add to messages, to first vectors and to logits."""
     for street in range(at.streets):
         count = _list_bytes(
-            layers, 0, row, at.street + street, at.streets, weights.street_scale, 0, STREET
+            layers, 0, row, at.street + street, at.streets, weights.street_scale, 0, STREET_COLUMNS
         )
         layers.has_features[street] = count > 0
         if count > 0:
@@ -206,7 +186,7 @@ def _multiply_streets(weights, layers, row, at):
 def _embed(weights, layers, row, at):
     """Compute the first vectors of the position and of the intersections."""
     position, nodes, width = layers.position, layers.nodes, layers.nodes.shape[1]
-    at_ends = weights.message_and_self.shape[0]
+    at_ends, num_columns = weights.message_and_self.shape[0], weights.node.shape[0]
     count = _list_bytes(
         layers, 0, row, at.position, 1, weights.position_scale, 0, weights.position.shape[0]
     )
@@ -219,7 +199,14 @@ def _embed(weights, layers, row, at):
         stride = at.intersections
         count = _list_bytes(layers, 0, row, MAP_HEADER + k, stride, weights.node_scale, 0, MARKS)
         count = _list_bytes(
-            layers, count, row, at.observed + k, stride, weights.node_scale, MARKS, MARKS + OBSERVED
+            layers,
+            count,
+            row,
+            at.observed + k,
+            stride,
+            weights.node_scale,
+            MARKS,
+            num_columns,
         )
         nodes[k, :] = layers.from_position
         add_rows(count, layers.indices, layers.values_at, weights.node, nodes[k])
@@ -285,7 +272,7 @@ def _column(hidden, matrix, k):
 
 @fast_kernel
 def _add_node(weights, layers, part, node, out):
-    """Add the product of an intersection's vector and part `part` of `weights.place` to `out`."""
+    """Add the product of an intersection's vector and a part of `node_to_local` to `out`."""
     for j in range(out.shape[0]):
         out[j] += weights.local_bias[part, j]
     _multiply(layers, layers.nodes[node], weights.node_to_local[part], out)
@@ -295,7 +282,7 @@ def _add_node(weights, layers, part, node, out):
 def _street_logit(weights, layers, row, at, edge):
     """Return the logit of growing along a street: edge 2 * street + the end that it leaves."""
     local, street, leaves = layers.local, edge // 2, edge % 2
-    local[:] = layers.on_street
+    local[:] = layers.from_position_to_local
     if layers.has_features[street]:
         on_street = weights.street.shape[0] - 1
         for j in range(local.shape[0]):
@@ -307,13 +294,13 @@ def _street_logit(weights, layers, row, at, edge):
 
 @fast_kernel
 def _fill_site(weights, layers, row, at, site):
-    """Compute the hidden layer of a site's logits into `layers.place`."""
+    """Compute the hidden layer of a site's logits into `layers.local`."""
     local = layers.local
-    local[:] = layers.on_site
+    local[:] = layers.from_position_to_local
     scale = weights.site_scale
-    count = _list_bytes(layers, 0, row, at.site + site, at.sites, scale, 0, SITE)
+    count = _list_bytes(layers, 0, row, at.site + site, at.sites, scale, 0, SITE_COLUMNS)
     zone = at.site_nodes + at.sites + site
-    count = _list_bytes(layers, count, row, zone, 1, scale, SITE, SITE + 1)
+    count = _list_bytes(layers, count, row, zone, 1, scale, SITE_COLUMNS, SITE_COLUMNS + 1)
     add_rows(count, layers.indices, layers.values_at, weights.site, local)
     _add_node(weights, layers, 2, row[at.site_nodes + site], local)
 
@@ -328,41 +315,49 @@ def _position_logits(weights, layers):
 
 
 @fast_kernel
-def _start_local(weights, layers, part, out):
-    """Compute what the position adds to the hidden layers of logits of a kind."""
-    out[:] = np.float32(0.0)
-    _multiply(layers, layers.position, weights.position_to_local[part], out)
+def _add_position(weights, layers, part):
+    """Compute what the position adds to the hidden layers of a part of the logits."""
+    layers.from_position_to_local[:] = np.float32(0.0)
+    _multiply(
+        layers, layers.position, weights.position_to_local[part], layers.from_position_to_local
+    )
 
 
 @fast_kernel
 def _logits(weights, work, row, at, legal):
-    """Compute the logits of legal actions; all segments of the action ids are in this order."""
-    layers, local, last_site, has_position_logits = work.layers, work.layers.local, NO_SITE, False
+    """Compute the logits of the first `legal` actions in `work.actions`."""
+    layers, local, last_site, last_part = work.layers, work.layers.local, NO_SITE, NO_PART
     first_street = FIRST_BUILD + 3 * at.sites
     first_split = first_street + 2 * at.streets
     first_pick = first_split + MAX_SPLIT + 2
     first_set = first_pick + at.intersections
-    _start_local(weights, layers, 0, layers.on_street)
-    _start_local(weights, layers, 1, layers.on_site)
-    _start_local(weights, layers, 2, layers.on_passenger)
     for k in range(legal):
         action = work.actions[k]
         if action < FIRST_BUILD or first_split <= action < first_pick:
-            if not has_position_logits:
+            part = POSITION
+        elif action < first_street:
+            part = SITES
+        else:
+            part = STREETS if action < first_split else PASSENGERS
+        if part != last_part:
+            last_part = part
+            if part == POSITION:
                 _position_logits(weights, layers)
-                has_position_logits = True
+            else:
+                _add_position(weights, layers, part)
+        if part == POSITION:
             skipped = 0 if action < FIRST_BUILD else first_split - FIRST_BUILD
             work.logits[k] = layers.position_logits[action - skipped]
-        elif action < first_street:
+        elif part == SITES:
             site, kind = (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3
             if site != last_site:
                 _fill_site(weights, layers, row, at, site)
                 last_site = site
             work.logits[k] = _column(local, weights.site_logits, kind)
-        elif action < first_split:
+        elif part == STREETS:
             work.logits[k] = _street_logit(weights, layers, row, at, action - first_street)
         else:
-            local[:] = layers.on_passenger
+            local[:] = layers.from_position_to_local
             sets_down = action >= first_set
             node = action - (first_set if sets_down else first_pick)
             _add_node(weights, layers, 3, node, local)
@@ -373,7 +368,7 @@ def _logits(weights, work, row, at, legal):
 def forward(weights, work, legal, seat):
     """Compute logits of the first `legal` actions in `work.actions`, and values, of `work.row`."""
     row, layers = work.row, work.layers
-    at = _find_offsets(row)
+    at = find_offsets(row)
     _multiply_streets(weights, layers, row, at)
     _embed(weights, layers, row, at)
     for layer in range(weights.message_and_self.shape[0]):

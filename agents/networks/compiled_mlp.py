@@ -17,7 +17,7 @@ import numpy as np
 from busenv.agents.networks.compiled_layers import UNROLL, add_rows, list_positive, relu
 from busenv.agents.networks.inputs import Inputs
 from busenv.core.bits import load_word
-from busenv.core.jit import fast_kernel
+from busenv.core.jit import fast_kernel, kernel
 from busenv.core.state import MAX_PLAYERS
 
 if TYPE_CHECKING:  # weights play without torch
@@ -111,6 +111,12 @@ def make_layers(weights: MlpWeights) -> MlpLayers:
         np.zeros(width, np.float32),
         np.zeros(max(width, hidden, len(weights.value_bias)), np.float32),
     )
+
+
+@kernel
+def begin_row(b, weights, row):
+    """Return the row, which begins with the observation."""
+    return row
 
 
 @fast_kernel

@@ -19,7 +19,6 @@ from busenv.agents.networks.evaluation_features import (
     make_feature_workspace,
     write_features,
 )
-from busenv.agents.networks.inputs import write_map
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.observation_cache import update_cache
 from busenv.core.observe import observation_size, observe
@@ -96,7 +95,18 @@ def forward(weights, work, legal, seat):
     LAYERS[type(weights)].forward(weights, work, legal, seat)
 
 
-overload(forward)(lambda weights, work, legal, seat: LAYERS[weights.instance_class].forward.py_func)
+def begin_row(b, weights, row):
+    """Write what a row has before the observation, and return the rest of it."""
+    return LAYERS[type(weights)].begin_row(b, weights, row)
+
+
+# Inlined, so that no call copies the weights and the workspace.
+overload(forward, inline="always")(
+    lambda weights, work, legal, seat: LAYERS[weights.instance_class].forward.py_func
+)
+overload(begin_row, inline="always")(
+    lambda b, weights, row: LAYERS[weights.instance_class].begin_row.py_func
+)
 
 
 @kernel
@@ -107,9 +117,7 @@ def clear_cache(work):
 
 @fast_kernel
 def _evaluate(g, b, weights, work):
-    inputs, row = weights.inputs, work.row
-    if inputs.has_map:
-        row = row[write_map(b, row) :]
+    inputs, row = weights.inputs, begin_row(b, weights, work.row)
     work.cached[0].players = 0
     update_cache(g, b, work.cache, row, work.cached[0])
     observe(g, b, work.cache, g.seat, row, False)

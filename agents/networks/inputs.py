@@ -26,6 +26,7 @@ from busenv.agents.networks.evaluation_features import (
     write_features,
 )
 from busenv.core.bits import has
+from busenv.core.features import WIDTHS
 from busenv.core.jit import kernel
 from busenv.observation import ObservationLayout, observe_states, relative_games
 
@@ -33,6 +34,8 @@ MAP_HEADER = 3
 ROUNDABOUT, STATION, ZONE_SITES = 0, 1, 3  # first planes of the intersections' marks
 LAST_ZONE = 3
 MARKS = ZONE_SITES + LAST_ZONE + 1
+NODE_COLUMNS, STREET_COLUMNS = WIDTHS["intersections"], WIDTHS["streets"]  # observed
+SITE_COLUMNS = WIDTHS["sites"]
 
 
 class Inputs(NamedTuple):
@@ -47,37 +50,61 @@ class Inputs(NamedTuple):
     has_map: bool = False
 
 
+class Offsets(NamedTuple):
+    """Where the blocks of a row with a map begin, and the numbers of its entries.
+
+    ends: first ends of all streets, then second ends. site_nodes: intersections of all sites, then
+    zones. observed, street, site, position: of the observation, the last with all that follows.
+    """
+
+    intersections: int
+    streets: int
+    sites: int
+    ends: int
+    site_nodes: int
+    observed: int
+    street: int
+    site: int
+    position: int
+
+
 @kernel
-def map_size(b):
-    """Return the number of bytes of a board's map."""
-    return np.int64(MAP_HEADER + MARKS * b.intersections + 2 * b.streets + 2 * b.sites)
+def find_offsets(row):
+    """Return the offsets of a row whose first MAP_HEADER bytes are written."""
+    intersections, streets, sites = np.int64(row[0]), np.int64(row[1]), np.int64(row[2])
+    ends = MAP_HEADER + MARKS * intersections
+    site_nodes = ends + 2 * streets
+    observed = site_nodes + 2 * sites
+    street = observed + NODE_COLUMNS * intersections
+    site = street + STREET_COLUMNS * streets
+    position = site + SITE_COLUMNS * sites
+    return Offsets(
+        intersections, streets, sites, ends, site_nodes, observed, street, site, position
+    )
 
 
 @kernel
 def write_map(b, row):
-    """Write a board's map into bytes that are at least `map_size` long; return that size."""
-    intersections, streets = np.int64(b.intersections), np.int64(b.streets)
-    sites, end = np.int64(b.sites), map_size(b)
-    row[:end] = 0
+    """Write a board's map into a row that is long enough; return its size."""
     row[0], row[1], row[2] = b.intersections, b.streets, b.sites
+    at = find_offsets(row)
+    row[MAP_HEADER : at.observed] = 0
     for k in range(b.roundabouts):
-        row[MAP_HEADER + ROUNDABOUT * intersections + b.roundabout[k]] = 1
+        row[MAP_HEADER + ROUNDABOUT * at.intersections + b.roundabout[k]] = 1
     for k in range(2):
-        row[MAP_HEADER + (STATION + k) * intersections + b.station[k]] = 1
-    first = MAP_HEADER + MARKS * intersections
-    for street in range(streets):
-        row[first + street] = b.street_ends[street, 0]
-        row[first + streets + street] = b.street_ends[street, 1]
-    first += 2 * streets
-    for site in range(sites):
+        row[MAP_HEADER + (STATION + k) * at.intersections + b.station[k]] = 1
+    for street in range(at.streets):
+        row[at.ends + street] = b.street_ends[street, 0]
+        row[at.ends + at.streets + street] = b.street_ends[street, 1]
+    for site in range(at.sites):
         zone = np.int64(0)
         while zone < LAST_ZONE and not has(b.zone_sites[zone], site):
             zone += 1
-        at = np.int64(b.site_intersection[site])
-        row[MAP_HEADER + (ZONE_SITES + zone) * intersections + at] += np.uint8(1)
-        row[first + site] = at
-        row[first + sites + site] = zone
-    return end
+        node = np.int64(b.site_intersection[site])
+        row[MAP_HEADER + (ZONE_SITES + zone) * at.intersections + node] += np.uint8(1)
+        row[at.site_nodes + site] = node
+        row[at.site_nodes + at.sites + site] = zone
+    return at.observed
 
 
 @kernel
@@ -104,7 +131,8 @@ def observe_inputs(
     rows, masks = observe_states(games, boards)
     parts = [rows]
     if inputs.has_map:
-        maps = np.zeros((len(boards), map_size(boards[0])), np.uint8)
+        sizes = np.array([boards[0][name] for name in ("intersections", "streets", "sites")])
+        maps = np.zeros((len(boards), find_offsets.py_func(sizes).observed), np.uint8)
         _write_maps(boards, maps)
         parts.insert(0, np.broadcast_to(maps, (len(games), maps.shape[1])))
     if len(inputs.eval_weights):

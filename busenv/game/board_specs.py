@@ -1,4 +1,4 @@
-"""Boards by name, file, or generator spec, and sets of boards of equal sizes.
+"""Boards by name, file, or generator spec, and sets of boards.
 
 | spec | board or set of boards |
 |---|---|
@@ -7,6 +7,7 @@
 | `generated:SIZE:SEED` | one generated board (`busenv.game.board_generator`) |
 | `generated:SIZE:train`, `validation`, `test` | generated boards of a split |
 | `generated:SIZE:SPLIT:COUNT` | the first COUNT of them |
+| `generated:mixed:SPLIT:COUNT` | boards of all sizes in turn, for training a `board` network |
 
 SIZE is small, medium, city or large. The seeds of `validation` are 1,000,000,000 to 1,000,000,999,
 those of `test` 2,000,000,000 to 2,000,000,999. All other seeds are for training; `train` has the
@@ -30,6 +31,7 @@ from busenv.game.board import BOARDS, Board, make_board
 from busenv.game.board_generator import (
     GENERATOR_VERSION,
     PREFIX,
+    SIZES,
     check_size,
     generate_board,
 )
@@ -41,19 +43,22 @@ SPLITS = {  # seeds of the splits
     "test": range(2_000_000_000, 2_000_001_000),
 }
 TRAIN_BOARDS = 4096  # of `train` without a count
+MIXED = "mixed"
 
 
 class GeneratedBoards(Sequence[Board]):
-    """Generated boards of one size, each generated when it is read.
+    """Generated boards, each generated when it is read.
 
-    name: a spec of the set. size: as for `generate_board`. seeds: of the boards.
-    fingerprint: that of equal sets has the same size, seeds and version of the generator.
+    name: a spec of the set. size: as for `generate_board`, or MIXED. seeds: of the boards.
+    sizes: of the boards, which have them in turn.
+    fingerprint: equal for sets of the same size, seeds and version of the generator.
     """
 
     generator = GENERATOR_VERSION
 
     def __init__(self, name: str, size: str, seeds: range) -> None:
         self.name, self.size, self.seeds = name, size, seeds
+        self.sizes = (*SIZES,) if size == MIXED else (size,)
         text = f"{size} {seeds.start} {seeds.stop} {self.generator}"
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -61,7 +66,11 @@ class GeneratedBoards(Sequence[Board]):
         return len(self.seeds)
 
     def __getitem__(self, index: int) -> Board:  # type: ignore[override]  # no slices
-        return generate_board(self.seeds[index], self.size)
+        return generate_board(*self.seed_and_size(index))
+
+    def seed_and_size(self, index: int) -> tuple[int, str]:
+        """Return the arguments of `generate_board` for a board of the set."""
+        return self.seeds[index], self.sizes[index % len(self.sizes)]
 
     def __repr__(self) -> str:
         return f"GeneratedBoards({self.name!r}, {len(self)} boards)"
@@ -163,7 +172,7 @@ def arrays_at(boards: Board | GeneratedBoards, indices: np.ndarray) -> np.ndarra
     """Return boards for kernels: BOARD, read-only, the only one, (1,), or N of a set, (N,)."""
     if isinstance(boards, Board):
         return boards.array
-    arrays = np.concatenate([_generated_array(boards.seeds[k], boards.size) for k in indices])
+    arrays = np.concatenate([_generated_array(*boards.seed_and_size(k)) for k in indices])
     arrays.flags.writeable = False
     return arrays
 
@@ -205,13 +214,16 @@ def _generated_set(spec: str) -> BoardSet:
 def generated_boards(spec: str) -> Board | GeneratedBoards:
     """Return the board or the set of boards of a spec; else raise BoardError."""
     size, *rest = spec.removeprefix(f"{PREFIX}:").split(":")
-    check_size(size)
-    if len(rest) == 1 and _is_number(rest[0], 0, 2**64 - 1):
-        return generate_board(int(rest[0]), size)
+    one_board = ""
+    if size != MIXED:
+        check_size(size)
+        if len(rest) == 1 and _is_number(rest[0], 0, 2**64 - 1):
+            return generate_board(int(rest[0]), size)
+        one_board = f"{PREFIX}:{size}:SEED with a seed 0 to 2**64 - 1, or "
     if not rest or rest[0] not in SPLITS or len(rest) > 2:
         raise BoardError(
-            f"no board {quote(spec)}; allowed: {PREFIX}:{size}:SEED with a seed 0 to 2**64 - 1, or "
-            f"{PREFIX}:{size}:SPLIT with one of {', '.join(SPLITS)}"
+            f"no board {quote(spec)}; allowed: {one_board}{PREFIX}:{size}:SPLIT with one of "
+            f"{', '.join(SPLITS)}"
         )
     split, *counts = rest
     seeds = SPLITS[split]

@@ -61,7 +61,7 @@ def play_match(
     seat_owner = (np.arange(players)[None, :] - numbers[:, None]) % players
     for _ in play_games_to_end(agents, seat_owner, states, rules=rules, board=loaded):
         pass
-    return _scores(agents, states)
+    return _scores(agents, states, seat_owner)
 
 
 def play_games_to_end(
@@ -95,17 +95,15 @@ def play_games_to_end(
         yield running, actions[running]
 
 
-def _scores(agents: Sequence[Agent], states: np.ndarray) -> list[Score]:
+def _scores(agents: Sequence[Agent], states: np.ndarray, seat_owner: np.ndarray) -> list[Score]:
     """Return the result of each agent in the finished games of `play_match`."""
-    players, numbers = len(agents), np.arange(len(states))
-    ranks = np.zeros((len(states), players), np.int64)
+    ranks = np.zeros(seat_owner.shape, np.int64)
     kernels.rankings(states, ranks)
-    points = states["deliveries"].astype(np.int64) - states["stones"]
+    points = (states["deliveries"].astype(np.int64) - states["stones"])[:, : len(agents)]
     scores = []
     for k, agent in enumerate(agents):
-        seat = (numbers + k) % players
-        rank = ranks[numbers, seat]
-        wins = int((rank == 0).sum())
-        mean_points = float(points[numbers, seat].mean())
+        own = seat_owner == k  # one seat of each game
+        rank, wins = ranks[own], int((ranks[own] == 0).sum())
+        mean_points = float(points[own].mean())
         scores.append(Score(agent.name, len(states), wins, float(rank.mean()), mean_points))
     return scores

@@ -25,7 +25,7 @@ from busenv.experiments.training.learning_curve import (
 )
 from busenv.experiments.training.run_folder import changed_settings, store_config
 from busenv.experiments.training.scalar_log import ScalarLog
-from busenv.game.board_specs import Boards, as_boards
+from busenv.game.board_specs import load_boards
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -48,7 +48,7 @@ def against(
     seed: int,
     *,
     rules: str | Rules = "capstone-2024",
-    board: Boards = "city",
+    board: str | Board = "city",
     players: int = 4,
 ) -> list[Score]:
     """Play an agent against copies of a bot; returns its score and the copies' combined score.
@@ -59,11 +59,12 @@ def against(
     """
     agent.reset(seed + 3)
     line_up = [agent, *(make_agent(bot, seed + k) for k in range(players - 1))]
-    boards = as_boards(board)
+    loaded = load_boards(board) if isinstance(board, str) else board
+    boards = [loaded] if isinstance(loaded, Board) else loaded
     shares = np.array_split(np.arange(games), len(boards))
     scores = [
-        play_match(line_up, len(share), rules, one, first_game=int(share[0]))
-        for one, share in zip(boards, shares, strict=True)
+        play_match(line_up, len(share), rules, boards[k], first_game=int(share[0]))
+        for k, share in enumerate(shares)
         if len(share)
     ]
     own = [score for score, *_ in scores]
@@ -87,7 +88,7 @@ def _combined(name: str, scores: list[Score], seats: int) -> Score:
 def rating_boards(run: AnyRun, games: int) -> str | Board:
     """Return the board of a run's ratings.
 
-    Of a run on a set of boards: a set of boards of their size for validation. On each, all agents
+    Of a run on a set of boards: a set of boards of their sizes for validation. On each, all agents
     have every seat, and start, equally often.
     """
     if isinstance(run.boards, Board):

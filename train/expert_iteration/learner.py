@@ -7,6 +7,8 @@ PPO (Schulman et al. 2017) from advantages.
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 import torch
 from torch import nn
@@ -18,7 +20,7 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.game.board_specs import GeneratedBoards, board_at
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
-from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch
+from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch, split_by_size
 from busenv.train.ppo import clipped_policy_loss, compute_gae
 
 CLIP_RANGE = 0.2  # of PPO's probability ratio
@@ -62,6 +64,22 @@ class Learner:
 
     def step(self, samples: np.ndarray, learning_rate: float) -> dict[str, float]:
         """Update the network by a batch of samples (SAMPLE, (N,)); returns losses by name."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate
+        self.optimizer.zero_grad()
+        means: dict[str, float] = defaultdict(float)
+        for part in split_by_size(samples, self._boards):
+            share = len(part) / len(samples)
+            loss, scalars = self._losses(part)
+            (share * loss).backward()
+            for name, value in scalars.items():
+                means[name] += share * value
+        nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
+        self.optimizer.step()
+        return means
+
+    def _losses(self, samples: np.ndarray) -> tuple[torch.Tensor, dict[str, float]]:
+        """Return the loss of samples whose boards have one size, and its parts by name."""
         config = self._config
         batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
         device = next(self.network.parameters()).device
@@ -92,14 +110,8 @@ class Learner:
             )
             loss = loss + config.auxiliary_weight * final_loss
             extra["train/auxiliary_loss"] = final_loss.item()
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
-        self.optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
-        self.optimizer.step()
         is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
-        return {
+        return loss, {
             "train/policy_loss": policy_loss.item(),
             "train/policy_divergence": divergence.item(),
             "train/value_loss": value_loss.item(),

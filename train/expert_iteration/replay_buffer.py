@@ -13,10 +13,9 @@ from safetensors.numpy import save
 from busenv import Board
 from busenv.game.board_specs import GeneratedBoards
 from busenv.io import write_whole
-from busenv.train.expert_iteration.samples import OLD_SAMPLE, SAMPLE, check_samples
+from busenv.train.expert_iteration.samples import SAMPLE, check_samples
 
 ROWS = "samples"  # tensor of a file: the bytes of a sample in each row
-DTYPES = {dtype.itemsize: dtype for dtype in (SAMPLE, OLD_SAMPLE)}
 
 
 class ReplayBuffer:
@@ -68,10 +67,9 @@ class ReplayBuffer:
 
 
 def read_samples(folders: Sequence[str], boards: Board | GeneratedBoards) -> list[np.ndarray]:
-    """Read the replay folders of earlier runs: one memory-mapped array, (N,), per file.
+    """Read the replay folders of earlier runs: one memory-mapped array (SAMPLE, (N,)) per file.
 
-    dtype: SAMPLE, or OLD_SAMPLE for older files. ValueError when a folder has no samples, or for
-    the reasons of `ReplayBuffer`.
+    ValueError when a folder has no samples, or for the reasons of `ReplayBuffer`.
     """
     parts = []
     for folder in map(Path, folders):
@@ -105,8 +103,7 @@ def _take(parts: list[np.ndarray], indices: np.ndarray) -> np.ndarray:
     for number in np.unique(part_numbers):
         rows = np.flatnonzero(part_numbers == number)
         start = ends[number] - len(parts[number])
-        part = parts[number]
-        samples[[*part.dtype.names]][rows] = part[indices[rows] - start]
+        samples[rows] = parts[number][indices[rows] - start]
     return samples
 
 
@@ -118,17 +115,16 @@ def _files(folder: Path) -> dict[int, Path]:
 
 
 def _read(path: Path, boards: Board | GeneratedBoards) -> np.ndarray:
-    """Read and validate a file of samples, memory-mapped: SAMPLE or OLD_SAMPLE, (N,)."""
+    """Read and validate a file of samples, memory-mapped: SAMPLE, (N,)."""
     if not path.is_file():  # opening a pipe would wait for a writer
         raise ValueError(f"{path} is not a file")
     try:
         with safe_open(path, "pt") as file:  # torch's tensors are memory-mapped
             header = file.get_slice(ROWS)
             length, *size = header.get_shape() or [0]
-            dtype = DTYPES.get(*size) if len(size) == 1 else None
-            if header.get_dtype() != "U8" or dtype is None or not length:
+            if header.get_dtype() != "U8" or size != [SAMPLE.itemsize] or not length:
                 raise ValueError("its records are not samples of this version of busenv")
-            samples: np.ndarray = file.get_tensor(ROWS).numpy().view(dtype)[:, 0]
+            samples: np.ndarray = file.get_tensor(ROWS).numpy().view(SAMPLE)[:, 0]
         check_samples(samples, boards)
     except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"{path} is not a file of a replay buffer: {error}") from error

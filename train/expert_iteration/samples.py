@@ -43,8 +43,6 @@ SAMPLE = np.dtype(
         ("board_index", np.uint32),  # in the run's set of boards, else 0
     ]
 )
-# Of older files, without the last field.
-OLD_SAMPLE = np.dtype([(name, SAMPLE[name]) for name in SAMPLE.names or ()][:-1])
 
 
 @kernel
@@ -130,9 +128,17 @@ def _write_targets(samples, b, value_target_mix, relative_types, targets):
 
 def _board_indices(samples: np.ndarray, boards: Board | GeneratedBoards) -> np.ndarray:
     """Return the index of each sample's board: int64, (N,)."""
-    if isinstance(boards, Board) or samples.dtype != SAMPLE:
+    if isinstance(boards, Board):
         return np.zeros(len(samples), np.int64)
     return samples["board_index"].astype(np.int64)
+
+
+def split_by_size(samples: np.ndarray, boards: Board | GeneratedBoards) -> list[np.ndarray]:
+    """Split samples (SAMPLE, (N,)) into parts whose boards have one size each."""
+    if isinstance(boards, Board):
+        return [samples]
+    sizes = _board_indices(samples, boards) % len(boards.sizes)
+    return [samples[sizes == size] for size in np.unique(sizes)]
 
 
 def make_batch(
@@ -141,7 +147,7 @@ def make_batch(
     value_target_mix: float,
     inputs: Inputs,
 ) -> TrainingBatch:
-    """Convert samples (SAMPLE, (N,)) to a batch.
+    """Convert samples (SAMPLE, (N,)), whose boards have one size, to a batch.
 
     boards: the board, or the set of boards, of their run. value_target_mix: weight of `win_probs`
     in the value target; the rest is the winner.
@@ -275,8 +281,7 @@ def _first_invalid(samples, booleans, boards, index):
 def check_samples(samples: np.ndarray, boards: Board | GeneratedBoards) -> None:
     """Raise ValueError unless samples could be those of games on their boards.
 
-    samples: SAMPLE or OLD_SAMPLE, (N,). boards: the board, or the set of boards, of the
-    run.
+    samples: SAMPLE, (N,). boards: the board, or the set of boards, of the run.
     """
     indices, inverse = np.unique(_board_indices(samples, boards), return_inverse=True)
     if isinstance(boards, GeneratedBoards) and indices[-1] >= len(boards):
