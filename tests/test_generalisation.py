@@ -37,7 +37,7 @@ def test_a_stopped_study_resumes(
         return against(*args, board=board)
 
     monkeypatch.setattr(generalisation, "against", spy)
-    results = generalisation.study(tmp_path, seeds=1)
+    results = generalisation.study(tmp_path, ["mlp", "board"], seeds=1)
     assert [*results] == ["mlp/1/0", "mlp/2/0", "board/1/0", "board/2/0"]
     assert [*results["mlp/1/0"]] == ["training boards", "unseen boards", "the city"]
     assert [*results["mlp/2/0"]] == ["unseen boards", "the city"]
@@ -47,7 +47,7 @@ def test_a_stopped_study_resumes(
     monkeypatch.setattr(
         generalisation, "run_training", lambda *_: pytest.fail("a finished run was trained again")
     )
-    assert generalisation.study(tmp_path, seeds=1) == results
+    assert generalisation.study(tmp_path, ["mlp", "board"], seeds=1) == results
     generalisation.draw(results, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
@@ -68,7 +68,7 @@ def test_transfer_starts_from_the_networks_of_the_study(
 ) -> None:
     with pytest.raises(ValueError, match="no finished run on an unlimited number of boards"):
         transfer.read_pretrained(tmp_path)
-    generalisation.study(tmp_path, seeds=1)
+    generalisation.study(tmp_path, ["mlp", "board"], seeds=1)
     pretrained = transfer.read_pretrained(tmp_path)
     assert [*pretrained] == ["mlp/2/0", "board/2/0"]
     results = transfer.study(tmp_path, pretrained)

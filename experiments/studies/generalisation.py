@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,13 +112,18 @@ def measure_board_sets(run: AnyRun) -> WinRates:
     return {name: win_rates(run, spec) for name, spec in board_sets.items()}
 
 
-def study(folder: Path, seeds: int) -> Results:
-    """Measure all runs; return their results by "NETWORK/BOARDS/SEED"."""
+def study(folder: Path, networks: Sequence[str], seeds: int) -> Results:
+    """Measure all runs of some kinds of networks; return results by "NETWORK/BOARDS/SEED"."""
     configs = {
         f"{network}/{boards}/{seed}": config_of(network, seed, f"generated:city:train:{boards}")
-        for seed, network, boards in product(range(seeds), DECISIONS, TRAINING_BOARDS.values())
+        for seed, network, boards in product(range(seeds), networks, TRAINING_BOARDS.values())
     }
     return measure_runs(folder, configs, measure_board_sets)
+
+
+def networks_of(results: Results) -> list[str]:
+    """Return the kinds of networks of results."""
+    return [kind for kind in DECISIONS if any(run.startswith(f"{kind}/") for run in results)]
 
 
 def rates_of_seeds(results: Results, runs: str, boards: str, bot: str) -> np.ndarray:
@@ -142,7 +147,7 @@ def table(results: Results) -> str:
         f"| network | boards | {' | '.join(f'{name}, {bot}' for name, bot in columns)} |",
         "|---" * (2 + len(columns)) + "|",
     ]
-    for network, (name, boards) in product(DECISIONS, TRAINING_BOARDS.items()):
+    for network, (name, boards) in product(networks_of(results), TRAINING_BOARDS.items()):
         runs = f"{network}/{boards}"
         cells = (format_interval(rates_of_seeds(results, runs, *column)) for column in columns)
         lines.append(f"| `{network}` | {name} | {' | '.join(cells)} |")
@@ -162,9 +167,10 @@ def draw(results: Results, path: Path) -> None:
     """Draw the win rates against each opponent by the number of training boards."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 6), layout="constrained")
-    axes = figure.subplots(len(DECISIONS), len(OPPONENTS), sharex=True, sharey=True)
-    for axis, (network, bot) in zip(axes.flat, product(DECISIONS, OPPONENTS), strict=True):
+    networks = networks_of(results)
+    figure = Figure(figsize=(10, 1 + 2.8 * len(networks)), layout="constrained")
+    axes = figure.subplots(len(networks), len(OPPONENTS), sharey=True, squeeze=False)
+    for axis, (network, bot) in zip(axes.flat, product(networks, OPPONENTS), strict=True):
         for name in BOARD_SETS:
             runs = (f"{network}/{boards}" for boards in TRAINING_BOARDS.values())
             rates = [rates_of_seeds(results, run, name, bot) for run in runs]
@@ -188,13 +194,16 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--networks", nargs="+", choices=[*DECISIONS], default=[*DECISIONS], help="(all)"
+    )
     parser.add_argument("--seeds", type=int, default=3, help="runs for each number of boards (3)")
     arguments = parser.parse_args()
     if arguments.seeds < 1:
         parser.error(f"--seeds is {arguments.seeds}; allowed: 1 or more")
     try:
         with lock_folder(arguments.folder):
-            results = study(arguments.folder, arguments.seeds)
+            results = study(arguments.folder, arguments.networks, arguments.seeds)
     except (OSError, ValueError, RunError) as error:
         parser.error(str(error))
     text = table(results)

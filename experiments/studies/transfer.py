@@ -29,6 +29,7 @@ from busenv.experiments.studies.generalisation import (
     draw_rates,
     format_interval,
     measure_runs,
+    networks_of,
     rates_of_seeds,
     win_rates,
 )
@@ -72,11 +73,6 @@ def study(folder: Path, pretrained: Results) -> Results:
     return measure_runs(folder / "transfer", configs, lambda run: {CITY: win_rates(run, "city")})
 
 
-def networks_of(pretrained: Results) -> list[str]:
-    """Return the kinds of networks in the order of BUDGETS."""
-    return [network for network in BUDGETS if any(run.startswith(network) for run in pretrained)]
-
-
 def table(results: Results, pretrained: Results) -> str:
     """Return the win rates by initial weights and decisions on the city, in Markdown."""
     lines = [
@@ -103,7 +99,7 @@ def draw(results: Results, pretrained: Results, path: Path) -> None:
     from matplotlib.figure import Figure
 
     networks = networks_of(pretrained)
-    figure = Figure(figsize=(10, 3 * len(networks)), layout="constrained")
+    figure = Figure(figsize=(10, 1 + 2.8 * len(networks)), layout="constrained")
     axes = figure.subplots(len(networks), len(OPPONENTS), sharey=True, squeeze=False)
     for axis, (network, bot) in zip(axes.flat, product(networks, OPPONENTS), strict=True):
         budgets = BUDGETS[network]
