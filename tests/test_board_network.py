@@ -205,7 +205,7 @@ def test_bounds_hold_on_real_positions() -> None:
 def test_rows_begin_with_the_map() -> None:
     board = make_board(random_board(random.Random(3)))
     rows, _ = observe_inputs(positions(2, board), board.array, random_network(8).inputs)
-    size = find_offsets(rows[0]).observed
+    size = find_offsets(len(board.intersections), len(board.streets), len(board.sites)).node
     assert rows[0, :3].tolist() == [len(board.intersections), len(board.streets), len(board.sites)]
     assert (rows[0, :size] == rows[1, :size]).all()
     zones = [site.zone - 1 for site in board.sites]

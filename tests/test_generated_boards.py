@@ -189,7 +189,7 @@ def test_specs() -> None:
         ("generated:town:7", "no size 'town' .* allowed: small, medium, city, large"),
         ("generated:citty:7", "did you mean 'city'"),
         ("generated:", "no size ''"),
-        ("generated:city", "generated:city:SEED with a seed 0 to 2\\*\\*64 - 1"),
+        ("generated:city", "generated:city:SPLIT with one of train, .* and a seed 0 to 2"),
         (f"generated:city:{2**64}", "a seed 0 to 2\\*\\*64 - 1"),
         ("generated:city:-1", "a seed 0 to"),
         ("generated:city:tset", "one of train, validation, test"),

@@ -30,7 +30,7 @@ NOTEBOOKS = {
     "5_your_own_agent_and_reward": Expected(
         2, 0, ("tuned on 800 games", "3 players, capstone-2024")
     ),
-    "6_generated_boards": Expected(5, 1, ("boards played on", "'generator': 1")),
+    "6_generated_boards": Expected(6, 1, ("boards played on", "unseen boards", "'generator': 1")),
 }
 
 

@@ -221,12 +221,15 @@ def test_mixed_sets_have_all_sizes_in_turn() -> None:
     names = [board.name for board in training_boards(MIXED.board)]
     sizes = ("small", "medium", "city", "large", "small", "medium")
     assert names == [f"generated:{size}:{seed}" for seed, size in enumerate(sizes)]
+    assert training_boards(MIXED.board)[-1].name == names[-1]
     with pytest.raises(BoardError, match=r"allowed: generated:mixed:SPLIT with one of train"):
         load_board("generated:mixed:3")
+    with pytest.raises(BoardError, match=r"allowed: small, .*, mixed; did you mean 'mixed'"):
+        load_board("generated:mixd:train")
     with pytest.raises(BoardError, match=r"boards of different sizes in one set: .*medium:1"):
         Batch(4, board=MIXED.board)
     for config in (SET, EXPERT_SET):
-        message = f"of several sizes; allowed with network '{config.network}': one board, or"
+        message = f"network is '{config.network}'; allowed with board 'generated:mixed:train:6'"
         with pytest.raises(ValueError, match=message):
             config.changed({"board": MIXED.board})
 
@@ -244,27 +247,54 @@ def test_a_run_on_boards_of_all_sizes_resumes_bit_for_bit(tmp_path: Path) -> Non
     while not resumed.is_done:
         resumed.step()
     assert same(straight.network.state_dict(), resumed.network.state_dict())
-    assert rating_boards(resumed, 64) == "generated:mixed:validation:4"
+    counts = {games: rating_boards(resumed, games) for games in (16, 32, 100, 130)}
+    boards = (4, 4, 4, 8)
+    assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]
     assert rate(resumed, resumed.agent, "random", 32)[0].games == 32
 
 
-def test_an_update_on_boards_of_several_sizes_weighs_samples_equally(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(learner, "MAX_GRAD_NORM", 1e9)
+def test_losses_of_a_batch_are_means_over_all_sizes() -> None:
     boards = training_boards(MIXED.board)
     samples = samples_of_boards([0, 2, 4, 3], boards)[::4]
+    samples["policy"][:5] = 0  # opponents' decisions, all on one size
+    samples["has_value_target"][-9:] = False
     network = build_network("board", None, 8, seed=1, relative_types=True)
     updates = learner.Learner(network, boards, MIXED)
+    parts = [updates.step(samples[k : k + 1], learning_rate=0.0) for k in range(len(samples))]
+    losses = updates.step(samples, learning_rate=0.0)
+    for name, target in (
+        ("policy_loss", samples["policy"].any(axis=1)),
+        ("value_loss", samples["has_value_target"]),
+        ("score_loss", samples["has_value_target"]),
+    ):
+        expected = sum(part[f"train/{name}"] for part in parts) / target.sum()
+        assert losses[f"train/{name}"] == pytest.approx(expected, rel=1e-5)
 
-    def loss_and_gradient(part: np.ndarray) -> np.ndarray:
-        losses = updates.step(part, learning_rate=0.0)
+
+@pytest.mark.parametrize("policy_only", [False, True])
+def test_a_batch_in_parts_has_the_gradient_of_the_whole(
+    policy_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = samples_of_boards([0, 3])[::3]
+    samples["policy"][:5] = 0
+    samples["has_value_target"][::3] = False
+    rng = np.random.default_rng(1)
+    samples["advantage"] = rng.normal(size=len(samples))
+    samples["action_prob"] = 0.01
+    network = build_network("board", None, 8, seed=1, relative_types=True)
+    config = MIXED.changed({"policy_only": policy_only, "teacher": ""})
+    updates = learner.Learner(network, BOARDS, config)
+
+    def gradient() -> np.ndarray:
+        updates.step(samples, learning_rate=0.0)
         gradients = [p.grad.numpy().ravel() for p in network.parameters() if p.grad is not None]
-        return np.concatenate([[losses["train/policy_loss"]], *gradients])
+        return np.concatenate(gradients)
 
-    expected = np.mean([loss_and_gradient(samples[k : k + 1]) for k in range(len(samples))], 0)
-    assert np.abs(expected).max() > 0.1
-    np.testing.assert_allclose(loss_and_gradient(samples), expected, atol=1e-5)
+    whole = gradient()
+    assert len(samples) > 14
+    monkeypatch.setattr(learner, "split_by_size", lambda batch, _: [batch[:7], batch[7:]])
+    assert np.abs(whole).max() > 0.01
+    np.testing.assert_allclose(gradient(), whole, atol=1e-6)
 
 
 def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:

@@ -128,10 +128,11 @@ class RunConfig(BaseModel):
     @model_validator(mode="after")
     def _check_board_sizes(self) -> Self:
         boards = load_boards(self.board)
-        if self.network != "board" and isinstance(boards, GeneratedBoards) and boards.sizes[1:]:
+        is_mixed = isinstance(boards, GeneratedBoards) and len(boards.sizes) > 1
+        if is_mixed and self.network != "board":
             raise ValueError(
-                f"board is {self.board!r}, of several sizes; allowed with network "
-                f"{self.network!r}: one board, or boards of one size"
+                f"network is {self.network!r}; allowed with board {self.board!r}, which has boards "
+                "of several sizes: 'board' (expert iteration)"
             )
         return self
 

@@ -41,8 +41,8 @@ class Iteration:
 class TrainingRun:
     """A run in a folder; a subclass sets `network` and `_optimizer`.
 
-    boards, board: the board, or the set of boards, of the settings; and the first of them. Networks
-    of other kinds than `board` have sets of boards of equal sizes.
+    boards: the board, or the set of boards, of the settings. board: the only board, or the first of
+    the set, whose sizes all have unless the network plays any board.
     iteration: number of finished ones. decisions: learned from so far; imitated: those of them that
     were learned by imitation. `_seconds`: of training, at the end of the last iteration.
     """

@@ -145,20 +145,20 @@ class BoardNetwork(Network):
     def _read(self, rows: torch.Tensor) -> _Graphs:
         """Split rows, uint8 (N, size), into scaled tensors."""
         count = len(rows)
-        at: Offsets = find_offsets.py_func(rows[0, :MAP_HEADER].tolist())
+        at: Offsets = find_offsets(*rows[0, :MAP_HEADER].tolist())
 
         def planes(first: int, end: int, entries: int) -> torch.Tensor:
             return rows[:, first:end].reshape(count, -1, entries).transpose(1, 2)
 
         marks = planes(MAP_HEADER, at.ends, at.intersections)
         ends = planes(at.ends, at.site_nodes, at.streets)
-        site_node, zone = planes(at.site_nodes, at.observed, at.sites).unbind(2)
-        observed = planes(at.observed, at.street, at.intersections)
+        site_node, zone = planes(at.site_nodes, at.node, at.sites).unbind(2)
+        node = planes(at.node, at.street, at.intersections)
         street = planes(at.street, at.site, at.streets)
         site = planes(at.site, at.position, at.sites)
         first_nodes = at.intersections * torch.arange(count, device=rows.device)[:, None]
         return _Graphs(
-            torch.cat([marks, observed], dim=2).float() * self.node_scale,
+            torch.cat([marks, node], dim=2).float() * self.node_scale,
             street.float() * self.street_scale,
             torch.cat([site, zone[..., None]], dim=2).float() * self.site_scale,
             rows[:, at.position :].float() * self.position_scale,

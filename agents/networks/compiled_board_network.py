@@ -14,6 +14,7 @@ from busenv.agents.networks.compiled_layers import add_rows, list_positive, relu
 from busenv.agents.networks.inputs import (
     MAP_HEADER,
     MARKS,
+    NODE_COLUMNS,
     SITE_COLUMNS,
     STREET_COLUMNS,
     Inputs,
@@ -32,9 +33,12 @@ from busenv.core.state import (
 if TYPE_CHECKING:  # weights play without torch
     from busenv.agents.networks.board_network import BoardNetwork
 
-# Parts of the logits by what actions name; the first three index `position_to_local`.
+# Kinds of actions: those that name a street, a site or an intersection, which index
+# `position_to_local`, and all others.
 STREETS, SITES, PASSENGERS, POSITION = range(4)
-NO_SITE = NO_PART = -1
+# Roles of an intersection, which index `node_to_local` and `local_bias`.
+LEFT, REACHED, OF_SITE, OF_PASSENGER = range(4)
+NONE = -1
 
 
 class BoardWeights(NamedTuple):
@@ -74,7 +78,7 @@ class BoardWeights(NamedTuple):
     @property
     def sizes(self) -> tuple[int, int, int]:
         """Lengths of a row, of the logits and of the values on the largest board."""
-        offsets = find_offsets.py_func((MAX_INTERSECTIONS, MAX_STREETS, MAX_SITES))
+        offsets = find_offsets(MAX_INTERSECTIONS, MAX_STREETS, MAX_SITES)
         num_actions = 3 * MAX_SITES + 2 * MAX_STREETS + 2 * MAX_INTERSECTIONS
         return (
             offsets.position + len(self.position),
@@ -186,7 +190,7 @@ def _multiply_streets(weights, layers, row, at):
 def _embed(weights, layers, row, at):
     """Compute the first vectors of the position and of the intersections."""
     position, nodes, width = layers.position, layers.nodes, layers.nodes.shape[1]
-    at_ends, num_columns = weights.message_and_self.shape[0], weights.node.shape[0]
+    at_ends, columns = weights.message_and_self.shape[0], MARKS + NODE_COLUMNS
     count = _list_bytes(
         layers, 0, row, at.position, 1, weights.position_scale, 0, weights.position.shape[0]
     )
@@ -199,14 +203,7 @@ def _embed(weights, layers, row, at):
         stride = at.intersections
         count = _list_bytes(layers, 0, row, MAP_HEADER + k, stride, weights.node_scale, 0, MARKS)
         count = _list_bytes(
-            layers,
-            count,
-            row,
-            at.observed + k,
-            stride,
-            weights.node_scale,
-            MARKS,
-            num_columns,
+            layers, count, row, at.node + k, stride, weights.node_scale, MARKS, columns
         )
         nodes[k, :] = layers.from_position
         add_rows(count, layers.indices, layers.values_at, weights.node, nodes[k])
@@ -271,11 +268,11 @@ def _column(hidden, matrix, k):
 
 
 @fast_kernel
-def _add_node(weights, layers, part, node, out):
-    """Add the product of an intersection's vector and a part of `node_to_local` to `out`."""
+def _add_node(weights, layers, role, node, out):
+    """Add what an intersection in a role contributes to a hidden layer, `out`."""
     for j in range(out.shape[0]):
-        out[j] += weights.local_bias[part, j]
-    _multiply(layers, layers.nodes[node], weights.node_to_local[part], out)
+        out[j] += weights.local_bias[role, j]
+    _multiply(layers, layers.nodes[node], weights.node_to_local[role], out)
 
 
 @fast_kernel
@@ -287,8 +284,9 @@ def _street_logit(weights, layers, row, at, edge):
         on_street = weights.street.shape[0] - 1
         for j in range(local.shape[0]):
             local[j] += layers.streets[on_street, street, j]
-    _add_node(weights, layers, 0, row[at.ends + leaves * at.streets + street], local)
-    _add_node(weights, layers, 1, row[at.ends + (1 - leaves) * at.streets + street], local)
+    _add_node(weights, layers, LEFT, row[at.ends + leaves * at.streets + street], local)
+    reached = row[at.ends + (1 - leaves) * at.streets + street]
+    _add_node(weights, layers, REACHED, reached, local)
     return _column(local, weights.street_logit, 0)
 
 
@@ -302,7 +300,7 @@ def _fill_site(weights, layers, row, at, site):
     zone = at.site_nodes + at.sites + site
     count = _list_bytes(layers, count, row, zone, 1, scale, SITE_COLUMNS, SITE_COLUMNS + 1)
     add_rows(count, layers.indices, layers.values_at, weights.site, local)
-    _add_node(weights, layers, 2, row[at.site_nodes + site], local)
+    _add_node(weights, layers, OF_SITE, row[at.site_nodes + site], local)
 
 
 @fast_kernel
@@ -315,18 +313,20 @@ def _position_logits(weights, layers):
 
 
 @fast_kernel
-def _add_position(weights, layers, part):
-    """Compute what the position adds to the hidden layers of a part of the logits."""
-    layers.from_position_to_local[:] = np.float32(0.0)
-    _multiply(
-        layers, layers.position, weights.position_to_local[part], layers.from_position_to_local
-    )
+def _fill_from_position(weights, layers, kind):
+    """Compute what the position contributes to the hidden layers of a kind of actions."""
+    out = layers.from_position_to_local
+    out[:] = np.float32(0.0)
+    _multiply(layers, layers.position, weights.position_to_local[kind], out)
 
 
 @fast_kernel
 def _logits(weights, work, row, at, legal):
-    """Compute the logits of the first `legal` actions in `work.actions`."""
-    layers, local, last_site, last_part = work.layers, work.layers.local, NO_SITE, NO_PART
+    """Compute the logits of the first `legal` actions in `work.actions`, which are ascending.
+
+    So actions of one kind, and of one site, are consecutive, and share what is computed first.
+    """
+    layers, local, last_site, last_kind = work.layers, work.layers.local, NONE, NONE
     first_street = FIRST_BUILD + 3 * at.sites
     first_split = first_street + 2 * at.streets
     first_pick = first_split + MAX_SPLIT + 2
@@ -334,33 +334,33 @@ def _logits(weights, work, row, at, legal):
     for k in range(legal):
         action = work.actions[k]
         if action < FIRST_BUILD or first_split <= action < first_pick:
-            part = POSITION
+            kind = POSITION
         elif action < first_street:
-            part = SITES
+            kind = SITES
         else:
-            part = STREETS if action < first_split else PASSENGERS
-        if part != last_part:
-            last_part = part
-            if part == POSITION:
+            kind = STREETS if action < first_split else PASSENGERS
+        if kind != last_kind:
+            last_kind = kind
+            if kind == POSITION:
                 _position_logits(weights, layers)
             else:
-                _add_position(weights, layers, part)
-        if part == POSITION:
+                _fill_from_position(weights, layers, kind)
+        if kind == POSITION:
             skipped = 0 if action < FIRST_BUILD else first_split - FIRST_BUILD
             work.logits[k] = layers.position_logits[action - skipped]
-        elif part == SITES:
-            site, kind = (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3
+        elif kind == SITES:
+            site, building = (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3
             if site != last_site:
                 _fill_site(weights, layers, row, at, site)
                 last_site = site
-            work.logits[k] = _column(local, weights.site_logits, kind)
-        elif part == STREETS:
+            work.logits[k] = _column(local, weights.site_logits, building)
+        elif kind == STREETS:
             work.logits[k] = _street_logit(weights, layers, row, at, action - first_street)
         else:
             local[:] = layers.from_position_to_local
             sets_down = action >= first_set
             node = action - (first_set if sets_down else first_pick)
-            _add_node(weights, layers, 3, node, local)
+            _add_node(weights, layers, OF_PASSENGER, node, local)
             work.logits[k] = _column(local, weights.passenger_logits, np.int64(sets_down))
 
 
@@ -368,7 +368,7 @@ def _logits(weights, work, row, at, legal):
 def forward(weights, work, legal, seat):
     """Compute logits of the first `legal` actions in `work.actions`, and values, of `work.row`."""
     row, layers = work.row, work.layers
-    at = find_offsets(row)
+    at = find_offsets(np.int64(row[0]), np.int64(row[1]), np.int64(row[2]))
     _multiply_streets(weights, layers, row, at)
     _embed(weights, layers, row, at)
     for layer in range(weights.message_and_self.shape[0]):

@@ -34,7 +34,8 @@ MAP_HEADER = 3
 ROUNDABOUT, STATION, ZONE_SITES = 0, 1, 3  # first planes of the intersections' marks
 LAST_ZONE = 3
 MARKS = ZONE_SITES + LAST_ZONE + 1
-NODE_COLUMNS, STREET_COLUMNS = WIDTHS["intersections"], WIDTHS["streets"]  # observed
+# Planes of the observation
+NODE_COLUMNS, STREET_COLUMNS = WIDTHS["intersections"], WIDTHS["streets"]
 SITE_COLUMNS = WIDTHS["sites"]
 
 
@@ -51,10 +52,12 @@ class Inputs(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """Where the blocks of a row with a map begin, and the numbers of its entries.
+    """Offsets, in bytes, of the blocks of a row with a map, and the board's numbers of
+    intersections, streets and sites.
 
-    ends: first ends of all streets, then second ends. site_nodes: intersections of all sites, then
-    zones. observed, street, site, position: of the observation, the last with all that follows.
+    ends: the streets' first ends, then their second ends. site_nodes: the sites' intersections,
+    then their zones. node, street, site: the observation's planes of intersections, streets and
+    sites. position: the rest of the row, which is the rest of the observation and the features.
     """
 
     intersections: int
@@ -62,33 +65,30 @@ class Offsets(NamedTuple):
     sites: int
     ends: int
     site_nodes: int
-    observed: int
+    node: int
     street: int
     site: int
     position: int
 
 
 @kernel
-def find_offsets(row):
-    """Return the offsets of a row whose first MAP_HEADER bytes are written."""
-    intersections, streets, sites = np.int64(row[0]), np.int64(row[1]), np.int64(row[2])
+def find_offsets(intersections, streets, sites):
+    """Return the offsets of a board with these numbers (int64)."""
     ends = MAP_HEADER + MARKS * intersections
     site_nodes = ends + 2 * streets
-    observed = site_nodes + 2 * sites
-    street = observed + NODE_COLUMNS * intersections
+    node = site_nodes + 2 * sites
+    street = node + NODE_COLUMNS * intersections
     site = street + STREET_COLUMNS * streets
     position = site + SITE_COLUMNS * sites
-    return Offsets(
-        intersections, streets, sites, ends, site_nodes, observed, street, site, position
-    )
+    return Offsets(intersections, streets, sites, ends, site_nodes, node, street, site, position)
 
 
 @kernel
 def write_map(b, row):
-    """Write a board's map into a row that is long enough; return its size."""
+    """Write a board's map to the start of a row; return the length of the map."""
+    at = find_offsets(np.int64(b.intersections), np.int64(b.streets), np.int64(b.sites))
+    row[: at.node] = 0
     row[0], row[1], row[2] = b.intersections, b.streets, b.sites
-    at = find_offsets(row)
-    row[MAP_HEADER : at.observed] = 0
     for k in range(b.roundabouts):
         row[MAP_HEADER + ROUNDABOUT * at.intersections + b.roundabout[k]] = 1
     for k in range(2):
@@ -100,11 +100,11 @@ def write_map(b, row):
         zone = np.int64(0)
         while zone < LAST_ZONE and not has(b.zone_sites[zone], site):
             zone += 1
-        node = np.int64(b.site_intersection[site])
-        row[MAP_HEADER + (ZONE_SITES + zone) * at.intersections + node] += np.uint8(1)
-        row[at.site_nodes + site] = node
+        intersection = np.int64(b.site_intersection[site])
+        row[MAP_HEADER + (ZONE_SITES + zone) * at.intersections + intersection] += np.uint8(1)
+        row[at.site_nodes + site] = intersection
         row[at.site_nodes + at.sites + site] = zone
-    return at.observed
+    return at.node
 
 
 @kernel
@@ -131,8 +131,8 @@ def observe_inputs(
     rows, masks = observe_states(games, boards)
     parts = [rows]
     if inputs.has_map:
-        sizes = np.array([boards[0][name] for name in ("intersections", "streets", "sites")])
-        maps = np.zeros((len(boards), find_offsets.py_func(sizes).observed), np.uint8)
+        numbers = (int(boards[0][name]) for name in ("intersections", "streets", "sites"))
+        maps = np.zeros((len(boards), find_offsets(*numbers).node), np.uint8)
         _write_maps(boards, maps)
         parts.insert(0, np.broadcast_to(maps, (len(games), maps.shape[1])))
     if len(inputs.eval_weights):

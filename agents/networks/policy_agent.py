@@ -25,9 +25,9 @@ class PolicyAgent(CompiledAgent):
 
     network: a network (`busenv.agents.networks.mlp`) on the CPU or a GPU, where changes of its
         weights take effect at once; or its `Weights`, which need no torch.
-    board: the board, or the set of boards, that the network was trained on; None for a network that
-        plays any board. Games on another board, or of another size than the set's, are refused with
-        a ValueError.
+    board: the board, or the set of boards, that the network was trained on; of no effect for a
+        network that plays any board. Games on another board, or of another size than the set's, are
+        refused with a ValueError.
     temperature: 0 to 100, by which logits are divided; 0 always takes the most likely action.
     """
 
@@ -44,7 +44,7 @@ class PolicyAgent(CompiledAgent):
                 f"temperature is {temperature!r}; allowed: 0 (greedy) to {HIGHEST_TEMPERATURE:g}"
             )
         self.network = network
-        self.board = board
+        self.board = None if network.inputs.has_map else board
         self._temperature = temperature
         self._policy = make_policy(network)
         super().__init__(name, seed)

@@ -19,6 +19,7 @@ removal disconnects it, or a block with more than five streets around it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -71,12 +72,12 @@ def count_rejections(seed: int, size: str = "city") -> int:
     return int(_draw_map(check_seed(seed), SIZES[check_size(size)])[1].sum())
 
 
-def check_size(size: str) -> str:
-    """Return a size of generated boards; BoardError, which names the sizes, for another."""
-    if size not in SIZES:
+def check_size(size: str, allowed: Collection[str] = SIZES.keys()) -> str:
+    """Return a size of generated boards; BoardError, which names those allowed, for another."""
+    if size not in allowed:
         raise BoardError(
-            f"no size {quote(size)} of generated boards; allowed: {', '.join(SIZES)}"
-            + did_you_mean(size, [*SIZES])
+            f"no size {quote(size)} of generated boards; allowed: {', '.join(allowed)}"
+            + did_you_mean(size, allowed)
         )
     return size
 

@@ -43,14 +43,14 @@ SPLITS = {  # seeds of the splits
     "test": range(2_000_000_000, 2_000_001_000),
 }
 TRAIN_BOARDS = 4096  # of `train` without a count
-MIXED = "mixed"
+MIXED = "mixed"  # size of a set that has boards of all SIZES in turn
 
 
 class GeneratedBoards(Sequence[Board]):
     """Generated boards, each generated when it is read.
 
     name: a spec of the set. size: as for `generate_board`, or MIXED. seeds: of the boards.
-    sizes: of the boards, which have them in turn.
+    sizes: board k has size `sizes[k % len(sizes)]`.
     fingerprint: equal for sets of the same size, seeds and version of the generator.
     """
 
@@ -70,7 +70,8 @@ class GeneratedBoards(Sequence[Board]):
 
     def seed_and_size(self, index: int) -> tuple[int, str]:
         """Return the arguments of `generate_board` for a board of the set."""
-        return self.seeds[index], self.sizes[index % len(self.sizes)]
+        seed = self.seeds[index]
+        return seed, self.sizes[(seed - self.seeds.start) % len(self.sizes)]
 
     def __repr__(self) -> str:
         return f"GeneratedBoards({self.name!r}, {len(self)} boards)"
@@ -185,7 +186,7 @@ def _generated_array(seed: int, size: str) -> np.ndarray:
 def is_playable(board: Board, trained_on: Board | GeneratedBoards | None) -> bool:
     """Whether a network plays on a board: the one, or any of the set's size, it was trained on.
 
-    trained_on: None for a network that plays any board.
+    trained_on: None for a network that plays any board, as all those trained on mixed sizes do.
     """
     if isinstance(trained_on, GeneratedBoards):
         return sizes_of(board) == sizes_of(trained_on[0])
@@ -214,16 +215,14 @@ def _generated_set(spec: str) -> BoardSet:
 def generated_boards(spec: str) -> Board | GeneratedBoards:
     """Return the board or the set of boards of a spec; else raise BoardError."""
     size, *rest = spec.removeprefix(f"{PREFIX}:").split(":")
-    one_board = ""
-    if size != MIXED:
-        check_size(size)
-        if len(rest) == 1 and _is_number(rest[0], 0, 2**64 - 1):
-            return generate_board(int(rest[0]), size)
-        one_board = f"{PREFIX}:{size}:SEED with a seed 0 to 2**64 - 1, or "
+    check_size(size, [*SIZES, MIXED])
+    if len(rest) == 1 and _is_number(rest[0], 0, 2**64 - 1) and size != MIXED:
+        return generate_board(int(rest[0]), size)
     if not rest or rest[0] not in SPLITS or len(rest) > 2:
         raise BoardError(
-            f"no board {quote(spec)}; allowed: {one_board}{PREFIX}:{size}:SPLIT with one of "
-            f"{', '.join(SPLITS)}"
+            f"no board {quote(spec)}; allowed: {PREFIX}:{size}:SPLIT with one of "
+            f"{', '.join(SPLITS)}, or one board: {PREFIX}:SIZE:SEED with a size of "
+            f"{', '.join(SIZES)} and a seed 0 to 2**64 - 1"
         )
     split, *counts = rest
     seeds = SPLITS[split]

@@ -1,19 +1,20 @@
-"""What networks carry over to boards that they have not seen.
+"""Win rates on unseen boards by the number of training boards.
 
 Run `python -m busenv.experiments.studies.generalisation FOLDER`. For each kind of network, each
 number of training boards and each seed, a network is trained on that many generated boards of the
-city's size, with the same number of decisions. `mlp` learns by PPO from random weights, `board`
-imitates games of TEACHER. The networks then play without search, one seat against copies of each
-opponent, on their training boards (at most TEST_BOARDS of them), on TEST_BOARDS boards of the split
-`test`, and on the city. FOLDER receives the runs, `results.json`, the table in Markdown and the
-picture; a stopped study resumes.
+city's size. `mlp` learns by PPO from random weights, with `greedy` and `planner` in half of the
+seats; `board` imitates games of TEACHER. A run has the decisions of its kind in DECISIONS, and at
+most one iteration more. The networks then play without search, one seat against copies of each
+opponent: on their training boards (at most TEST_BOARDS of them; not with an unlimited number, of
+which a run draws few), on TEST_BOARDS boards of the split `test`, and on the city. FOLDER receives
+the runs, `results.json`, `table.md` and `generalisation.png`; a stopped study resumes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,21 +36,24 @@ from busenv.train.expert_iteration.expert_config import ExpertConfig
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+RESULTS = "results.json"
 DECISIONS = {"mlp": 1_000_000, "board": 500_000}  # of a run, by kind of network
 TEACHER = "uct:50"
-TRAINING_BOARDS = {"1": 1, "10": 10, "100": 100, "1,000": 1_000, "unlimited": 1_000_000}
+UNLIMITED = 1_000_000
+TRAINING_BOARDS = {"1": 1, "10": 10, "100": 100, "1,000": 1_000, "unlimited": UNLIMITED}
 TEST_BOARDS = 100
 OPPONENTS = {"greedy": 400, "planner": 400, "uct:100": 100}  # and games
-PLACES = ("training boards", "unseen boards", "the city")
+BOARD_SETS = ("training boards", "unseen boards", "the city")
 
-Shares = dict[str, dict[str, float]]  # of wins, by place and opponent
-Results = dict[str, Shares]  # by name of the run
+WinRates = dict[str, dict[str, float]]  # by set of boards and opponent
+Results = dict[str, WinRates]  # by name of the run
 
 
 def config_of(network: str, seed: int, board: str, **changes: Any) -> AnyConfig:
     """Return the settings of a run."""
     common = {"board": board, "players": (4,), "decisions": DECISIONS[network], "seed": seed}
-    ratings = {"rate_every": 1e9, "rated": ("planner",), "rate_games": 16}  # not used by the study
+    # The study measures the runs itself, so their own ratings are few.
+    ratings = {"rate_every": 1e9, "rated": ("planner",), "rate_games": 1}
     if network == "mlp":
         return PRESETS["quick"].changed({"warm_start": "", **common, **ratings, **changes})
     settings = ExpertConfig(
@@ -66,24 +70,24 @@ def config_of(network: str, seed: int, board: str, **changes: Any) -> AnyConfig:
     return settings.changed({**common, **ratings, **changes})
 
 
-def win_shares(run: AnyRun, board: str) -> dict[str, float]:
-    """Return the run's shares of wins against each opponent."""
-    shares = {}
+def win_rates(run: AnyRun, board: str) -> dict[str, float]:
+    """Return the run's win rate against each opponent."""
+    rates = {}
     for bot, games in OPPONENTS.items():
         own = against(run.agent, bot, games, run.config.seed, board=board)[0]
-        shares[bot] = own.wins / own.games
-    return shares
+        rates[bot] = own.wins / own.games
+    return rates
 
 
 def measure_runs(
-    folder: Path, configs: dict[str, AnyConfig], measure: Callable[[AnyRun], Shares]
+    folder: Path, configs: dict[str, AnyConfig], measure: Callable[[AnyRun], WinRates]
 ) -> Results:
     """Train and measure all runs that the folder's results lack; return all results.
 
     configs: settings of each run by its name, which is its folder. RunError for a run of other
     settings.
     """
-    path = folder / "results.json"
+    path = folder / RESULTS
     results: Results = json.loads(path.read_text()) if path.exists() else {}
     for name, config in configs.items():
         changed_settings(folder / name, config)
@@ -92,73 +96,85 @@ def measure_runs(
         run, _ = run_training(config, folder / name, Console(quiet=True))
         results[name] = measure(run)
         write_whole(path, json.dumps(results, indent=1) + "\n", follow_links=False)
-        shares = ", ".join(f"{place} {won['planner']:.1%}" for place, won in results[name].items())
-        print(f"{name}, against planner: {shares}", flush=True)
+        rates = ", ".join(f"{boards} {won['planner']:.1%}" for boards, won in results[name].items())
+        print(f"{name}, against planner: {rates}", flush=True)
     return results
 
 
-def measure_places(run: AnyRun) -> Shares:
-    """Return a run's shares of wins on its training boards, on unseen boards and on the city."""
+def measure_board_sets(run: AnyRun) -> WinRates:
+    """Return a run's win rates on its training boards, on unseen boards and on the city."""
     split, _, count = run.config.board.rpartition(":")
-    seen = f"{split}:{min(int(count), TEST_BOARDS)}"
-    boards = (seen, f"generated:city:test:{TEST_BOARDS}", "city")
-    return {place: win_shares(run, board) for place, board in zip(PLACES, boards, strict=True)}
+    trained_on = f"{split}:{min(int(count), TEST_BOARDS)}"
+    specs = (trained_on, f"generated:city:test:{TEST_BOARDS}", "city")
+    board_sets = dict(zip(BOARD_SETS, specs, strict=True))
+    if int(count) == UNLIMITED:
+        del board_sets[BOARD_SETS[0]]
+    return {name: win_rates(run, spec) for name, spec in board_sets.items()}
 
 
-def study(folder: Path, seeds: int) -> Results:
-    """Measure all runs; return their results by "NETWORK/BOARDS/SEED"."""
+def study(folder: Path, networks: Sequence[str], seeds: int) -> Results:
+    """Measure all runs of some kinds of networks; return results by "NETWORK/BOARDS/SEED"."""
     configs = {
         f"{network}/{boards}/{seed}": config_of(network, seed, f"generated:city:train:{boards}")
-        for seed, network, boards in product(range(seeds), DECISIONS, TRAINING_BOARDS.values())
+        for seed, network, boards in product(range(seeds), networks, TRAINING_BOARDS.values())
     }
-    return measure_runs(folder, configs, measure_places)
+    return measure_runs(folder, configs, measure_board_sets)
 
 
-def scores(results: Results, runs: str, place: str, bot: str) -> np.ndarray:
-    """Return the shares of wins of all seeds. runs: what their names have before the seed."""
-    names = (name for name in results if name.rpartition("/")[0] == runs)
-    return np.array([results[name][place][bot] for name in names])
+def networks_of(results: Results) -> list[str]:
+    """Return the kinds of networks of results."""
+    return [kind for kind in DECISIONS if any(run.startswith(f"{kind}/") for run in results)]
 
 
-def cell(shares: np.ndarray) -> str:
+def rates_of_seeds(results: Results, runs: str, boards: str, bot: str) -> np.ndarray:
+    """Return the win rates of all seeds; runs: what their names have before the seed."""
+    seeds = (rates for name, rates in results.items() if name.rpartition("/")[0] == runs)
+    return np.array([rates[boards][bot] for rates in seeds if boards in rates])
+
+
+def format_interval(rates: np.ndarray) -> str:
     """Format an interquartile mean over seeds with its 95% bootstrap interval."""
-    low, high = bootstrap_interval(shares[:, None])
-    return f"{interquartile_mean(shares):.1%} [{100 * low:.1f}, {100 * high:.1f}]"
+    if not len(rates):
+        return "—"
+    low, high = bootstrap_interval(rates[:, None])
+    return f"{interquartile_mean(rates):.1%} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def table(results: Results) -> str:
-    """Return the shares of wins by network and number of training boards, in Markdown."""
-    columns = [*product(PLACES, OPPONENTS)]
+    """Return the win rates by network and number of training boards, in Markdown."""
+    columns = [*product(BOARD_SETS, OPPONENTS)]
     lines = [
-        f"| network | training boards | {' | '.join(f'{p}, {bot}' for p, bot in columns)} |",
+        f"| network | boards | {' | '.join(f'{name}, {bot}' for name, bot in columns)} |",
         "|---" * (2 + len(columns)) + "|",
     ]
-    for network, (name, boards) in product(DECISIONS, TRAINING_BOARDS.items()):
-        cells = (cell(scores(results, f"{network}/{boards}", *column)) for column in columns)
+    for network, (name, boards) in product(networks_of(results), TRAINING_BOARDS.items()):
+        runs = f"{network}/{boards}"
+        cells = (format_interval(rates_of_seeds(results, runs, *column)) for column in columns)
         lines.append(f"| `{network}` | {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def draw_scores(axis: Axes, shares: list[np.ndarray], label: str) -> None:
+def draw_rates(axis: Axes, rates: list[np.ndarray], label: str) -> None:
     """Draw interquartile means over seeds with their intervals, at 0, 1, 2, ..."""
-    means = 100 * np.array([interquartile_mean(one) for one in shares])
-    low, high = 100 * np.array([bootstrap_interval(one[:, None]) for one in shares]).T
+    means = 100 * np.array([interquartile_mean(one) for one in rates])
+    low, high = 100 * np.array([bootstrap_interval(one[:, None]) for one in rates]).T
     line = axis.plot(means, marker="o", label=label)[0]
     axis.fill_between(range(len(means)), low, high, alpha=0.2, color=line.get_color())
 
 
 @default_style()
 def draw(results: Results, path: Path) -> None:
-    """Draw the shares of wins against each opponent by the number of training boards."""
+    """Draw the win rates against each opponent by the number of training boards."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 6), layout="constrained")
-    axes = figure.subplots(len(DECISIONS), len(OPPONENTS), sharex=True, sharey=True)
-    runs = [*map(str, TRAINING_BOARDS.values())]
-    for axis, (network, bot) in zip(axes.flat, product(DECISIONS, OPPONENTS), strict=True):
-        for place in PLACES:
-            shares = [scores(results, f"{network}/{run}", place, bot) for run in runs]
-            draw_scores(axis, shares, place)
+    networks = networks_of(results)
+    figure = Figure(figsize=(10, 1 + 2.8 * len(networks)), layout="constrained")
+    axes = figure.subplots(len(networks), len(OPPONENTS), sharey=True, squeeze=False)
+    for axis, (network, bot) in zip(axes.flat, product(networks, OPPONENTS), strict=True):
+        for name in BOARD_SETS:
+            runs = (f"{network}/{boards}" for boards in TRAINING_BOARDS.values())
+            rates = [rates_of_seeds(results, run, name, bot) for run in runs]
+            draw_rates(axis, [one for one in rates if len(one)], name)
         axis.axhline(25, color="gray", linewidth=0.8, linestyle=":")
         axis.set_title(f"{network}, against three {bot}")
         axis.set_xticks(range(len(TRAINING_BOARDS)), [*TRAINING_BOARDS])
@@ -178,13 +194,16 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--networks", nargs="+", choices=[*DECISIONS], default=[*DECISIONS], help="(all)"
+    )
     parser.add_argument("--seeds", type=int, default=3, help="runs for each number of boards (3)")
     arguments = parser.parse_args()
     if arguments.seeds < 1:
         parser.error(f"--seeds is {arguments.seeds}; allowed: 1 or more")
     try:
         with lock_folder(arguments.folder):
-            results = study(arguments.folder, arguments.seeds)
+            results = study(arguments.folder, arguments.networks, arguments.seeds)
     except (OSError, ValueError, RunError) as error:
         parser.error(str(error))
     text = table(results)

@@ -1,11 +1,12 @@
-"""What a network that was trained on generated boards saves when it learns the city.
+"""Fine-tuning on the city of networks pretrained on generated boards, compared with training from
+random weights.
 
 Run `python -m busenv.experiments.studies.transfer FOLDER`, where FOLDER is that of a study of
-generalisation. For each kind of network, each budget and each seed, a network is trained on the
-city with the settings of that study: from random weights, and from the weights that this seed
-reached on an unlimited number of generated boards ("general"). It then plays on the city as in that
-study. FOLDER/transfer receives the runs, `results.json`, the table in Markdown and the picture; a
-stopped study resumes.
+generalisation, which may not move. For each kind of network and each seed that the study trained on
+an unlimited number of boards, networks are trained on the city with the budgets of BUDGETS (and at
+most one iteration more): from random weights, and from the pretrained ones. All other settings are
+those of the study. The networks then play on the city without search. FOLDER/transfer receives the
+runs, `results.json`, `table.md` and `transfer.png`; a stopped study resumes.
 """
 
 from __future__ import annotations
@@ -15,97 +16,98 @@ import json
 from itertools import product
 from pathlib import Path
 
+from busenv.experiments.benchmark.aggregates import interquartile_mean
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import RunError, lock_folder
 from busenv.experiments.studies.generalisation import (
     OPPONENTS,
-    TRAINING_BOARDS,
+    RESULTS,
+    UNLIMITED,
     Results,
-    cell,
     config_of,
-    draw_scores,
+    draw_rates,
+    format_interval,
     measure_runs,
-    scores,
-    win_shares,
+    networks_of,
+    rates_of_seeds,
+    win_rates,
 )
 from busenv.io import write_whole
 from busenv.train.run import MODEL
 
 BUDGETS = {  # decisions on the city, by kind of network
     "mlp": (100_000, 300_000, 1_000_000),
-    "board": (20_000, 60_000, 200_000),
+    "board": (50_000, 100_000, 200_000),
 }
-INITIAL_WEIGHTS = ("random", "general")
+INITIAL_WEIGHTS = ("random", "pretrained")
 CITY = "the city"
-UNLIMITED = str(TRAINING_BOARDS["unlimited"])
 
 
-def read_general(folder: Path) -> Results:
+def read_pretrained(folder: Path) -> Results:
     """Read the results of the networks that were trained on an unlimited number of boards.
 
     ValueError when a study of generalisation has none of them.
     """
-    results: Results = json.loads((folder / "results.json").read_text())
-    general = {name: won for name, won in results.items() if name.split("/")[1] == UNLIMITED}
-    if not general:
-        raise ValueError(f"{folder} has no run on an unlimited number of boards; finish its study")
-    return general
+    path = folder / RESULTS
+    results: Results = json.loads(path.read_text()) if path.exists() else {}
+    pretrained = {run: rates for run, rates in results.items() if f"/{UNLIMITED}/" in run}
+    if not pretrained:
+        raise ValueError(
+            f"{folder} has no finished run on an unlimited number of boards; first run "
+            f"python -m busenv.experiments.studies.generalisation {folder}"
+        )
+    return pretrained
 
 
-def study(folder: Path, general: Results) -> Results:
+def study(folder: Path, pretrained: Results) -> Results:
     """Measure all runs; return their results by "NETWORK/BUDGET/INITIAL WEIGHTS/SEED"."""
     configs = {}
-    for run in general:
+    for run in pretrained:
         network, _, seed = run.split("/")
-        models = zip(INITIAL_WEIGHTS, ("", str(folder / run / MODEL)), strict=True)
+        models = zip(INITIAL_WEIGHTS, ("", str((folder / run / MODEL).resolve())), strict=True)
         for decisions, (initial, init_from) in product(BUDGETS[network], models):
             configs[f"{network}/{decisions}/{initial}/{seed}"] = config_of(
                 network, int(seed), "city", init_from=init_from, decisions=decisions
             )
-    return measure_runs(folder / "transfer", configs, lambda run: {CITY: win_shares(run, "city")})
+    return measure_runs(folder / "transfer", configs, lambda run: {CITY: win_rates(run, "city")})
 
 
-def networks_of(general: Results) -> list[str]:
-    """Return the kinds of networks in the order of BUDGETS."""
-    return [network for network in BUDGETS if any(run.startswith(network) for run in general)]
-
-
-def table(results: Results, general: Results) -> str:
-    """Return the shares of wins by initial weights and decisions on the city, in Markdown."""
+def table(results: Results, pretrained: Results) -> str:
+    """Return the win rates by initial weights and decisions on the city, in Markdown."""
     lines = [
         f"| network | initial weights | decisions on the city | {' | '.join(OPPONENTS)} |",
         "|---" * (3 + len(OPPONENTS)) + "|",
     ]
 
-    def add(network: str, initial: str, decisions: int, shares: Results, runs: str) -> None:
-        cells = (cell(scores(shares, runs, CITY, bot)) for bot in OPPONENTS)
+    def add(network: str, initial: str, decisions: int, measured: Results, runs: str) -> None:
+        cells = (format_interval(rates_of_seeds(measured, runs, CITY, bot)) for bot in OPPONENTS)
         lines.append(f"| `{network}` | {initial} | {decisions:,} | {' | '.join(cells)} |")
 
-    for network in networks_of(general):
+    for network in networks_of(pretrained):
         for decisions in BUDGETS[network]:
             add(network, "random", decisions, results, f"{network}/{decisions}/random")
-        add(network, "general", 0, general, f"{network}/{UNLIMITED}")
+        add(network, "pretrained", 0, pretrained, f"{network}/{UNLIMITED}")
         for decisions in BUDGETS[network]:
-            add(network, "general", decisions, results, f"{network}/{decisions}/general")
+            add(network, "pretrained", decisions, results, f"{network}/{decisions}/pretrained")
     return "\n".join(lines) + "\n"
 
 
 @default_style()
-def draw(results: Results, general: Results, path: Path) -> None:
-    """Draw the shares of wins against each opponent by decisions on the city."""
+def draw(results: Results, pretrained: Results, path: Path) -> None:
+    """Draw the win rates against each opponent by decisions on the city."""
     from matplotlib.figure import Figure
 
-    networks = networks_of(general)
-    figure = Figure(figsize=(10, 3 * len(networks)), layout="constrained")
+    networks = networks_of(pretrained)
+    figure = Figure(figsize=(10, 1 + 2.8 * len(networks)), layout="constrained")
     axes = figure.subplots(len(networks), len(OPPONENTS), sharey=True, squeeze=False)
     for axis, (network, bot) in zip(axes.flat, product(networks, OPPONENTS), strict=True):
         budgets = BUDGETS[network]
         for initial in INITIAL_WEIGHTS:
             runs = (f"{network}/{decisions}/{initial}" for decisions in budgets)
-            draw_scores(axis, [scores(results, run, CITY, bot) for run in runs], initial)
-        before = scores(general, f"{network}/{UNLIMITED}", CITY, bot).mean()
-        axis.axhline(100 * before, color="gray", linestyle="--", label="general, not fine-tuned")
+            draw_rates(axis, [rates_of_seeds(results, run, CITY, bot) for run in runs], initial)
+        before = interquartile_mean(rates_of_seeds(pretrained, f"{network}/{UNLIMITED}", CITY, bot))
+        axis.axhline(100 * before, color="gray", linestyle="--", label="pretrained, not fine-tuned")
         axis.set_title(f"{network}, against three {bot}")
         axis.set_xticks(range(len(budgets)), [f"{decisions:,}" for decisions in budgets])
     for axis in axes[-1]:
@@ -126,14 +128,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="folder of a study of generalisation")
     folder = parser.parse_args().folder
     try:
-        general = read_general(folder)
+        pretrained = read_pretrained(folder)
         with lock_folder(folder / "transfer"):
-            results = study(folder, general)
+            results = study(folder, pretrained)
     except (OSError, ValueError, RunError) as error:
         parser.error(str(error))
-    text = table(results, general)
+    text = table(results, pretrained)
     write_whole(folder / "transfer" / "table.md", text, follow_links=False)
-    draw(results, general, folder / "transfer" / "transfer.png")
+    draw(results, pretrained, folder / "transfer" / "transfer.png")
     print(text)
 
 

@@ -30,7 +30,7 @@ from busenv.experiments.training.training_run import (
     rating_boards,
     run_training,
 )
-from busenv.game.board_specs import as_boards
+from busenv.game.board_specs import board_at, load_boards
 from busenv.io import write_whole
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
@@ -190,7 +190,8 @@ def _play_sample(run: AnyRun) -> None:
 
 def _sample_board(run: AnyRun) -> Board:
     """Return the board of the sample game: the first of a set of boards for validation."""
-    return as_boards(rating_boards(run, 1))[0]
+    board = rating_boards(run, 1)
+    return board if isinstance(board, Board) else board_at(load_boards(board), 0)
 
 
 def _play(run: AnyRun, agents: list[Agent], seed: int) -> Game:

@@ -88,13 +88,13 @@ def _combined(name: str, scores: list[Score], seats: int) -> Score:
 def rating_boards(run: AnyRun, games: int) -> str | Board:
     """Return the board of a run's ratings.
 
-    Of a run on a set of boards: a set of boards of their sizes for validation. On each, all agents
-    have every seat, and start, equally often.
+    Of a run on a set of boards: a set of boards for validation, equally many of each of the run's
+    sizes. On each, all agents have every seat, and start, equally often, if there are enough games.
     """
     if isinstance(run.boards, Board):
         return run.boards
-    count = max(games // run.config.rating_players**2, 1)
-    return f"generated:{run.boards.size}:validation:{min(count, MAX_BOARDS)}"
+    count, sizes = min(games // run.config.rating_players**2, MAX_BOARDS), len(run.boards.sizes)
+    return f"generated:{run.boards.size}:validation:{max(count // sizes, 1) * sizes}"
 
 
 def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:

@@ -73,8 +73,7 @@ class ExpertRun(TrainingRun):
         self.network = self._initial_network()
         self.learner = Learner(self.network, self.boards, config)
         self._optimizer = self.learner.optimizer
-        trained_on = None if self.network.inputs.has_map else self.boards
-        self.agent = PolicyAgent(self.network, trained_on, "net", config.seed, config.temperature)
+        self.agent = PolicyAgent(self.network, self.boards, "net", config.seed, config.temperature)
         replay_size = 1 if config.policy_only else config.replay_size
         self._replay = ReplayBuffer(folder / REPLAY, self.boards, replay_size)
         self._teacher_data = ReplayBuffer(folder / TEACHER, self.boards, config.replay_size)

@@ -7,8 +7,6 @@ PPO (Schulman et al. 2017) from advantages.
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 import torch
 from torch import nn
@@ -67,20 +65,29 @@ class Learner:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         self.optimizer.zero_grad()
-        means: dict[str, float] = defaultdict(float)
+        if self._config.policy_only:
+            samples = samples.copy()
+            samples["advantage"] = _normalised_advantages(samples)
+        losses: dict[str, float] = {}
         for part in split_by_size(samples, self._boards):
-            share = len(part) / len(samples)
-            loss, scalars = self._losses(part)
-            (share * loss).backward()
-            for name, value in scalars.items():
-                means[name] += share * value
+            loss, scalars = self._losses(part, samples)
+            loss.backward()
+            losses = {name: losses.get(name, 0.0) + value for name, value in scalars.items()}
         nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
         self.optimizer.step()
-        return means
+        return losses
 
-    def _losses(self, samples: np.ndarray) -> tuple[torch.Tensor, dict[str, float]]:
-        """Return the loss of samples whose boards have one size, and its parts by name."""
+    def _losses(
+        self, samples: np.ndarray, batch_samples: np.ndarray
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """Return what samples contribute to the loss of a batch, and to its parts by name.
+
+        samples: those of the batch whose boards have one size.
+        """
         config = self._config
+        share = len(samples) / len(batch_samples)
+        num_policies = int(batch_samples["policy"].any(axis=1).sum())
+        num_values = int(batch_samples["has_value_target"].sum())
         batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
         device = next(self.network.parameters()).device
         rows, masks, policy, win_probs, points, present, actions = (
@@ -94,12 +101,15 @@ class Learner:
         has_value = torch.from_numpy(samples["has_value_target"]).to(device)
         if config.policy_only:
             policy_loss, divergence = _ppo_loss(samples, actions, log_probs, masks)
+            policy_loss, divergence = share * policy_loss, share * divergence
         else:
-            policy_loss, divergence = _imitation_loss(policy, log_probs, masks)
+            policy_loss, divergence = _imitation_loss(policy, log_probs, masks, num_policies)
         win_log_probs = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
-        value_loss = -_mean(expected_log_probs(win_probs, win_log_probs, present), has_value)
+        win_losses = -expected_log_probs(win_probs, win_log_probs, present)
+        value_loss = _mean(win_losses, has_value, num_values)
         errors = (values[:, MAX_PLAYERS:] - points) * present
-        score_loss = _mean(errors.square().sum(dim=1).div(present.sum(dim=1)), has_value)
+        squares = errors.square().sum(dim=1).div(present.sum(dim=1))
+        score_loss = _mean(squares, has_value, num_values)
         loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
         extra = {}
         if auxiliary:
@@ -108,31 +118,31 @@ class Learner:
             final_loss = nn.functional.binary_cross_entropy_with_logits(
                 auxiliary[0], torch.from_numpy(final).to(device)
             )
-            loss = loss + config.auxiliary_weight * final_loss
-            extra["train/auxiliary_loss"] = final_loss.item()
+            loss = loss + share * config.auxiliary_weight * final_loss
+            extra["train/auxiliary_loss"] = share * final_loss.item()
         is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
         return loss, {
             "train/policy_loss": policy_loss.item(),
             "train/policy_divergence": divergence.item(),
             "train/value_loss": value_loss.item(),
-            "train/winner_accuracy": _mean(is_correct.float(), has_value).item(),
+            "train/winner_accuracy": _mean(is_correct.float(), has_value, num_values).item(),
             "train/score_loss": score_loss.item(),
             **extra,
         }
 
 
 def _imitation_loss(
-    policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
+    policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor, count: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Cross-entropy to the policy target, and the Kullback-Leibler divergence from it.
 
-    Both are means over samples with a policy target. policy, log_probs: float32, masks: bool, all
-    (N, num_actions).
+    Both are sums over samples with a policy target, divided by `count`. policy, log_probs: float32,
+    masks: bool, all (N, num_actions).
     """
     has_target = policy.any(dim=1)
-    loss = -_mean(expected_log_probs(policy, log_probs, masks), has_target)
-    entropy = -_mean(expected_log_probs(policy, policy.log(), masks & (policy > 0)), has_target)
-    return loss, (loss - entropy).detach()
+    loss = -_mean(expected_log_probs(policy, log_probs, masks), has_target, count)
+    negative_entropies = expected_log_probs(policy, policy.log(), masks & (policy > 0))
+    return loss, (loss + _mean(negative_entropies, has_target, count)).detach()
 
 
 def _ppo_loss(
@@ -140,18 +150,14 @@ def _ppo_loss(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """PPO's clipped loss with an entropy bonus, and the divergence from the policy that played.
 
-    samples: SAMPLE, (N,). actions: int64, (N, 1), taken in them. log_probs: float32,
-    (N, num_actions), at temperature 1; play was at POLICY_TEMPERATURE.
+    samples: SAMPLE, (N,), with normalised advantages. actions: int64, (N, 1), taken in them.
+    log_probs: float32, (N, num_actions), at temperature 1; play was at POLICY_TEMPERATURE.
     """
-    has_value, old_probs, advantages = (
+    old_probs, advantages = (
         torch.from_numpy(samples[name].copy()).to(log_probs.device)
-        for name in ("has_value_target", "action_prob", "advantage")
+        for name in ("action_prob", "advantage")
     )
     log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)
-    # Against weaker opponents every decision has a high advantage, so each group is centred.
-    means = _mean(advantages, has_value), _mean(advantages, ~has_value)
-    advantages = advantages - torch.where(has_value, *means)
-    advantages = advantages / (advantages.square().mean().sqrt() + 1e-8)
     loss, divergence = clipped_policy_loss(
         log_probs.gather(1, actions)[:, 0], old_probs.log(), advantages, CLIP_RANGE
     )
@@ -159,6 +165,20 @@ def _ppo_loss(
     return loss - ENTROPY_WEIGHT * entropy, divergence
 
 
-def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
-    """Return the mean of the values that are counted, 0 if none is."""
-    return torch.where(counted, values, 0.0).sum() / counted.sum().clamp(min=1)
+def _normalised_advantages(samples: np.ndarray) -> np.ndarray:
+    """Return the advantages of a batch (SAMPLE, (N,)), with a root mean square of 1.
+
+    Against weaker opponents every decision has a high advantage, so games with and without
+    opponents, which differ in `has_value_target`, are centred separately.
+    """
+    advantages = samples["advantage"].copy()
+    for group in (samples["has_value_target"], ~samples["has_value_target"]):
+        if group.any():
+            advantages[group] -= advantages[group].mean()
+    normalised: np.ndarray = advantages / (np.sqrt(np.square(advantages).mean()) + 1e-8)
+    return normalised
+
+
+def _mean(values: torch.Tensor, counted: torch.Tensor, count: int) -> torch.Tensor:
+    """Return the sum of the values that are counted, divided by their number in the batch."""
+    return torch.where(counted, values, 0.0).sum() / max(count, 1)

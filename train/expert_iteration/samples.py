@@ -134,8 +134,8 @@ def _board_indices(samples: np.ndarray, boards: Board | GeneratedBoards) -> np.n
 
 
 def split_by_size(samples: np.ndarray, boards: Board | GeneratedBoards) -> list[np.ndarray]:
-    """Split samples (SAMPLE, (N,)) into parts whose boards have one size each."""
-    if isinstance(boards, Board):
+    """Split samples (SAMPLE, (N,)) by the size of their board."""
+    if isinstance(boards, Board) or len(boards.sizes) == 1:
         return [samples]
     sizes = _board_indices(samples, boards) % len(boards.sizes)
     return [samples[sizes == size] for size in np.unique(sizes)]
