@@ -109,13 +109,13 @@ def draw(results: Results, pretrained: Results, path: Path) -> None:
         before = interquartile_mean(rates_of_seeds(pretrained, f"{network}/{UNLIMITED}", CITY, bot))
         axis.axhline(100 * before, color="gray", linestyle="--", label="pretrained, not fine-tuned")
         axis.set_title(f"{network}, against three {bot}")
-        axis.set_xticks(range(len(budgets)), [f"{decisions:,}" for decisions in budgets])
+        axis.set_xticks(range(len(budgets)), [f"{decisions // 1000:,}" for decisions in budgets])
     for axis in axes[-1]:
-        axis.set_xlabel("decisions on the city")
+        axis.set_xlabel("thousand decisions on the city")
     for axis in axes[:, 0]:
         axis.set_ylabel("games won (%)")
     axes[0, 0].set_ylim(0, 100)
-    axes[0, 0].legend(loc="upper left", title="initial weights")
+    axes[0, -1].legend(loc="upper left", title="initial weights")
     save_png(figure, path)
 
 
