@@ -48,6 +48,9 @@ def test_a_stopped_study_resumes(
         generalisation, "run_training", lambda *_: pytest.fail("a finished run was trained again")
     )
     assert generalisation.study(tmp_path, ["mlp", "board"], seeds=1) == results
+    of_mlp = generalisation.study(tmp_path, ["mlp"], seeds=1)
+    assert [*of_mlp] == ["mlp/1/0", "mlp/2/0"]
+    assert "`board`" not in generalisation.table(of_mlp)
     generalisation.draw(results, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
@@ -66,6 +69,11 @@ def test_the_table_has_a_row_for_each_number_of_training_boards() -> None:
 def test_transfer_starts_from_the_networks_of_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    results_file = tmp_path / "results.json"
+    results_file.write_text("{")
+    with pytest.raises(ValueError, match=r"results\.json is not JSON text"):
+        transfer.read_pretrained(tmp_path)
+    results_file.unlink()
     with pytest.raises(ValueError, match="no finished run on an unlimited number of boards"):
         transfer.read_pretrained(tmp_path)
     generalisation.study(tmp_path, ["mlp", "board"], seeds=1)

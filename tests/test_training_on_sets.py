@@ -217,7 +217,7 @@ def test_a_batch_holds_the_rows_of_each_board(kind: str) -> None:
 MIXED = EXPERT_SET.changed(
     {
         "board": "generated:mixed:train:6", "network": "board",
-        "teacher_share": 1.0, "decisions": 600,  # no self-play, whose kernels take long to compile
+        "teacher_share": 1.0, "decisions": 600,
     }
 )  # fmt: skip
 
@@ -239,16 +239,29 @@ def test_mixed_sets_have_all_sizes_in_turn() -> None:
             config.changed({"board": MIXED.board})
 
 
-def test_a_run_on_boards_of_all_sizes_resumes_bit_for_bit(tmp_path: Path) -> None:
-    straight = ExpertRun(MIXED, tmp_path / "straight")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        # Self-play of board networks compiles for two minutes.
+        pytest.param({"teacher_share": 0.5, "decisions": 3000}, marks=pytest.mark.slow),
+    ],
+    ids=["teacher", "self-play"],
+)
+def test_a_run_on_boards_of_all_sizes_resumes_bit_for_bit(
+    changes: dict[str, float], tmp_path: Path
+) -> None:
+    config = MIXED.changed(changes)
+    straight = ExpertRun(config, tmp_path / "straight")
     straight.step()
-    samples = read_samples([str(straight.folder / "teacher")], straight.boards)
-    assert {*np.unique(np.concatenate(samples)["board_index"] % 4)} == {0, 1, 2, 3}
+    assert_all_sizes(straight, "teacher")
     while not straight.is_done:
         straight.step()
-    stopped = ExpertRun(MIXED, tmp_path / "stopped")
+    if changes:
+        assert_all_sizes(straight, "replay")
+    stopped = ExpertRun(config, tmp_path / "stopped")
     stopped.step()
-    resumed = ExpertRun(MIXED, stopped.folder)
+    resumed = ExpertRun(config, stopped.folder)
     while not resumed.is_done:
         resumed.step()
     assert same(straight.network.state_dict(), resumed.network.state_dict())
@@ -256,6 +269,11 @@ def test_a_run_on_boards_of_all_sizes_resumes_bit_for_bit(tmp_path: Path) -> Non
     boards = (4, 4, 4, 8)
     assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]
     assert rate(resumed, resumed.agent, "random", 32)[0].games == 32
+
+
+def assert_all_sizes(run: ExpertRun, folder: str) -> None:
+    samples = read_samples([str(run.folder / folder)], run.boards)
+    assert {*np.unique(np.concatenate(samples)["board_index"] % 4)} == {0, 1, 2, 3}
 
 
 def test_losses_of_a_batch_are_means_over_all_sizes() -> None:

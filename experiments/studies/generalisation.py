@@ -79,26 +79,35 @@ def win_rates(run: AnyRun, board: str) -> dict[str, float]:
     return rates
 
 
+def read_results(folder: Path) -> Results:
+    """Read the results of a study so far; ValueError names a damaged file."""
+    path = folder / RESULTS
+    try:
+        results: Results = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON text: {error}") from error
+    return results
+
+
 def measure_runs(
     folder: Path, configs: dict[str, AnyConfig], measure: Callable[[AnyRun], WinRates]
 ) -> Results:
-    """Train and measure all runs that the folder's results lack; return all results.
+    """Train and measure the runs that the folder's results lack; return the results of all.
 
     configs: settings of each run by its name, which is its folder. RunError for a run of other
     settings.
     """
-    path = folder / RESULTS
-    results: Results = json.loads(path.read_text()) if path.exists() else {}
+    results = read_results(folder)
     for name, config in configs.items():
         changed_settings(folder / name, config)
         if name in results:
             continue
         run, _ = run_training(config, folder / name, Console(quiet=True))
         results[name] = measure(run)
-        write_whole(path, json.dumps(results, indent=1) + "\n", follow_links=False)
+        write_whole(folder / RESULTS, json.dumps(results, indent=1) + "\n", follow_links=False)
         rates = ", ".join(f"{boards} {won['planner']:.1%}" for boards, won in results[name].items())
         print(f"{name}, against planner: {rates}", flush=True)
-    return results
+    return {name: results[name] for name in configs}
 
 
 def measure_board_sets(run: AnyRun) -> WinRates:

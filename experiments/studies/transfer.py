@@ -12,7 +12,6 @@ runs, `results.json`, `table.md` and `transfer.png`; a stopped study resumes.
 from __future__ import annotations
 
 import argparse
-import json
 from itertools import product
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import RunError, lock_folder
 from busenv.experiments.studies.generalisation import (
     OPPONENTS,
-    RESULTS,
     UNLIMITED,
     Results,
     config_of,
@@ -31,6 +29,7 @@ from busenv.experiments.studies.generalisation import (
     measure_runs,
     networks_of,
     rates_of_seeds,
+    read_results,
     win_rates,
 )
 from busenv.io import write_whole
@@ -49,8 +48,7 @@ def read_pretrained(folder: Path) -> Results:
 
     ValueError when a study of generalisation has none of them.
     """
-    path = folder / RESULTS
-    results: Results = json.loads(path.read_text()) if path.exists() else {}
+    results = read_results(folder)
     pretrained = {run: rates for run, rates in results.items() if f"/{UNLIMITED}/" in run}
     if not pretrained:
         raise ValueError(
