@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from busenv import Rules
+from busenv import Game, Rules
 from busenv.experiments.cli import main
 from busenv.experiments.common.keyboard_interrupt import STATUS
-from busenv.experiments.play import notebook
+from busenv.experiments.play import agent_pool, notebook
+from busenv.experiments.play.catalogue import analysts_of
 from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
 from tests.support.play_client import PATIENCE, PageClient
 from tests.support.programs import children, runs
@@ -161,3 +162,12 @@ def test_cell_with_a_playable_game(tmp_path: Path) -> None:
     assert sorted(header["record"]["rules"]["bus_limit"] for header in saved) == [5, 7, 8]
     with pytest.raises(ValueError, match="2 seats"):
         show("me", "greedy", folder=tmp_path)
+
+
+@pytest.mark.parametrize("board", ["city", "generated:small:5"])
+def test_analysts_play_the_board(board: str) -> None:
+    game = Game(board=board)
+    kinds = [spec.partition(":")[0] for spec in analysts_of(game.board)]
+    assert kinds == (["az", "uct", "net"] if board == "city" else ["az", "uct"])
+    for spec in analysts_of(game.board):
+        agent_pool.check(spec, "", game)

@@ -23,16 +23,20 @@ from busenv.game.board_specs import board_names
 DEFAULT_PLAYERS = 4
 HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None
 AGENTS = {  # name and description by spec, strongest first
-    **({"az:city-4:1000": ("Expert", "search guided by a network")} if HAS_NETWORKS else {}),
+    "az:city-4:1000": ("Expert", "search guided by a network"),
+    "az:generated-1:1000": ("Expert on any board", "search guided by a network"),
     "uct:1000": ("Strong", "searches 1,000 playouts"),
-    **({"net:city-2": ("Advanced", "a trained network, answers at once")} if HAS_NETWORKS else {}),
+    "net:city-2": ("Advanced", "a trained network, answers at once"),
     "uct:100": ("Medium", "searches 100 playouts"),
     "planner": ("Casual", "plans one decision ahead"),
     "greedy": ("Beginner", "takes the best immediate gain"),
     "random": ("Random", "chooses at random"),
 }
+CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
+if not HAS_NETWORKS:
+    AGENTS = {spec: level for spec, level in AGENTS.items() if spec[:3] not in ("az:", "net")}
+WEAK_AGENTS = ("uct:100", "planner", "greedy", "random")  # not offered for analyses
 DEFAULT_OPPONENT = "uct:100"
-ANALYSTS = tuple(spec for spec in AGENTS if spec in ("az:city-4:1000", "uct:1000", "net:city-2"))
 GRAPH_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
 EDITION_DESCRIPTIONS = {
@@ -104,12 +108,24 @@ class Catalogue:
             ],
             "boards": [*self.boards],
             "agents": [
-                {"spec": spec, "name": name, "description": text}
+                {
+                    "spec": spec,
+                    "name": name,
+                    "description": text,
+                    "city_only": spec in CITY_AGENTS,
+                }
                 for spec, (name, text) in {**AGENTS, **trusted}.items()
             ],
             "default_opponent": DEFAULT_OPPONENT,
             "seats": [*self.seats],
         }
+
+
+def analysts_of(board: Board) -> list[str]:
+    """Return the agents that pages offer for analyses of games on a board, the default first."""
+    is_city = board.fingerprint == load_board("city").fingerprint
+    others = ("az:generated-1:1000",) if is_city else CITY_AGENTS
+    return [spec for spec in AGENTS if spec not in (*others, *WEAK_AGENTS)]
 
 
 def short_spec(spec: str) -> str:

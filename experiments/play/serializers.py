@@ -8,7 +8,7 @@ from typing import Any
 
 from busenv import Phase
 from busenv.experiments.play.agent_pool import Estimate
-from busenv.experiments.play.catalogue import ANALYSTS, agent_name, short_spec
+from busenv.experiments.play.catalogue import agent_name, analysts_of, short_spec
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_tree import GameNode, GameTree, game_from_state
 from busenv.experiments.play.messages import Seat
@@ -164,7 +164,9 @@ def init(game: GameSession, participant: Participant, host_info: dict[str, Any])
         **DRAWING,
         "you": {"role": participant.role, "seats": [*participant.seats]},
         "seed": str(game.tree.start.seed),
-        "analysts": {spec: f"{agent_name(spec)} ({spec})" for spec in ANALYSTS},
+        "analysts": {
+            spec: f"{agent_name(spec)} ({spec})" for spec in analysts_of(game.tree.board)
+        },
         **(host_info if participant.role == "host" else {"links": None, "addresses": []}),
     }
 

@@ -20,7 +20,7 @@ from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
 from busenv.experiments.play.analysis import Analysis, Run, analyse_game, analyse_position
-from busenv.experiments.play.catalogue import ANALYSTS, GRAPH_AGENT, Catalogue, short_spec
+from busenv.experiments.play.catalogue import GRAPH_AGENT, Catalogue, analysts_of, short_spec
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader
 from busenv.experiments.play.game_tree import GameTree
@@ -186,7 +186,7 @@ class Session:
             raise RequestError("only_watching", "Hints and analyses are for players only.")
         if self.game.get_node(node).turn < 0:
             raise RequestError("game_over", "The game is over at this move.")
-        spec = spec or ANALYSTS[0]
+        spec = spec or analysts_of(self.game.tree.board)[0]
         self.catalogue.check_agent(spec)
         run = partial(analyse_position, self.game.tree, node, self.analysts, spec)
         self._subscribe(connection, "analysis", (spec, node), run)

@@ -45,6 +45,20 @@ function addSeat(value) {
   player.onchange = () => { detail.value = ""; updateDetail(player, detail); };
   $("seats").append(row);
   updateDetail(player, detail);
+  disableCityAgents();
+}
+
+/** Disable agents that play only the city when another board is selected. */
+function disableCityAgents() {
+  const isCity = $("board-name").value === "city";
+  const cityOnly = choices.agents.filter(({ city_only }) => city_only).map(({ spec }) => spec);
+  for (const row of seatRows()) {
+    const player = row.querySelector("select");
+    for (const option of player.options) {
+      option.disabled = !isCity && cityOnly.includes(option.value);
+    }
+    if (player.selectedOptions[0].disabled) player.value = choices.default_opponent;
+  }
 }
 
 /** Adapt a seat's text field: a person's name, or the spec of another agent. */
@@ -195,6 +209,7 @@ listGames();
 $("add-seat").onclick = () => setSeatCount(seatRows().length + 1);
 $("remove-seat").onclick = () => setSeatCount(seatRows().length - 1);
 $("rules").onchange = showEdition;
+$("board-name").onchange = disableCityAgents;
 $("file").onchange = loadRecord;
 $("remove-record").onclick = removeRecord;
 $("ply").oninput = changePly;
