@@ -11,6 +11,7 @@
 | `net:city-2` | the policy of a trained network of the package; `ppo:city-2` is the same |
 | `net:runs/demo/model.safetensors` | ... of your own model; `az:` takes paths too |
 | `net@0.5:city-2` | ... at temperature 0.5 (0 to 100); 0 always takes the most likely action |
+| `net:generated-1` | the policy of a network that plays every board |
 | `az:city-4:300` | tree search guided by a trained network, 300 simulations per decision |
 | `az@2:city-4:0.5s` | ... half a second per decision, on two threads |
 | `exec:python3 player.py` | your own program, in any language (external/EXEC.md) |

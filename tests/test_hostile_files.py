@@ -54,7 +54,7 @@ def accepted_games(text: bytes) -> list[dict[str, Any]]:
 
     def check(game: dict[str, Any]) -> None:
         check_scheduled(game, PLAN)
-        check_game(game, PLAN.loaded_board)
+        check_game(game, PLAN.board_of(0))
 
     return parse_games(text, GAMES, check)[0]
 

@@ -206,6 +206,26 @@ def test_resuming_with_other_rules_or_another_board_is_refused(
     assert (out / GAMES).read_bytes() == games
 
 
+def test_a_rating_on_a_set_of_boards_resumes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    arguments = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "9"]
+    arguments += ["--workers", "1", "--out", str(tmp_path)]
+    cli.main([*arguments, "--board", "generated:mixed:test:2"])
+    assert "board generated:mixed:test:2" in capsys.readouterr().out
+    games = stored(tmp_path)
+    numbers = {game["number"]: game["record"]["board"]["name"] for game in games}
+    small, medium = numbers[0], numbers[3]
+    assert small.startswith("generated:small:")
+    assert medium.startswith("generated:medium:")
+    assert [numbers[k] for k in range(9)] == [small] * 3 + [medium] * 3 + [small] * 3
+    lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
+    (tmp_path / GAMES).write_bytes(b"".join(lines[:4]))
+    cli.main([*arguments, "--board", "generated:mixed:test:2"])
+    assert bare(stored(tmp_path)) == bare(games)
+    with pytest.raises(SystemExit):
+        cli.main([*arguments, "--board", "generated:mixed:test:3"])
+    assert "board: fingerprint " in capsys.readouterr().err
+
+
 def replayed(folder: Path, board: Path) -> list[Game]:
     records = [Record.from_dict(game["record"]) for game in stored(folder)]
     return [Game.from_record(record, str(board)) for record in records]

@@ -68,6 +68,20 @@ def test_games_are_rounded_up_to_whole_blocks() -> None:
     assert schedule(1, 5, against="other", games=26).total == 50
 
 
+def test_the_games_take_the_boards_of_a_set_in_turn() -> None:
+    on_city = schedule(2, 4, against="other")
+    assert {on_city.board_of(number).name for number in range(40)} == {"city"}
+    boards = Schedule(("a", "b"), against="c", games=64, board="generated:mixed:test:5")
+    played = [boards.board_of(number) for number in range(boards.total)]
+    assert [board.name for board in played[::8]] == [
+        boards.loaded_boards[k % 5].name for k in range(8)
+    ]
+    assert played[:8] == [played[0]] * 8  # two line-ups, four seats
+    assert [busenv.load_board(board).name for board in on_city.boards_of_sizes] == ["city"]
+    sizes = [len(board.sites) for board in boards.boards_of_sizes]
+    assert len(set(sizes)) == 4
+
+
 def test_labels_number_copies() -> None:
     assert Schedule(("greedy", "random", "greedy"), against="greedy").labels == (
         "greedy",
@@ -101,7 +115,7 @@ def test_a_schedule_is_sent_with_the_content_of_its_files(tmp_path: Path) -> Non
         path.write_text("{}")
     sent = pickle.loads(pickle.dumps(schedule))
     assert sent.loaded_rules == Rules(bus_limit=3)
-    assert sent.loaded_board.fingerprint == busenv.load_board("city").fingerprint
+    assert sent.loaded_boards.fingerprint == busenv.load_board("city").fingerprint
     settings = json.loads(json.dumps(sent.settings()))
     assert settings["rules"] == {"from": str(rules), **Rules(bus_limit=3).to_dict()}
     assert settings["board"] == {

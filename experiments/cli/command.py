@@ -56,12 +56,12 @@ def add_subcommands(parser: argparse.ArgumentParser, commands: tuple[Command, ..
         command.add_to(subparsers)
 
 
-def add_board(parser: argparse.ArgumentParser) -> None:
+def add_board(parser: argparse.ArgumentParser, generated: str = "or generated:SIZE:SEED") -> None:
     parser.add_argument(
         "--board",
         metavar="NAME|FILE",
         default="city",
-        help="name or file of a board, or generated:SIZE:SEED (default: city)",
+        help=f"name or file of a board, {generated} (default: city)",
     )
 
 

@@ -33,7 +33,7 @@ def _add_rate(parser: argparse.ArgumentParser) -> None:
     )
     add_players(parser)
     add_rules(parser)
-    add_board(parser)
+    add_board(parser, "generated:SIZE:SEED, or a set such as generated:small:test:100")
     add_rating_options(parser, "number of games, rounded up to balanced blocks")
     add_out(parser, "runs/rate-DATE-TIME")
 

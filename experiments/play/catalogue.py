@@ -24,7 +24,7 @@ DEFAULT_PLAYERS = 4
 HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None
 AGENTS = {  # name and description by spec, strongest first
     "az:city-4:1000": ("Expert", "search guided by a network"),
-    "az:generated-1:1000": ("Expert on any board", "search guided by a network"),
+    "az:generated-1:1000": ("Expert, any board", "search guided by a network"),
     "uct:1000": ("Strong", "searches 1,000 playouts"),
     "net:city-2": ("Advanced", "a trained network, answers at once"),
     "uct:100": ("Medium", "searches 100 playouts"),

@@ -164,9 +164,7 @@ def init(game: GameSession, participant: Participant, host_info: dict[str, Any])
         **DRAWING,
         "you": {"role": participant.role, "seats": [*participant.seats]},
         "seed": str(game.tree.start.seed),
-        "analysts": {
-            spec: f"{agent_name(spec)} ({spec})" for spec in analysts_of(game.tree.board)
-        },
+        "analysts": {spec: f"{agent_name(spec)} ({spec})" for spec in analysts_of(game.tree.board)},
         **(host_info if participant.role == "host" else {"links": None, "addresses": []}),
     }
 

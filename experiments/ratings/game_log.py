@@ -92,13 +92,12 @@ def check_scheduled(game: dict[str, Any], schedule: Schedule) -> None:
     if number >= schedule.total:
         raise ValueError(f"number is {quote(number)}; allowed: 0 to {schedule.total - 1}")
     entrants, first = schedule.seating(number)
-    board = schedule.loaded_board
     for name, value, scheduled in (
         ("agents", game["agents"], [schedule.labels[entrant] for entrant in entrants]),
         ("first_player", record["first_player"], first),
         ("seed", record["seed"], number),
         ("rules", record["rules"], schedule.loaded_rules.to_dict()),
-        ("board", record["board"], board.identity),
+        ("board", record["board"], schedule.board_of(number).identity),
         ("position", record.get("position"), None),
     ):
         if value != scheduled:

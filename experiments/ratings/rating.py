@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from busenv import Game
+from busenv import Board, Game
 from busenv.agents import AgentError, make_agent
 from busenv.cluster import ClusterError, connected
 from busenv.errors import AgentUnavailableError
@@ -49,7 +49,8 @@ def run_rating(
     if ray and any(map(language_model, schedule.specs)):
         raise RunError("language models play on this machine only; leave out --ray")
     for spec in dict.fromkeys(schedule.specs):
-        check_agent(spec, schedule.rules, schedule.board)
+        for board in schedule.boards_of_sizes:
+            check_agent(spec, schedule.rules, board)
     if console is None:
         console = Console(quiet=True, force_jupyter=False)  # Jupyter's bar needs ipywidgets
     with connected(ray, workers), lock_folder(folder):
@@ -75,7 +76,7 @@ def run_rating(
             return write_report(games, schedule, folder, workers)
 
 
-def check_agent(spec: str, rules: str = "capstone-2024", board: str = "city") -> None:
+def check_agent(spec: str, rules: str = "capstone-2024", board: str | Board = "city") -> None:
     """Raise RunError unless the agent can be built and plays on the board.
 
     A network plays only on the board that it was trained on; a program may have such limits too.

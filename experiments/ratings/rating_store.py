@@ -76,7 +76,7 @@ def recover_games(folder: Path, schedule: Schedule) -> tuple[list[dict[str, Any]
 
     def check(game: dict[str, Any]) -> None:
         check_scheduled(game, schedule)
-        check_game(game, schedule.loaded_board)
+        check_game(game, schedule.board_of(game["number"]))
 
     path = folder / GAMES
     if not os.path.lexists(path):

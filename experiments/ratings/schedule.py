@@ -10,7 +10,7 @@ from typing import Any
 import busenv
 from busenv.experiments.common.runs import RunError
 from busenv.game.board import Board
-from busenv.game.board_specs import load_board
+from busenv.game.board_specs import GeneratedBoards, load_boards
 from busenv.game.rules import Rules, as_rules, check_players
 from busenv.validation import check_seed
 
@@ -28,7 +28,7 @@ class Schedule:
     rules: name of an edition, or a JSON file of rules (`busenv.game.rules.as_rules`).
     against: if given, each of `agents` plays against players - 1 copies of this one; otherwise the
         agents play each other.
-    board: name or file of a board.
+    board: name or file of a board, or a set of generated boards; the games take its boards in turn.
 
     Files of rules and board are read when the schedule is made, and are sent with it to other
     processes.
@@ -51,7 +51,7 @@ class Schedule:
             raise RunError(
                 "a rating needs two agents or more; allowed: a second one, or --against AGENT"
             )
-        _ = self.loaded_rules, self.loaded_board  # reads the files
+        _ = self.loaded_rules, self.loaded_boards  # reads the files
 
     @cached_property
     def loaded_rules(self) -> Rules:
@@ -59,9 +59,17 @@ class Schedule:
         return as_rules(self.rules)
 
     @cached_property
-    def loaded_board(self) -> Board:
-        """The board that `board` names."""
-        return load_board(self.board)
+    def loaded_boards(self) -> Board | GeneratedBoards:
+        """The board or the set of boards that `board` names."""
+        return load_boards(self.board)
+
+    @property
+    def boards_of_sizes(self) -> list[str | Board]:
+        """A board of each size that the games have."""
+        boards = self.loaded_boards
+        if isinstance(boards, Board):
+            return [self.board]
+        return [boards[k] for k in range(min(len(boards.sizes), len(boards)))]
 
     @cached_property
     def specs(self) -> tuple[str, ...]:
@@ -98,6 +106,16 @@ class Schedule:
         """Return the entrant by seat, and the first player, of a game."""
         return seating(self.line_ups, number)
 
+    def board_of(self, number: int) -> Board:
+        """Return the board of a game.
+
+        On each board of a set every line-up plays as many games in a row as there are players.
+        """
+        boards = self.loaded_boards
+        if isinstance(boards, Board):
+            return boards
+        return boards[number // (len(self.line_ups) * self.players) % len(boards)]
+
     def settings(self) -> dict[str, Any]:
         """Return the schedule as JSON values, with the version and the content of its files."""
         return {
@@ -105,7 +123,7 @@ class Schedule:
             **asdict(self),
             "agents": list(self.agents),
             "rules": {"from": self.rules, **self.loaded_rules.to_dict()},
-            "board": {"from": self.board, "fingerprint": self.loaded_board.fingerprint},
+            "board": {"from": self.board, "fingerprint": self.loaded_boards.fingerprint},
         }
 
 

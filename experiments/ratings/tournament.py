@@ -78,7 +78,8 @@ def play_game(
     agent cannot be reached.
     """
     entrants, first = schedule.seating(number)
-    game = Game(schedule.players, schedule.loaded_rules, schedule.loaded_board, first, seed=number)
+    board = schedule.board_of(number)
+    game = Game(schedule.players, schedule.loaded_rules, board, first, seed=number)
     seconds = [0.0] * schedule.players
     decisions, timed = [0] * schedule.players, [0] * schedule.players
     agents: list[Agent] = []

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RESULTS = "results.json"
-DECISIONS = {"mlp": 1_000_000, "board": 500_000}  # of a run, by kind of network
+DECISIONS = {"mlp": 1_000_000, "board": 250_000}  # of a run, by kind of network
 TEACHER = "uct:50"
 UNLIMITED = 1_000_000
 TRAINING_BOARDS = {"1": 1, "10": 10, "100": 100, "1,000": 1_000, "unlimited": UNLIMITED}
