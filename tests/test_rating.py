@@ -210,13 +210,13 @@ def test_a_rating_on_a_set_of_boards_resumes(tmp_path: Path, capsys: pytest.Capt
     arguments = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "9"]
     arguments += ["--workers", "1", "--out", str(tmp_path)]
     cli.main([*arguments, "--board", "generated:mixed:test:2"])
-    assert "board generated:mixed:test:2" in capsys.readouterr().out
+    assert "2 boards of generated:mixed:test:2" in capsys.readouterr().out
     games = stored(tmp_path)
-    numbers = {game["number"]: game["record"]["board"]["name"] for game in games}
-    small, medium = numbers[0], numbers[3]
+    names = {game["number"]: game["record"]["board"]["name"] for game in games}
+    small, medium = names[0], names[3]
     assert small.startswith("generated:small:")
     assert medium.startswith("generated:medium:")
-    assert [numbers[k] for k in range(9)] == [small] * 3 + [medium] * 3 + [small] * 3
+    assert [names[k] for k in range(9)] == [small] * 3 + [medium] * 3 + [small] * 3
     lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
     (tmp_path / GAMES).write_bytes(b"".join(lines[:4]))
     cli.main([*arguments, "--board", "generated:mixed:test:2"])
@@ -243,11 +243,17 @@ def test_unknown_agents_are_refused_before_anything_is_made(
 
 def test_agents_that_cannot_play_on_a_board_are_refused(tmp_path: Path) -> None:
     board = write_town(tmp_path / "map.json")
-    check_agent("uct:5", board=board)
+    check_agent("uct:5", "capstone-2024", board)
     for spec in ("net:city-2", "ppo:city-2", "az:city-3:90000", "az@2:city-3:60s"):
         check_agent(spec)
         with pytest.raises(RunError, match=rf"agent '{spec}': .* trained on"):
-            check_agent(spec, board=board)
+            check_agent(spec, "capstone-2024", "city", board)
+
+
+def test_networks_that_play_one_board_of_a_set_are_refused(tmp_path: Path) -> None:
+    for board in ("generated:small:test:2", "generated:mixed:test:4"):
+        with pytest.raises(RunError, match=r"agent 'net:city-2': .* trained on"):
+            run_rating(Schedule(("net:city-2",), 3, 9, against="greedy", board=board), tmp_path)
 
 
 def test_files_of_agents_are_hashed(tmp_path: Path) -> None:

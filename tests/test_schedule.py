@@ -71,15 +71,30 @@ def test_games_are_rounded_up_to_whole_blocks() -> None:
 def test_the_games_take_the_boards_of_a_set_in_turn() -> None:
     on_city = schedule(2, 4, against="other")
     assert {on_city.board_of(number).name for number in range(40)} == {"city"}
-    boards = Schedule(("a", "b"), against="c", games=64, board="generated:mixed:test:5")
-    played = [boards.board_of(number) for number in range(boards.total)]
-    assert [board.name for board in played[::8]] == [
-        boards.loaded_boards[k % 5].name for k in range(8)
-    ]
-    assert played[:8] == [played[0]] * 8  # two line-ups, four seats
-    assert [busenv.load_board(board).name for board in on_city.boards_of_sizes] == ["city"]
-    sizes = [len(board.sites) for board in boards.boards_of_sizes]
-    assert len(set(sizes)) == 4
+    assert [board.name for board in on_city.sample_boards] == ["city"]
+    assert on_city.num_boards == 1
+    design = Schedule(("a", "b"), against="c", games=192, board="generated:mixed:test:5")
+    boards = [board.name for board in design.loaded_boards]
+    played = [design.board_of(number).name for number in range(design.total)]
+    visits = played[::8]  # two line-ups, four rotations of the seats
+    assert played == [name for name in visits for _ in range(8)]
+    assert visits[:5] == boards
+    assert visits[5:20] == 3 * boards
+    assert visits[20] == boards[1]
+    assert design.num_boards == 5
+    assert Schedule(("a",), against="b", games=16, board="generated:city:test").num_boards == 4
+    sizes = [len(board.sites) for board in design.sample_boards]
+    assert len(set(sizes[:4])) == len(set(sizes[4:])) == 4
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_each_board_of_a_set_has_every_first_player(count: int) -> None:
+    board = f"generated:small:test:{count}"
+    design = Schedule(("a",), against="b", games=4 * 4 * count, board=board)
+    turns = Counter(
+        (design.board_of(number).name, *design.seating(number)) for number in range(design.total)
+    )
+    assert len(turns) == 16 * count  # every seat with every first player on every board
 
 
 def test_labels_number_copies() -> None:

@@ -19,12 +19,13 @@ STAGES = {
     "city-2": ["city-2-1", "city-2-2"],
     "city-3": ["city-3-1", "city-3-2", "city-3-3", "city-3-4"],
     "city-4": ["city-4-1", "city-4-2", "city-4-3", "city-4-4", "city-4-5", "city-4-6"],
+    "generated-1": ["generated-1-1", "generated-1-2"],
 }
 
 
 def test_models_are_small() -> None:
     assert shipped_models() == [*STAGES]
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 17_000_000
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 18_000_000
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -45,6 +46,13 @@ def test_models_tell_how_they_were_made(name: str) -> None:
 def test_a_shipped_model_guides_a_search() -> None:
     score, _ = against(make_agent("az:city-4:32"), "uct:32", 64, seed=1)
     assert score.wins / score.games > 0.3
+
+
+@pytest.mark.parametrize("size", ["small", "medium", "city", "large"])
+def test_the_network_for_every_board_beats_greedy_on_unseen_boards(size: str) -> None:
+    boards = f"generated:{size}:test:8"
+    score, _ = against(make_agent("net:generated-1"), "greedy", 64, seed=1, board=boards)
+    assert score.wins / score.games > 0.5
 
 
 @pytest.mark.parametrize(("bot", "share"), [("greedy", 0.8), ("planner", 0.55)])

@@ -216,9 +216,9 @@ class BoardNetwork(Network):
 
 
 def _gather(node: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    """Return vectors (N, V, width) of intersections by their index (N, K): (N, K, width)."""
+    """Return vectors of intersections (N, V, width) by their indices among N * V, (N, K)."""
     # The gradient of index_select is cheaper than that of an index in brackets.
-    return node.flatten(0, 1).index_select(0, indices.flatten()).reshape(*indices.shape, -1)
+    return node.flatten(0, 1).index_select(0, indices.flatten()).unflatten(0, indices.shape)
 
 
 def _sum_at_ends(

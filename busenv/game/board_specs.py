@@ -7,7 +7,7 @@
 | `generated:SIZE:SEED` | one generated board (`busenv.game.board_generator`) |
 | `generated:SIZE:train`, `validation`, `test` | generated boards of a split |
 | `generated:SIZE:SPLIT:COUNT` | the first COUNT of them |
-| `generated:mixed:SPLIT:COUNT` | boards of all sizes in turn, for training a `board` network |
+| `generated:mixed:SPLIT:COUNT` | boards of all sizes in turn, for agents that play them all |
 
 SIZE is small, medium, city or large. The seeds of `validation` are 1,000,000,000 to 1,000,000,999,
 those of `test` 2,000,000,000 to 2,000,000,999. All other seeds are for training; `train` has the

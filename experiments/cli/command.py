@@ -56,12 +56,14 @@ def add_subcommands(parser: argparse.ArgumentParser, commands: tuple[Command, ..
         command.add_to(subparsers)
 
 
-def add_board(parser: argparse.ArgumentParser, generated: str = "or generated:SIZE:SEED") -> None:
+def add_board(
+    parser: argparse.ArgumentParser, generated_help: str = "or generated:SIZE:SEED"
+) -> None:
     parser.add_argument(
         "--board",
         metavar="NAME|FILE",
         default="city",
-        help=f"name or file of a board, {generated} (default: city)",
+        help=f"name or file of a board, {generated_help} (default: city)",
     )
 
 

@@ -32,10 +32,11 @@ AGENTS = {  # name and description by spec, strongest first
     "greedy": ("Beginner", "takes the best immediate gain"),
     "random": ("Random", "chooses at random"),
 }
-CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
 if not HAS_NETWORKS:
-    AGENTS = {spec: level for spec, level in AGENTS.items() if spec[:3] not in ("az:", "net")}
-WEAK_AGENTS = ("uct:100", "planner", "greedy", "random")  # not offered for analyses
+    AGENTS = {spec: level for spec, level in AGENTS.items() if not spec.startswith(("az:", "net:"))}
+CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
+CITY_ANALYSTS = ("az:city-4:1000", "uct:1000", "net:city-2")  # the default first
+ANALYSTS = ("az:generated-1:1000", "uct:1000")  # on other boards
 DEFAULT_OPPONENT = "uct:100"
 GRAPH_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
@@ -107,6 +108,7 @@ class Catalogue:
                 for name in self.rules
             ],
             "boards": [*self.boards],
+            "city_boards": [name for name, board in self.boards.items() if is_city(board)],
             "agents": [
                 {
                     "spec": spec,
@@ -121,11 +123,14 @@ class Catalogue:
         }
 
 
+def is_city(board: Board) -> bool:
+    """Return whether a board is the city, under any name."""
+    return board.fingerprint == load_board("city").fingerprint
+
+
 def analysts_of(board: Board) -> list[str]:
     """Return the agents that pages offer for analyses of games on a board, the default first."""
-    is_city = board.fingerprint == load_board("city").fingerprint
-    others = ("az:generated-1:1000",) if is_city else CITY_AGENTS
-    return [spec for spec in AGENTS if spec not in (*others, *WEAK_AGENTS)]
+    return [spec for spec in (CITY_ANALYSTS if is_city(board) else ANALYSTS) if spec in AGENTS]
 
 
 def short_spec(spec: str) -> str:

@@ -109,7 +109,8 @@ def make_catalogue(
         name = Path(rules).stem
     catalogue = Catalogue()
     catalogue.rules = {name: rules_value, **catalogue.rules}
-    catalogue.boards = {board_value.name: board_value, **catalogue.boards}
+    own = {board_value.name: board_value}  # first, and instead of one of the same name
+    catalogue.boards = {**own, **catalogue.boards, **own}
     for spec in {*seats}.difference(PEOPLE):
         if spec not in SIMPLE_AGENTS:
             make_agent(spec).close()

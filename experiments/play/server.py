@@ -17,7 +17,7 @@ from busenv import Board, Game, Record
 from busenv.error_text import quote
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
-from busenv.experiments.play.catalogue import PREPARED, SIMPLE_AGENTS, Catalogue
+from busenv.experiments.play.catalogue import PREPARED, SIMPLE_AGENTS, Catalogue, is_city
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader, GameStore, StoredGame, new_tokens
 from busenv.experiments.play.game_tree import GameTree
@@ -196,6 +196,7 @@ class Server:
             "plies": len(nodes) - 1,
             "ply": node,
             "over": tree.nodes[node].turn < 0,
+            "is_city": is_city(tree.board),
             "view": serializers.view(tree, node, None),
         }
 

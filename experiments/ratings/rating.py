@@ -49,8 +49,7 @@ def run_rating(
     if ray and any(map(language_model, schedule.specs)):
         raise RunError("language models play on this machine only; leave out --ray")
     for spec in dict.fromkeys(schedule.specs):
-        for board in schedule.boards_of_sizes:
-            check_agent(spec, schedule.rules, board)
+        check_agent(spec, schedule.rules, *schedule.sample_boards)
     if console is None:
         console = Console(quiet=True, force_jupyter=False)  # Jupyter's bar needs ipywidgets
     with connected(ray, workers), lock_folder(folder):
@@ -76,18 +75,22 @@ def run_rating(
             return write_report(games, schedule, folder, workers)
 
 
-def check_agent(spec: str, rules: str = "capstone-2024", board: str | Board = "city") -> None:
-    """Raise RunError unless the agent can be built and plays on the board.
+def check_agent(spec: str, rules: str = "capstone-2024", *boards: str | Board) -> None:
+    """Raise RunError unless the agent can be built and plays on the boards, by default the city.
 
-    A network plays only on the board that it was trained on; a program may have such limits too.
+    A network may play only on the boards that it was trained on; a program may have such limits
+    too.
     """
+    games = [Game(3, rules, board, first_player=0, seed=0) for board in boards or ("city",)]
     try:
         make_agent(spec).close()
         model = model_of(spec)
-        if model or (board != "city" and not language_model(spec)):
+        on_city = all(game.board.name == "city" for game in games)
+        if model or not (on_city or language_model(spec)):
             # A model's policy alone decides in milliseconds; its search may take minutes.
             with closing(make_agent(f"net:{model}" if model else spec)) as agent:
-                agent.act(Game(3, rules, board, first_player=0, seed=0))
+                for game in games:
+                    agent.act(game)
     except (AgentError, ValueError, OSError) as error:
         name = f"agent {spec!r}"
         raise RunError(f"{error}" if f"{error}".startswith(name) else f"{name}: {error}") from error

@@ -141,7 +141,9 @@ def _orders(orders: pd.DataFrame, schedule: Schedule) -> TextTable:
 
 
 def _title(schedule: Schedule) -> str:
-    board = "" if schedule.board == "city" else f", board {schedule.board}"
+    count = schedule.num_boards
+    boards = "board" if count == 1 else f"{count:,} boards of"
+    board = "" if schedule.board == "city" else f", {boards} {schedule.board}"
     games = f"{schedule.total:,} games, {schedule.players} players"
     return f"{games}, {schedule.rules}{board}, seed {schedule.seed}"
 

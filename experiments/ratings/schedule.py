@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from itertools import combinations_with_replacement, permutations
+from math import lcm
 from typing import Any
 
 import busenv
@@ -64,12 +65,13 @@ class Schedule:
         return load_boards(self.board)
 
     @property
-    def boards_of_sizes(self) -> list[str | Board]:
-        """A board of each size that the games have."""
+    def sample_boards(self) -> list[Board]:
+        """The board, or the first and the last board of each size in a set."""
         boards = self.loaded_boards
         if isinstance(boards, Board):
-            return [self.board]
-        return [boards[k] for k in range(min(len(boards.sizes), len(boards)))]
+            return [boards]
+        sizes = min(len(boards.sizes), len(boards))
+        return [boards[k] for k in (*range(sizes), *range(-sizes, 0))]
 
     @cached_property
     def specs(self) -> tuple[str, ...]:
@@ -109,12 +111,23 @@ class Schedule:
     def board_of(self, number: int) -> Board:
         """Return the board of a game.
 
-        On each board of a set every line-up plays as many games in a row as there are players.
+        On each visit to a board of a set, every line-up plays one game with each rotation of its
+        seats, all with the same first player. The first player of a board changes from visit to
+        visit.
         """
         boards = self.loaded_boards
         if isinstance(boards, Board):
             return boards
-        return boards[number // (len(self.line_ups) * self.players) % len(boards)]
+        visit = number // (len(self.line_ups) * self.players)
+        period = lcm(self.players, len(boards))  # of boards and first players, if neither shifts
+        return boards[(visit + visit // period) % len(boards)]
+
+    @property
+    def num_boards(self) -> int:
+        """The number of boards that the games use: fewer than the set's if there are few games."""
+        boards = self.loaded_boards
+        visits = self.total // (len(self.line_ups) * self.players)
+        return 1 if isinstance(boards, Board) else min(len(boards), visits)
 
     def settings(self) -> dict[str, Any]:
         """Return the schedule as JSON values, with the version and the content of its files."""

@@ -47,9 +47,10 @@ def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
 def different_games(games: list[dict[str, Any]]) -> int:
     """Count the games that differ in more than a rotation of the seats."""
 
-    def rotated(game: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        first, agents = game["record"]["first_player"], game["agents"]
-        return (*agents[first:], *agents[:first]), tuple(game["record"]["actions"])
+    def rotated(game: dict[str, Any]) -> tuple[tuple[str, ...], str, tuple[int, ...]]:
+        first, agents, record = game["record"]["first_player"], game["agents"], game["record"]
+        board = record["board"]["fingerprint"]
+        return (*agents[first:], *agents[:first]), board, tuple(record["actions"])
 
     return len({rotated(game) for game in games})
 

@@ -10,7 +10,7 @@ const PROGRESS_DELAY = 400;  // milliseconds between two requests of the progres
 const PREVIEW_DELAY = 120;  // milliseconds from a change of the ply to the request
 const RECORD_FIELDS = ["rules", "board-name", "first", "seed"];  // fixed by a record
 
-let record = null, hasDrawing = false, timer = null;
+let record = null, recordIsCity = false, hasDrawing = false, timer = null;
 
 async function request(route, body, method = "POST") {
   const options = body && { method, headers: { "Content-Type": "application/json" },
@@ -48,9 +48,10 @@ function addSeat(value) {
   disableCityAgents();
 }
 
-/** Disable agents that play only the city when another board is selected. */
+/** Disable agents that play only the city if the game is on another board. */
 function disableCityAgents() {
-  const isCity = $("board-name").value === "city";
+  const isCity = record === null
+    ? choices.city_boards.includes($("board-name").value) : recordIsCity;
   const cityOnly = choices.agents.filter(({ city_only }) => city_only).map(({ spec }) => spec);
   for (const row of seatRows()) {
     const player = row.querySelector("select");
@@ -98,9 +99,10 @@ async function loadRecord() {
   showError("");
   try {
     const text = await file.text(), preview = await request("/preview", { record: text });
-    record = text;
+    [record, recordIsCity] = [text, preview.is_city];
     for (const id of RECORD_FIELDS) $(id).disabled = true;
     setSeatCount(preview.players);
+    disableCityAgents();
     $("ply").max = preview.plies;
     showPreview(preview);
   } catch (error) {
@@ -125,6 +127,7 @@ function removeRecord() {
   $("preview").hidden = true;
   for (const id of RECORD_FIELDS) $(id).disabled = false;
   setSeatCount(seatRows().length);
+  disableCityAgents();
 }
 
 function changePly() {
