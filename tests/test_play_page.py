@@ -3,16 +3,18 @@
 import itertools
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from busenv import BoardAction, Game, Phase
-from busenv.experiments.play.catalogue import AGENTS, DEFAULT_OPPONENT, PREPARED
+from busenv.experiments.play.catalogue import AGENTS, CITY_AGENTS, DEFAULT_OPPONENT, PREPARED
+from busenv.experiments.play.launch import make_catalogue
 from busenv.render.phrases import describe_move
 from tests.support.browser_player import FIRST, Player
 from tests.support.play import played
-from tests.support.play_client import Served
+from tests.support.play_client import Served, serving
 
 
 def test_default_game_has_opponents_of_middling_strength(
@@ -251,3 +253,27 @@ def test_start_page_deletes_games_and_shows_compilation(
     page.click("#start")
     monkeypatch.setattr(served.server, "preparing", len(PREPARED))
     page.locator("#board[data-node]").wait_for()
+
+
+def test_agents_that_play_only_the_city_are_disabled_on_other_boards(
+    tmp_path: Path, player: Callable[..., Player]
+) -> None:
+    catalogue = make_catalogue(["me", "net:city-2", "greedy"], "capstone-2024", "generated:small:5")
+    with serving(tmp_path, catalogue) as served:
+        page = player().page
+        page.goto(served.origin + served.start_link)
+        seats = page.locator("#seats select")
+        expect(seats).to_have_count(3)
+        disabled = page.locator("#seats select >> nth=1 >> option:disabled")
+        assert [option.get_attribute("value") for option in disabled.all()] == [*CITY_AGENTS]
+        assert seats.nth(1).input_value() == DEFAULT_OPPONENT
+        page.locator("details >> nth=0 >> summary").click()
+        page.select_option("#board-name", "city")
+        expect(disabled).to_have_count(0)
+        record = Game(3, board="generated:small:5").record().to_json()
+        page.locator("#from-record summary").click()
+        files = [{"name": "a.json", "mimeType": "application/json", "buffer": record.encode()}]
+        page.set_input_files("#file", files)
+        expect(disabled).to_have_count(len(CITY_AGENTS))
+        page.click("#remove-record")
+        expect(disabled).to_have_count(0)
