@@ -200,3 +200,15 @@ def test_search_takes_the_last_stone_to_win() -> None:
             else:
                 game.step(planner.act(game))
     assert endings > 3
+
+
+def test_trees_of_another_board_are_cleared() -> None:
+    agent, large, small = UctAgent(20), Game(board="generated:large:1"), load_board("generated:small:1")
+    agent.act(large)
+    assert all(tree.used.all() for tree in agent._trees)
+    agent._prepare(small)
+    assert not any(tree.used.any() for tree in agent._trees)
+    game = Game(board=small, first_player=0)
+    agent.reset(3)
+    again = agent.act(game)
+    assert again == UctAgent(20, seed=3).act(game)

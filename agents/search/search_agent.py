@@ -166,6 +166,8 @@ class SearchAgent(CompiledAgent):
         if self._board is None or self._board.fingerprint != board.fingerprint:
             self._searches = self._make_searches(board)
             self._board, self._history = board, None
+            for tree in self._trees:
+                tree.used[:] = 0  # kernels must not read positions of a board of another size
         if not self._trees:
             size = MAX_NODES
             if self._simulations is not None:

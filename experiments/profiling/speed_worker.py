@@ -166,6 +166,7 @@ MEASUREMENTS: dict[str, tuple[str, Callable[[float], Workload]]] = {
     "greedy": ("decisions of greedy", partial(agent, "greedy", 40)),
     "planner": ("decisions of planner", partial(agent, "planner", 10)),
     "network": ("decisions of net:city-2", partial(agent, "net:city-2", 10)),
+    "network-board": ("decisions of net:generated-1", partial(agent, "net:generated-1", 10)),
     "search": ("simulations of uct:300", partial(search, "uct", 300)),
     "search-2": ("the same, 2 threads", partial(search, "uct@2", 300)),
     "guided": ("simulations of az:city-3:100", partial(search, "az:city-3", 100)),
