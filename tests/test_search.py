@@ -203,12 +203,11 @@ def test_search_takes_the_last_stone_to_win() -> None:
 
 
 def test_trees_of_another_board_are_cleared() -> None:
-    agent, large, small = UctAgent(20), Game(board="generated:large:1"), load_board("generated:small:1")
-    agent.act(large)
+    """Positions of a larger board have actions that overrun the arrays of a smaller one."""
+    agent, game = UctAgent(20), Game(board="generated:small:1", first_player=0)
+    agent.act(Game(board="generated:large:1"))
     assert all(tree.used.all() for tree in agent._trees)
-    agent._prepare(small)
+    agent._prepare(game.board)
     assert not any(tree.used.any() for tree in agent._trees)
-    game = Game(board=small, first_player=0)
     agent.reset(3)
-    again = agent.act(game)
-    assert again == UctAgent(20, seed=3).act(game)
+    assert agent.act(game) == UctAgent(20, seed=3).act(game)

@@ -19,7 +19,7 @@ STAGES = {
     "city-2": ["city-2-1", "city-2-2"],
     "city-3": ["city-3-1", "city-3-2", "city-3-3", "city-3-4"],
     "city-4": ["city-4-1", "city-4-2", "city-4-3", "city-4-4", "city-4-5", "city-4-6"],
-    "generated-1": ["generated-1-1", "generated-1-2"],
+    "generated-1": ["generated-1"],
 }
 
 

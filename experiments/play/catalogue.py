@@ -24,6 +24,7 @@ DEFAULT_PLAYERS = 4
 HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None
 AGENTS = {  # name and description by spec, strongest first
     "az:city-4:1000": ("Expert", "search guided by a network"),
+    "az:generated-1:1000": ("Expert, any board", "search guided by a network"),
     "uct:1000": ("Strong", "searches 1,000 playouts"),
     "net:city-2": ("Advanced", "a trained network, answers at once"),
     "uct:100": ("Medium", "searches 100 playouts"),
@@ -34,7 +35,7 @@ AGENTS = {  # name and description by spec, strongest first
 if not HAS_NETWORKS:
     AGENTS = {spec: level for spec, level in AGENTS.items() if not spec.startswith(("az:", "net:"))}
 CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
-ANALYSTS = ("az:city-4:1000", "uct:1000", "net:city-2")
+ANALYSTS = ("az:city-4:1000", "uct:1000", "net:city-2", "az:generated-1:1000")
 DEFAULT_OPPONENT = "uct:100"
 GRAPH_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
