@@ -13,11 +13,9 @@ from busenv.agents import make_agent
 from busenv.agents.networks.compiled_network import Weights, make_workspace, read_weights
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.inputs import Inputs
-from busenv.agents.networks.logits import POINTS
 from busenv.agents.search.search import pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
-from busenv.core.state import MAX_PLAYERS
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.expert_selfplay import (
     POLICY_TEMPERATURE,
@@ -30,7 +28,6 @@ from busenv.train.expert_iteration.expert_selfplay import (
 from busenv.train.expert_iteration.learner import (
     ENTROPY_WEIGHT,
     GAE_LAMBDA,
-    MARGIN_UNIT,
     Learner,
     add_advantages,
 )
@@ -116,15 +113,9 @@ def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
             slot = (seat - states["seat"].astype(int)) % count
             expected = win_probs[np.arange(len(samples)), slot]
             np.testing.assert_allclose(samples["win_probs"][:, seat], expected, atol=1e-4)
-            expected = POINTS * values.numpy()[np.arange(len(samples)), MAX_PLAYERS + slot]
-            np.testing.assert_allclose(samples["expected_points"][:, seat], expected, atol=1e-3)
         for seat in np.flatnonzero(owners[:count] == LEARNER):
             own = samples[samples["game"]["seat"] == seat]
-            others = [other for other in range(count) if other != seat]
-            points = np.append(own["expected_points"], own["points"][:1], axis=0)
-            margins = points[:, seat] - points[:, others].mean(axis=1)
             returns = np.append(own["win_probs"][:, seat], own["winner"][0] == seat)
-            returns += margins / MARGIN_UNIT
             advantage = 0.0
             for k in range(len(own))[::-1]:
                 advantage = returns[k + 1] - returns[k] + GAE_LAMBDA * advantage

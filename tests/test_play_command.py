@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from busenv import Game, Rules
+from busenv import Game, Rules, load_board
 from busenv.experiments.cli import main
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.play import agent_pool, notebook
@@ -21,6 +21,7 @@ from busenv.experiments.play.catalogue import analysts_of
 from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
 from tests.support.play_client import PATIENCE, PageClient
 from tests.support.programs import children, runs
+from tests.support.worlds import write_town
 
 
 @contextmanager
@@ -171,3 +172,11 @@ def test_analysts_play_the_board(board: str) -> None:
     assert kinds == (["az", "uct", "net", "az"] if board == "city" else ["uct", "az"])
     for spec in analysts_of(game.board):
         agent_pool.check(spec, "", game)
+
+
+def test_a_board_file_with_the_name_of_a_bundled_board_replaces_it(tmp_path: Path) -> None:
+    path = Path(write_town(tmp_path / "map.json"))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "name": "city"}))
+    catalogue = make_catalogue([], "capstone-2024", path)
+    assert catalogue.boards["city"].fingerprint == load_board(path).fingerprint
+    assert catalogue.to_dict()["city_boards"] == []

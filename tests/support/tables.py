@@ -47,7 +47,7 @@ MEANINGS = {
     "opponent_share": "share of the seats of bots and past selves",
     "past_share": "share of the games with a seat of a past self",
     "players": "numbers of players of the games",
-    "policy_only": "self-play without search; the policy learns by PPO from wins and margins",
+    "policy_only": "self-play without search; the policy learns by PPO",
     "pool_size": "maximum number of past selves",
     "precision": "`float32` or `bfloat16` for the layers during learning; `auto`: by the processor",
     "rate_every": "seconds between ratings",

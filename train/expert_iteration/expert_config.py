@@ -37,11 +37,11 @@ class ExpertConfig(RunConfig):
     `full_search_share`; the others are fast (playout cap randomisation, Wu 2019). After
     `temperature_moves` decisions of a game the improved policy's most likely action is taken.
 
-    With `policy_only` the network plays without a search, and its policy learns by PPO from wins
-    and margins of points: num_simulations and temperature_moves have no effect, fast_simulations
-    applies to past selves only, and the replay buffer keeps the last iteration only, since PPO
-    needs the policy that played. The value heads learn from games without opponents. Excludes
-    `teacher` and `offline_data`.
+    With `policy_only` the network plays without a search, and its policy learns by PPO:
+    num_simulations and temperature_moves have no effect, fast_simulations applies to past selves
+    only, and the replay buffer keeps the last iteration only, since PPO needs the policy that
+    played. The value heads learn from games without opponents. Excludes `teacher` and
+    `offline_data`.
 
     With an `auxiliary_weight`, a head that playing does not use predicts the streets of every
     player and the buildings at the end of the game.

@@ -89,7 +89,6 @@ def _policy_action(tree, players, board, sample):
     sample.game, sample.actions[0], sample.action_prob = g, action, policy[action]
     for seat in range(g.players):
         sample.win_probs[seat] = search.chances[seat]
-        sample.expected_points[seat] = search.points[seat]
     return action
 
 

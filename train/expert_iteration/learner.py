@@ -23,8 +23,7 @@ from busenv.train.ppo import clipped_policy_loss, compute_gae
 
 CLIP_RANGE = 0.2  # of PPO's probability ratio
 ENTROPY_WEIGHT = 0.005  # in PPO's loss
-MARGIN_UNIT = 5.0  # points of margin that count as much as a win
-GAE_LAMBDA = 0.9
+GAE_LAMBDA = 0.95
 MAX_GRAD_NORM = 1.0
 WEIGHT_DECAY = 1e-4
 
@@ -32,33 +31,18 @@ WEIGHT_DECAY = 1e-4
 def add_advantages(games: list[np.ndarray]) -> np.ndarray:
     """Concatenate the samples (SAMPLE, (n,)) of games, with the advantages of their actions.
 
-    A seat's decisions are a trajectory. The reward at its end is 1 for the winner, plus the margin
-    over the mean of the other seats' points in units of MARGIN_UNIT; the values are the network's
-    estimates of this sum. Advantages are those of `busenv.train.ppo.compute_gae`.
+    A seat's decisions are a trajectory whose values are its win probabilities. The reward is 1 for
+    the winner, at the end. Advantages are those of `busenv.train.ppo.compute_gae`.
     """
     samples = np.concatenate(games)
     seats = samples["game"]["seat"].astype(np.int64)
     agents = seats + MAX_PLAYERS * np.repeat(np.arange(len(games)), [len(part) for part in games])
     rewards = np.zeros(len(samples), np.float32)
     last = len(samples) - 1 - np.unique(agents[::-1], return_index=True)[1]
-    is_winner = samples["winner"][last] == seats[last]
-    rewards[last] = is_winner + _margins(samples[last], "points", seats[last]) / MARGIN_UNIT
+    rewards[last] = samples["winner"][last] == seats[last]
     values = samples["win_probs"][np.arange(len(samples)), seats]
-    values += _margins(samples, "expected_points", seats) / MARGIN_UNIT
     samples["advantage"] = compute_gae(agents, rewards, values, 1.0, GAE_LAMBDA)
     return samples
-
-
-def _margins(samples: np.ndarray, field: str, seats: np.ndarray) -> np.ndarray:
-    """Return a seat's points minus the mean of the other seats' points: float32, (N,).
-
-    field: of the samples (SAMPLE, (N,)), points by seat. seats: int64, (N,).
-    """
-    points = samples[field].astype(np.float32)
-    own = points[np.arange(len(points)), seats]
-    others = (points.sum(axis=1) - own) / (samples["game"]["players"] - 1.0)
-    margins: np.ndarray = own - others
-    return margins
 
 
 class Learner:

@@ -34,7 +34,6 @@ SAMPLE = np.dtype(
         ),  # without a search: probability of actions[0] when it was sampled
         ("advantage", np.float32),  # without a search: advantage of actions[0]
         ("win_probs", np.float32, MAX_PLAYERS),  # estimated before the decision, by seat
-        ("expected_points", np.float32, MAX_PLAYERS),  # without a search: at the end, by seat
         ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
         ("winner", np.uint8),  # seat
         ("rounds", np.uint8),  # of the whole game
