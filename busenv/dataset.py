@@ -32,7 +32,7 @@ from busenv.core.relative_types import write_relative_actions
 from busenv.core.state import GAME
 from busenv.error_text import quote
 from busenv.game.board import Board
-from busenv.game.board_specs import as_board, recorded_board
+from busenv.game.board_specs import recorded_board
 from busenv.game.rules import Rules, check_players
 from busenv.io import write_whole
 from busenv.observation import observe_games
@@ -240,7 +240,7 @@ def load_dataset(path: str | Path, board: str | Path | Board | None = None) -> G
                 metadata = json.loads(str(file["metadata"]))
         if metadata["format"] != FORMAT:
             raise ValueError(f"format {quote(metadata['format'])}; this busenv reads {FORMAT}")
-        loaded = recorded_board(metadata["board"]) if board is None else as_board(board)
+        loaded = recorded_board(metadata["board"], board)
         if loaded.fingerprint != metadata["board"]["fingerprint"]:
             raise ValueError(f"its games were played on another board than {loaded!r}")
         rules = Rules.from_dict(metadata["rules"])

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba.core.errors import TypingError
 
 from busenv import EDITIONS, Game, core, load_board, random_playouts
 from busenv.core import state
-from busenv.core.bits import copy_record, lowest, popcount
+from busenv.core.bits import lowest, popcount
 from busenv.core.jit import _package_of, kernel
 from busenv.core.rules import legal
 from tests.support.play import STYLES, choose
@@ -39,19 +38,6 @@ def test_bit_intrinsics() -> None:
         ones, low = count_bits(np.uint64(word))
         assert ones == word.bit_count()
         assert low == (64 if word == 0 else (word & -word).bit_length() - 1)
-
-
-def test_records_are_copied_to_their_own_type_only() -> None:
-    @kernel
-    def copy(to, source):
-        copy_record(to[0], source[0], 0, 8)
-
-    games, board = np.zeros(2, state.GAME), load_board("city").array
-    games["line"][1, 0, 0] = 7
-    copy(games[:1], games[1:])
-    assert games["line"][0, 0, 0] == 7
-    with pytest.raises(TypingError, match="two records of one type are needed"):
-        copy(games, board)
 
 
 def test_a_package_ends_at_a_folder_that_is_none(tmp_path: Path) -> None:

@@ -101,23 +101,8 @@ def copy_bytes(typingctx: Any, to: Any, at: Any, source: Any, first: Any, count:
 
 
 @intrinsic
-def copy_record(typingctx: Any, to: Any, source: Any, first: Any, count: Any) -> Any:
-    """Copy `count` bytes between records of one type, from and to the same offset. Unchecked."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        target = _pointer(context, builder, signature.args[0], args[0], args[2])
-        origin = _pointer(context, builder, signature.args[1], args[1], args[2])
-        cgutils.raw_memcpy(builder, target, origin, args[3], 1)
-        return context.get_dummy_value()
-
-    if not isinstance(to, types.Record) or to != source:
-        raise TypingError(f"two records of one type are needed, not {to} and {source}")
-    return types.void(to, source, types.int64, types.int64), codegen
-
-
-@intrinsic
 def clear_bytes(typingctx: Any, array: Any, first: Any, count: Any) -> Any:
-    """Set `count` bytes of a contiguous uint8 array to 0. Unchecked."""
+    """Set `count` bytes of a contiguous uint8 array or a record to 0. Unchecked."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         target = _pointer(context, builder, signature.args[0], args[0], args[1])

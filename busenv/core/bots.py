@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, below, lowest, mix, popcount
-from busenv.core.jit import exclusive, kernel
+from busenv.core.jit import gil_kernel, kernel
 from busenv.core.rules.legal import legal_ids, random_action
 from busenv.core.rules.resolve import power_of
 from busenv.core.rules.score import points_of
@@ -151,7 +151,7 @@ def bot_actions(games, board, kind, noise, work, actions):
                 actions[i] = greedy_action(games[i], board[0], work, mix(noise[0]))
 
 
-@exclusive
+@gil_kernel
 def run_bots(game, board, kinds, noise, taken):
     """Let bots decide in one game until a seat without one is to decide, or the game is over.
 

@@ -1,4 +1,4 @@
-"""The table of observation features: name, width, usual range, meaning and column of each.
+"""The table of observation features: name, width, usual maximum, meaning and column of each.
 
 `ObservationLayout` (`busenv.observation`) derives its named views from this table, and the kernels
 that write observations (`core.observation_cache`, `core.observe`) take their columns from it.
@@ -17,12 +17,12 @@ VERSION = 2  # of this table; a trained network fits one version
 class Feature(NamedTuple):
     """A feature of each entry of a block.
 
-    width: columns. usual: highest usual value; None for the board's number of intersections.
+    width: columns. high: highest usual value; None for the board's number of intersections.
     """
 
     name: str
     width: int
-    usual: int | None
+    high: int | None
     meaning: str
 
 
@@ -112,7 +112,12 @@ TABLE = (
     Feature("zone", 1, 4, "lowest zone with a free site, counted from 0"),
     Feature("max_buses", 1, 5, "M, the most buses of any player (R7)"),
     Feature("action", 7, 1, "the action being resolved, one-hot"),
-    Feature("space", 1, 6, "next space of the action being resolved, as the core counts"),
+    Feature(
+        "space",
+        1,
+        6,
+        "index of the space being resolved (A is 0); of the next one for Passengers and Vrrooomm!",
+    ),
     Feature("power", 1, 6, "power left of the marker being resolved, or first buildings left"),
     Feature("space_limit", 1, 6, "spaces of a multi-use action"),
     Feature("bus_limit", 1, 20, "the most buses a player may have"),

@@ -4,9 +4,10 @@ numba keys a cached function on the file that holds it, so that an edit in a mod
 is not detected. Here the cache folder is named after the content of the whole core: any edit leads
 to an empty folder. File names of kernels outside of the core also contain a hash of their package.
 
-Loading a cached file runs it. numba's own files have no protection: a damaged one fails every call
-or crashes, and a full disk fails the first. Here each file begins with a checksum, a damaged file
-is compiled again, and folders and files that another user can write are not used.
+Loading a cached file runs it. numba does not verify its cache files: a damaged file makes every
+call raise or crash, and a full disk makes the first call raise. Here each file begins with a
+checksum, a damaged file is compiled again, and folders and files that another user can write are
+not used.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ def _digest(content: bytes) -> bytes:
 class KernelCache(caching.FunctionCache):
     """numba's cache of a function, with one checksummed file for each compiled signature.
 
-    A file that is missing, damaged or not private is a cache miss; a file that cannot be written
-    is not.
+    A missing, damaged or non-private file is a cache miss. If a file cannot be written, the cache
+    is disabled.
     """
 
     announced = False
@@ -169,7 +170,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, nogil=True)
 
 
-def exclusive(function: Callable[..., Any]) -> Any:
+def gil_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel`, but hold the GIL: at most one Python thread is in such a function."""
     return _compile(function, nogil=False)
 

@@ -2,8 +2,8 @@
 
 Kernels take `games`, an array of GAME records, (N,), and `board`, an array of one BOARD record, and
 trust their input. `legal_bytes` and `observe_seats` accept a board for each game, (N,), as well.
-Kernels that take `game` work on an array of one record and hold the GIL (`exclusive`): two threads
-that use one game by mistake cannot write beyond its record.
+Kernels that take `game` work on an array of one record and hold the GIL (`gil_kernel`): two
+threads that use one game by mistake cannot write beyond its record.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, lowest, mix, seeded
-from busenv.core.jit import exclusive, kernel
+from busenv.core.jit import gil_kernel, kernel
 from busenv.core.observation_cache import cache_size, update_cache
 from busenv.core.observe import observation_size, observe
 from busenv.core.relative_types import write_relative
@@ -21,13 +21,6 @@ from busenv.core.rules.score import rank_of
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
-
-
-@kernel
-def first_players(seed, players, out):
-    """Draw the first player of each game of a batch from a seed (R1): int64 into `out`."""
-    for i in range(out.shape[0]):
-        out[i] = np.int64(seeded(seed, i) % np.uint64(players))
 
 
 @kernel
@@ -82,7 +75,7 @@ def step_games(games, board, actions):
     return illegal
 
 
-@exclusive
+@gil_kernel
 def try_step(game, board, action):
     """Take an action in one game if it is legal; return whether it was."""
     if game[0].phase == OVER or not is_legal(game[0], board[0], action):
@@ -91,7 +84,7 @@ def try_step(game, board, action):
     return True
 
 
-@exclusive
+@gil_kernel
 def replay(game, board, actions):
     """Take a list of actions (int64) in one game; return the first illegal ply, or -1."""
     for ply in range(actions.shape[0]):
@@ -125,36 +118,38 @@ def replay_games(games, board, actions, lengths, positions):
 
 
 @kernel
-def random_games(board, rules, seed, scratch, sums, deliveries):
+def random_games(board, rules, count, seed, deliveries):
     """Play uniformly random games one after another.
 
-    rules: RULES, (1,). scratch: GAME, (1,). sums: int64, (7,): number of games in [0]; decisions,
-    rounds, and games by ending (4) are added. deliveries: int64, (5,), by seat, is added to.
+    rules: RULES, (1,). count: number of games. deliveries: int64, (5,), by seat, is added to.
+    Returns int64, (6,): decisions, rounds, and games by ending (4).
     """
-    g = scratch[0]
-    for i in range(sums[0]):
+    totals, scratch = np.zeros(6, np.int64), np.zeros(1, GAME)
+    for i in range(count):
+        g = scratch[0]  # in the loop, because a record does not keep its array alive
         counter = seeded(seed, i)
         new_game(g, board[0], rules[0], np.int64(counter % np.uint64(rules[0].players)))
         while g.phase != OVER:
             counter += GOLDEN
             step(g, board[0], random_action(g, board[0], mix(counter)))
-            sums[1] += 1
-        sums[2] += g.round
-        sums[3 + g.ending] += 1
+            totals[0] += 1
+        totals[1] += g.round
+        totals[2 + g.ending] += 1
         for seat in range(MAX_PLAYERS):
             deliveries[seat] += g.deliveries[seat]
+    return totals
 
 
 @kernel
-def random_returns(game, board, kind, seed, scratch, returns):
+def random_returns(game, board, kind, seed, returns):
     """Finish one game by uniformly random play, repeatedly, and write the rewards of each playout.
 
-    kind: of `core.reward_kernels`. scratch: GAME, (2,), the second all zeros, as points are at the
-    start of a game. returns: float64, (playouts, 5), rewards of the whole game.
+    kind: of `core.reward_kernels`. returns: float64, (playouts, 5), rewards of the whole game.
     """
-    g = scratch[0]
+    scratch = np.zeros(2, GAME)  # the second stays all zeros, as points are at the start of a game
     for i in range(returns.shape[0]):
         scratch[0] = game[0]
+        g = scratch[0]
         counter = seeded(seed, i)
         while g.phase != OVER:
             counter += GOLDEN
@@ -187,7 +182,7 @@ def observe_seats(games, board, seats, rows):
         observe(games[i], b, cache, seats[i], rows[i], False)
 
 
-@exclusive
+@gil_kernel
 def observe_one(game, board, seat, relative_types, row):
     """Write the observation of a seat of one game into `row` (uint8, (size,)).
 
@@ -200,7 +195,7 @@ def observe_one(game, board, seat, relative_types, row):
     observe_seats(game, board, np.array([seat]), row.reshape((1, row.shape[0])))
 
 
-@exclusive
+@gil_kernel
 def observe_and_mask(game, board, seat, relative_types, bits, row, mask):
     """Write the observation of a seat of one game, and its mask: zeros out of turn."""
     observe_one(game, board, seat, relative_types, row)

@@ -14,15 +14,15 @@ import numpy as np
 from busenv.core.bits import GOLDEN, below, mix, seeded
 from busenv.core.jit import kernel
 from busenv.core.map_geometry import (
+    bfs_distances,
     crosses,
-    has_cut,
+    has_articulation_point,
     is_narrow,
     is_near,
     sort,
     square_root,
     squared_distance,
     streets_around,
-    walk,
 )
 
 UNIT = 100
@@ -40,7 +40,9 @@ COSINES = np.array([1000, 981, 924, 831, 707, 556, 383, 195])
 SINES = np.array([0, 195, 383, 556, 707, 831, 924, 981])
 
 # Results of an attempt: a map, or why it is rejected.
-ACCEPTED, FEW_STREETS, NO_STATIONS, MANY_STREETS, HAS_CUT, STATIONS_NEAR, WIDE_BLOCK = range(7)
+(
+    ACCEPTED, FEW_STREETS, NO_STATIONS, MANY_STREETS, ARTICULATION_POINT, STATIONS_NEAR, WIDE_BLOCK,
+) = range(7)  # fmt: skip
 
 
 class Shape(NamedTuple):
@@ -189,7 +191,7 @@ def _choose_stations(noise, shape, adjacent, degrees, drawn):
     """
     best, points = np.int64(-1), drawn.points
     to_park = np.empty(points.shape[0], np.int64)
-    walk(adjacent, drawn.roundabouts, -1, to_park)
+    bfs_distances(adjacent, drawn.roundabouts, -1, to_park)
     least = shape.station_distance * shape.station_distance
     for i in range(points.shape[0]):
         for j in range(i + 1, points.shape[0]):
@@ -334,10 +336,10 @@ def _attempt(noise, shape, zones, drawn):
         return MANY_STREETS
     for k in range(wanted):
         drawn.streets[k, 0], drawn.streets[k, 1] = streets[k, 0], streets[k, 1]
-    if has_cut(adjacent):
-        return HAS_CUT
+    if has_articulation_point(adjacent):
+        return ARTICULATION_POINT
     distances = np.empty(number, np.int64)
-    walk(adjacent, drawn.stations[:1], -1, distances)
+    bfs_distances(adjacent, drawn.stations[:1], -1, distances)
     if distances[drawn.stations[1]] < shape.station_walk:
         return STATIONS_NEAR
     if _has_wide_block(drawn.points, adjacent):

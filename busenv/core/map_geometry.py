@@ -50,7 +50,10 @@ def _dot(points, i, j, k):
 
 @kernel
 def _cross(points, i, j, k):
-    """Vector product of the vectors from i to j and from i to k: its sign tells the side of k."""
+    """Cross product of the vectors from i to j and from i to k.
+
+    Its sign is the side of the street on which k lies.
+    """
     dx, dy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
     return dx * (points[k, 1] - points[i, 1]) - dy * (points[k, 0] - points[i, 0])
 
@@ -67,8 +70,8 @@ def crosses(points, i, j, k, m):
 def is_near(points, i, j, k, clearance):
     """Return whether a street i-j passes an intersection k at less than a distance.
 
-    An intersection next to no inner point of the street is nearest to one of its ends, and counts
-    as far.
+    Returns False if the projection of k falls outside the street, where k is nearest to one of its
+    ends.
     """
     length, along = squared_distance(points, i, j), _dot(points, i, j, k)
     across = _cross(points, i, j, k)
@@ -87,10 +90,11 @@ def is_narrow(points, i, j, k, cosine):
 
 
 @kernel
-def walk(adjacent, starts, closed, distances):
-    """Write the number of streets from the nearest of some intersections to each, -1 without a way.
+def bfs_distances(adjacent, starts, closed, distances):
+    """Write the number of streets from the nearest of some intersections to each.
 
-    starts: int64, (k,). closed: an intersection that no way may use, or -1. distances: int64, (V,).
+    starts: int64, (k,). closed: an intersection that no path may use, or -1. distances: int64,
+    (V,), -1 if there is no path.
     """
     number = adjacent.shape[0]
     queue = np.empty(number, np.int64)
@@ -110,13 +114,13 @@ def walk(adjacent, starts, closed, distances):
 
 
 @kernel
-def has_cut(adjacent):
+def has_articulation_point(adjacent):
     """Return whether the map is not connected without one of its intersections."""
     number = adjacent.shape[0]
     distances, start = np.empty(number, np.int64), np.empty(1, np.int64)
     for closed in range(number):
         start[0] = 0 if closed else 1
-        walk(adjacent, start, closed, distances)
+        bfs_distances(adjacent, start, closed, distances)
         unreached = 0
         for distance in distances:
             unreached += distance < 0

@@ -20,7 +20,7 @@ from busenv.core.bits import (
     ZERO,
     bit,
     clear_bytes,
-    copy_record,
+    copy_bytes,
     equal_bytes,
     has,
     load_word,
@@ -329,19 +329,19 @@ def update_cache(g, b, cache, row, cached):
             taken = g.taken[action] != cached.taken[action]
             if fresh or taken or load_word(g, at) != load_word(cached, at):
                 _update_markers(g, b, action, cache)
-        copy_record(cached, g, MARKERS_FROM, STANDING_FROM - MARKERS_FROM)
+        copy_bytes(cached, MARKERS_FROM, g, MARKERS_FROM, STANDING_FROM - MARKERS_FROM)
     if fresh or records_differ(g, cached, STANDING_FROM, CACHED_TO):
         _update_standing(g, b, cache)
-        copy_record(cached, g, STANDING_FROM, CACHED_TO - STANDING_FROM)
+        copy_bytes(cached, STANDING_FROM, g, STANDING_FROM, CACHED_TO - STANDING_FROM)
     all_seats, moved = bit(g.players) - ONE, ZERO
     city = fresh or records_differ(g, cached, CITY_FROM, MARKERS_FROM)
     if city:
         _update_sites(g, b, row, cached, fresh)
         _update_passengers(g, width, row)
-        copy_record(cached, g, CITY_FROM, MARKERS_FROM - CITY_FROM)
+        copy_bytes(cached, CITY_FROM, g, CITY_FROM, MARKERS_FROM - CITY_FROM)
     if fresh or records_differ(g, cached, LINES_FROM, CITY_FROM):
         moved = _update_lines(g, b, cache, cached, fresh)
-        copy_record(cached, g, LINES_FROM, CITY_FROM - LINES_FROM)
+        copy_bytes(cached, LINES_FROM, g, LINES_FROM, CITY_FROM - LINES_FROM)
     if city or moved != ZERO:
         _update_totals(g, b, row, all_seats if city else moved, cache)
     return moved != ZERO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import copy_record
+from busenv.core.bits import copy_bytes
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of, rank_of
 from busenv.core.state import OVER, offset
@@ -20,7 +20,7 @@ POINTS_FROM, POINTS_TO = offset("deliveries"), offset("marked")
 @kernel
 def copy_points(g, before):
     """Copy what `pay` reads of the state before a step into another GAME record."""
-    copy_record(before, g, POINTS_FROM, POINTS_TO - POINTS_FROM)
+    copy_bytes(before, POINTS_FROM, g, POINTS_FROM, POINTS_TO - POINTS_FROM)
 
 
 @kernel

@@ -121,7 +121,7 @@ GAME = np.dtype(
         ("choosing", _B),  # selection: bit per seat, has a marker and has not passed
         ("zone", _B),  # lowest zone with a free site; number of zones when there is none
         ("action", _B),  # being resolved; NO_ACTION outside of that
-        ("space", _B),  # the next of its spaces (the last-resolved one's index when descending)
+        ("space", _B),  # index of the one being resolved, A is 0; of the next one if ascending (R6)
         ("power", _B),  # left of the current marker, or of the two first buildings
     ],
     align=True,

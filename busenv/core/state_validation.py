@@ -190,7 +190,7 @@ def _seats_to_remember(g, seat, street):
 
 @kernel
 def _check_lines(g, b):
-    """Lines are on streets and intersections of the board, and remember seats of R9a."""
+    """Lines are on the board, and each end remembers only seats that R9a allows."""
     low = high = reach = ZERO
     for seat in range(g.players):
         low |= g.line[seat, 0]
@@ -220,7 +220,7 @@ def _check_lines(g, b):
 
 @kernel
 def _check_offers(g, b):
-    """The streets onto which the line to grow may grow are right and not none (R8 to R11)."""
+    """`grow_head` and `grow_tail` are what R8 to R11 give, and not both empty."""
     low, high, tail_low, tail_high = growth(g, b, g.seat)
     if g.grow_head[0] != low or g.grow_head[1] != high:
         return GROW_HEAD

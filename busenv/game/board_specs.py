@@ -241,11 +241,14 @@ def _is_number(text: str, low: int, high: int) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 20 and low <= int(text) <= high
 
 
-def recorded_board(entry: dict[str, Any]) -> Board:
-    """Return the generated board that a record names, and the city for any other.
+def recorded_board(entry: dict[str, Any], board: str | Path | Board | None = None) -> Board:
+    """Return the given board; by default the generated board that a record names, else the city.
 
-    entry: `busenv.Record.board`. Raises RecordError for a board of another generator version.
+    entry: `busenv.Record.board`. Raises RecordError for a board of another generator version, and
+    as `load_board` does.
     """
+    if board is not None:
+        return as_board(board)
     if "generator" not in entry:
         return load_board("city")
     if entry["generator"] != GENERATOR_VERSION:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from busenv.core import bots, kernels
+from busenv.core.bits import seeded
 from busenv.core.state import OVER
 from busenv.errors import IllegalActionError, PositionError, RecordError
 from busenv.game.actions import Phase, action_id, describe_action
@@ -55,10 +56,10 @@ class Game:
     ) -> None:
         players, rules, board = check_players(num_players), as_rules(rules), as_board(board)
         seed = secrets.randbits(63) if seed is None else check_seed(seed)
-        first = np.zeros(1, np.int64)
-        kernels.first_players(np.uint64(seed), players, first)
-        if first_player is not None:
-            first[0] = check_whole("first_player", first_player, 0, players - 1)
+        if first_player is None:
+            first = int(seeded(np.uint64(seed), 0)) % players
+        else:
+            first = check_whole("first_player", first_player, 0, players - 1)
         self._begin(new_state(board, rules, players, first), rules, board, seed)
 
     @classmethod
@@ -120,7 +121,7 @@ class Game:
 
         Raises RecordError for another board and for another version of the generator of boards.
         """
-        board = recorded_board(record.board) if board is None else as_board(board)
+        board = recorded_board(record.board, board)
         record.check_board(board)
         if record.position is None:
             return cls(record.players, record.rules, board, record.first_player, record.seed)
@@ -327,8 +328,7 @@ class Game:
     def _state_before_last(self) -> np.ndarray:
         """The state before the last decision."""
         if self._start is None:
-            first = np.array([self.first_player])
-            state = new_state(self.board, self._rules, self.num_players, first)
+            state = new_state(self.board, self._rules, self.num_players, self.first_player)
         else:
             state = copy_state(self._start)
         kernels.replay(state, self.board.array, np.array(self._history[:-1], np.int64))

@@ -20,10 +20,10 @@ from busenv.game.rules import Rules
 ASCENDING = (Phase.PASSENGERS, Phase.PICK_UP, Phase.SET_DOWN)
 
 
-def new_state(board: Board, rules: Rules, num_players: int, first: np.ndarray) -> np.ndarray:
-    """Make the state before the first decision (R1): GAME, (1,). first: int64, (1,), a seat."""
+def new_state(board: Board, rules: Rules, num_players: int, first: int) -> np.ndarray:
+    """Make the state before the first decision (R1): GAME, (1,). first: the first player's seat."""
     state = np.zeros(1, GAME)
-    kernels.new_games(state, board.array, rules.record(num_players), first)
+    kernels.new_games(state, board.array, rules.record(num_players), np.array([first]))
     return state
 
 
@@ -40,7 +40,7 @@ def state_of(position: Position, board: Board, rules: Rules) -> np.ndarray:
     if not isinstance(position, Position):
         raise TypeError(f"position is {position!r}; allowed: a busenv.Position")
     check_position(position, board, rules)
-    state = new_state(board, rules, position.num_players, np.array([position.first_player]))
+    state = new_state(board, rules, position.num_players, position.first_player)
     _write_players(state[0], position, board)
     _write_city(state[0], position, board)
     _write_turn(state[0], position, rules)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from busenv.core import kernels
-from busenv.core.state import GAME, MAX_PLAYERS
+from busenv.core.state import MAX_PLAYERS
 from busenv.game.board import Board
 from busenv.game.board_specs import as_board
 from busenv.game.game import Game
@@ -48,24 +48,16 @@ def random_playouts(
     count = check_whole("games", games, 0, 2**40 - 1)
     players = check_players(num_players)
     board = as_board(board)
-    sums = np.zeros(3 + len(ENDINGS), np.int64)
-    sums[0] = count
     deliveries = np.zeros(MAX_PLAYERS, np.int64)
-    kernels.random_games(
-        board.array,
-        as_rules(rules).record(players),
-        np.uint64(check_seed(seed)),
-        np.zeros(1, GAME),
-        sums,
-        deliveries,
-    )
+    record, noise = as_rules(rules).record(players), np.uint64(check_seed(seed))
+    totals = kernels.random_games(board.array, record, count, noise, deliveries)
     share = 1 / max(count, 1)
     return Playouts(
         games=count,
-        decisions=int(sums[1]),
-        rounds=float(sums[2] * share),
+        decisions=int(totals[0]),
+        rounds=float(totals[1] * share),
         deliveries=[float(d * share) for d in deliveries[:players]],
-        endings={name: int(sums[3 + i]) for i, name in enumerate(ENDINGS) if i > 0},
+        endings={name: int(totals[2 + i]) for i, name in enumerate(ENDINGS) if i > 0},
     )
 
 
@@ -78,7 +70,7 @@ def random_returns(game: Game, playouts: int = 1, reward: str = "win", seed: int
     playouts: number, 0 or more. reward: a name in `busenv.REWARDS`. Rewards are summed from the
     start of the game, so the future part of `margin` is this minus the margin so far.
     Returns float64, (playouts, num_players). Raises ValueError, which names what is allowed, and
-    TypeError for what is no game.
+    TypeError if `game` is not a `Game`.
 
     >>> import busenv
     >>> game = busenv.Game(num_players=3, seed=1)
@@ -92,6 +84,5 @@ def random_returns(game: Game, playouts: int = 1, reward: str = "win", seed: int
         raise ValueError(f"reward is {reward!r}; allowed: one of {[*REWARDS]}")
     state, board = game.arrays()
     returns = np.empty((check_whole("playouts", playouts, 0, 2**31 - 1), MAX_PLAYERS))
-    noise, scratch = np.uint64(check_seed(seed)), np.zeros(2, GAME)
-    kernels.random_returns(state, board, REWARDS[reward], noise, scratch, returns)
+    kernels.random_returns(state, board, REWARDS[reward], np.uint64(check_seed(seed)), returns)
     return returns[:, : game.num_players]

@@ -13,7 +13,7 @@ from busenv.error_text import printable
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.game_log import check_game
 from busenv.experiments.ratings.rating_store import parse_games
-from busenv.game.board_specs import as_board, recorded_board
+from busenv.game.board_specs import recorded_board
 from busenv.io import read_bounded
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
 
@@ -65,7 +65,7 @@ def load_recorded_game(source: str | Path, board: str | Path | Board | None = No
     if Path(source).exists() or not (colon and number.isdigit()):
         if Path(source).suffix != ".jsonl":
             record = Record.from_json(read_bounded(source, RecordError))
-            return RecordedGame(record, _board_of(record.board, board))
+            return RecordedGame(record, recorded_board(record.board, board))
         name, number = source, ""
     elif Path(name).suffix != ".jsonl":
         raise RunError(f"{source}: only a .jsonl file has numbered games; allowed: {name}")
@@ -78,7 +78,7 @@ def load_recorded_game(source: str | Path, board: str | Path | Board | None = No
     if game["forfeit"]:
         forfeit = "Forfeited by seat {seat} at ply {ply}: {why}".format(**game["forfeit"])
     record = Record.from_dict(game["record"])
-    played_on = _board_of(record.board, board)
+    played_on = recorded_board(record.board, board)
     return RecordedGame(record, played_on, tuple(game["agents"]), tuple(game["ranking"]), forfeit)
 
 
@@ -88,14 +88,9 @@ def check_recorded_game(game: dict[str, Any], board: str | Path | Board | None) 
     Games of other boards pass: `RecordedGame.end` refuses them later.
     """
     entry = game["record"]["board"]
-    played_on = _board_of(entry, board)
+    played_on = recorded_board(entry, board)
     if entry["fingerprint"] == played_on.fingerprint:
         check_game(game, played_on)
-
-
-def _board_of(entry: dict[str, Any], board: str | Path | Board | None) -> Board:
-    """Return the given board, or the one that a record's entry names."""
-    return recorded_board(entry) if board is None else as_board(board)
 
 
 def _select(name: str, number: str) -> dict[str, Any]:

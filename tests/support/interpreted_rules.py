@@ -45,11 +45,19 @@ class Record:
         self._record[name] = int(value) & (2 ** (8 * size) - 1)
 
 
+def clear_record(record: Record, first: int, count: int) -> None:
+    """Set all bytes of a record to 0, as the rules use `clear_bytes`."""
+    assert (first, count) == (0, record._record.dtype.itemsize)
+    for name in record._record.dtype.names:
+        record._record[name] = 0
+
+
 def interpret_intrinsics() -> None:
     """Replace the compiled intrinsics that the rules use, in every module that imports them."""
     replaced = {
         "popcount": lambda word: np.uint64(int(word).bit_count()),
         "lowest": lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1 if word else 64),
+        "clear_bytes": clear_record,
     }
     for name, module in [*sys.modules.items()]:
         if name.startswith("busenv.core."):

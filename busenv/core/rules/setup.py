@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import ZERO, bit
+from busenv.core.bits import ZERO, bit, clear_bytes
 from busenv.core.jit import kernel
 from busenv.core.rules.lines import offer_growth
 from busenv.core.rules.select import begin_round, next_seat
 from busenv.core.state import (
     ALL_ACTIONS,
     END_NOT,
+    GAME,
     NO_ACTION,
     NOWHERE,
     SETUP_BUILDINGS,
@@ -18,40 +19,20 @@ from busenv.core.state import (
     SETUP_SECOND_LINE,
 )
 
+SIZE = GAME.itemsize
+
 
 @kernel
 def new_game(g, b, rules, first):
     """Set up a game (R1). rules: a RULES record. first: seat of the first player."""
     players = rules.players
-    g.filler[:] = 0
+    clear_bytes(g, 0, SIZE)
     g.board_tag = b.tag
-    g.line[:] = ZERO
-    g.marked[:] = ZERO
-    g.grow_head[:] = ZERO
-    g.grow_tail[:] = ZERO
-    g.reach[:] = ZERO
-    g.type_sites[:] = ZERO
-    g.built[:] = ZERO
-    g.peopled = ZERO
-    g.waiting = ZERO
-    g.vacant = ZERO
     g.free_sites = ~ZERO >> np.uint64(64 - b.sites)
-    g.deliveries[:] = 0
-    g.delivery_order[:] = 0
-    g.delivered = 0
-    g.round = 0
-    g.passengers[:] = 0
     for k in range(rules.start_passengers):
         intersection = b.roundabout[k % b.roundabouts]
         g.passengers[intersection] += 1
         g.peopled |= bit(intersection)
-    g.spaces[:] = 0
-    g.taken[:] = 0
-    g.placed[:] = 0
-    g.stones[:] = 0
-    g.markers[:] = 0
-    g.line_markers[:] = 0
-    g.buses[:] = 0
     for seat in range(players):
         g.markers[seat] = rules.action_markers
         g.line_markers[seat] = rules.line_markers[seat]
@@ -60,23 +41,17 @@ def new_game(g, b, rules, first):
     g.tail[:] = NOWHERE
     g.head_street[:] = NOWHERE
     g.tail_street[:] = NOWHERE
-    g.head_shared[:] = 0
-    g.tail_shared[:] = 0
     g.players = players
     g.phase = SETUP_BUILDINGS
     g.seat = first
     g.first = first
     g.start = first
-    g.choosing = 0
     g.open = ALL_ACTIONS
-    g.clock = 0
     g.clock_stones = rules.time_stones
     g.action_markers = rules.action_markers
     g.supply = rules.passengers - rules.start_passengers
-    g.zone = 0
     g.max_buses = 1
     g.action = NO_ACTION
-    g.space = 0
     g.power = 2
     g.ending = END_NOT
     g.space_limit = rules.spaces
