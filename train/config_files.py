@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from busenv.agents.schema import LONGEST_SENTENCE, read_limited
+from busenv.agents.schema import LONGEST_SENTENCE
 from busenv.error_text import did_you_mean, truncate
+from busenv.io import read_bounded
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 
@@ -36,7 +37,7 @@ def config_class_of(source: str) -> type[PPOConfig] | type[ExpertConfig]:
     if path.suffix != ".json" or not _is_file(path):
         return PPOConfig
     try:
-        return _config_class(from_json(read_limited(path)))
+        return _config_class(from_json(read_bounded(path)))
     except (AttributeError, ValueError, OSError):
         return PPOConfig
 
@@ -65,7 +66,7 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
             f"there is no file {path}; allowed: {', '.join(PRESETS)}, FILE.json, or the folder of "
             "a run, which holds run.json"
         )
-    data = read_limited(path)
+    data = read_bounded(path)
     try:
         content = from_json(data)
         if not isinstance(content, dict):

@@ -34,7 +34,7 @@ from busenv.agents.networks.mlp import (
 )
 from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
-from busenv.agents.schema import LONGEST_SENTENCE, Schema, parse, read_limited
+from busenv.agents.schema import LONGEST_SENTENCE, Schema, parse
 from busenv.agents.search.az_agent import AzAgent
 from busenv.error_text import did_you_mean, quote, truncate
 from busenv.errors import BoardError
@@ -47,7 +47,7 @@ from busenv.game.board_specs import (
     is_playable,
     load_board,
 )
-from busenv.io import write_whole
+from busenv.io import read_bounded, write_whole
 from busenv.observation import VERSION
 
 WEIGHTS, CARD = ".safetensors", ".json"
@@ -244,7 +244,7 @@ def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
         expected = weights_of(card.network, board, card.width)
     except ValueError as error:
         raise ValueError(f"{path.with_suffix(CARD)}: {error}") from error
-    data = read_limited(path, sum(w.numel() * w.itemsize for w in expected.values()) + HEADER)
+    data = read_bounded(path, limit=sum(w.numel() * w.itemsize for w in expected.values()) + HEADER)
     if hashlib.sha256(data).hexdigest() != card.sha256:
         raise _MismatchError(
             f"{path} does not match the checksum in its card {path.with_suffix(CARD)}"
@@ -268,7 +268,7 @@ def _read_card(path: Path) -> ModelCard:
     """Return a card, validated to have all keys that loading needs."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, the model's card")
-    data = read_limited(path)
+    data = read_bounded(path)
     try:
         return parse(ModelCard, data)
     except ValueError as error:
