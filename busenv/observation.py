@@ -25,11 +25,9 @@ them, so the three positions that differ by a cyclic renaming have the same rela
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from gymnasium import spaces
 
 from busenv.core import features, kernels
 from busenv.core import relative_types as relative_kernels
@@ -54,7 +52,6 @@ __all__ = [
     "observe_games",
     "relative_action",
     "relative_games",
-    "spaces_of",
 ]
 
 
@@ -91,7 +88,6 @@ class Block(NamedTuple):
     planes: bool
 
 
-@dataclass(frozen=True, eq=False)
 class ObservationLayout:
     """The parts of an observation on a board.
 
@@ -99,15 +95,10 @@ class ObservationLayout:
     scale: float32, (size,), factors that scale usual values to 0..1.
     """
 
-    size: int
-    blocks: dict[str, Block] = field(repr=False)
-    parts: dict[str, Part] = field(repr=False)
-    scale: np.ndarray = field(repr=False)
-
     def __init__(self, board: Board) -> None:
-        start = 0
-        blocks: dict[str, Block] = {}
-        parts: dict[str, Part] = {}
+        self.size = 0
+        self.blocks: dict[str, Block] = {}
+        self.parts: dict[str, Part] = {}
         entries = {
             "intersections": len(board.intersections),
             "streets": len(board.streets),
@@ -116,28 +107,25 @@ class ObservationLayout:
             "table": 1,
         }
         for block, count in entries.items():
-            for name, width, usual, meaning in features.FEATURES[block]:
-                high = usual or len(board.intersections)
-                shape = (width,) if block == "table" else (count, width)
-                columns = features.COLUMNS[block][name]
-                full = f"{block}.{name}"
-                parts[full] = Part(full, block, columns, shape, high, meaning)
+            for feature in features.FEATURES[block]:
+                name = f"{block}.{feature.name}"
+                columns = features.COLUMNS[block][feature.name]
+                shape = (feature.width,) if block == "table" else (count, feature.width)
+                high = feature.high or len(board.intersections)
+                self.parts[name] = Part(name, block, columns, shape, high, feature.meaning)
             width = features.WIDTHS[block]
-            blocks[block] = Block(start, count, width, block in PLANES)
-            start += count * width
-        scale = np.empty(start, np.float32)
-        for name, value in {
-            "size": start,
-            "blocks": blocks,
-            "parts": parts,
-            "scale": scale,
-        }.items():
-            object.__setattr__(self, name, value)
-        for part in parts.values():
-            self.part(scale, part.name)[...] = 1 / part.high
-        scale.flags.writeable = False
+            self.blocks[block] = Block(self.size, count, width, block in PLANES)
+            self.size += count * width
+        self.scale = np.empty(self.size, np.float32)
+        for part in self.parts.values():
+            self.part(self.scale, part.name)[...] = 1 / part.high
+        self.scale.flags.writeable = False
 
-    def __getitem__(self, name: str) -> Part:
+    def __repr__(self) -> str:
+        return f"ObservationLayout(size={self.size})"
+
+    def __getitem__
+(self, name: str) -> Part:
         if name not in self.parts:
             raise KeyError(f"no part {name!r}; there are {[*self.parts]}")
         return self.parts[name]
@@ -159,12 +147,6 @@ class ObservationLayout:
         """View a part of observations (..., size): (..., *shape)."""
         part = self[name]
         return self.view(observation, part.block)[..., part.columns]
-
-
-def spaces_of(board: Board) -> tuple[spaces.Box, spaces.Discrete]:
-    """Return the observation space and the action space of one seat on a board."""
-    size = ObservationLayout(board).size
-    return spaces.Box(0, 255, (size,), np.uint8), spaces.Discrete(board.num_actions)
 
 
 def observe(game: Game, seat: int | None = None, relative_types: bool = False) -> np.ndarray:

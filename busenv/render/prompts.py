@@ -42,7 +42,9 @@ class AnswerError(ValueError):
 
 
 class Prompts:
-    """The texts of games by some rules on a board, and the reading of answers; see `get_prompts`.
+    """The prompts of games with given rules on a board, and the parser of answers.
+
+    `get_prompts` has the same arguments and caches the prompts of the last 16 settings.
 
     list_actions: whether `question` lists the legal actions.
     obfuscate: seed of the renaming, 0 to 2**64 - 1; None keeps the game's names.
@@ -108,14 +110,4 @@ class Prompts:
         return self._names.words(describe_action(self._names.board, self._names.action(action)))
 
 
-@functools.lru_cache(maxsize=16)
-def get_prompts(
-    board: Board,
-    rules: Rules,
-    num_players: int,
-    *,
-    list_actions: bool = True,
-    obfuscate: int | None = None,
-) -> Prompts:
-    """Return the `Prompts` of these settings, which are kept for later games."""
-    return Prompts(board, rules, num_players, list_actions=list_actions, obfuscate=obfuscate)
+get_prompts = functools.lru_cache(maxsize=16)(Prompts)

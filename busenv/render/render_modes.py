@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from busenv.render.raster import DisplayWindow, draw_pixels, load_pygame
 
+if TYPE_CHECKING:
+    from busenv.batch.batch import Batch
+    from busenv.game.game import Game
+
 RENDER_MODES = ["ansi", "rgb_array", "human"]
 RENDER_FPS = 4  # speed of a recorded environment, in frames per second
 
 RENDERED = 4  # games of a batch that its environments draw
-
-
-class Drawable(Protocol):
-    """An object with drawings, such as `busenv.Game`."""
-
-    def text(self) -> str: ...
-
-    def svg(self) -> str: ...
-
-
-class DrawableBatch(Protocol):
-    """A batch of games, such as `busenv.Batch`."""
-
-    games: np.ndarray
-
-    @property
-    def was_reset(self) -> bool: ...
-
-    def game(self, index: int) -> Drawable: ...
 
 
 def check_batch_mode(mode: str | None) -> str | None:
@@ -59,7 +44,7 @@ class Renderer:
             load_pygame()  # raises now if the extra is missing
         self._window: DisplayWindow | None = None
 
-    def render(self, game: Drawable) -> str | np.ndarray | None:
+    def render(self, game: Game) -> str | np.ndarray | None:
         """Return the text or pixels of a game; "human" shows the window and returns None."""
         if self.mode == "ansi":
             return game.text()
@@ -70,7 +55,7 @@ class Renderer:
             self._window.show(draw_pixels(game.svg()))
         return None
 
-    def render_batch(self, batch: DrawableBatch) -> list[Any]:
+    def render_batch(self, batch: Batch) -> list[Any]:
         """Render the first games of a batch, at most RENDERED; none before its first reset."""
         number = min(RENDERED, len(batch.games)) if batch.was_reset else 0
         return [self.render(batch.game(i)) for i in range(number)]

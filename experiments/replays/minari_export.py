@@ -12,7 +12,7 @@ from minari.dataset.minari_dataset import parse_dataset_id
 
 from busenv import GameDataset
 from busenv.core import kernels
-from busenv.observation import spaces_of
+from busenv.envs.observation_format import as_observation_format
 
 GAMES_PER_WRITE = 200  # replayed at a time
 
@@ -31,7 +31,7 @@ def write_minari(dataset: GameDataset, name: str) -> minari.MinariDataset:
     are those of `busenv/Bus-v0`; `infos["action_mask"]` has the legal actions, all true at the end.
     Raises ValueError when no seat belongs to that agent.
     """
-    observation_space, action_space = spaces_of(dataset.board)
+    spaces = as_observation_format(dataset.board)
     created = None
     for start in range(0, len(dataset), GAMES_PER_WRITE):
         games = np.arange(start, min(start + GAMES_PER_WRITE, len(dataset)))
@@ -45,8 +45,8 @@ def write_minari(dataset: GameDataset, name: str) -> minari.MinariDataset:
             created = minari.create_dataset_from_buffers(
                 name,
                 episodes,
-                observation_space=observation_space,
-                action_space=action_space,
+                observation_space=spaces.observation_space,
+                action_space=spaces.action_space,
                 algorithm_name=dataset.agent_specs[0],
                 description=f"Bus, {dataset.num_players} players: {', '.join(dataset.agent_specs)}",
                 data_format="hdf5",
