@@ -10,7 +10,7 @@ from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.layout import Point
 from busenv.render.map_drawing import free_site, intersection, passengers
-from busenv.render.phrases import headline
+from busenv.render.phrases import headline, headline_seat
 from busenv.render.pieces import (
     BUILDINGS,
     BUS,
@@ -40,9 +40,8 @@ LEGEND_COLUMNS = (14, 116, 262)
 
 def draw_headline(position: Position, last: str) -> str:
     """Draw the headline and the last action in words."""
-    over = position.phase == Phase.OVER
-    seat = position.ranking.index(0) if over else position.current_player
-    return disc(seat, 30, 30, 17, 24) + text(58, 28, headline(position), 24) + text(58, 53, last)
+    piece = disc(headline_seat(position), 30, 30, 17, 24)
+    return piece + text(58, 28, headline(position), 24) + text(58, 53, last)
 
 
 def _panel(y: float, height: float) -> str:

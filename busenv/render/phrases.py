@@ -60,6 +60,12 @@ def headline(position: Position) -> str:
     return words
 
 
+def headline_seat(position: Position) -> int:
+    """Return the seat that `headline` names: the player to move, or the winner."""
+    over = position.phase == Phase.OVER
+    return position.ranking.index(0) if over else position.current_player
+
+
 def arriving(position: Position) -> int:
     """Return the number of passengers that a decision of Passengers places (R13)."""
     return min(position.power, position.supply)

@@ -15,13 +15,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from busenv.game.actions import Phase
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.chart import draw_chart
 from busenv.render.page import inline_script, page_style
-from busenv.render.phrases import ENDING_WORDS, describe_move, headline
+from busenv.render.phrases import ENDING_WORDS, describe_move, headline, headline_seat
 from busenv.render.svg import CITY, PANELS, describe_last, draw_map, draw_panels, join_parts
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
@@ -29,7 +28,7 @@ Estimate = tuple[list[float], list[tuple[int, float]]]
 
 TEMPLATE = Path(__file__).with_name("replay.html")
 MAX_FAVOURITES = 3
-MIN_SHARE = 0.005  # of a favourite: 1%, rounded
+MIN_SHARE = 0.005  # of a favourite: the least that rounds to 1%
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def replay_page(
     data = {
         "headlines": [headline(position) for position in positions],
         "lasts": [frame.last for frame in frames],
-        "seats": [_headline_seat(position) for position in positions],
+        "seats": [headline_seat(position) for position in positions],
         "names": list(names),
         "changes": _changes([frame.parts for frame in frames]),
         "moves": [f"Seat {frame.seat}: {frame.words}" for frame in frames[1:]],
@@ -128,12 +127,6 @@ def _frames(
         )
         for before, position, last in zip(earlier, positions, decisions, strict=True)
     ]
-
-
-def _headline_seat(position: Position) -> int:
-    """Return the seat of the headline: to move, or the winner."""
-    over = position.phase == Phase.OVER
-    return position.ranking.index(0) if over else position.current_player
 
 
 def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:

@@ -18,12 +18,19 @@ from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.layout import scaled_layout
-from busenv.render.phrases import ENDING_WORDS, POWER_WORDS, count, describe_move, headline
+from busenv.render.phrases import (
+    ENDING_WORDS,
+    POWER_WORDS,
+    count,
+    describe_move,
+    headline,
+    headline_seat,
+)
 from busenv.render.pieces import BUILDINGS
+from busenv.render.replay import MIN_SHARE
 from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
 
 DRAWING = {"views": {"city": CITY, "panels": PANELS}, "buildings": [*BUILDINGS]}
-MIN_SHARE = 0.005  # of a favourite move: the least that rounds to 1%
 PROMPTS = {
     Phase.SETUP_BUILDINGS: "Choose a site for one of your first buildings",
     Phase.SETUP_FIRST_LINE: "Choose the first street of your line",
@@ -86,13 +93,13 @@ def _decision(tree: GameTree, node: int) -> Decision | None:
 def view(tree: GameTree, node: int, base: int | None) -> dict[str, Any]:
     """The drawing at a node: all parts, or those that differ from the drawing at node `base`."""
     parts, position = _draw(tree, node)
-    over, parent = position.phase == Phase.OVER, tree.nodes[node].parent
+    parent = tree.nodes[node].parent
     before = tree.position_game(parent).position() if parent >= 0 else None
     message = {
         "type": "view",
         "node": node,
         "base": base,
-        "seat": position.ranking.index(0) if over else position.current_player,
+        "seat": headline_seat(position),
         "headline": headline(position),
         "last": describe_last(tree.board, position, _decision(tree, node), before),
     }

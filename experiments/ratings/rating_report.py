@@ -78,10 +78,6 @@ def rating_interval(row: pd.Series) -> str:
     return f"[{row['rating_low']:.1f}, {row['rating_high']:.1f}]"
 
 
-def decision_time(row: pd.Series) -> str:
-    return f"{row['ms']:.3g}"
-
-
 def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
     header = ["agent", "games", "won", "95% interval", "par", "rank", "points"]
     rows = [
@@ -111,7 +107,7 @@ def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
             rating_interval(row),
             percent(row["deviation"]),
             interval(row, "deviation_"),
-            decision_time(row),
+            f"{row['ms']:.3g}",
             f"{row['forfeits']:.0f}",
         ]
         for agent, row in results.iterrows()

@@ -90,9 +90,10 @@ class Schedule:
     @cached_property
     def line_ups(self) -> list[LineUp]:
         """The line-ups of a block."""
+        entrants = len(self.agents)  # also the number of the entrant `against`
         if self.against is None:
-            return all_play_all(len(self.agents), self.players)
-        return all_against(len(self.agents), self.players)
+            return all_play_all(entrants, self.players)
+        return [(k, *[entrants] * (self.players - 1)) for k in range(entrants)]
 
     @property
     def block(self) -> int:
@@ -105,8 +106,17 @@ class Schedule:
         return -(-self.games // self.block) * self.block
 
     def seating(self, number: int) -> tuple[LineUp, int]:
-        """Return the entrant by seat, and the first player, of a game."""
-        return seating(self.line_ups, number)
+        """Return the entrant by seat, and the first player, of a game.
+
+        The line-ups alternate. In n * n games of a line-up of n players, each has every seat once
+        with every first player. The next n * n games use another circular order, the mirror image
+        first, so that neighbours change too.
+        """
+        turn, index = divmod(number, len(self.line_ups))
+        orders = circular_orders(self.line_ups[index])
+        order = orders[turn // self.players**2 % len(orders)]
+        seats = tuple(order[(seat - turn) % self.players] for seat in range(self.players))
+        return seats, turn // self.players % self.players
 
     def board_of(self, number: int) -> Board:
         """Return the board of a game.
@@ -149,26 +159,6 @@ def all_play_all(entrants: int, players: int) -> list[LineUp]:
     different = min(entrants, players)
     line_ups = combinations_with_replacement(range(entrants), players)
     return [line_up for line_up in line_ups if len(set(line_up)) == different]
-
-
-def all_against(entrants: int, players: int) -> list[LineUp]:
-    """Return line-ups of each entrant with copies of the additional entrant number `entrants`."""
-    return [(k, *[entrants] * (players - 1)) for k in range(entrants)]
-
-
-def seating(line_ups: list[LineUp], number: int) -> tuple[LineUp, int]:
-    """Return the entrant by seat, and the first player, of a game.
-
-    The line-ups alternate. In n * n games of a line-up of n players, each has every seat once with
-    every first player. The next n * n games use another circular order, the mirror image first, so
-    that neighbours change too.
-    """
-    turn, index = divmod(number, len(line_ups))
-    players = len(line_ups[index])
-    orders = circular_orders(line_ups[index])
-    order = orders[turn // players**2 % len(orders)]
-    seats = tuple(order[(seat - turn) % players] for seat in range(players))
-    return seats, turn // players % players
 
 
 @cache
