@@ -124,8 +124,7 @@ class ObservationLayout:
     def __repr__(self) -> str:
         return f"ObservationLayout(size={self.size})"
 
-    def __getitem__
-(self, name: str) -> Part:
+    def __getitem__(self, name: str) -> Part:
         if name not in self.parts:
             raise KeyError(f"no part {name!r}; there are {[*self.parts]}")
         return self.parts[name]

@@ -188,7 +188,7 @@ def test_tables_begin_with_the_best_learner(tmp_path: Path) -> None:
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -> None:
     """Interrupt at these numbers of a step of a kind of run and of a match against greedy."""
-    take, match, left = kind.step, measure.against, [step, play]  # type: ignore[attr-defined]
+    take, match, left = kind.step, measure.evaluate_against, [step, play]  # type: ignore[attr-defined]
 
     def stopped_step(run: Any) -> Any:
         left[0] -= 1
@@ -203,7 +203,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -
         return match(agent, bot, *rest, **settings)
 
     monkeypatch.setattr(kind, "step", stopped_step)
-    monkeypatch.setattr(measure, "against", stopped_play)
+    monkeypatch.setattr(measure, "evaluate_against", stopped_play)
 
 
 def untimed(card: BenchmarkResult) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from busenv import EDITIONS, Game, core, load_board, random_playouts
 from busenv.core import state

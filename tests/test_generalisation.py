@@ -10,7 +10,7 @@ import pytest
 
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.studies import generalisation, transfer
-from busenv.experiments.training.training_run import against
+from busenv.experiments.training.training_run import evaluate_against
 
 
 @pytest.fixture(autouse=True)
@@ -34,9 +34,9 @@ def test_a_stopped_study_resumes(
 
     def spy(*args: Any, board: str) -> list[Score]:
         boards.append(board)
-        return against(*args, board=board)
+        return evaluate_against(*args, board=board)
 
-    monkeypatch.setattr(generalisation, "against", spy)
+    monkeypatch.setattr(generalisation, "evaluate_against", spy)
     results = generalisation.study(tmp_path, ["mlp", "board"], seeds=1)
     assert [*results] == ["mlp/1/0", "mlp/2/0", "board/1/0", "board/2/0"]
     assert [*results["mlp/1/0"]] == ["training boards", "unseen boards", "the city"]

@@ -117,7 +117,7 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
     with pytest.raises(ValueError, match=r"value\.2\.bias is missing"):
         make_agent(f"net:{model}")
     change_weights(model, {**good, "more": torch.zeros(100_000)})
-    with pytest.raises(ValueError, match="is larger than [0-9,]+ bytes"):
+    with pytest.raises(ValueError, match=r"is larger than [0-9,]+ bytes"):
         make_agent(f"net:{model}")
     change_weights(model, good)
     assert make_agent(f"net:{model}")

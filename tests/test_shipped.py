@@ -9,7 +9,7 @@ from busenv import load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.model_files import SHIPPED, load_model, model_path, shipped_models
 from busenv.experiments.training.learning_curve import read_curve
-from busenv.experiments.training.training_run import against
+from busenv.experiments.training.training_run import evaluate_against
 from busenv.train.config_files import read_config
 
 RECIPES = Path(__file__).parents[1] / "train/recipes"
@@ -44,18 +44,18 @@ def test_models_tell_how_they_were_made(name: str) -> None:
 
 
 def test_a_shipped_model_guides_a_search() -> None:
-    score, _ = against(make_agent("az:city-4:32"), "uct:32", 64, seed=1)
+    score, _ = evaluate_against(make_agent("az:city-4:32"), "uct:32", 64, seed=1)
     assert score.wins / score.games > 0.3
 
 
 @pytest.mark.parametrize("size", ["small", "medium", "city", "large"])
 def test_the_network_for_every_board_beats_greedy_on_unseen_boards(size: str) -> None:
     boards = f"generated:{size}:test:8"
-    score, _ = against(make_agent("net:generated-1"), "greedy", 64, seed=1, board=boards)
+    score, _ = evaluate_against(make_agent("net:generated-1"), "greedy", 64, seed=1, board=boards)
     assert score.wins / score.games > 0.5
 
 
 @pytest.mark.parametrize(("bot", "share"), [("greedy", 0.8), ("planner", 0.55)])
 def test_the_shipped_agent_beats_the_scripted_ones(bot: str, share: float) -> None:
-    score, _ = against(make_agent("ppo:city-2"), bot, 100, seed=1)
+    score, _ = evaluate_against(make_agent("ppo:city-2"), bot, 100, seed=1)
     assert score.wins / score.games > share

@@ -33,7 +33,11 @@ from busenv.experiments.training.learning_curve import (
     write_curve,
 )
 from busenv.experiments.training.scalar_log import ScalarLog
-from busenv.experiments.training.training_run import against, describe_training, run_training
+from busenv.experiments.training.training_run import (
+    describe_training,
+    evaluate_against,
+    run_training,
+)
 from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
 from busenv.train.config import PPOConfig
@@ -86,7 +90,9 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
         return play_match(agents, games, rules, board, first_game=first_game)
 
     monkeypatch.setattr(training, "play_match", spy)
-    first, again = (against(agent, "random", 12, 5, rules="splotter-1999") for _ in range(2))
+    first, again = (
+        evaluate_against(agent, "random", 12, 5, rules="splotter-1999") for _ in range(2)
+    )
     assert first == again
     assert seen == [(4, "splotter-1999")] * 2
     seen.clear()

@@ -15,7 +15,7 @@ from busenv.agents.networks.model_files import load_model, save_model
 from busenv.experiments.ratings.match import Score, play_match
 from busenv.experiments.training import training_run
 from busenv.experiments.training.demo import train_and_report
-from busenv.experiments.training.training_run import against, rate, rating_boards
+from busenv.experiments.training.training_run import evaluate, evaluate_against, rating_boards
 from busenv.game import board_specs
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration import learner
@@ -108,7 +108,7 @@ def test_a_model_of_a_set_plays_all_boards_of_the_size(tmp_path: Path) -> None:
 def test_ratings_share_their_games_among_boards_for_validation(tmp_path: Path) -> None:
     run = PPORun(SET, tmp_path)
     assert rating_boards(run, 5 * 16 + 3) == "generated:small:validation:5"
-    own, others = against(run.agent, "random", 35, 1, board="generated:small:validation:2")
+    own, others = evaluate_against(run.agent, "random", 35, 1, board="generated:small:validation:2")
     assert (own.games, others.games, others.seats) == (35, 3 * 35, 3)
     assert own.wins + others.wins == 35
     assert own.rank + 3 * others.rank == pytest.approx(0 + 1 + 2 + 3)
@@ -123,13 +123,14 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
         return play_match(*args, first_game=first_game)
 
     monkeypatch.setattr(training_run, "play_match", spy)
-    against(make_agent("greedy"), "random", 7, 1, board="generated:small:validation:3")
-    against(make_agent("greedy"), "random", 2, 1, board="generated:small:validation:3")
+    evaluate_against(make_agent("greedy"), "random", 7, 1, board="generated:small:validation:3")
+    evaluate_against(make_agent("greedy"), "random", 2, 1, board="generated:small:validation:3")
     assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]
 
 
 def test_wins_belong_to_the_agent_where_each_board_has_one_game() -> None:
-    own, others = against(make_agent("random"), "planner", 16, 1, board="generated:city:train:16")
+    board = "generated:city:train:16"
+    own, others = evaluate_against(make_agent("random"), "planner", 16, 1, board=board)
     assert (own.wins, others.wins) == (0, 16)
     assert own.rank > 2.5
     assert own.points < others.points
@@ -268,7 +269,7 @@ def test_a_run_on_boards_of_all_sizes_resumes_bit_for_bit(
     counts = {games: rating_boards(resumed, games) for games in (16, 32, 100, 130)}
     boards = (4, 4, 4, 8)
     assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]
-    assert rate(resumed, resumed.agent, "random", 32)[0].games == 32
+    assert evaluate(resumed, resumed.agent, "random", 32)[0].games == 32
 
 
 def assert_all_sizes(run: ExpertRun, folder: str) -> None:

@@ -39,11 +39,11 @@ from busenv.experiments.benchmark.results import (
     write_result,
 )
 from busenv.experiments.common.runs import lock_folder, store_settings
-from busenv.experiments.ratings.dependencies import file_hashes
+from busenv.experiments.ratings.dependencies import file_hashes, is_program, language_model
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.run_folder import changed_settings, store_config
-from busenv.experiments.training.training_run import SAVE_EVERY, against
+from busenv.experiments.training.training_run import SAVE_EVERY, evaluate_against
 from busenv.io import read_bounded, write_whole
 from busenv.train.config_files import AnyConfig
 
@@ -107,8 +107,8 @@ def bench_agents(
     def bench(number: int, run_folder: Path) -> RunResult:
         spec = specs[number]
         with closing(make_agent(spec)) as agent:
-            is_program = spec.startswith(("exec", "llm"))
-            play = _play_by_game(spec, run_folder, workers) if is_program else _play_in_batch(agent)
+            single = is_program(spec) or language_model(spec)  # plays single games only
+            play = _play_by_game(spec, run_folder, workers) if single else _play_in_batch(agent)
             progress = _play_panel(_read(run_folder), play, entry.players, run_folder)
         return progress.changed(run_folder, decisions=entry.decisions).result(number)
 
@@ -199,7 +199,9 @@ def _play_in_batch(agent: Agent) -> PlayMatch:
     """Play all games of a match in one batch."""
 
     def play(bot: str, players: int, count: int) -> WinCount:
-        own = against(agent, bot, count, SEED, rules=RULES, board=BOARD, players=players)[0]
+        own, _ = evaluate_against(
+            agent, bot, count, SEED, rules=RULES, board=BOARD, players=players
+        )
         return WinCount(games=own.games, wins=own.wins)
 
     return play

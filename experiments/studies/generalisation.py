@@ -27,7 +27,7 @@ from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import RunError, lock_folder
 from busenv.experiments.training.run_folder import changed_settings
-from busenv.experiments.training.training_run import AnyRun, against, run_training
+from busenv.experiments.training.training_run import AnyRun, evaluate_against, run_training
 from busenv.io import write_whole
 from busenv.train.config import PRESETS
 from busenv.train.config_files import AnyConfig
@@ -74,7 +74,7 @@ def win_rates(run: AnyRun, board: str) -> dict[str, float]:
     """Return the run's win rate against each opponent."""
     rates = {}
     for bot, games in OPPONENTS.items():
-        own = against(run.agent, bot, games, run.config.seed, board=board)[0]
+        own = evaluate_against(run.agent, bot, games, run.config.seed, board=board)[0]
         rates[bot] = own.wins / own.games
     return rates
 

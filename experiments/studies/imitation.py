@@ -24,7 +24,7 @@ from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
-from busenv.experiments.training.training_run import against
+from busenv.experiments.training.training_run import evaluate_against
 from busenv.train.ppo import LOWEST_LEARNING_RATE
 
 KIND, WIDTH = "mlp", 256
@@ -60,11 +60,11 @@ def cross_entropy(network: Network, table: Transitions) -> torch.Tensor:
     return torch.nn.functional.cross_entropy(masked, torch.from_numpy(table.actions))
 
 
-def rate(network: Network, dataset: GameDataset, games: int) -> dict[str, float]:
+def evaluate(network: Network, dataset: GameDataset, games: int) -> dict[str, float]:
     """Return the share of games won against copies of each opponent."""
     agent = PolicyAgent(network, dataset.board, "net", 1, TEMPERATURE)
     scores = {
-        name: against(
+        name: evaluate_against(
             agent,
             name,
             games,
@@ -127,7 +127,7 @@ def main() -> None:
     for decisions, seconds in train(network, dataset, training, rng):
         with torch.no_grad():
             loss = float(cross_entropy(network, test))
-        shares = rate(network, dataset, arguments.games)
+        shares = evaluate(network, dataset, arguments.games)
         curve.append(CurvePoint(seconds, decisions, arguments.games, shares))
         write_curve(arguments.out / "curve.csv", curve)
         won = ", ".join(f"{share:.1%} against {name}" for name, share in shares.items())

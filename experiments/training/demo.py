@@ -26,7 +26,7 @@ from busenv.experiments.training.training_run import (
     PICTURE,
     AnyRun,
     describe_run,
-    rate,
+    evaluate,
     rating_boards,
     run_training,
 )
@@ -85,7 +85,7 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
         scores = []
         for agent, bot in match_ups:
             bar.update(task, note=f"{agent.name} against {bot}")
-            scores.append(rate(run, agent, bot, games))
+            scores.append(evaluate(run, agent, bot, games))
             bar.advance(task)
         bar.update(task, note="sample game")
         _play_sample(run)

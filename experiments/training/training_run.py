@@ -41,7 +41,7 @@ SAVE_EVERY = 30.0  # seconds between checkpoints
 COLLAPSED = 0.1  # entropy of the policy, in nats per decision, below which a warning is printed
 
 
-def against(
+def evaluate_against(
     agent: Agent,
     bot: str,
     games: int,
@@ -97,9 +97,9 @@ def rating_boards(run: AnyRun, games: int) -> str | Board:
     return f"generated:{run.boards.size}:validation:{max(count // sizes, 1) * sizes}"
 
 
-def rate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
-    """Play `against` with the rules, boards and number of players of a run's ratings."""
-    return against(
+def evaluate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
+    """Play `evaluate_against` with the rules, boards and number of players of a run's ratings."""
+    return evaluate_against(
         agent,
         bot,
         games,
@@ -243,7 +243,7 @@ def _rate(run: AnyRun, curve: list[CurvePoint], log: ScalarLog) -> None:
     config = run.config
     wins = {}
     for bot in config.rated:
-        score = rate(run, run.agent, bot, config.rate_games)[0]
+        score = evaluate(run, run.agent, bot, config.rate_games)[0]
         wins[bot] = score.wins / score.games
     others = config.rating_players - 1
     log.add({f"rating/wins_against_{others}_{b}": w for b, w in wins.items()}, run.decisions)
