@@ -1,8 +1,8 @@
 """Agents and the play page, looked up through the entry points of installed packages.
 
-The rules and the environments import neither. A package that builds agents defines a function
-`make_agent(spec, seed)` under the entry point group "busenv.agents"; a package that serves games
-defines `play` under the group "busenv.play". Both of busenv's own are in its upper layers.
+This layer imports neither agents nor the play page. A package registers `make_agent(spec, seed)`
+under the entry-point group "busenv.agents", or `play` under "busenv.play"; busenv's own are in
+`busenv.agents` and `busenv.experiments.play`.
 """
 
 from __future__ import annotations

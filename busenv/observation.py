@@ -166,8 +166,8 @@ def observe(game: Game, seat: int | None = None, relative_types: bool = False) -
 def relative_action(game: Game, action: int) -> int:
     """Return an action id with the building type, if it names one, counted from the game's clock.
 
-    Other ids are returned unchanged, and so are numbers that are no ids. Raises TypeError for what
-    is not a whole number.
+    Other ids are returned unchanged, and so are numbers that are not ids. Raises TypeError
+    unless `action` is a whole number.
 
     >>> import busenv, dataclasses
     >>> position = dataclasses.replace(busenv.Game().position(), clock=busenv.Building.OFFICE)

@@ -1,11 +1,11 @@
 """Rewards of the seats. Each decision rewards every seat. With n players:
 
-    name         when            to a seat                                  sum     of a game
-    win          at the end      winner 1, others -1/(n-1)                  zero    -1/(n-1)..1
-    rank         at the end      1 for first, linear to -1 for last         zero    -1..1
-    margin       as it happens   own points less the others' mean points    zero    about -20..20
-    deliveries   as it happens   passengers that the seat delivered (R17)   0 or 1  0..about 20
-    shaped       as it happens   win, and the change of a potential         zero    -1/(n-1)..1
+    name        paid              to a seat                         sum over seats  return of a game
+    win         in the last step  winner 1, others -1/(n-1)         zero            -1/(n-1)..1
+    rank        in the last step  linear: 1 for first, -1 for last  zero            -1..1
+    margin      in the step       own points minus others' mean     zero            about -20..20
+    deliveries  in the step       passengers delivered (R17)        0 or 1          0..about 20
+    shaped      in the step       win, and change of a potential    zero            -1/(n-1)..1
 
 Points are deliveries minus time stones (R20), so `margin` sums to the final margin over a game, and
 a time stone costs its seat at once.
@@ -65,7 +65,10 @@ def reward_kind(reward: str | Reward) -> int:
 
 
 def as_reward(reward: str | Reward) -> Reward:
-    """Return a reward given by name or as a function as a function; ValueError as above."""
+    """Return the function of a reward that is given by name or as a function.
+
+    Raises ValueError as `reward_kind` does.
+    """
     kind = reward_kind(reward)
     return partial(_pay_copies, reward) if callable(reward) else partial(core.pay_games, kind)
 
@@ -81,7 +84,10 @@ def pay_custom(
     rewards: np.ndarray,
     was_reset: np.ndarray | bool = False,
 ) -> None:
-    """Call a reward function, which may overwrite the states; games that were reset are paid 0.
+    """Call a reward function.
+
+    The states must be copies: a function that overwrites them does not affect the games. Rewards of
+    games that were reset are set to 0.
 
     Raises ValueError, which names the function, if it reads a field that states lack, returns
     something, or writes a reward that is not finite.

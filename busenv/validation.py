@@ -41,7 +41,7 @@ def check_illegal(illegal: str) -> Illegal:
 
 
 def check_options(options: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the options of a reset as a dict; raise TypeError for what is no dict."""
+    """Return a reset's options as a dict; raises TypeError for anything but None or a dict."""
     if options is not None and not isinstance(options, dict):
         raise TypeError(f"options is {options!r}; allowed: None or a dict")
     return options or {}
@@ -71,11 +71,12 @@ def check_whole(name: str, value: int, low: int, high: int | None = None) -> int
 
 
 def check_games(games: np.ndarray, board: Board) -> np.ndarray:
-    """Return the games (GAME, (N,)) as kernels accept them: arrays from a file or pickle differ.
+    """Validate games (GAME, (N,)) and return them with the dtype object GAME.
 
-    Raises ValueError for games of another board, and for a game that kernels cannot continue from,
-    naming the game and the field (`busenv.core.state_validation`). The state need not be reachable
-    by play. Games that a `Game` or `Batch` played need no validation.
+    The dtype of an array from a file or pickle can compare equal and still be another type to
+    numba. Raises ValueError for games of another board, and for a game that kernels cannot continue
+    from, naming the game and the field (`busenv.core.state_validation`). The state need not be
+    reachable by play. Games that a `Game` or `Batch` played need no validation.
     """
     if games.ndim != 1 or games.dtype != GAME:
         raise ValueError(

@@ -1,1 +1,1 @@
-"""Who measures: benchmarks, ratings, reports, and the command line."""
+"""Benchmarks, ratings, studies, training runs, the play server, and the command line."""

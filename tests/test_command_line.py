@@ -28,12 +28,15 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
         ("rate greedy random --out file.json", "file.json is a file; allowed: a folder"),
         ("show file.json:3", "only a .jsonl file has numbered games; allowed: file.json"),
         ("replay GAME -o folder", "folder: it is a folder"),
-        ("train folder", "folder is no run folder: it has no run.json"),
+        ("train folder", "folder is not a run folder: it has no run.json"),
         (
             "train quick --set method=dqn",
             "method=dqn differs from the method of the preset, file or run; allowed: ppo",
         ),
-        ("bench --against nowhere", "'nowhere' is no folder, and there are no commits here: git:"),
+        (
+            "bench --against nowhere",
+            "'nowhere' is not a folder, and the current folder is not in a git repository: git:",
+        ),
     ],
 )
 def test_wrong_calls_name_the_cause(

@@ -278,7 +278,7 @@ def test_illegal_actions_all_at_once() -> None:
         env.step({mover: good, waiting: 9})
     with pytest.raises(IllegalActionError, match="action 374"):
         env.step({mover: 374})
-    with pytest.raises(ValueError, match=f"no action of {mover}, who is to move"):
+    with pytest.raises(ValueError, match=f"no action for {mover}, the agent to move"):
         env.step({waiting: 7})
     assert env.game.history == []
 

@@ -35,8 +35,8 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
     ),
     (SETUP, {"starting_player": 9}, "starting_player is 9"),
     (SETUP, {"resolving": 0}, "resolving is 0"),
-    (SELECTION, {"supply": 3}, "supply is 3; with 4 passengers in the city"),
-    (SELECTION, {"time_stones_left": 4}, "time_stones_left is 4; and 0 are taken; 5 in all"),
+    (SELECTION, {"supply": 3}, "supply is 3; 4 of 15 passengers are in the city"),
+    (SELECTION, {"time_stones_left": 4}, "time_stones_left is 4; 0 of 5 are taken"),
     (SELECTION, {"choosing": [0, 0, 1, 2]}, "choosing is .*each entry once, ascending"),
     (SELECTION, {"choosing": []}, r"choosing is \[\]; but current_player is"),
     (SELECTION, {"spaces": [[], [0, 1], [], [], [], [], []]}, r"spaces\[1\] is .*0 to 1 entries"),
@@ -133,7 +133,7 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
         (
             Phase.CLOCK,
             lambda p: {"time_stones_left": 0, "time_stones": [0, 2, 0, 3]},
-            "time_stones_left is 0; which ends the game",
+            "time_stones_left is 0; the game ends when none is left",
         ),
         (
             Phase.SELECT_ACTIONS,
@@ -145,7 +145,7 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
         (
             Phase.SELECT_ACTIONS,
             lambda p: {"action_markers": [2, 0, 0, 0], "spaces": [[]] * 7},
-            "action_markers is .*takes two",
+            "action_markers is .*a round requires two such seats",
         ),
         (
             Phase.CLOCK,
@@ -154,7 +154,7 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
                 "spaces": [[]] * 4 + [[p.current_player]] + [[]] * 2,
                 "buses": [2] * 4,  # as many as the rounds before have brought
             },
-            r"action_markers\[\d\] is .*one places two before passing",
+            r"action_markers\[\d\] is .*a seat must place two before it may pass",
         ),
         (Phase.PICK_UP, lambda p: {"power": p.buses[p.current_player] + 1}, "power"),
         (Phase.PICK_UP, lambda p: {"clock": (p.clock + 1) % 3}, "waiting|vacant"),

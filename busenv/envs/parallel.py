@@ -104,7 +104,9 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
             return {}, {}, {}, {}, {}
         mover = aec.agent_selection
         if mover not in actions:
-            raise ValueError(f"no action of {mover}, who is to move; actions of {[*actions]}")
+            raise ValueError(
+                f"no action for {mover}, the agent to move; actions were given for {[*actions]}"
+            )
         waiting = [agent for agent in self.agents if agent != mover]
         illegal = [agent for agent in waiting if actions.get(agent, PASS) != PASS]
         if illegal and self._illegal == "raise":
@@ -112,7 +114,7 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
             if self._relative_types:
                 action = absolute_action(self.game, action)
             raise IllegalActionError(
-                f"action {action} is illegal for {illegal[0]}, who is not to move; "
+                f"action {action} is illegal for {illegal[0]}, which is not the agent to move; "
                 f"legal: {PASS} ({describe_action(self.game.board, PASS)})"
             )
         if illegal and self._illegal == "lose":
@@ -141,7 +143,10 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
         return infos
 
     def state(self) -> np.ndarray:
-        """Return the view of seat 0, with the seat to move: uint8, (size,), a fresh array."""
+        """Return the observation of seat 0, which encodes the seat to move.
+
+        Its shape is (size,), its dtype `observation_dtype`; the array is fresh.
+        """
         return self._aec.state()
 
     def render(self) -> str | np.ndarray | None:

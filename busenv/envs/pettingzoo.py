@@ -232,7 +232,9 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         return row, mask
 
     def state(self) -> np.ndarray:
-        """Return the view of seat 0, with the seat to move: uint8, (size,), a fresh array.
+        """Return the observation of seat 0, which encodes the seat to move.
+
+        Its shape is (size,), its dtype `observation_dtype`; the array is fresh.
 
         Bus has no hidden information, so the agents' observations differ only in the seats' order.
         """

@@ -123,7 +123,7 @@ def _segments(board: Board) -> dict[str, _Segment]:
 
 
 def action_id(action: int) -> int:
-    """Return an action id as an int; raise TypeError for what is no whole number."""
+    """Return an action id as an int; raises TypeError unless it is a whole number."""
     try:
         return operator.index(action)
     except TypeError:

@@ -187,7 +187,10 @@ def _generated_array(seed: int, size: str) -> np.ndarray:
 
 
 def is_playable(board: Board, trained_on: Board | GeneratedBoards | None) -> bool:
-    """Whether a network plays on a board: the one, or any of the set's size, it was trained on.
+    """Return whether a network can play on a board.
+
+    It can play on the board that it was trained on, or on any board of the sizes of its training
+    set.
 
     trained_on: None for a network that plays any board, as all those trained on mixed sizes do.
     """
@@ -197,7 +200,7 @@ def is_playable(board: Board, trained_on: Board | GeneratedBoards | None) -> boo
 
 
 def is_held_out(board: Board) -> bool:
-    """Whether a board is one of the splits for validation and tests, which no agent trains on."""
+    """Return whether a board is in the validation or the test split, which are not for training."""
     if not board.generator:
         return False
     seed = int(board.name.rpartition(":")[2])

@@ -17,10 +17,10 @@ MULTI, SINGLE = 4, 3  # actions with several spaces, and with one (R5)
 def most_rounds(num_players: int = 4, rules: str | Path | Rules = "capstone-2024") -> int:
     """Return the most rounds that a game can have; 10 in every edition.
 
-    A round begins only while a player holds markers, and takes two of each player that has them
-    (R4): turns alternate, so no player places a third before. With spaces for fewer than two
-    markers a player, it takes one, because there are at least seven spaces. Arguments and errors as
-    for `busenv.Game`.
+    A round begins only while a player holds markers. In a round every player with markers places at
+    least two, or the last one (R4). If the spaces do not suffice for two each, every player places
+    at least one, because there are always seven spaces or more. Arguments and errors as for
+    `busenv.Game`.
     """
     players, rules = check_players(num_players), as_rules(rules)
     two_each = MULTI * rules.spaces + SINGLE >= 2 * players

@@ -165,12 +165,10 @@ def _check_markers(position: Position, rules: Rules) -> Checks:
 def _check_common_pieces(position: Position, rules: Rules) -> Checks:
     """Passengers, time stones, and the limit of one bus and one time stone a round."""
     in_city, in_bus = sum(position.passengers), int(position.phase == Phase.SET_DOWN)
-    reason = (
-        f"with {in_city} passengers in the city and {in_bus} in a bus; {rules.passengers} in all"
-    )
+    reason = f"{in_city} of {rules.passengers} passengers are in the city and {in_bus} in a bus"
     yield in_city + in_bus + position.supply == rules.passengers, "supply", reason
     taken, all_stones = sum(position.time_stones), rules.stones_for(position.num_players)
-    reason = f"and {taken} are taken; {all_stones} in all"
+    reason = f"{taken} of {all_stones} are taken"
     yield taken + position.time_stones_left == all_stones, "time_stones_left", reason
     for field, action, phases, count in (
         ("buses", BoardAction.BUSES, AFTER_BUSES, sum(position.buses) - position.num_players),
@@ -281,7 +279,7 @@ def _check_phase(position: Position) -> Checks:
     yield position.ending == ending, "ending", reason
     if phase == Phase.OVER:
         return
-    yield stones > 0, "time_stones_left", f"which ends the game, but phase is {name}"
+    yield stones > 0, "time_stones_left", f"the game ends when none is left, but phase is {name}"
     reason = f"all sites are built on, which ended the game before round {position.round}"
     yield not full or phase not in BEFORE_BUILDINGS or position.round <= 1, "buildings", reason
     reason = f"but first_player is {position.first_player} and round is {position.round}"
@@ -333,7 +331,10 @@ def _check_after_setup(position: Position, board: Board) -> Checks:
         reason = "but the setup gave two to every line (R3)"
         yield len(streets) >= min(2, len(board.streets)), f"streets[{seat}]", reason
     able = [s for s, n in enumerate(position.action_markers) if n + position.placed[s]]
-    reason = f"only seats {able} had one when round {position.round} began, which takes two (R19)"
+    reason = (
+        f"only seats {able} had action markers when round {position.round} began; a round requires "
+        "two such seats (R19)"
+    )
     yield position.phase == Phase.OVER or len(able) >= 2, "action_markers", reason
 
 
@@ -370,7 +371,7 @@ def _check_selected(position: Position, rules: Rules) -> Checks:
         return
     for seat, hand in enumerate(position.action_markers):
         placed = position.placed[seat]
-        reason = f"and {placed} on spaces, but one places two before passing (R4)"
+        reason = f"and {placed} on spaces, but a seat must place two before it may pass (R4)"
         yield not hand or placed >= 2, f"action_markers[{seat}]", reason
 
 

@@ -1,4 +1,5 @@
 """Drawings of positions as text, SVG or pixels, render modes, and the replay page.
 
-The modules take a board, rules and positions (`busenv.Position`) and do not import games.
+Drawing modules take a board, rules and positions (`busenv.Position`); only `prompts` takes a
+`busenv.Game`.
 """

@@ -79,16 +79,17 @@ def _spread(nodes: np.ndarray, board: Board) -> np.ndarray:
         moves, is_tight = _pushes(np.hstack([gaps, aside]), NODE_GAP)
         if not is_tight.any():
             break
-        # A small move of its own for each, so that intersections on one line leave it.
+        # A different small displacement for each intersection separates collinear ones.
         moves[is_tight] += 0.5 * outwards[is_tight]
         nodes = np.clip(nodes + moves, (LEFT, TOP), (RIGHT, BOTTOM))
     return nodes
 
 
 def _pushes(gaps: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return half of the moves that lengthen vectors to a length, summed, and where there are any.
+    """Return displacements of points from neighbours that are too near, and which points have any.
 
-    gaps: (n, k, 2). Returns floats, (n, 2), and bool, (n,).
+    gaps: (n, k, 2), the vectors to each point from its neighbours. A displacement, (n, 2), is the
+    sum over these neighbours of half of the way to distance `least`. Which have any: bool, (n,).
     """
     lengths = np.hypot(gaps[..., 0], gaps[..., 1])
     missing = np.maximum(least - lengths, 0)

@@ -1,8 +1,8 @@
 """Result cards: JSON files with the results of a learner's runs.
 
 A card may come from anyone. It is validated: it must follow the protocol, name every opponent with
-the protocol's number of games, and be consistent. Whether its numbers are true, only the run folder
-can show.
+the protocol's number of games, and be consistent. Validation cannot show that the numbers are true;
+the run folder can.
 """
 
 from __future__ import annotations

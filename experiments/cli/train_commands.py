@@ -74,7 +74,7 @@ def _train(args: argparse.Namespace) -> None:
     if resumes:
         source /= "run.json"
         if not source.exists():
-            raise ValueError(f"{args.config} is no run folder: it has no {source.name}")
+            raise ValueError(f"{args.config} is not a run folder: it has no {source.name}")
     kind = config_class_of(str(source))
     given = parse_settings(args.set, kind)
     config = read_config(str(source), programs(given)).changed(given)

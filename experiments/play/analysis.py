@@ -1,4 +1,4 @@
-"""Analyses that run while people think: of a position, and of the whole game."""
+"""Analyses of a position and of a whole game, streamed to pages."""
 
 from __future__ import annotations
 

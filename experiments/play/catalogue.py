@@ -41,7 +41,8 @@ GRAPH_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
 EDITION_DESCRIPTIONS = {
     "capstone-2024": "the newest rules",
-    "capstone-2019": "to share a street, another line must end at the crossing",
+    "capstone-2019": "any street of a line that ends at the intersection may be shared, but not "
+    "twice in a row",
     "splotter-1999": "the first edition: more line markers, up to 20 buses",
     "condensed": "up to 20 buses, unlimited line markers",
 }

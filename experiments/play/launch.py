@@ -28,9 +28,9 @@ from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules
 
 MAX_CONNECTIONS = 1000
-MAX_REQUESTING = 100  # connections that are no page's websocket; a further one closes the oldest
+MAX_REQUESTING = 100  # connections other than pages' websockets; a further one closes the oldest
 REQUEST_SECONDS = 10.0  # in which a connection must send its first request
-OTHER_FILES = 200  # open files of the server that are no connections
+OTHER_FILES = 200  # open files of the server other than connections
 if sys.platform != "win32":
     import resource
 
@@ -234,8 +234,11 @@ def make_uvicorn_server(server: Server, host: str) -> uvicorn.Server:
 
 
 def _connection_limit() -> int:
-    """How many connections leave room for other open files, of which as many as needed are allowed
-    if possible."""
+    """Return the maximum number of connections.
+
+    Raises the process's limit of open files (RLIMIT_NOFILE) first, to what is needed or as far as
+    the system allows.
+    """
     if sys.platform == "win32":
         return MAX_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -46,7 +46,8 @@ def _extract(revision: str, folder: Path) -> None:
         root = _git("rev-parse", "--show-toplevel").decode().strip()
     except ValueError as error:
         raise ValueError(
-            f"{revision!r} is no folder, and there are no commits here: {error}"
+            f"{revision!r} is not a folder, and the current folder is not in a git repository: "
+            f"{error}"
         ) from None
     try:
         commit = _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")

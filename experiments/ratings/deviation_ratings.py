@@ -1,12 +1,14 @@
-"""Deviation ratings of agents from the rankings of games, which copies of an agent cannot move.
+"""Deviation ratings of agents from the rankings of games.
+
+Adding copies of an agent does not change the ratings (clone invariance).
 
 Marris et al. 2025, "Deviation Ratings: A General, Clone-Invariant Rating Method", rate each
 strategy of a game by the gain of deviating to it from the strictest coarse correlated equilibrium:
 the one that minimises the largest gain, then the next largest, and so on.
 
-Rated games give no payoff for every joint choice of agents by 3 to 5 players. The game here is the
-two-player zero-sum game in which each player names an agent and the payoff is the margin of one
-agent over the other. In each of its equilibria both players draw their agents from maximal
+Rated games do not give a payoff for every joint choice of agents by 3 to 5 players. The game here
+is the two-player zero-sum game in which each player names an agent and the payoff is the margin of
+one agent over the other. In each of its equilibria both players draw their agents from maximal
 lotteries (Fishburn 1984; Lanctot et al. 2023, "Evaluating Agents using Social Choice Theory"):
 mixtures over which no agent has a positive margin. A rating is therefore the agent's margin over
 the strictest maximal lottery, and is unique where the lottery is not.

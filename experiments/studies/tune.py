@@ -63,7 +63,7 @@ def planner_score(weights: np.ndarray, games: int, seed: int) -> float:
 
 
 def tune_value(seconds: float, seed: int, games: int = 400) -> np.ndarray:
-    """Improve the present plan weights for a time; returns all weights, (4, COUNT)."""
+    """Optimise the current value weights for `seconds` seconds; returns all, (4, COUNT)."""
     import cma
 
     scale = np.maximum(np.abs(WEIGHTS[VALUE]), 0.1)
@@ -140,7 +140,7 @@ def tune_win(seconds: float, seed: int) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="busenv.experiments.studies.tune", description=__doc__)
     parser.add_argument("study", choices=("value", "win"))
-    parser.add_argument("--seconds", type=float, default=240.0, help="time of play (240)")
+    parser.add_argument("--seconds", type=float, default=240.0, help="time budget in seconds (240)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/weights.json"))
     arguments = parser.parse_args()

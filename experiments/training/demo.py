@@ -50,7 +50,8 @@ SETTINGS = ExpertConfig(
     players=(4,),
     games=16,
     teacher_games=100_000,
-    # Learning takes three tenths of the time of the teacher's games: both fill the run.
+    # Learning takes about 0.3 times as long as the teacher's games, so games for 77% of the run
+    # leave time to learn from all of them.
     teacher_share=0.77,
     replay_size=2_000_000,
     teacher_sample_share=1.0,
@@ -152,7 +153,7 @@ def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
 busenv {busenv.__version__}, board {run.boards.name}, rules {run.rules.name}. Trained{length} by
 {describe_run(run)}; {run.decisions:,} decisions learned from; seed {config.seed}.
 
-{table.title}. {MEANS} Place and points are means; place 1 is the winner's.
+{table.title}. {MEANS} Rank and points are means; rank 1 is the winner's.
 
 {table.markdown().rstrip()}
 
