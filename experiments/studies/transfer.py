@@ -37,7 +37,7 @@ from busenv.train.run import MODEL
 
 BUDGETS = {  # decisions on the city, by kind of network
     "mlp": (100_000, 300_000, 1_000_000),
-    "board": (25_000, 50_000, 100_000),
+    "board": (25_000, 50_000),
 }
 INITIAL_WEIGHTS = ("random", "pretrained")
 CITY = "the city"
