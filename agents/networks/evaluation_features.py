@@ -2,12 +2,12 @@
 
 For each seat, the viewer's first and then clockwise, COLUMNS bytes:
 
-- evaluation features: the seat's features of `agents.planner.evaluation`; points below zero; its
-  logit of winning and its value in points, each above and below the mean of the seats; its chance
-  to win by those logits.
+- evaluation features: the seat's features of `agents.planner.evaluation`; the amount of negative
+  points; its logit of winning and its value in points, each minus the mean of the seats, as two
+  bytes (positive part, negative part); its chance to win by those logits.
 - playout features, from FEATURE_PLAYOUTS playouts of PLAYOUT_ROUNDS rounds
   (`agents.search.playout`): the mean of its chances to win, minus the logarithm of that, and its
-  points above and below the mean of the seats.
+  points minus the mean of the seats, as two bytes.
 
 Absent seats are zeros. The playouts' random stream is a hash of the position, so that equal
 positions have equal features.
@@ -70,7 +70,7 @@ def make_feature_workspace() -> FeatureWorkspace:
 
 @kernel
 def _byte(number):
-    return np.uint8(min(max(number, 0.0), 255.0))
+    return np.uint8(min(number, 255.0)) if number > 0.0 else np.uint8(0)  # 0 for nan
 
 
 @kernel
@@ -93,7 +93,7 @@ def _run_playouts(g, b, eval_weights, work):
     for _ in range(FEATURE_PLAYOUTS):
         noise += GOLDEN
         work.ahead[0] = g
-        playout(ahead, b, PLAYOUT_ROUNDS, mix(noise))
+        playout(ahead, b, np.int64(PLAYOUT_ROUNDS), mix(noise))
         evaluate(ahead, b, eval_weights, work.evaluation)
         find_chances(ahead, work.evaluation)
         for seat in range(g.players):

@@ -180,6 +180,15 @@ def fast_kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile the function as part of each kernel that calls it.
+
+    Compiling a function between two large kernels separately would repeat the optimisation of
+    everything that it calls.
+    """
+    return njit(nogil=True, inline="always")(function)
+
+
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
     dispatcher, folder = njit(**options)(function), _cache_folder()
     if folder is None:

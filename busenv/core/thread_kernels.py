@@ -97,11 +97,11 @@ def advance_checked(arrays, claimed, finished, work, stages):
     case nothing has changed. One call, because passing the arrays takes a hundredth of a step.
     """
     open_step(claimed, finished, arrays.stages, CHECK)
-    advance(arrays, claimed, finished, work, 0)
+    advance(arrays, claimed, finished, work, np.int64(0))
     if not wait_for(finished, arrays.games.shape[0]):
         return LATE
     wrong = first_wrong(arrays)
     if wrong < 0:
         open_step(claimed, finished, arrays.stages, stages)
-        advance(arrays, claimed, finished, work, 0)
+        advance(arrays, claimed, finished, work, np.int64(0))
     return wrong

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from busenv import Board, Rules
-from busenv.agents.networks.compiled_network import Weights, clear_cache, evaluate
+from busenv.agents.networks.compiled_layers import softmax
+from busenv.agents.networks.compiled_network import Weights, clear_previous_rows, evaluate
 from busenv.agents.networks.inference import draw_action
-from busenv.agents.search.az_search import read_priors, read_values
+from busenv.agents.search.az_search import read_values
 from busenv.agents.search.search import begin_search, pass_forced, root_weights, simulate
 from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import child_of, reroot, set_root
 from busenv.core.bits import GOLDEN, mix, seeded, uniform
-from busenv.core.jit import kernel
+from busenv.core.jit import inlined, kernel
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.state import MAX_PLAYERS, OVER, RULES
@@ -41,7 +42,7 @@ PARTS_PER_THREAD = 4  # small parts keep threads from waiting for the longest ga
 POLICY_TEMPERATURE = 0.5  # of play without a search: explores, yet plays nearly as well as the net
 
 
-@kernel
+@inlined
 def _search_action(tree, is_full, explores, config, players, board, sample):
     """Choose an action by a search from a tree's root; a full search writes its sample.
 
@@ -67,24 +68,17 @@ def _search_action(tree, is_full, explores, config, players, board, sample):
     return action
 
 
-@kernel
-def _sharpened(prior):
-    return np.float64(prior) ** (1.0 / POLICY_TEMPERATURE)
-
-
-@kernel
+@inlined
 def _policy_action(tree, players, board, sample):
-    """Sample an action from the network's priors at POLICY_TEMPERATURE; write the sample."""
+    """Sample an action from the network's policy at POLICY_TEMPERATURE; write the sample."""
     search, policy, g = players.full, players.policy, players.game[0]
-    work, total = search.work, 0.0
+    work = search.work
     count = evaluate(g, board[0], search.weights, work)
     read_values(g, work.values, search.chances, search.points)
-    read_priors(work, count)
-    for k in range(count):
-        total += _sharpened(work.logits[k])
+    softmax(work.logits, count, np.float32(POLICY_TEMPERATURE))
     policy[:] = 0.0
     for k in range(count):
-        policy[work.actions[k]] = _sharpened(work.logits[k]) / total
+        policy[work.actions[k]] = work.logits[k]
     action = draw_action(policy, tree.noise)
     sample.game, sample.actions[0], sample.action_prob = g, action, policy[action]
     for seat in range(g.players):
@@ -92,7 +86,7 @@ def _policy_action(tree, players, board, sample):
     return action
 
 
-@kernel
+@inlined
 def _play_game(seed, owners, config, players, board, samples):
     """Play the game in `players.game` to its end; returns the number of samples.
 
@@ -144,8 +138,8 @@ def _play_games(games, config, players, boards, samples, counts):
 
     boards: BOARD, the board of all games, (1,), or of each, (N,).
     """
-    clear_cache(players.full.work)
     for i in range(len(games.seeds)):
+        clear_previous_rows(players.full.work)  # so that games do not depend on those before
         k = i % boards.shape[0]
         board = boards[k : k + 1]
         new_game(players.game[0], board[0], games.rules[i], games.first_players[i])

@@ -15,10 +15,9 @@ from busenv.agents.planner.planner_agent import planned_action
 from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_search
 from busenv.agents.search.search import begin_search, root_weights, simulate
 from busenv.agents.search.tree import Tree, make_tree, set_root
-from busenv.agents.search.uct_search import UctSearchState, make_uct_search
-from busenv.agents.search.uct_search import UctSettings as BotSettings
+from busenv.agents.search.uct_search import UctSearchState, UctSettings, make_uct_search
 from busenv.core.bots import BotWorkspace, greedy_action, make_bot_workspace
-from busenv.core.jit import kernel
+from busenv.core.jit import inlined
 from busenv.core.state import GAME, MAX_PLAYERS
 
 if TYPE_CHECKING:  # nodes of a cluster play without pydantic and torch
@@ -69,7 +68,7 @@ def make_players(weights: Weights, past_weights: Weights, config: SelfPlayConfig
         full,
         fast,
         make_az_search(fast.settings, past_weights),
-        make_uct_search(BotSettings(), WEIGHTS, actions),
+        make_uct_search(UctSettings(), WEIGHTS, actions),
         tuple(make_tree(nodes, 24 * nodes + 512) for _ in range(3)),  # type: ignore[arg-type]
         np.zeros(1, GAME),
         np.zeros(actions, np.float32),
@@ -77,11 +76,13 @@ def make_players(weights: Weights, past_weights: Weights, config: SelfPlayConfig
     )
 
 
-@kernel
+@inlined
 def opponent_action(owner, noise, config, players, board):
     """Action of a past self or a bot. noise: uint64, the seed of its random choices."""
     if owner == PLANNER:
-        return planned_action(players.game[0], board[0], WEIGHTS, noise, players.bot.work)
+        return planned_action(
+            players.game[0], board[0], players.bot.weights, noise, players.bot.work
+        )
     if owner == GREEDY:
         return greedy_action(players.game[0], board[0], players.greedy, noise)
     tree, policy = players.trees[2], players.policy
