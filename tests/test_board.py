@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_sizes_follow_from_the_board() -> None:
     assert random_playouts(500, 5, board=board).games == 500
 
 
-def test_the_largest_board_stays_within_its_arrays() -> None:
+def test_the_largest_board_stays_within_its_arrays(tmp_path: Path) -> None:
     program = (
         "from tests.test_board import largest; from busenv.game.board import make_board; "
         "from busenv import Rules; from busenv.batch.batch import Batch; import numpy as np\n"
@@ -152,7 +152,8 @@ def test_the_largest_board_stays_within_its_arrays() -> None:
         "    batch.step(np.where(batch.masks, rng.random(batch.masks.shape), -1).argmax(axis=1))\n"
         "print('within')"
     )
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": tempfile.mkdtemp()}
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "0", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, **checked}
     done = subprocess.check_output([sys.executable, "-c", program], text=True, env=environment)
     assert done.strip() == "within"
 

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import gymnasium
@@ -27,7 +26,7 @@ from busenv.experiments.benchmark.claims import MARKED, read_claims, with_claims
 from busenv.experiments.ratings.ladder import AGENTS
 from busenv.rewards import REWARDS
 from tests.support.pages import ROOT, blocks, unclaimed_figures
-from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, with_tables
+from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, help_text, with_tables
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -49,7 +48,10 @@ EXAMPLES = {
 def test_examples_run(example: str, tmp_path: Path) -> None:
     code = EXAMPLES[example]
     # One rollout is enough for a test.
-    for long, short in ((r"learn\([\d_]+", "learn(1"), (r"range\(5\)", "range(1)")):
+    for long, short in (
+        (r"learn\([\d_]+", "learn(1"),
+        (r"range\(5\)", "range(1)"),
+    ):
         code = re.sub(long, short, code)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment.pop("PYTHONPATH", None)
@@ -64,15 +66,6 @@ def test_the_readme_has_loops_for_every_interface() -> None:
     examples = "\n".join(blocks(ROOT / "README.md", "python"))
     for words in ("busenv.Game(", "MaskablePPO(", "model.learn(", "gymnasium.make(", "bus_v0.env("):
         assert words in examples
-
-
-@cache
-def help_of(*words: str) -> str:
-    """The help text that a module prints."""
-    command = [sys.executable, "-m", *words, "--help"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def commands() -> list[str]:
@@ -93,10 +86,10 @@ def commands() -> list[str]:
 def test_commands_and_their_options_exist(line: str) -> None:
     _, command, *words = line.split()
     part = words[:1] if (command, *words[:1]) in SUBCOMMANDS.get(command, []) else []
-    help_text = help_of("busenv.experiments.cli", command, *part)
+    text = help_text(command, *part)
     for word in words:
         if word.startswith("-"):
-            assert word in help_text, line
+            assert word in text, line
 
 
 @pytest.mark.parametrize("path", PAGES, ids=NAMES)

@@ -25,6 +25,9 @@ def small_study(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generalisation, "UNLIMITED", 2)
     monkeypatch.setattr(transfer, "UNLIMITED", 2)
     monkeypatch.setattr(transfer, "BUDGETS", {"mlp": (400, 600), "board": (400,)})
+    monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 5)
+    quick = generalisation.PRESETS["quick"].changed({"games": 8, "batch_size": 256})
+    monkeypatch.setitem(generalisation.PRESETS, "quick", quick)
 
 
 def test_a_stopped_study_resumes(

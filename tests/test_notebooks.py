@@ -42,13 +42,17 @@ class Shortened(NamedTuple):
 
 
 SHORTENED = {
+    "3_training": Shortened(("SECONDS = 60.0", "SECONDS = 10.0"), ("", "")),
+    "5_your_own_agent_and_reward": Shortened(
+        ("decisions: int = 32_768", "decisions: int = 4_096"), ("", "")
+    ),
     "4_what_agents_do": Shortened(
         (
             '{"greedy": 1000, "net:city-2": 400, "uct@2:100": 150, "az@2:city-3:100": 60}',
             '{"greedy": 200, "net:city-2": 80, "uct@2:100": 15, "az@2:city-3:16": 15}',
         ),
         ("4,830", "930"),
-    )
+    ),
 }
 
 

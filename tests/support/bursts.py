@@ -16,7 +16,7 @@ from busenv.agents.networks.mlp import weights_of
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.game.board_specs import load_board
-from busenv.train.checkpoint import NAME, read_state, read_tensors
+from busenv.train.checkpoint import CHECKPOINT_FILE, read_state, read_tensors
 from tests.support.programs import EXAMPLE
 
 STOPPED = "busenv: stopped\n"
@@ -131,7 +131,7 @@ def check_files(folder: Path) -> None:
         if path.name == GAMES:
             content = path.read_bytes()
             assert parse_games(content)[1] == len(content)
-        if path.name == NAME:
+        if path.name == CHECKPOINT_FILE:
             state = read_state(path.parent)
             network, width = state.config["network"], state.config["width"]
             read_tensors(path.parent, weights_of(network, load_board("city"), width))

@@ -1,13 +1,16 @@
 """The generated tables of docs/: `python -m tests.support.tables` writes them into the pages."""
 
-import os
+import io
 import re
-import subprocess
-import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cache
 from itertools import chain
 
+import pytest
+
 import busenv
+from busenv.experiments import cli
 from busenv.experiments.cli.benchmark_command import COMMANDS as BENCH_COMMANDS
 from busenv.observation import ObservationLayout
 from busenv.train.config import PPOConfig, RunConfig
@@ -145,20 +148,23 @@ def _allowed(schema: dict) -> str:
 
 def commands_table() -> str:
     """The output of `busenv --help`, and the help of each command in it."""
-    overview = _help()
+    overview = f"```text\n{help_text()}```"
     names = re.findall(r"^ {2,4}([a-z]+)(?: {2,}|$)", overview, re.MULTILINE)
     parts = [overview]
     for words in chain.from_iterable([(name,), *SUBCOMMANDS.get(name, [])] for name in names):
-        parts.append(f"## {' '.join(words)}\n\n{_help(*words)}")
+        parts.append(f"## {' '.join(words)}\n\n```text\n{help_text(*words)}```")
     return "\n\n".join(parts) + "\n"
 
 
-def _help(*words: str) -> str:
-    """The output of `busenv WORDS --help` at 80 columns, fenced."""
-    environment = {**os.environ, "COLUMNS": "80"}
-    command = [sys.executable, "-m", "busenv.experiments.cli", *words, "--help"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return f"```text\n{done.stdout}```"
+@cache
+def help_text(*words: str) -> str:
+    """The output of `busenv WORDS --help` at 80 columns."""
+    output = io.StringIO()
+    with redirect_stdout(output), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        with pytest.raises(SystemExit, match="0"):
+            cli.main([*words, "--help"])
+    return output.getvalue()
 
 
 TABLES: dict[str, Callable[[], str]] = {
