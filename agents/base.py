@@ -87,10 +87,6 @@ class Agent(ABC):
         """
         return _one_hot(self.choose(games, board), board)
 
-    def action_probabilities_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Do as `action_probabilities` for games that need no validation."""
-        return self.action_probabilities(games, board)
-
     def estimate(self, game: Game) -> Estimate:
         """Return chances to win, one per seat, and the best actions as (id, probability).
 
@@ -176,12 +172,8 @@ class CompiledAgent(LockedAgent):
 
     @final
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-        return self.action_probabilities_trusted(check_games(games, board), board)
-
-    @final
-    def action_probabilities_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
         with self._lock:
-            return self._probabilities(games, board)
+            return self._probabilities(check_games(games, board), board)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Do as `action_probabilities` for games that need no validation."""

@@ -41,7 +41,7 @@ UCT = rf"uct{THREADS}:{BUDGET}"
 AZ = rf"az{THREADS}:(.+):{BUDGET}"
 NET = rf"(?:net|ppo)(?:@({NUMBER}))?:(.+)"
 EXEC = rf"exec(?:@({NUMBER}))?:(.+)"
-LLM = r"llm(?:@(unlisted(?=[,:]))?(?:(?:(?<=@)|(?<=d),)obfuscate=([0-9]{1,20}))?(?<!@))?:(.+)"
+LLM = r"llm(?:@(unlisted))?(?:(?(1),|@)obfuscate=([0-9]{1,20}))?:(.+)"
 
 _POLICY = (
     "a policy needs a model, and may have a temperature of 0 to 100, such as net:city-2, "

@@ -13,26 +13,18 @@ LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long ga
 
 
 def read_bounded(
-    path: str | Path,
-    error: type[ValueError] = ValueError,
-    follow_links: bool = True,
-    limit: int = LARGEST,
+    path: str | Path, error: type[ValueError] = ValueError, follow_links: bool = True
 ) -> bytes:
-    """Read a file of at most `limit` bytes.
+    """Read a file of at most LARGEST bytes.
 
-    follow_links: as for `write_whole`. Raises `error` for a larger file and for one that is not a
-    regular file, such as a pipe, TypeError if `path` is not a path, and OSError, with one sentence
-    as its text, for a file that cannot be read.
+    follow_links: as for `write_whole`. Raises `error` for a larger file, TypeError for what is no
+    path, and OSError, with one sentence as its text, for a file that cannot be read.
     """
     if not isinstance(path, (str, os.PathLike)):  # open() takes a number as a file that is open
         raise TypeError(f"path is {path!r}; allowed: a string or a Path")
     try:
-        with _open(path) if follow_links else open_plain(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise error(f"{path} is not a regular file")
-            # Python allocates what it is asked for, and the file may grow.
-            data = file.read(min(limit, status.st_size) + 1)
+        with open(path, "rb") if follow_links else open_plain(path, "rb") as file:
+            data = file.read(LARGEST + 1)
     except OSError as failed:
         if failed.errno is None:  # raised by check_plain or open_plain
             raise
@@ -43,16 +35,14 @@ def read_bounded(
         else:
             reason = f"{path} cannot be read: {failed.strerror}"
         raise type(failed)(reason) from None
-    check_length(data, str(path), error, limit)
+    check_size(data, str(path), error)
     return data
 
 
-def check_length(
-    data: str | bytes, name: str, error: type[ValueError] = ValueError, limit: int = LARGEST
-) -> None:
-    """Raise `error` for data of more than `limit` bytes, which it calls `name`."""
-    if len(data) > limit:
-        raise error(f"{name} is larger than {limit:,} bytes, the most that is read")
+def check_size(data: str | bytes, name: str, error: type[ValueError] = ValueError) -> None:
+    """Raise `error` for data of more than LARGEST bytes, which it calls `name`."""
+    if len(data) > LARGEST:
+        raise error(f"{name} is larger than {LARGEST:,} bytes, the most that is read")
 
 
 def write_whole(
@@ -101,7 +91,7 @@ def check_plain(path: str | Path) -> None:
     if stat.S_ISLNK(mode):
         raise _not_plain(path, f"a symbolic link to {os.readlink(path)!r}")
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise _not_plain(path, "not a regular file")
+        raise _not_plain(path, "no file")
 
 
 def open_plain(path: str | Path, mode: str) -> IO[bytes]:
@@ -113,21 +103,14 @@ def open_plain(path: str | Path, mode: str) -> IO[bytes]:
     file = open(path, mode, opener=_without_links)  # noqa: SIM115 - for the caller to close
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise _not_plain(path, "not a regular file")
+        raise _not_plain(path, "no file")
     return file
 
 
-def _open(path: str | Path) -> IO[bytes]:
-    return open(path, "rb", opener=_without_waiting)
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    # Opening a pipe would wait for a writer.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
-
-
 def _without_links(path: str, flags: int) -> int:
-    return _without_waiting(path, flags | getattr(os, "O_NOFOLLOW", 0))
+    # O_NONBLOCK, because opening a pipe would wait for a writer.
+    extra = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    return os.open(path, flags | extra, 0o666)
 
 
 def _not_plain(path: str | Path, what: str) -> OSError:

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
-from busenv.train.checkpoint import NAME, NETWORK, read_state
+from busenv.train.checkpoint import CHECKPOINT_FILE, NETWORK, read_state
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
@@ -132,7 +132,7 @@ def test_ten_kills_of_training_lose_nothing_and_leave_nothing(method: str, tmp_p
         else:
             kill(command, rng.uniform(2, LONGEST))
         noted = [*map(int, notes.read_text().split())] if notes.exists() else [0]
-        saved.append(read_state(folder).iteration if (folder / NAME).exists() else 0)
+        saved.append(read_state(folder).iteration if (folder / CHECKPOINT_FILE).exists() else 0)
         assert noted == sorted(noted)
         assert saved[-1] >= noted[-1]
     assert len({*saved}) > KILLS // 2  # it went on in between
@@ -151,7 +151,7 @@ def alone_for(iterations: int, folder: Path, other: Path) -> Path:
 
 def parameters(folder: Path) -> torch.Tensor:
     """All that a checkpoint holds of the network, in a row."""
-    found = load_file(folder / NAME)
+    found = load_file(folder / CHECKPOINT_FILE)
     return torch.cat([found[name].ravel() for name in sorted(found) if name.startswith(NETWORK)])
 
 

@@ -88,6 +88,12 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets(
     assert (others["win_probs"].max(axis=1) == 1).all()
 
 
+def test_games_without_a_search_do_not_depend_on_threads() -> None:
+    settings = {"games": 12, "policy_only": True}
+    parts, again = (play(small_weights(1), 5, threads, **settings)[0] for threads in (1, 2))
+    assert [part.tobytes() for part in parts] == [part.tobytes() for part in again]
+
+
 def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
     """Compared with a plain implementation in numpy. Opponents' decisions are not samples; without
     opponents each action leads to the next sample."""

@@ -15,7 +15,7 @@ from busenv.experiments.common.plot_style import default_style
 from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.schedule import Schedule
-from busenv.io import open_plain, read_bounded, write_whole
+from busenv.io import open_plain, write_whole
 
 PLAN = Schedule(("greedy", "random"), players=3, games=18)
 
@@ -59,7 +59,7 @@ def test_a_training_folder_with_a_link_is_refused(
 
 
 def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
-    """Each way to open or write a file: 4 links, 4 pipes."""
+    """Each way to open or write a file: 4 links, 3 pipes."""
     target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
     target.write_bytes(b"precious")
     link.symlink_to(target)
@@ -69,10 +69,8 @@ def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
     for mode in ("rb", "ab", "r+b"):
         with pytest.raises(OSError, match="link is a symbolic link"):
             open_plain(link, mode)
-        with pytest.raises(OSError, match="pipe is not a regular file"):
+        with pytest.raises(OSError, match="pipe is no file"):
             open_plain(pipe, mode)
-    with pytest.raises(ValueError, match="pipe is not a regular file"):
-        read_bounded(pipe)
     assert target.read_bytes() == b"precious"
     write_whole(target, "old", follow_links=False, mode=0o600)
     assert target.stat().st_mode & 0o777 == 0o600

@@ -21,7 +21,6 @@ from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.networks.policy_agent import PolicyAgent
-from busenv.io import LARGEST
 from busenv.observation import observe_games
 from busenv.train.config import PPOConfig
 from busenv.train.ppo import PPO
@@ -117,7 +116,7 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
     with pytest.raises(ValueError, match=r"value\.2\.bias is missing"):
         make_agent(f"net:{model}")
     change_weights(model, {**good, "more": torch.zeros(100_000)})
-    with pytest.raises(ValueError, match=r"is larger than [0-9,]+ bytes"):
+    with pytest.raises(ValueError, match="is too large; allowed: "):
         make_agent(f"net:{model}")
     change_weights(model, good)
     assert make_agent(f"net:{model}")
@@ -140,8 +139,8 @@ def test_files_that_are_no_cards_are_refused(text: str | bytes, words: str, mode
     with pytest.raises(ValueError, match=f"small.json is not a model card: .*{words}") as refused:
         make_agent(f"net:{model}")
     assert len(str(refused.value)) < 400
-    card.write_bytes(b" " * (LARGEST + 1))
-    with pytest.raises(ValueError, match="json is larger than 16,777,216 bytes"):
+    card.write_bytes(b" " * 1_000_001)
+    with pytest.raises(ValueError, match="json is too large; allowed: 1,000,000 bytes"):
         make_agent(f"net:{model}")
 
 
@@ -204,7 +203,7 @@ def test_no_temperature_makes_an_illegal_action_possible() -> None:
         assert np.isfinite(probabilities).all()
         assert (probabilities[~masks] == 0).all()
         np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
-    for temperature in (0.0, 1e-300, 1e-3, 100.0):
+    for temperature in (0.0, 100.0):
         agent = PolicyAgent(build_network("mlp", CITY, 8), CITY, temperature=temperature)
         agent.network.get_parameter("policy.2.bias").data.normal_(0, 1e9)
         for _ in range(10):
@@ -218,7 +217,7 @@ def test_temperatures_are_bounded(spec: str, model: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mlp", "seats", "features"])
-def test_models_that_could_overflow_are_refused(kind: str, tmp_path: Path) -> None:
+def test_a_network_that_overflows_fails_at_its_decision(kind: str, tmp_path: Path) -> None:
     path, card = tmp_path / "large.safetensors", {"network": kind, "width": 8}
 
     def saved(**changes: float) -> str:
@@ -228,16 +227,13 @@ def test_models_that_could_overflow_are_refused(kind: str, tmp_path: Path) -> No
         save_model(network, CITY, path, card)
         return f"net:{path}" if kind == "mlp" else f"az:{path}:8"
 
-    for large in ({"shared_weight": 1e38}, {"shared_weight": 1e10, "policy_2_weight": 1e25}):
-        spec = saved(**large)
-        with pytest.raises(
-            ValueError, match=rf"large\.safetensors is not a network of kind .{kind}. .*too large"
-        ):
-            make_agent(spec)
-    if kind == "features":
-        spec = saved(plan=1e5)
-        with pytest.raises(ValueError, match="plan holds a number beyond 10000"):
-            make_agent(spec)
+    large = {"logits": {"shared_bias": 1e30, "policy_2_weight": 1e30}}
+    if kind != "mlp":
+        large["values"] = {"shared_bias": 1e30, "value_2_weight": 1e30}
+    for output, weights in large.items():
+        agent = make_agent(saved(**weights), 1)
+        with pytest.raises(ValueError, match=f"the network's {output} are not finite"):
+            agent.act(Game(3, seed=1))
     for bias in (-1e20, 1e20):
         agent, game = make_agent(saved(value_2_bias=bias, shared_bias=1e6), 1), Game(3, seed=1)
         for _ in range(30):

@@ -22,6 +22,7 @@ from busenv.experiments.training import run_folder
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import run_training
 from busenv.train.checkpoint import (
+    CHECKPOINT_FILE,
     FORMAT,
     State,
     read_state,
@@ -29,7 +30,6 @@ from busenv.train.checkpoint import (
     restore,
     save_checkpoint,
 )
-from busenv.train.checkpoint import NAME as CHECKPOINT
 from busenv.train.config import parse_settings
 from busenv.train.config_files import programs, read_config
 from busenv.train.league import League
@@ -108,7 +108,7 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
         read_checkpoint(folder)
 
 
-READ = ("run.json", "curve.csv", "board.json", "rules.json", CHECKPOINT, "model.json",
+READ = ("run.json", "curve.csv", "board.json", "rules.json", CHECKPOINT_FILE, "model.json",
         "model.safetensors", "pool/*.json", "pool/*.safetensors")  # fmt: skip
 NASTY = (
     b"NaN", b"-1", b"1e999", b"9" * 400, b"0.5", b"null", b"true", b'""', b"[]", b"{}", b"\x00",
@@ -187,7 +187,7 @@ def change_json(path: Path, **changes: Any) -> None:
         ("1.0,1,8,0.5\n2.0,1,8,0.5", "line 3"),
         ("9" * 200_000, "is not a learning curve: field larger than field limit"),
         ("\xff", "line 2"),
-        (" " * 10_000_001, "is larger than 10,000,000 bytes"),
+        (" " * 10_000_001, "is too large; allowed: 10,000,000 bytes"),
     ],
 )
 def test_curves_are_numbers(line: str, words: str, tmp_path: Path) -> None:

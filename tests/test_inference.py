@@ -12,7 +12,7 @@ import torch
 from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_network import (
-    clear_cache,
+    clear_previous_rows,
     evaluate,
     make_workspace,
     read_weights,
@@ -136,7 +136,7 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
 
     with torch.no_grad():
         before = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
-    clear_cache(work)
+    clear_previous_rows(work)
     added = [check(k, *before) for k in range(400)]
     assert 100 < sum(added) < 395 - MAX_PLAYERS  # some have changed by too much
     with torch.no_grad():
@@ -145,7 +145,7 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
         after = tuple(part.numpy() for part in network(torch.from_numpy(rows)))
     with pytest.raises(AssertionError):
         check(399, *after)
-    clear_cache(work)
+    clear_previous_rows(work)
     check(399, *after)
 
 

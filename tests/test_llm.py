@@ -28,7 +28,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Set environment variables; without any at first."""
     for name in VARIABLES.split():
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(chat, "PAUSE", 0)
+    monkeypatch.setattr(chat, "FIRST_PAUSE", 0)
 
     def put(**values: str) -> None:
         for name, value in values.items():

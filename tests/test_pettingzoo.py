@@ -274,7 +274,8 @@ def test_illegal_actions_all_at_once() -> None:
     mover = f"player_{env.game.current_player}"
     waiting = next(agent for agent in env.agents if agent != mover)
     good = int(seen[mover]["action_mask"].argmax())
-    with pytest.raises(IllegalActionError, match=f"action 9 is illegal for {waiting}, who is not"):
+    message = f"action 9 is illegal for {waiting}, which is not the agent to move"
+    with pytest.raises(IllegalActionError, match=message):
         env.step({mover: good, waiting: 9})
     with pytest.raises(IllegalActionError, match="action 374"):
         env.step({mover: 374})

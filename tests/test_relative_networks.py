@@ -9,7 +9,7 @@ from torch import nn
 
 from busenv import Game
 from busenv.agents.networks.compiled_network import (
-    clear_cache,
+    clear_previous_rows,
     evaluate,
     make_workspace,
     read_weights,
@@ -95,7 +95,7 @@ def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
     for game, other in zip(games[:20], relabelled(games)[:20], strict=True):
         values = []
         for state in (game, other):
-            clear_cache(work)
+            clear_previous_rows(work)
             evaluate(state, CITY.array[0], weights, work)
             values.append(work.values.copy())
         np.testing.assert_allclose(*values, atol=1e-6)

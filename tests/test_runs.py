@@ -19,7 +19,7 @@ from busenv.agents.networks.model_files import save_model
 from busenv.experiments import cli
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.train import run
-from busenv.train.checkpoint import NAME
+from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PRESETS, PPOConfig, parse_settings
 from busenv.train.config_files import read_config
 from busenv.train.league import League, LeagueMember, update_scores
@@ -153,7 +153,7 @@ def test_damaged_checkpoints_and_full_disks_are_reported(
     PPORun(SMALL, tmp_path).save()
     with pytest.raises(ValueError, match="no checkpoint to resume from"):
         PPORun(SMALL.changed({"width": 9}), tmp_path)
-    (tmp_path / NAME).write_bytes(b"hello, this is no tensor")
+    (tmp_path / CHECKPOINT_FILE).write_bytes(b"hello, this is no tensor")
     with pytest.raises(ValueError, match="no checkpoint to resume from"):
         PPORun(SMALL, tmp_path)
     monkeypatch.setattr(run, "FREE_BYTES", 2**62)
@@ -261,9 +261,9 @@ def test_a_killed_command_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     process.wait()
     cli.main(command(folder))
     cli.main(command(tmp_path / "straight"))
-    for file in ("model.safetensors", NAME):
+    for file in ("model.safetensors", CHECKPOINT_FILE):
         one, other = (tmp_path / name / file for name in ("run", "straight"))
-        if file == NAME:  # holds seconds too
+        if file == CHECKPOINT_FILE:  # holds seconds too
             assert one.stat().st_size == pytest.approx(other.stat().st_size, abs=64)
         else:
             assert one.read_bytes() == other.read_bytes()

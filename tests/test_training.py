@@ -226,9 +226,8 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     run, _ = run_training(config, folder, Console(quiet=True))
     fingerprint = load_board(file).fingerprint
     assert fingerprint != load_board("city").fingerprint
-    assert set(run._play(3, np.random.default_rng(0))[0].states["board_tag"]) == set(
-        load_board(file).array["tag"]
-    )
+    states = run._play(3, np.random.default_rng(0))[0]
+    assert set(states["board_tag"]) == set(load_board(file).array["tag"])
     card = json.loads((folder / "model.json").read_text())
     assert (card["board"]["name"], card["board"]["fingerprint"]) == ("town", fingerprint)
 

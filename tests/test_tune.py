@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from busenv.agents.planner.evaluation import COUNT, WEIGHTS, read_weights
+from busenv.agents.planner.evaluation import COUNT, WEIGHTS, parse_weights
 from busenv.experiments.studies.tune import logit, planner_score, tune_win, weights_text
 
 
 def test_weights_round_trip() -> None:
-    assert np.allclose(read_weights(weights_text(WEIGHTS)), WEIGHTS, atol=1e-4)
+    assert np.allclose(parse_weights(weights_text(WEIGHTS)), WEIGHTS, atol=1e-4)
 
 
 def test_logit_recovers_the_weights_of_simulated_winners() -> None:

@@ -20,18 +20,18 @@ from safetensors.torch import save
 from torch import nn
 
 from busenv.agents.networks.mlp import check_tensors
-from busenv.agents.networks.model_files import BoardName
+from busenv.agents.networks.model_files import BoardReference
 from busenv.agents.schema import LONGEST_SENTENCE, SMALL_FILE, Schema, parse
 from busenv.error_text import truncate
 from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
 
-NAME = "checkpoint.safetensors"
+CHECKPOINT_FILE = "checkpoint.safetensors"
 FORMAT = 7
 NETWORK = "network."
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
 
-Count = Annotated[int, Field(ge=0)]
+NonNegative = Annotated[int, Field(ge=0)]
 
 
 class State(Schema):
@@ -43,11 +43,11 @@ class State(Schema):
 
     format: int
     config: dict[str, Any]
-    board: BoardName
+    board: BoardReference
     rules: dict[str, Any]
-    iteration: Count
-    decisions: Count
-    imitated: Count
+    iteration: NonNegative
+    decisions: NonNegative
+    imitated: NonNegative
     seconds: Annotated[float, Field(ge=0)]
     league: list[tuple[str, Annotated[float, Field(ge=0, le=1)]]]
 
@@ -62,7 +62,7 @@ def save_checkpoint(
     }
     text = json.dumps({"format": FORMAT, **state})
     metadata = {"state": text, "sha256": _digest(tensors, text)}
-    write_whole(folder / NAME, save(tensors, metadata=metadata), follow_links=False)
+    write_whole(folder / CHECKPOINT_FILE, save(tensors, metadata=metadata), follow_links=False)
 
 
 def tensors_of(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
@@ -78,7 +78,7 @@ def tensors_of(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str
 def atomic_update(network: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
     """Undo an interrupted update, so that a checkpoint saved then is that of a whole iteration.
 
-    Waiting for the end of the update may take many seconds.
+    An interrupt takes effect at once, since the rest of an update may take many seconds.
     """
     before = {name: value.clone() for name, value in tensors_of(network, optimizer).items()}
     try:
@@ -94,7 +94,7 @@ def read_state(folder: Path) -> State:
 
     FileNotFoundError when there is no checkpoint, ValueError when the file is damaged.
     """
-    path = folder / NAME
+    path = folder / CHECKPOINT_FILE
     try:
         state = parse(State, _metadata(path)["state"])
         if state.format != FORMAT:
@@ -110,7 +110,7 @@ def read_tensors(folder: Path, weights: dict[str, torch.Tensor]) -> dict[str, to
     weights: of its network (`busenv.agents.networks.mlp.weights_of`). ValueError when the
     checkpoint has others, or its checksum is wrong.
     """
-    path = folder / NAME
+    path = folder / CHECKPOINT_FILE
     try:
         metadata = _metadata(path)
         expected = {f"{NETWORK}{name}": weight for name, weight in weights.items()}

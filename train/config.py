@@ -7,8 +7,6 @@ from typing import Annotated, Any, get_origin
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     TypeAdapter,
     ValidationError,
@@ -18,8 +16,8 @@ from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
-from busenv.agents.networks.mlp import NETWORKS, WIDEST
-from busenv.agents.schema import LONGEST_SENTENCE
+from busenv.agents.networks.mlp import MAX_WIDTH, NETWORKS
+from busenv.agents.schema import LONGEST_SENTENCE, Schema
 from busenv.error_text import did_you_mean, truncate
 from busenv.errors import BoardError
 from busenv.game.board import Board
@@ -79,17 +77,11 @@ NoneOrSpec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close() if
 Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 
 
-class RunConfig(BaseModel):
-    """Settings that all kinds of runs share; `PPOConfig` documents them.
-
-    With `relative_types` the network counts building types from the clock
-    (`busenv.core.relative_types`).
-    """
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+class RunConfig(Schema):
+    """Settings that all kinds of runs share; docs/training_settings.md describes every field."""
 
     network: Annotated[str, one_of(*NETWORKS)] = "mlp"
-    width: Annotated[int, Field(ge=1, le=WIDEST)] = 256
+    width: Annotated[int, Field(ge=1, le=MAX_WIDTH)] = 256
     relative_types: bool = True
     init_from: str = ""
     average_checkpoints: tuple[str, ...] = ()
@@ -179,14 +171,15 @@ class PPOConfig(RunConfig):
     parameters. Of `average_checkpoints`, models fine-tuned from the same one, the mean is often
     better than each (Wortsman et al. 2022). The parts of a rollout (`num_workers`) are played on
     `threads` threads, or on the cores of a cluster: results depend on their number, not on where
-    they are played. A run that is lengthened raises the learning rate again, which falls over the
-    run. `gamma`, `gae_lambda`, `clip_range` and `max_grad_norm` are as in Schulman et al. (2017).
+    they are played. The learning rate falls with the progress of the run, so a run that resumes
+    with a larger `seconds` or `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and
+    `max_grad_norm` are as in Schulman et al. (2017).
 
-    `warm_start` is imitated during the first `imitation_share` of the run, never after PPO; of a
-    search (`uct@2:150`) the distribution of its visits is learned. It follows `init_from` too, so
-    "" is required to improve a model by PPO alone. A share `opponent_share` of the seats belongs to
-    `bots` and past selves; above 0, two games in five have one learner's seat among copies of one
-    opponent, as ratings do.
+    During the first `imitation_share` of the run, the network imitates `warm_start`, also after
+    `init_from`; "" disables this. The target is the agent's action probabilities, for a search
+    (`uct@2:150`) the distribution of its visits. `opponent_share` is the share of seats held by
+    `bots` and past selves; above 0, in 40% of the games the learner has one seat and copies of one
+    opponent hold all others, as in ratings.
 
     ValueError, in one line, names a setting, its value and what is allowed.
     """

@@ -9,14 +9,13 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from busenv.agents.schema import LONGEST_SENTENCE
+from busenv.agents.schema import LONGEST_SENTENCE, read_limited
 from busenv.error_text import did_you_mean, truncate
-from busenv.io import read_bounded
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 
 AnyConfig = PPOConfig | ExpertConfig
-METHODS: dict[str, type[PPOConfig] | type[ExpertConfig]] = {
+CONFIG_CLASSES: dict[str, type[PPOConfig] | type[ExpertConfig]] = {
     "ppo": PPOConfig,
     "expert": ExpertConfig,
 }
@@ -26,9 +25,11 @@ AGENTS = ("bots", "rated", "warm_start", "teacher")  # settings that name agents
 def _config_class(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfig]:
     """Return the class of a file's settings by its `method`; ValueError for an unknown one."""
     method = content.get("method", "ppo")
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"method is {truncate(repr(method), 80)}; allowed: {', '.join(METHODS)}")
-    return METHODS[method]
+    if not isinstance(method, str) or method not in CONFIG_CLASSES:
+        raise ValueError(
+            f"method is {truncate(repr(method), 80)}; allowed: {', '.join(CONFIG_CLASSES)}"
+        )
+    return CONFIG_CLASSES[method]
 
 
 def config_class_of(source: str) -> type[PPOConfig] | type[ExpertConfig]:
@@ -37,7 +38,7 @@ def config_class_of(source: str) -> type[PPOConfig] | type[ExpertConfig]:
     if path.suffix != ".json" or not _is_file(path):
         return PPOConfig
     try:
-        return _config_class(from_json(read_bounded(path)))
+        return _config_class(from_json(read_limited(path)))
     except (AttributeError, ValueError, OSError):
         return PPOConfig
 
@@ -66,7 +67,7 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
             f"there is no file {path}; allowed: {', '.join(PRESETS)}, FILE.json, or the folder of "
             "a run, which holds run.json"
         )
-    data = read_bounded(path)
+    data = read_limited(path)
     try:
         content = from_json(data)
         if not isinstance(content, dict):

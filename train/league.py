@@ -18,8 +18,8 @@ from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.networks.network import Network
 from busenv.game.board_specs import GeneratedBoards
 
-SINGLE_LEARNER = 0.4  # share of games with one learner's seat among copies of one opponent
-LOWEST_WEIGHT = 0.05  # in sampling, of an opponent that always loses; one that always wins has 1
+ALL_OPPONENTS_SHARE = 0.4  # of games with one learner's seat among copies of one opponent
+LOWEST_WEIGHT = 0.05  # in sampling, of an opponent that always loses; 1 if it always wins
 SCORE_DECAY = 0.8  # weight of the old score when the result of a rollout arrives
 
 
@@ -134,16 +134,16 @@ def draw_seat_owners(
 ) -> np.ndarray:
     """Sample each seat's owner: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
 
-    In a share SINGLE_LEARNER of the games all seats but one are taken by copies of one opponent, as
-    in a rating, since several copies of an opponent play differently from one among others. In the
-    other games each seat is an opponent's with probability `share`. One seat of each game is
-    always the learner's.
+    In a share ALL_OPPONENTS_SHARE of the games, copies of one opponent hold all seats but one, as
+    in ratings, since several copies of an opponent play differently from one among others. In the
+    other games each seat is an opponent's with probability `share`. One seat of each game is always
+    the learner's.
     """
     shape = (len(players), 5)
     if not opponents or not share:
         return np.zeros(shape, np.int64)
     opponent = rng.integers(1, opponents + 1, shape)
-    single = rng.random(len(players)) < SINGLE_LEARNER
+    single = rng.random(len(players)) < ALL_OPPONENTS_SHARE
     opponent[single] = opponent[single, :1]
     seat_owner = np.where((rng.random(shape) < share) | single[:, None], opponent, 0)
     seat_owner[np.arange(len(players)), rng.integers(0, players)] = 0

@@ -19,34 +19,37 @@ from busenv.train.selfplay import Decisions
 
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 IMITATION_LEARNING_RATE = 1e-3
-IMITATION_BATCH = 512  # decisions; imitation gains by many small steps, PPO by fewer large ones
-TEACHER_POWER = 2  # of a teacher's probabilities; PPO then continues at temperature 1
+IMITATION_BATCH = 512  # decisions; imitation learns faster by many small updates, PPO by fewer
+TEACHER_POWER = 2  # exponent that sharpens a teacher's probabilities; PPO samples at temperature 1
 
 
 @kernel
 def compute_gae(
-    agents: np.ndarray, rewards: np.ndarray, values: np.ndarray, gamma: float, gae_lambda: float
+    trajectories: np.ndarray,
+    rewards: np.ndarray,
+    values: np.ndarray,
+    gamma: float,
+    gae_lambda: float,
 ) -> np.ndarray:
     """Compute advantages by generalized advantage estimation (Schulman et al. 2016).
 
-    Several agents, such as the seats of several games, decide in turns. The decisions of
-    each agent form one trajectory, which ends with its last row.
+    The decisions of one seat in one game form a trajectory, which ends with its last row.
 
-    agents: int64, (R,), the agent of each decision, 0 or more; rows in the order of time. rewards:
-    float32 or float64, (R,), what the agent receives from this decision until its next one, or
-    until the end of its game. values: float32, (R,), predicted before the decision.
+    trajectories: int64, (R,), that of each decision, 0 or more; rows in the order of time. rewards:
+    float32 or float64, (R,), what the seat receives from this decision until its next one, or until
+    the end of its game. values: float32, (R,), predicted before the decision.
 
     Returns advantages, float32, (R,); `values` plus these are the returns.
     """
-    advantages = np.zeros(len(agents), np.float32)
-    next_value = np.zeros(agents.max() + 1 if len(agents) else 0)
+    advantages = np.zeros(len(trajectories), np.float32)
+    next_value = np.zeros(trajectories.max() + 1 if len(trajectories) else 0)
     next_advantage = np.zeros_like(next_value)
-    for row in range(len(agents) - 1, -1, -1):
-        agent = agents[row]
-        delta = rewards[row] + gamma * next_value[agent] - values[row]
-        next_advantage[agent] = delta + gamma * gae_lambda * next_advantage[agent]
-        next_value[agent] = values[row]
-        advantages[row] = next_advantage[agent]
+    for row in range(len(trajectories) - 1, -1, -1):
+        at = trajectories[row]
+        delta = rewards[row] + gamma * next_value[at] - values[row]
+        next_advantage[at] = delta + gamma * gae_lambda * next_advantage[at]
+        next_value[at] = values[row]
+        advantages[row] = next_advantage[at]
     return advantages
 
 
@@ -74,8 +77,8 @@ def clipped_policy_loss(
 class PPO:
     """Updates of a network by the settings of a run.
 
-    network: observations (uint8, (N, size)) to logits (N, num_actions) and values (N, 1). Its
-    matrix products are computed in bfloat16 where `precision` says so, all else in float32.
+    network: observations (uint8, (N, size)) to logits (N, num_actions) and values (N, 1). The
+    setting `precision` selects bfloat16 for matrix products; everything else is float32.
     """
 
     def __init__(self, network: nn.Module, config: PPOConfig) -> None:
@@ -109,10 +112,10 @@ class PPO:
         for rows in self._minibatches(len(actions), config.batch_size, config.epochs, rng):
             log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
             taken = log_probs.gather(1, actions[rows, None])[:, 0]
-            gain = advantage[rows]
-            gain = (gain - gain.mean()) / (gain.std(correction=0) + 1e-8)
+            normalised = advantage[rows]
+            normalised = (normalised - normalised.mean()) / (normalised.std(correction=0) + 1e-8)
             policy_loss, approx_kl = clipped_policy_loss(
-                taken, old_log_probs[rows], gain, config.clip_range
+                taken, old_log_probs[rows], normalised, config.clip_range
             )
             value_loss = nn.functional.mse_loss(values, target[rows])
             loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy

@@ -22,7 +22,14 @@ from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadW
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
 from busenv.train.ppo import PPO, compute_gae
 from busenv.train.run import MODEL, Iteration, TrainingRun
-from busenv.train.selfplay import GAMES_PER_BOARD, Decisions, SelfPlayGames, draw_boards, join
+from busenv.train.selfplay import (
+    GAMES_PER_BOARD,
+    Decisions,
+    SelfPlayGames,
+    draw_boards,
+    join,
+    rank_seats,
+)
 
 
 class PPORun(TrainingRun):
@@ -32,8 +39,8 @@ class PPORun(TrainingRun):
     iteration: a checkpoint needs weights, moments, counters and the league's scores only.
 
     on_cluster: games are played on the cluster that this process is connected to
-    (`busenv.cluster`).
-    A rollout on a set of boards is played in parts of GAMES_PER_BOARD games, each on one board.
+    (`busenv.cluster`). A rollout on a set of boards is played in parts of GAMES_PER_BOARD games,
+    each on one board.
 
     agent: the learner at the temperature of the settings. imitated: how many of the `decisions`
     learned from so far were learned by imitation, which comes first.
@@ -72,8 +79,8 @@ class PPORun(TrainingRun):
         """Play a rollout and learn from it."""
         rng = np.random.default_rng((self.config.seed, self.iteration))
         progress = min(self.progress, 1.0)
-        games, seat_owner, opponents, decisions = self._play(self.config.games, rng)
-        scalars = _game_statistics(games, decisions, seat_owner)
+        states, seat_owner, opponents, decisions = self._play(self.config.games, rng)
+        scalars = _game_statistics(states, decisions, seat_owner)
         count = len(decisions.actions)
         imitates = self._imitates
         with atomic_update(self.network, self._optimizer):
@@ -83,7 +90,7 @@ class PPORun(TrainingRun):
                 scalars |= self.ppo.update(decisions, progress, rng)
         with interrupts_deferred():
             self.imitated += count if imitates else 0
-            update_scores(opponents, seat_owner, games.ranks(), games.players)
+            update_scores(opponents, seat_owner, rank_seats(states), states["players"])
             self.iteration += 1
             self.decisions += count
             if self.iteration % self.config.snapshot_every == 0 and self.config.opponent_share:
@@ -130,8 +137,8 @@ class PPORun(TrainingRun):
 
     def _play(
         self, count: int, rng: np.random.Generator
-    ) -> tuple[SelfPlayGames, np.ndarray, list[LeagueMember], Decisions]:
-        """Return finished games, the owner of each seat, the opponents, and the decisions.
+    ) -> tuple[np.ndarray, np.ndarray, list[LeagueMember], Decisions]:
+        """Return games' final states, the owner of each seat, the opponents, and the decisions.
 
         The games take the numbers of players in turns.
         """
@@ -158,17 +165,15 @@ class PPORun(TrainingRun):
             config.warm_start if imitates else "",
             config.temperature if imitates else 1.0,
         )
-        games = self._new_games(self.board, players, first)
-        decisions = join(self._workers.play(payload, parts), games)
-        return games, seat_owner, opponents, decisions
+        states, decisions = join(self._workers.play(payload, parts))
+        return states, seat_owner, opponents, decisions
 
 
 def _game_statistics(
-    games: SelfPlayGames, decisions: Decisions, seat_owner: np.ndarray
+    states: np.ndarray, decisions: Decisions, seat_owner: np.ndarray
 ) -> dict[str, float]:
     """Means over the learner's seats in the games of a rollout."""
-    states = games.states
-    learner = (seat_owner == 0) & (np.arange(MAX_PLAYERS) < games.players[:, None])
+    learner = (seat_owner == 0) & (np.arange(MAX_PLAYERS) < states["players"][:, None])
     scalars = {
         "games/deliveries": float(states["deliveries"][learner].mean()),
         "games/time_stones": float(states["stones"][learner].mean()),

@@ -12,12 +12,19 @@ import torch
 
 from busenv import __version__
 from busenv.agents.networks.mlp import COMPATIBLE, build_network, load_compatible, weights_of
-from busenv.agents.networks.model_files import board_entry, load_model, model_path, save_model
+from busenv.agents.networks.model_files import board_reference, load_model, model_path, save_model
 from busenv.agents.networks.network import Network
 from busenv.error_text import quote
 from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules
-from busenv.train.checkpoint import NAME, State, read_state, read_tensors, restore, save_checkpoint
+from busenv.train.checkpoint import (
+    CHECKPOINT_FILE,
+    State,
+    read_state,
+    read_tensors,
+    restore,
+    save_checkpoint,
+)
 from busenv.train.config import RunConfig, training_boards
 
 FREE_BYTES = 500_000_000  # of disk space that a run requires at its start
@@ -41,8 +48,8 @@ class Iteration:
 class TrainingRun:
     """A run in a folder; a subclass sets `network` and `_optimizer`.
 
-    boards: the board, or the set of boards, of the settings. board: the only board, or the first of
-    the set, whose sizes all have unless the network plays any board.
+    boards: the board, or the set of boards, of the settings. board: the board, or the first board
+    of the set. All boards of a set have its size, unless the network plays any board.
     iteration: number of finished ones. decisions: learned from so far; imitated: those of them that
     were learned by imitation. `_seconds`: of training, at the end of the last iteration.
     """
@@ -109,7 +116,7 @@ class TrainingRun:
         """Return the network at the start of the run, by `init_from` and `average_checkpoints`."""
         config = self.config
         network = self._build_network()
-        if config.init_from and not (self.folder / NAME).exists():
+        if config.init_from and not (self.folder / CHECKPOINT_FILE).exists():
             self._initialise(network, config.init_from)
             for count, model in enumerate(config.average_checkpoints, 1):
                 other = self._build_network()
@@ -150,7 +157,7 @@ class TrainingRun:
 
         weights: names, shapes and dtypes of the network's; None for those of the settings.
         """
-        if not (self.folder / NAME).exists():
+        if not (self.folder / CHECKPOINT_FILE).exists():
             return None
         state = read_state(self.folder)
         if state.board.fingerprint != self.boards.fingerprint:
@@ -179,7 +186,7 @@ class TrainingRun:
         """Write the checkpoint. league: names and scores of its members, if there is one."""
         state = {
             "config": self.config.to_dict(),
-            "board": board_entry(self.boards),
+            "board": board_reference(self.boards),
             "rules": self.rules.to_dict(),
             "iteration": self.iteration,
             "decisions": self.decisions,

@@ -13,7 +13,7 @@ from busenv import Board, Rules
 from busenv.agents import Agent
 from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.inference import Forward, draw_actions
-from busenv.agents.networks.logits import action_probabilities
+from busenv.agents.networks.logits import LOWEST_TEMPERATURE, action_probabilities
 from busenv.agents.search.search import pass_forced
 from busenv.core import kernels
 from busenv.core.jit import kernel
@@ -29,7 +29,6 @@ from busenv.rewards import reward_kind
 from busenv.validation import illegal_action
 
 GAMES_PER_BOARD = 8  # of a part of a rollout on a set of boards
-LOWEST_TEMPERATURE = 0.01  # lower ones are indistinguishable from the likeliest action
 
 
 @kernel
@@ -89,7 +88,6 @@ class SelfPlayGames:
         relative_types: bool = False,
     ) -> None:
         self.board, self.relative_types = board, relative_types
-        self.players = players
         self.states = np.zeros(len(players), GAME)
         self.cumulative_rewards = np.zeros((len(players), MAX_PLAYERS))
         self._kind, self._unit = reward_kind(reward), unit
@@ -100,13 +98,11 @@ class SelfPlayGames:
             kernels.new_games(fresh, board.array, self.rules.record(count), first[indices])
             self.states[indices] = fresh
 
-    def part(self, indices: slice) -> SelfPlayGames:
-        """Return a copy of some of the games."""
-        part = copy(self)
-        part.players = self.players[indices].copy()
-        part.states = self.states[indices].copy()
-        part.cumulative_rewards = self.cumulative_rewards[indices].copy()
-        return part
+    def copy(self) -> SelfPlayGames:
+        """Return a copy of the games."""
+        games = copy(self)
+        games.states, games.cumulative_rewards = self.states.copy(), self.cumulative_rewards.copy()
+        return games
 
     def running(self) -> np.ndarray:
         """Return the indices of the games that are not over: int64."""
@@ -132,12 +128,6 @@ class SelfPlayGames:
         )  # fmt: skip
         if illegal >= 0:
             raise illegal_action(self.states[indices], illegal, self.board, int(actions[illegal]))
-
-    def ranks(self) -> np.ndarray:
-        """Return the rank of each seat so far, 0 is the winner: int64, (N, 5)."""
-        ranks = np.zeros((len(self.states), MAX_PLAYERS), np.int64)
-        kernels.rankings(self.states, ranks)
-        return ranks
 
 
 class Decisions(NamedTuple):
@@ -171,13 +161,16 @@ def play_games(
     temperature: float = 1.0,
     interrupted: threading.Event | None = None,
 ) -> Decisions:
-    """Play games to their ends, one decision of each a step, and return the learner's decisions.
+    """Play games to their ends and return the learner's decisions.
+
+    Each step takes one decision in every game that is not over.
 
     forward: the network (`busenv.agents.networks.inference.make_forward`). seat_owner: int64,
     (N, 5), 0 where the network plays, k where opponents[k - 1] does. seed: of all randomness.
-    teacher: its action probabilities are recorded. It also plays the learner's seats in half of the
-    games; in the others the network does, at `temperature`, so that it learns from
-    positions that its own play reaches (DAgger, Ross et al. 2011). PPO requires temperature 1.
+    teacher: its action probabilities at the learner's decisions are recorded. In the first half of
+    the games its most likely action is taken, in the second half the action that the network
+    samples at `temperature`, so that the network learns from positions that its own play reaches
+    (DAgger, Ross et al. 2011). PPO requires temperature 1.
     interrupted: set by another thread to end the games early, by KeyboardInterrupt.
     """
     rng = np.random.default_rng(seed)
@@ -231,7 +224,7 @@ def play_games(
 def _teacher_policies(teacher: Agent, games: SelfPlayGames, indices: np.ndarray) -> np.ndarray:
     """Return a teacher's action probabilities in some games: float32, (n, num_actions)."""
     states = games.states[indices]
-    policies: np.ndarray = teacher.action_probabilities_trusted(states, games.board)
+    policies: np.ndarray = teacher.action_probabilities(states, games.board)
     if not games.relative_types:
         return policies
     relative = np.zeros_like(policies)
@@ -239,15 +232,16 @@ def _teacher_policies(teacher: Agent, games: SelfPlayGames, indices: np.ndarray)
     return relative
 
 
-def _differences(agents: np.ndarray, before: np.ndarray, final: np.ndarray) -> np.ndarray:
-    """Return how much each agent's cumulative reward grows until its next row, or the end.
+def _differences(trajectories: np.ndarray, before: np.ndarray, final: np.ndarray) -> np.ndarray:
+    """Return how much each seat's cumulative reward grows until its next decision, or the end.
 
-    agents: int64, (R,). before: float64, (R,), cumulative reward. final: float64, by agent.
+    trajectories: int64, (R,). before: float64, (R,), cumulative rewards. final: float64, those at
+    the end, by trajectory.
     """
-    order = np.argsort(agents, kind="stable")
-    agents, before = agents[order], before[order]
-    after = final[agents]
-    same = agents[1:] == agents[:-1]
+    order = np.argsort(trajectories, kind="stable")
+    trajectories, before = trajectories[order], before[order]
+    after = final[trajectories]
+    same = trajectories[1:] == trajectories[:-1]
     after[:-1][same] = before[1:][same]
     differences = np.empty_like(before)
     differences[order] = after - before
@@ -266,12 +260,20 @@ def draw_boards(
     return rng.integers(len(boards), size=count)
 
 
-def join(parts: Sequence[tuple[SelfPlayGames, Decisions]], games: SelfPlayGames) -> Decisions:
-    """Return the decisions of all parts of some games; write the parts' states into the whole."""
+def rank_seats(states: np.ndarray) -> np.ndarray:
+    """Return the rank of each seat of games (GAME, (N,)), 0 is the winner: int64, (N, 5)."""
+    ranks = np.zeros((len(states), MAX_PLAYERS), np.int64)
+    kernels.rankings(states, ranks)
+    return ranks
+
+
+def join(
+    parts: Sequence[tuple[SelfPlayGames, Decisions]],
+) -> tuple[np.ndarray, Decisions]:
+    """Return the final states of games that were played in parts, GAME, (N,), and all decisions."""
     joined, first = [], 0
-    for part, decisions in parts:
-        where = slice(first, first + len(part.states))
-        games.states[where], games.cumulative_rewards[where] = part.states, part.cumulative_rewards
+    for games, decisions in parts:
         joined.append(decisions._replace(trajectories=decisions.trajectories + first * MAX_PLAYERS))
-        first = where.stop
-    return Decisions(*map(np.concatenate, zip(*joined, strict=True)))
+        first += len(games.states)
+    states = np.concatenate([games.states for games, _ in parts])
+    return states, Decisions(*map(np.concatenate, zip(*joined, strict=True)))

@@ -14,10 +14,10 @@ from busenv.error_text import printable, truncate
 from busenv.errors import AgentUnavailableError
 
 MAX_BYTES = 2**20  # of a response
-OUTAGES = 3  # requests in a row to a server that refuses for now, before it counts as unavailable
-PAUSE = 2.0  # seconds before the second of them; doubled for each further one
+MAX_ATTEMPTS = 3  # while the server answers with a status in RETRY_STATUSES
+FIRST_PAUSE = 2.0  # seconds before the second attempt; doubled for each further one
 SHORTEST_KEY = 8  # characters of a key that replies are searched for
-FOR_NOW = (429, 500, 502, 503, 504)
+RETRY_STATUSES = (429, 500, 502, 503, 504)
 
 
 class Reply(NamedTuple):
@@ -36,11 +36,11 @@ def ask(model: str, messages: list[dict[str, str]], settings: LlmSettings) -> Re
     names the environment variable to look at, when the server cannot be reached or refuses.
     """
     body = {**settings.options, "model": model, "messages": messages}
-    for attempt in range(OUTAGES):
+    for attempt in range(MAX_ATTEMPTS):
         status, data = _post(body, settings)
-        if status not in FOR_NOW:
+        if status not in RETRY_STATUSES:
             break
-        time.sleep(PAUSE * 2**attempt if attempt + 1 < OUTAGES else 0)
+        time.sleep(FIRST_PAUSE * 2**attempt if attempt + 1 < MAX_ATTEMPTS else 0)
     if status == 0:
         return Reply("", error=data.decode())
     text = _without_key(data.decode(errors="replace"), settings.key)

@@ -17,7 +17,7 @@ SECONDS, MAX_TOKENS = 60.0, 4096
 class LlmSettings:
     """Endpoint and limits of `llm` agents.
 
-    url, key: of an OpenAI-compatible server; the key may be empty. It is in no repr.
+    url, key: of an OpenAI-compatible server; the key may be empty. Both are left out of the repr.
     seconds: time limit of a request. options: merged into the body of every request.
     prices: dollars per million input and output tokens, by model.
     """

@@ -27,10 +27,10 @@ from busenv.agents.networks.logits import SEAT_VALUES
 from busenv.agents.networks.network import Network
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.features import WIDTHS
-from busenv.core.state import FIRST_BUILD, MAX_INTERSECTIONS, MAX_PLAYERS, MAX_SPLIT, MAX_STREETS
+from busenv.core.state import FIRST_BUILD, MAX_PLAYERS, MAX_SPLIT
 from busenv.observation import ObservationLayout
 
-LAYERS, WIDEST = 4, 1024
+LAYERS, MAX_BOARD_WIDTH = 4, 1024
 # Numbers that describe an intersection, a street, a site, and the position.
 NODE, STREET, SITE = MARKS + WIDTHS["intersections"], WIDTHS["streets"], WIDTHS["sites"] + 1
 POSITION = MAX_PLAYERS * WIDTHS["players"] + WIDTHS["table"] + FEATURES_SIZE
@@ -57,8 +57,8 @@ class BoardNetwork(Network):
     """Logits and values for positions on any board.
 
     A batch of rows is of boards with equal numbers of intersections, streets and sites. All
-    matrices are (inputs, outputs). width: length of an intersection's vector, at most WIDEST, else
-    ValueError.
+    matrices are (inputs, outputs). width: length of an intersection's vector, at most
+    MAX_BOARD_WIDTH, else ValueError.
     """
 
     num_values = SEAT_VALUES
@@ -69,8 +69,10 @@ class BoardNetwork(Network):
     position_scale: torch.Tensor
 
     def __init__(self, width: int = 64, *, relative_types: bool = False) -> None:
-        if width > WIDEST:
-            raise ValueError(f"width is {width}; allowed for network 'board': 1 to {WIDEST}")
+        if width > MAX_BOARD_WIDTH:
+            raise ValueError(
+                f"width is {width}; allowed for network 'board': 1 to {MAX_BOARD_WIDTH}"
+            )
         super().__init__()
         self.width, self.relative_types = width, relative_types
         self.register_buffer("plan", torch.tensor(WEIGHTS))
@@ -108,39 +110,6 @@ class BoardNetwork(Network):
         hidden = (position @ self.value + self.value_bias).relu()
         values = hidden @ self.result + self.result_bias
         return self._policy(graphs, node, position), values
-
-    def largest_outputs(self) -> torch.Tensor:
-        def product(vector: torch.Tensor, name: str) -> torch.Tensor:
-            return vector @ getattr(self, name).abs()
-
-        width = self.width
-        position = product(255 * self.position_scale, "position") + self.position_bias.abs()
-        street = product(255 * self.street_scale, "street")
-        node = product(255 * self.node_scale, "node") + self.node_bias.abs()
-        node = node + product(position, "position_to_node") + MAX_STREETS * street[LAYERS]
-        for k in range(LAYERS):
-            mixed = node @ self.message_and_self[k].abs() + self.message_and_self_bias[k].abs()
-            message, own = mixed.split(width)
-            received = MAX_STREETS * (message + street[k])
-            node = node + own + received + position @ self.to_node[k].abs()
-            position = position + node @ self.to_position[k].abs()
-        local = (node @ self.node_to_local.abs() + self.local_bias.abs()).sum(dim=0)
-        local = local + (position @ self.position_to_local.abs()).sum(dim=0)
-        local = local + street[-1] + product(255 * self.site_scale, "site")
-        position_logits = product(position, "policy") + self.policy_bias.abs()
-        result = product(position, "value") + self.value_bias.abs()
-        return torch.cat(
-            [
-                MAX_INTERSECTIONS * node,  # the sum before its mean
-                position,
-                *(
-                    product(local, name)
-                    for name in ("street_logit", "site_logits", "passenger_logits")
-                ),
-                product(position_logits, "logits") + self.logits_bias.abs(),
-                product(result, "result") + self.result_bias.abs(),
-            ]
-        )
 
     def _read(self, rows: torch.Tensor) -> _Graphs:
         """Split rows, uint8 (N, size), into scaled tensors."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # weights play without torch
 # `position_to_local`, and all others.
 STREETS, SITES, PASSENGERS, POSITION = range(4)
 # Roles of an intersection, which index `node_to_local` and `local_bias`.
-LEFT, REACHED, OF_SITE, OF_PASSENGER = range(4)
+STREET_START, STREET_END, OF_SITE, OF_PASSENGER = range(4)
 NONE = -1
 
 
@@ -121,15 +121,15 @@ def read_weights(network: BoardNetwork) -> BoardWeights:
 
 def make_layers(weights: BoardWeights) -> BoardLayers:
     """Return arrays for a network with such weights, on any board."""
-    width, longest = len(weights.node_bias), len(weights.position) + 1
-    wide = 2 * width
+    width, wide = len(weights.node_bias), 2 * len(weights.node_bias)
+    longest = max(len(weights.position), wide)
 
     def zeros(*shape: int) -> np.ndarray:
         return np.zeros(shape, np.float32)
 
     return BoardLayers(
-        np.zeros(max(longest, wide + 1), np.int64),
-        zeros(max(longest, wide + 1)),
+        np.zeros(longest, np.int64),
+        zeros(longest),
         zeros(MAX_INTERSECTIONS, width),
         zeros(MAX_INTERSECTIONS, wide),
         np.zeros(MAX_STREETS, np.bool_),
@@ -284,9 +284,9 @@ def _street_logit(weights, layers, row, at, edge):
         on_street = weights.street.shape[0] - 1
         for j in range(local.shape[0]):
             local[j] += layers.streets[on_street, street, j]
-    _add_node(weights, layers, LEFT, row[at.ends + leaves * at.streets + street], local)
+    _add_node(weights, layers, STREET_START, row[at.ends + leaves * at.streets + street], local)
     reached = row[at.ends + (1 - leaves) * at.streets + street]
-    _add_node(weights, layers, REACHED, reached, local)
+    _add_node(weights, layers, STREET_END, reached, local)
     return _column(local, weights.street_logit, 0)
 
 
@@ -321,8 +321,8 @@ def _fill_from_position(weights, layers, kind):
 
 
 @fast_kernel
-def _logits(weights, work, row, at, legal):
-    """Compute the logits of the first `legal` actions in `work.actions`, which are ascending.
+def _logits(weights, work, row, at, num_legal):
+    """Compute the logits of the first `num_legal` actions in `work.actions`, which are ascending.
 
     So actions of one kind, and of one site, are consecutive, and share what is computed first.
     """
@@ -331,7 +331,7 @@ def _logits(weights, work, row, at, legal):
     first_split = first_street + 2 * at.streets
     first_pick = first_split + MAX_SPLIT + 2
     first_set = first_pick + at.intersections
-    for k in range(legal):
+    for k in range(num_legal):
         action = work.actions[k]
         if action < FIRST_BUILD or first_split <= action < first_pick:
             kind = POSITION
@@ -365,8 +365,8 @@ def _logits(weights, work, row, at, legal):
 
 
 @fast_kernel
-def forward(weights, work, legal, seat):
-    """Compute logits of the first `legal` actions in `work.actions`, and values, of `work.row`."""
+def forward(weights, work, num_legal, seat):
+    """Compute `work.values`, and the logits of the first `num_legal` actions in `work.actions`."""
     row, layers = work.row, work.layers
     at = find_offsets(np.int64(row[0]), np.int64(row[1]), np.int64(row[2]))
     _multiply_streets(weights, layers, row, at)
@@ -377,4 +377,4 @@ def forward(weights, work, legal, seat):
     _multiply(layers, layers.position, weights.value, layers.hidden)
     work.values[:] = weights.result_bias
     _multiply(layers, layers.hidden, weights.result, work.values)
-    _logits(weights, work, row, at, legal)
+    _logits(weights, work, row, at, num_legal)

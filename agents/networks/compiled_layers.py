@@ -53,15 +53,16 @@ def relu(out, width):
 
 @fast_kernel
 def softmax(logits, count, temperature):
-    """Turn the first `count` logits into probabilities; return whether they were finite."""
+    """Turn the first `count` logits into probabilities; ValueError unless they are finite."""
     best, total = logits[0], np.float32(0.0)
     for k in range(count):
         best = max(best, logits[k])
     for k in range(count):
         if not np.isfinite(logits[k]):
-            return False
+            raise ValueError(
+                "the network's logits are not finite: its weights are too large or damaged"
+            )
         logits[k] = np.exp((logits[k] - best) / temperature)
         total += logits[k]
     for k in range(count):
         logits[k] /= total
-    return True

@@ -1,11 +1,11 @@
 """The layers of an Mlp in compiled code.
 
-The logits of legal actions only are computed. Weights are views of the network's own (`Mlp` stores
+Only the logits of legal actions are computed. Weights are views of the network's own (`Mlp` stores
 them by input).
 
 Positions of a search are similar: the first layer keeps its sums for one position of each seat and
 updates them by what differs (Nasu 2018, "Efficiently updatable neural network"), until
-`busenv.agents.networks.compiled_network.clear_cache`.
+`busenv.agents.networks.compiled_network.clear_previous_rows`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class MlpWeights(NamedTuple):
 class MlpLayers(NamedTuple):
     """Arrays of one thread.
 
-    indices: int64, values_at: float32, (size + 1,), the inputs that are not zero or that changed.
+    indices: int64, values_at: float32, the inputs that are not zero or that changed.
     previous_rows: uint8, (5, size), by seat. previous_sums: float32, (5, width), the first layer's
     sums for them. zero_row: uint8, (size,). trunk, hidden: float32, of the layers.
     """
@@ -101,7 +101,7 @@ def make_layers(weights: MlpWeights) -> MlpLayers:
     """Return arrays for a network with such weights."""
     size, width = weights.shared.shape
     hidden = weights.logits.shape[1]
-    widest = max(size, width) + 1  # lists are written one beyond their end
+    widest = max(size, width)
     return MlpLayers(
         np.zeros(widest, np.int64),
         np.zeros(widest, np.float32),
@@ -181,8 +181,8 @@ def _first_layer(weights, work, seat):
 
 
 @fast_kernel
-def forward(weights, work, legal, seat):
-    """Compute logits of the first `legal` actions in `work.actions`, and values, of `work.row`.
+def forward(weights, work, num_legal, seat):
+    """Compute logits of the first `num_legal` actions in `work.actions`, and values, of `work.row`.
 
     seat: of `work.has_previous`.
     """
@@ -201,6 +201,6 @@ def forward(weights, work, legal, seat):
     for k in range(work.values.shape[0]):
         work.values[k] = _output(layers.hidden, weights.outputs, weights.outputs_bias, k)
     _hidden(count, layers, weights.policy, weights.policy_bias)
-    for k in range(legal):
+    for k in range(num_legal):
         action = work.actions[k]
         work.logits[k] = _output(layers.hidden, weights.logits, weights.logits_bias, action)

@@ -39,9 +39,9 @@ class Workspace(NamedTuple):
     """Arrays of one thread.
 
     relative: GAME, (1,), the evaluated game with types counted from the clock.
-    row: uint8, (size,), the network's input. cache, cached: of `busenv.core.observation_cache`.
-    bits: uint64, (words,), legal actions. has_previous: bool, (5,), by seat, whether an Mlp's first
-    layer keeps its sums for a previous row.
+    row: uint8, (size,), the network's input. cache, cached_game: of
+    `busenv.core.observation_cache`. bits: uint64, (words,), legal actions.
+    has_previous: bool, (5,), by seat, whether an Mlp's first layer has sums of an earlier row.
     layers: arrays of the network's layers. actions: int64, logits: float32, (num_actions,), of the
     legal actions. values: float32, (outputs,).
     """
@@ -49,7 +49,7 @@ class Workspace(NamedTuple):
     relative: np.ndarray
     row: np.ndarray
     cache: np.ndarray
-    cached: np.ndarray
+    cached_game: np.ndarray
     features: FeatureWorkspace
     bits: np.ndarray
     has_previous: np.ndarray
@@ -90,9 +90,9 @@ def make_workspace(weights: Weights) -> Workspace:
     )
 
 
-def forward(weights, work, legal, seat):
-    """Compute logits of the first `legal` actions in `work.actions`, and values, of `work.row`."""
-    LAYERS[type(weights)].forward(weights, work, legal, seat)
+def forward(weights, work, num_legal, seat):
+    """Compute `work.values`, and the logits of the first `num_legal` actions in `work.actions`."""
+    LAYERS[type(weights)].forward(weights, work, num_legal, seat)
 
 
 def begin_row(b, weights, row):
@@ -102,7 +102,7 @@ def begin_row(b, weights, row):
 
 # Inlined, so that no call copies the weights and the workspace.
 overload(forward, inline="always")(
-    lambda weights, work, legal, seat: LAYERS[weights.instance_class].forward.py_func
+    lambda weights, work, num_legal, seat: LAYERS[weights.instance_class].forward.py_func
 )
 overload(begin_row, inline="always")(
     lambda b, weights, row: LAYERS[weights.instance_class].begin_row.py_func
@@ -110,7 +110,7 @@ overload(begin_row, inline="always")(
 
 
 @kernel
-def clear_cache(work):
+def clear_previous_rows(work):
     """Discard previous rows; required when weights have changed."""
     work.has_previous[:] = False
 
@@ -118,14 +118,14 @@ def clear_cache(work):
 @fast_kernel
 def _evaluate(g, b, weights, work):
     inputs, row = weights.inputs, begin_row(b, weights, work.row)
-    work.cached[0].players = 0
-    update_cache(g, b, work.cache, row, work.cached[0])
+    work.cached_game[0].players = 0
+    update_cache(g, b, work.cache, row, work.cached_game[0])
     observe(g, b, work.cache, g.seat, row, False)
     if inputs.eval_weights.shape[0] > 0:
         write_features(g, b, inputs.eval_weights, work.features, row[observation_size(b) :])
-    legal = legal_ids(g, b, work.bits, work.actions)
-    forward(weights, work, legal, np.int64(g.seat))
-    return legal
+    num_legal = legal_ids(g, b, work.bits, work.actions)
+    forward(weights, work, num_legal, np.int64(g.seat))
+    return num_legal
 
 
 @fast_kernel
@@ -137,7 +137,7 @@ def evaluate(g, b, weights, work):
     if not weights.inputs.relative_types:
         return _evaluate(g, b, weights, work)
     write_relative(g, work.relative)
-    legal = _evaluate(work.relative[0], b, weights, work)
-    for k in range(legal):
+    num_legal = _evaluate(work.relative[0], b, weights, work)
+    for k in range(num_legal):
         work.actions[k] = absolute_action(g, b, work.actions[k])
-    return legal
+    return num_legal

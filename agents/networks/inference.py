@@ -11,14 +11,14 @@ from busenv import Board
 from busenv.agents.networks.compiled_layers import softmax
 from busenv.agents.networks.compiled_network import (
     Weights,
-    clear_cache,
+    clear_previous_rows,
     evaluate,
     forward,
     make_workspace,
     read_weights,
 )
 from busenv.agents.networks.inputs import Inputs, observe_inputs
-from busenv.agents.networks.logits import action_probabilities, check_playable
+from busenv.agents.networks.logits import action_probabilities
 from busenv.core.bits import uniform
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.relative_types import write_absolute_policies
@@ -33,21 +33,15 @@ Policy = Callable[[np.ndarray, Board, float], np.ndarray]
 
 @fast_kernel
 def _policies(games, board, weights, work, temperature, out):
-    """Write the probabilities of each game's actions into `out`, zeros before.
-
-    Returns (index of the first game that failed, whether it is over), or (-1, True). A game fails
-    when it is over or its logits are not finite.
-    """
+    """Write the probabilities of each game's actions into `out`, zeros before."""
     for i in range(games.shape[0]):
         if games[i].phase == OVER:
-            return i, True
-        clear_cache(work)  # so that rows do not depend on their neighbours
-        legal = evaluate(games[i], board[0], weights, work)
-        if not softmax(work.logits, legal, temperature):
-            return i, False
-        for k in range(legal):
+            raise ValueError("no action is legal: a game is over")
+        clear_previous_rows(work)  # so that rows do not depend on their neighbours
+        num_legal = evaluate(games[i], board[0], weights, work)
+        softmax(work.logits, num_legal, temperature)
+        for k in range(num_legal):
             out[i, work.actions[k]] = work.logits[k]
-    return -1, True
 
 
 @kernel
@@ -85,13 +79,13 @@ def _forward_rows(rows, masks, weights, work, logits, values):
     for i in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             row[k] = rows[i, k]
-        legal = 0
+        num_legal = 0
         for action in range(masks.shape[1]):
-            actions[legal] = action
-            legal += masks[i, action]
-        clear_cache(work)
-        forward(weights, work, legal, 0)  # any seat is valid, because the cache is empty
-        for k in range(legal):
+            actions[num_legal] = action
+            num_legal += masks[i, action]
+        clear_previous_rows(work)
+        forward(weights, work, num_legal, 0)  # any seat: no rows are kept
+        for k in range(num_legal):
             logits[i, actions[k]] = work.logits[k]
         for k in range(values.shape[1]):
             values[i, k] = work.values[k]
@@ -128,7 +122,7 @@ def make_policy(network: Network | Weights) -> Policy:
     """
     weights = _compiled_weights(network)
     if weights is None:
-        inputs: Inputs = getattr(network, "inputs", Inputs())
+        inputs: Inputs = network.inputs
 
         def by_torch(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
             rows, masks = observe_inputs(games, board.array, inputs)
@@ -144,9 +138,7 @@ def make_policy(network: Network | Weights) -> Policy:
 
     def compiled(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
         out = np.zeros((len(games), board.num_actions), np.float32)
-        failed, over = _policies(games, board.array, weights, work, np.float32(temperature), out)
-        if failed >= 0:
-            check_playable(finite=over, legal=not over)
+        _policies(games, board.array, weights, work, np.float32(temperature), out)
         return out
 
     return compiled

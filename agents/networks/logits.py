@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+LOWEST_TEMPERATURE = 0.01  # lower ones practically give the most likely action
 HIGHEST_TEMPERATURE = 100.0
 SEAT_VALUES = 10  # values of a network for every seat: five logits of winning, five points
 POINTS = 10.0  # game points per unit of a network's points output
@@ -15,19 +16,14 @@ def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: flo
     logits: float32, masks: bool, both (N, num_actions). temperature: above 0. Raises ValueError
     when logits are not finite, or when a row has no legal action.
     """
-    check_playable(bool(np.isfinite(logits).all()), bool(masks.any(axis=1).all()))
+    if not masks.any(axis=1).all():
+        raise ValueError("no action is legal: a game is over")
+    if not np.isfinite(logits).all():
+        raise ValueError(
+            "the network's logits are not finite: its weights are too large or damaged"
+        )
     legal = np.where(masks, logits, np.float32(-np.inf))
     with np.errstate(over="ignore"):  # to -inf: a probability of 0
         legal = (legal - legal.max(axis=1, keepdims=True)) / np.float32(temperature)
     weights = np.exp(legal)
     return weights / weights.sum(axis=1, keepdims=True)
-
-
-def check_playable(finite: bool, legal: bool) -> None:
-    """Raise ValueError unless all logits are finite and each game has a legal action."""
-    if not legal:
-        raise ValueError("no action is legal: a game is over")
-    if not finite:
-        raise ValueError(
-            "the network's logits are not finite: its weights are too large or damaged"
-        )

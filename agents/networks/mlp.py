@@ -23,9 +23,7 @@ from busenv.agents.networks.network import Network
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.state import MAX_PLAYERS
 
-WIDEST = 8192  # units of a hidden layer
-# Bounds within which nothing that is computed from a model overflows.
-LARGEST_OUTPUT, LARGEST_EVAL_WEIGHT = 1e30, 1e4
+MAX_WIDTH = 8192  # units of a hidden layer
 
 
 class Mlp(Network):
@@ -76,16 +74,6 @@ class Mlp(Network):
         sums = nn.functional.linear(observations, weight, self.shared.bias)
         shared: torch.Tensor = self.blocks(sums.relu())
         return shared
-
-    def largest_outputs(self) -> torch.Tensor:
-        def largest(layer: Any, inputs: torch.Tensor) -> torch.Tensor:
-            return torch.addmv(layer.bias.abs(), layer.weight.abs(), inputs)
-
-        values = largest(self.shared, 255.0 * self.scale)
-        for weight, bias in zip(self.blocks.weight, self.blocks.bias, strict=True):
-            values = values + torch.addmv(bias.abs(), weight.abs().T, values)
-        heads: tuple[Any, ...] = (self.policy, self.value)
-        return torch.cat([largest(head[2], largest(head[0], values)) for head in heads])
 
     def store_by_input(self) -> None:
         """Store the weights of each input contiguously, as the compiled network reads them."""
@@ -151,13 +139,6 @@ class SeatsMlp(Mlp):
         return [head(shared) for head in heads]
 
 
-class FeaturesMlp(SeatsMlp):
-    """A SeatsMlp that also receives the evaluation features."""
-
-    def __init__(self, board: Board, width: int = 384, **options: bool) -> None:
-        super().__init__(board, width, evaluation_features=True, **options)
-
-
 def _initialise(network: nn.Module) -> None:
     """Initialise orthogonally; last layers small, so that the first policy is nearly uniform."""
     for module in network.modules():
@@ -206,7 +187,7 @@ def expected_log_probs(
 NETWORKS: dict[str, Any] = {
     "mlp": Mlp,
     "seats": SeatsMlp,
-    "features": FeaturesMlp,
+    "features": partial(SeatsMlp, evaluation_features=True),
     "board": BoardNetwork,
 }
 # Kinds that a network of a kind may initialise.
@@ -260,15 +241,3 @@ def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Te
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
             raise ValueError(f"{name} holds a number that is not finite")
-
-
-@torch.no_grad()
-def check_range(network: Network) -> None:
-    """Raise ValueError unless a network's outputs are below LARGEST_OUTPUT for every input.
-
-    Each layer's largest output follows from the largest one of the layer before.
-    """
-    if not network.largest_outputs().max() < LARGEST_OUTPUT:
-        raise ValueError(f"its weights are too large: an output could reach {LARGEST_OUTPUT:g}")
-    if network.plan.abs().gt(LARGEST_EVAL_WEIGHT).any():
-        raise ValueError(f"plan holds a number beyond {LARGEST_EVAL_WEIGHT:g}")

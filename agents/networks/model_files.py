@@ -25,16 +25,10 @@ from typing_extensions import Self
 
 from busenv import Board
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
-from busenv.agents.networks.mlp import (
-    WIDEST,
-    build_network,
-    check_range,
-    check_tensors,
-    weights_of,
-)
+from busenv.agents.networks.mlp import MAX_WIDTH, build_network, check_tensors, weights_of
 from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
-from busenv.agents.schema import LONGEST_SENTENCE, Schema, parse
+from busenv.agents.schema import LONGEST_SENTENCE, Schema, parse, read_limited
 from busenv.agents.search.az_agent import AzAgent
 from busenv.error_text import did_you_mean, quote, truncate
 from busenv.errors import BoardError
@@ -47,10 +41,10 @@ from busenv.game.board_specs import (
     is_playable,
     load_board,
 )
-from busenv.io import read_bounded, write_whole
+from busenv.io import write_whole
 from busenv.observation import VERSION
 
-WEIGHTS, CARD = ".safetensors", ".json"
+WEIGHTS_SUFFIX, CARD_SUFFIX = ".safetensors", ".json"
 ANY_BOARD = "board"  # the kind of network that plays any board
 SHIPPED = Path(__file__).parent / "models"
 HEADER = 100_000  # bytes at most of a weights file besides the weights
@@ -59,7 +53,7 @@ RETRY_SECONDS = 0.1  # until a writer has replaced the second of the two files
 Number = Annotated[int, Field(ge=0, le=10**9)]
 
 
-class BoardName(Schema):
+class BoardReference(Schema):
     """Name and fingerprint of a board, or of a set of generated boards.
 
     generator: version of the set's generator, None for one board.
@@ -76,11 +70,11 @@ class ModelCard(Schema):
     model_config = ConfigDict(extra="allow")
 
     network: Annotated[str, Field(max_length=40)]
-    width: Annotated[int, Field(ge=1, le=WIDEST)]
+    width: Annotated[int, Field(ge=1, le=MAX_WIDTH)]
     relative_types: bool = False
     sha256: str
     observation_version: Number
-    board: BoardName | None = None
+    board: BoardReference | None = None
     board_file: dict[str, Any] | None = None
     num_actions: Number = 0
     temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 1.0
@@ -94,11 +88,11 @@ class ModelCard(Schema):
 
 def shipped_models() -> list[str]:
     """Return the names of the models in the package."""
-    return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS}"))
+    return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS_SUFFIX}"))
 
 
-def board_entry(boards: Board | GeneratedBoards) -> dict[str, Any]:
-    """Return the content of a `BoardName`."""
+def board_reference(boards: Board | GeneratedBoards) -> dict[str, Any]:
+    """Return the content of a `BoardReference`."""
     entry = {"name": boards.name, "fingerprint": boards.fingerprint}
     return entry if isinstance(boards, Board) else {**entry, "generator": boards.generator}
 
@@ -113,8 +107,8 @@ def save_model(
     that plays any board. card: `network` and `width` as for `build_network`, and any further keys.
     """
     path = Path(path)
-    if path.suffix != WEIGHTS:
-        raise ValueError(f"model path is {str(path)!r}; allowed: one that ends in {WEIGHTS}")
+    if path.suffix != WEIGHTS_SUFFIX:
+        raise ValueError(f"model path is {str(path)!r}; allowed: one that ends in {WEIGHTS_SUFFIX}")
     weights = {
         name: value.cpu().contiguous()
         for name, value in network.state_dict().items()
@@ -127,13 +121,13 @@ def save_model(
         "observation_version": VERSION,
     }
     if not network.plays_any_board:
-        generated["board"] = board_entry(boards)
+        generated["board"] = board_reference(boards)
         generated["num_actions"] = board_at(boards, 0).num_actions
         if isinstance(boards, Board) and _shipped_board(boards.fingerprint) is None:
             generated["board_file"] = _board_content(boards)
     write_whole(path, data, follow_links=False)
     write_whole(
-        path.with_suffix(CARD),
+        path.with_suffix(CARD_SUFFIX),
         json.dumps({**card, **generated}, indent=1) + "\n",
         follow_links=False,
     )
@@ -159,16 +153,16 @@ def model_path(name: str) -> Path:
     Raises FileNotFoundError, which lists the shipped models, when there is none.
     """
     path = Path(name)
-    if path.suffix == WEIGHTS:
+    if path.suffix == WEIGHTS_SUFFIX:
         if not path.is_file():
             raise FileNotFoundError(f"no model {name!r}: there is no file {path}")
         return path
     if name not in shipped_models():
         raise FileNotFoundError(
             f"no model {name!r}{did_you_mean(name, shipped_models())}; allowed: a path that ends "
-            f"in {WEIGHTS}, or one of the package's: {', '.join(shipped_models()) or 'none'}"
+            f"in {WEIGHTS_SUFFIX}, or one of the package's: {', '.join(shipped_models()) or 'none'}"
         )
-    return SHIPPED / f"{name}{WEIGHTS}"
+    return SHIPPED / f"{name}{WEIGHTS_SUFFIX}"
 
 
 def load_policy_agent(
@@ -216,7 +210,7 @@ def _load(
     boards: to play on; None for its own. retry: read again if weights and card do not match, since
     a writer may be between the two files.
     """
-    card = _read_card(path.with_suffix(CARD))
+    card = _read_card(path.with_suffix(CARD_SUFFIX))
     own = None if card.network == ANY_BOARD else _boards_of(path, card)
     one_for_many = isinstance(own, Board) and isinstance(boards, GeneratedBoards)
     if boards is not None and (one_for_many or not is_playable(board_at(boards, 0), own)):
@@ -243,18 +237,17 @@ def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
     try:
         expected = weights_of(card.network, board, card.width)
     except ValueError as error:
-        raise ValueError(f"{path.with_suffix(CARD)}: {error}") from error
-    data = read_bounded(path, limit=sum(w.numel() * w.itemsize for w in expected.values()) + HEADER)
+        raise ValueError(f"{path.with_suffix(CARD_SUFFIX)}: {error}") from error
+    data = read_limited(path, sum(w.numel() * w.itemsize for w in expected.values()) + HEADER)
     if hashlib.sha256(data).hexdigest() != card.sha256:
         raise _MismatchError(
-            f"{path} does not match the checksum in its card {path.with_suffix(CARD)}"
+            f"{path} does not match the checksum in its card {path.with_suffix(CARD_SUFFIX)}"
         )
     try:
         weights = load(data)
         check_tensors(weights, expected)
         network = build_network(card.network, board, card.width, relative_types=card.relative_types)
         network.load_state_dict(weights)
-        check_range(network)
     except (SafetensorError, ValueError) as error:
         message = truncate(
             f"{path} is not a network of kind {card.network!r} and width {card.width}: {error}",
@@ -268,7 +261,7 @@ def _read_card(path: Path) -> ModelCard:
     """Return a card, validated to have all keys that loading needs."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, the model's card")
-    data = read_bounded(path)
+    data = read_limited(path)
     try:
         return parse(ModelCard, data)
     except ValueError as error:
@@ -287,7 +280,7 @@ def _boards_of(path: Path, card: ModelCard) -> Board | GeneratedBoards:
             board = make_board(card.board_file)
         except BoardError as error:
             raise ValueError(
-                f"{path.with_suffix(CARD)}: its board is not valid: {error}"
+                f"{path.with_suffix(CARD_SUFFIX)}: its board is not valid: {error}"
             ) from error
     if board is None or board.fingerprint != fingerprint:
         raise ValueError(
@@ -297,12 +290,12 @@ def _boards_of(path: Path, card: ModelCard) -> Board | GeneratedBoards:
     return board
 
 
-def _generated_boards(path: Path, entry: BoardName) -> GeneratedBoards:
+def _generated_boards(path: Path, entry: BoardReference) -> GeneratedBoards:
     """Return the set of boards that a model was trained on."""
     try:
         boards = generated_boards(entry.name)
     except BoardError as error:
-        raise ValueError(f"{path.with_suffix(CARD)}: {error}") from error
+        raise ValueError(f"{path.with_suffix(CARD_SUFFIX)}: {error}") from error
     if isinstance(boards, Board) or boards.fingerprint != entry.fingerprint:
         raise ValueError(
             f"{path} was trained on boards {quote(entry.name)} of generator version "

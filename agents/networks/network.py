@@ -32,7 +32,3 @@ class Network(nn.Module):
     def outputs(self, rows: torch.Tensor) -> list[torch.Tensor]:
         """Return logits, values, and the outputs of heads that only training uses."""
         return list(self(rows))
-
-    def largest_outputs(self) -> torch.Tensor:
-        """Return upper bounds of the absolute outputs for any row."""
-        raise NotImplementedError

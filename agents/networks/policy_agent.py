@@ -10,25 +10,25 @@ from busenv import Board, Game
 from busenv.agents.base import CompiledAgent, Estimate
 from busenv.agents.networks.compiled_network import Weights
 from busenv.agents.networks.inference import draw_actions, make_policy
-from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
+from busenv.agents.networks.logits import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE
 from busenv.game.board_specs import GeneratedBoards, is_playable
 
 if TYPE_CHECKING:
     from busenv.agents.networks.network import Network
 
 TOP_ACTIONS = 5  # in an estimate
-MIN_TEMPERATURE = 1e-30  # the least that float32 can divide by
 
 
 class PolicyAgent(CompiledAgent):
     """Samples from a network's distribution over the legal actions.
 
-    network: a network (`busenv.agents.networks.mlp`) on the CPU or a GPU, where changes of its
+    network: a `busenv.agents.networks.network.Network` on the CPU or a GPU, where changes of its
         weights take effect at once; or its `Weights`, which need no torch.
     board: the board, or the set of boards, that the network was trained on; of no effect for a
         network that plays any board. Games on another board, or of another size than the set's, are
         refused with a ValueError.
-    temperature: 0 to 100, by which logits are divided; 0 always takes the most likely action.
+    temperature: 0 to 100, by which logits are divided, but at least by LOWEST_TEMPERATURE; 0 always
+        takes the most likely action.
     """
 
     def __init__(
@@ -65,16 +65,13 @@ class PolicyAgent(CompiledAgent):
         return draw_actions(probabilities, self._noise)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Return the probability of each action; at temperature 0 those of temperature 1."""
         if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
-        # At temperature 0 the caller takes the maximum, which scaling would not change.
-        temperature = max(self._temperature, MIN_TEMPERATURE) if self._temperature else 1.0
-        return self._policy(games, board, temperature)
+        return self._policy(games, board, max(self._temperature, LOWEST_TEMPERATURE))
 
     def _estimate(self, game: Game) -> Estimate:
         """Return the most likely actions, and no chances to win, which a policy lacks."""
         probabilities = self._probabilities(game.arrays()[0], game.board)[0]
-        count = min(TOP_ACTIONS, len(game.legal_actions()))
-        best = np.argsort(-probabilities, kind="stable")[:count]
+        legal = np.array(game.legal_actions())
+        best = legal[np.argsort(-probabilities[legal], kind="stable")[:TOP_ACTIONS]]
         return [], list(zip(best.tolist(), probabilities[best].tolist(), strict=True))

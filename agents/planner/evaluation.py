@@ -4,8 +4,8 @@ Features are points, what the line could deliver at the next three hours, statio
 other lines along it, buses, and the expected result of markers on the action board. `weights.json`
 has four weights for every feature: one in points, to compare positions ("value"), and one for each
 stage of a round, for the logits of winning. They were tuned by play (`experiments.studies.tune
-value` and `win`). The logits average fits to different line-ups, with lower weights of markers,
-since the search otherwise hoards markers against players who spend theirs quickly.
+value` and `win`). Those of the logits are means of fits to different line-ups. Those of markers are
+lowered: with the fitted ones, the search hoards markers against players who spend theirs quickly.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Features(NamedTuple):
     """
 
     points: int
-    drive_now: int  # passengers that the line could deliver at that hour, at most one a bus
+    drive_now: int  # passengers that the line could deliver at that hour, at most one per bus
     drive_next: int
     drive_last: int
     drive_now_left: int
@@ -61,7 +61,7 @@ class Features(NamedTuple):
     drive_last_left: int
     waiting_left: int  # passengers waiting on the line, over the three hours
     vacant_left: int  # free buildings on the line, over the three hours
-    beyond_buses_left: int  # what could be delivered with more buses
+    beyond_buses_left: int  # passengers that more buses could deliver, over the three hours
     reach: int  # intersections on the line
     reach_left: int
     shared_left: int  # ... that another line reaches too
@@ -162,13 +162,13 @@ def make_evaluation_workspace(num_actions: int) -> EvaluationWorkspace:
     )
 
 
-def read_weights(text: str) -> np.ndarray:
+def parse_weights(text: str) -> np.ndarray:
     """Parse weights from JSON, an object of FEATURES for each of STAGES: float64, (4, COUNT)."""
     weights = json.loads(text)
     return np.array([[weights[stage][name] for name in FEATURES] for stage in STAGES])
 
 
-WEIGHTS = read_weights((Path(__file__).parent / "weights.json").read_text())
+WEIGHTS = parse_weights((Path(__file__).parent / "weights.json").read_text())
 
 
 @kernel

@@ -10,11 +10,10 @@ from busenv.agents.search.az_search import AzSearchState, AzSettings, make_az_se
 from busenv.agents.search.search_agent import SearchAgent
 from busenv.game.board_specs import GeneratedBoards, is_playable
 
-# Playouts to the end from each leaf, and their weight in its value, for searches of at least so
-# many simulations. The network's errors repeat from simulation to simulation, the noise of playouts
-# averages out.
+# (Playouts to the end from each leaf, their weight in its value), by least number of simulations.
+# Playouts help long searches: their noise averages out, while the network repeats the same errors.
 PLAYOUTS = {400: (4, 0.6), 300: (1, 0.3), 0: (0, 0.0)}
-LONG_SECONDS = 0.02  # of a decision; such searches use the first row
+LONG_SECONDS = 0.02  # per decision; from here on, the row of the longest searches applies
 
 
 class AzAgent(SearchAgent):
@@ -43,7 +42,7 @@ class AzAgent(SearchAgent):
                 f"{name}: the network has no values for every seat; allowed: a model of network "
                 "'seats', 'features' or 'board' (others play as net:...)"
             )
-        self.network, self.board = network, board
+        self.network, self.board = network, None if network.plays_any_board else board
         super().__init__(simulations, seconds, threads, seed, name)
         length = max(PLAYOUTS) if (seconds or 0.0) >= LONG_SECONDS else simulations or 0
         num_playouts, weight = next(row for least, row in PLAYOUTS.items() if length >= least)

@@ -15,7 +15,7 @@ from busenv.agents.networks.compiled_layers import softmax
 from busenv.agents.networks.compiled_network import (
     Weights,
     Workspace,
-    clear_cache,
+    clear_previous_rows,
     evaluate,
     make_workspace,
 )
@@ -95,8 +95,12 @@ def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
 
 @kernel
 def read_values(g, values, chances, points):
-    """Convert a network's values into chances to win and points, by seat."""
-    players, best, total = np.int64(g.players), np.float64(values[0]), 0.0
+    """Convert a network's values into chances to win and points, by seat.
+
+    Raises ValueError unless they are finite.
+    """
+    players, best = np.int64(g.players), np.float64(values[0])
+    total, checked = 0.0, 0.0
     for slot in range(1, players):
         best = max(best, np.float64(values[slot]))
     for slot in range(players):
@@ -104,17 +108,13 @@ def read_values(g, values, chances, points):
         chances[seat] = np.exp(np.float64(values[slot]) - best)
         points[seat] = np.float64(values[MAX_PLAYERS + slot]) * POINTS
         total += chances[seat]
+        checked += points[seat] + np.float64(values[slot])
+    if not np.isfinite(checked):
+        raise ValueError(
+            "the network's values are not finite: its weights are too large or damaged"
+        )
     for seat in range(players):
         chances[seat] /= total
-
-
-@kernel
-def read_priors(work, count):
-    """Convert the first `count` logits of an evaluated position into priors, in place."""
-    if not softmax(work.logits, count, np.float32(1.0)):
-        raise ValueError(
-            "the network's logits are not finite: its weights are too large or damaged"
-        )
 
 
 @kernel
@@ -142,7 +142,7 @@ def _add_playouts(tree, search, b):
     for _ in range(settings.num_playouts):
         search.end[0] = search.ahead[0]
         tree.noise[0] += GOLDEN
-        playout(end, b, TO_THE_END, mix(tree.noise[0]))
+        playout(end, b, np.int64(TO_THE_END), mix(tree.noise[0]))
         for seat in range(players):
             search.chances[seat] += weight * (rank_of(end, seat) == 0)
             search.points[seat] += weight * points_of(end, seat)
@@ -175,11 +175,12 @@ def _evaluate_leaf(tree, search, at, b):
 @kernel
 def _add_edges(tree, search, at, count):
     """Add edges with the network's priors to a node, unless the tree has no space for them."""
-    work, first = search.work, add_edges(tree, at, count)
+    work = search.work
+    softmax(work.logits, count, np.float32(1.0))  # may raise: no edge exists yet
+    first = add_edges(tree, at, count)
     for seat in range(MAX_PLAYERS):
         tree.nodes[at].values[seat] = search.returns[seat]
     if first >= 0:
-        read_priors(work, count)
         for k in range(count):
             edge = tree.edges[first + k]
             edge.action = work.actions[k]
@@ -188,7 +189,7 @@ def _add_edges(tree, search, at, count):
 
 @kernel
 def _begin_search(tree, search, board):
-    clear_cache(search.work)
+    clear_previous_rows(search.work)
     if tree.nodes[0].edges == 0:
         simulate_once(tree, search, board[0], np.int64(-1))
     sequential_halving.sample_logits(tree, search)

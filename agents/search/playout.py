@@ -3,10 +3,9 @@
 Actions on the board are drawn by PLAYOUT_WEIGHTS, which favour Vrrooomm! when the line can deliver
 at the coming hour, buses early in the game, and actions with power. Seats pass after two markers,
 but rarely before they have placed as many as in their earlier rounds; otherwise playouts, and the
-search, hoard markers. Of two random streets a line takes the one that reaches more; buildings are
-mostly on the own line and of the type that the clock asks for next. The weights follow the
-actions that the tree search selected, except for passing
-after more than three markers and by pace.
+search, hoard markers. Line Expansions take the better of two random streets. Buildings are mostly
+on the seat's line and of the type of the coming hour. The weights were fitted to the actions that
+the tree search selected, except those of passing after more than three markers and behind pace.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def deliverable(g, seat, hour):
 
 @kernel
 def weight_column(g, seat, action, coming):
-    """Return the column of PLAYOUT_WEIGHTS for an action; the higher, the more valuable it is.
+    """Return the column of PLAYOUT_WEIGHTS that applies to an action.
 
     coming: how many passengers the seat could deliver at the coming hour.
     """
@@ -109,7 +108,12 @@ def _select_action(g, noise):
 
 @kernel
 def _select_building(g, b, noise):
-    """Draw a site, on the own line if one of two draws is; there mostly the type needed next."""
+    """Draw a site and a type.
+
+    A site off the seat's line is drawn again once. On the line, the type is that of the coming hour
+    with probability 7/12, of the hour after it with 4/12 and of the present hour with 1/12;
+    elsewhere it is uniform.
+    """
     sites, site = open_sites(g, b), ZERO
     for _ in range(2):
         site = nth(sites, below(noise, popcount(sites)))

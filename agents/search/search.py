@@ -35,7 +35,7 @@ from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 
 GAME_SIZE = GAME.itemsize  # bytes, a multiple of 8
-NO_MOVES = np.array([-1])  # which lead nowhere, so that a new tree begins
+NO_MOVES = np.array([-1])  # in no tree, so that `search_root` begins a new one
 
 
 class SearchMethod(NamedTuple):

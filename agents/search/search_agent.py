@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -53,16 +52,12 @@ class SearchAgent(CompiledAgent):
                 f"{kind}: {seconds} seconds on {threads} threads; allowed: more than 0"
             )
         self._simulations, self._seconds, self._threads = simulations, seconds, threads
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_process = 0
         super().__init__(name, seed)
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Threads cannot be copied or pickled, and copied search states would not follow later
-        # changes of the copy's network.
-        state = super().__getstate__()
-        return {**state, "_pool": None, "_pool_process": 0, "_searches": []}
+        # Copied search states would not follow later changes of the copy's network.
+        return {**super().__getstate__(), "_searches": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -80,16 +75,13 @@ class SearchAgent(CompiledAgent):
             self._decisions = 0
 
     def close(self) -> None:
-        """Release threads and trees. The agent remains usable."""
+        """Release the trees. The agent remains usable."""
         with self._lock:
-            if self._pool:
-                self._pool.shutdown()
-                self._pool, self._pool_process = None, 0
             self._history = None
             self._board: Board | None = None
             self._searches = []
             self._trees: list[Tree] = []
-            self._spare: list[Tree] = []  # one for each tree, which it moves to with a new root
+            self._spare: list[Tree] = []  # to which `reroot` copies the subtree that is kept
 
     def _act(self, game: Game) -> int:
         legal = game.legal_actions()
@@ -116,10 +108,7 @@ class SearchAgent(CompiledAgent):
         return weights / weights.sum(axis=1, keepdims=True)
 
     def _estimate(self, game: Game) -> Estimate:
-        """Return each seat's chance to win, and the legal actions with their share of the weights.
-
-        Raises ValueError when the game is over.
-        """
+        """Return each seat's chance to win, and the legal actions' shares of the weights."""
         weights = self._search(game)
         wins = np.sum([tree.wins for tree in self._trees], axis=0)
         chances = (wins[: game.num_players] / wins[MAX_PLAYERS]).tolist()
@@ -146,20 +135,15 @@ class SearchAgent(CompiledAgent):
         weights[share] = own
 
     def _on_threads(self, board: Board, work: Callable[..., None], *arguments: Any) -> None:
-        """Call work(thread, *arguments) on each thread, the first on the calling one."""
+        """Call work(thread, *arguments) for each thread, and wait for all."""
         self._prepare(board)
-        if self._threads > 1 and self._pool_process != os.getpid():  # a forked process has none
-            self._pool, self._pool_process = ThreadPoolExecutor(self._threads - 1), os.getpid()
-        helpers: list[Future[None]] = []
-        try:
-            for thread in range(1, self._threads):
-                assert self._pool is not None
-                helpers.append(self._pool.submit(work, thread, *arguments))
+        if self._threads == 1:
             work(0, *arguments)
-        finally:
-            wait(helpers)  # they use this agent's trees
-        for helper in helpers:
-            helper.result()
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            calls = [pool.submit(work, thread, *arguments) for thread in range(self._threads)]
+            for call in calls:
+                call.result()
 
     def _prepare(self, board: Board) -> None:
         """Make the trees and search states of a board unless they exist."""
@@ -189,6 +173,7 @@ class SearchAgent(CompiledAgent):
         The trees are reused when the game continues the one searched last.
         """
         history, last = game.history, self._history
+        self._history = None  # until the search has succeeded
         continues = last is not None and history[: len(last)] == last
         moves = np.array(history[len(last or []) :], np.int64) if continues else NO_MOVES
         weights = self._search_one(game.arrays()[0], game.board, moves)

@@ -49,8 +49,8 @@ def _root_values(tree):
 def _score(tree, search, k, logit, most, mixed_value):
     """Return a logit plus sigma of the value of edge `k`.
 
-    The root's value counts for root_prior_visits more visits, since a value that rests on few
-    visits is uncertain, unless it is proven.
+    Unless the edge's value is proven, it is averaged with the root's value, which counts as
+    root_prior_visits visits, because a mean over few visits is uncertain.
     """
     settings, edge = search.settings, tree.edges[k]
     prior_visits = 0.0 if is_proven(tree, k) else settings.root_prior_visits
@@ -110,8 +110,8 @@ def simulate_by_halving(tree, search, board, simulations):
 def halving_weights(tree, search, out):
     """Write exp(score) of the root's actions, relative to the best one, into a row of zeros.
 
-    Actions without simulations in the last phase keep 0, unless earlier searches visited them as
-    often, and so do actions that are proven to be worse than another. out: float32, (num_actions,).
+    An action with at most half of the visits of the best-ranked one keeps 0, and so does an action
+    with a proven return, except the best of these. out: float32, (num_actions,).
     """
     best_proven = best_proven_edge(tree)
     if is_decided(tree):

@@ -137,10 +137,10 @@ def use_proof(node, returns, chances):
 
 @kernel
 def back_up_proof(tree, parent, k, has_grown):
-    """Carry the proof of an edge's child to the edge, and to the node that it belongs to.
+    """Update an edge, then its node, by the proven returns of the edge's child.
 
-    has_grown: whether more returns are proven at the child than before the simulation. Returns the
-    same for the parent.
+    has_grown: whether the simulation proved more returns at the child. Returns whether it proved
+    more at the node.
     """
     edge, seat = tree.edges[k], np.int64(tree.nodes[parent].game.seat)
     child = tree.nodes[edge.node]

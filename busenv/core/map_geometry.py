@@ -52,7 +52,7 @@ def _dot(points, i, j, k):
 def _cross(points, i, j, k):
     """Cross product of the vectors from i to j and from i to k.
 
-    Its sign is the side of the street on which k lies.
+    Its sign gives the side of the line i-j on which k lies.
     """
     dx, dy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
     return dx * (points[k, 1] - points[i, 1]) - dy * (points[k, 0] - points[i, 0])

@@ -260,12 +260,12 @@ def recorded_board(entry: dict[str, Any], board: str | Path | Board | None = Non
             f"{quote(entry['generator'])}; this busenv generates version {GENERATOR_VERSION}"
         )
     try:
-        board = generated_boards(entry["name"])
+        generated = generated_boards(entry["name"])
     except BoardError as error:
         raise RecordError(f"record: {error}") from error
-    if not isinstance(board, Board):
+    if not isinstance(generated, Board):
         raise RecordError(f"record: board {quote(entry['name'])} is a set of boards")
-    return board
+    return generated
 
 
 @functools.cache

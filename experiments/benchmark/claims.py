@@ -21,10 +21,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from busenv.agents.schema import Schema, parse
+from busenv.agents.schema import Schema, parse, read_limited
 from busenv.error_text import did_you_mean
 from busenv.experiments.common.runs import RunError
-from busenv.io import read_bounded, write_whole
+from busenv.io import write_whole
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = Path(__file__).with_name("claims.json")
@@ -77,7 +77,7 @@ class Claim(Schema):
 
 def read_claims() -> dict[str, Claim]:
     """Read the claims by key; ValueError names an invalid field in one line."""
-    entries = json.loads(read_bounded(REGISTRY))
+    entries = json.loads(read_limited(REGISTRY))
     return {key: parse(Claim, json.dumps(fields)) for key, fields in entries.items()}
 
 

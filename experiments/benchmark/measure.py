@@ -17,7 +17,7 @@ from rich.console import Console
 
 import busenv
 from busenv.agents import Agent, make_agent
-from busenv.agents.schema import Schema, parse
+from busenv.agents.schema import Schema, parse, read_limited
 from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, LearnerRun
 from busenv.experiments.benchmark.protocol import (
     BOARD,
@@ -44,7 +44,7 @@ from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.run_folder import changed_settings, store_config
 from busenv.experiments.training.training_run import SAVE_EVERY, evaluate_against
-from busenv.io import read_bounded, write_whole
+from busenv.io import write_whole
 from busenv.train.config_files import AnyConfig
 
 CARD, PROGRESS = "card.json", "measured.json"
@@ -224,6 +224,6 @@ def _read(folder: Path) -> Progress:
     if not path.exists():
         return Progress()
     try:
-        return parse(Progress, read_bounded(path))
+        return parse(Progress, read_limited(path))
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from error

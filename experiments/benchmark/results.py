@@ -15,9 +15,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from busenv import __version__
-from busenv.agents.schema import Schema, parse
+from busenv.agents.schema import Schema, parse, read_limited
 from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANELS, count_games
-from busenv.io import read_bounded, write_whole
+from busenv.io import write_whole
 
 SHIPPED = Path(__file__).parent / "cards"
 OVERSHOOT = 20_000  # decisions by which the last update may exceed a budget
@@ -135,7 +135,7 @@ def make_result(entry: Entry, runs: Iterable[RunResult]) -> BenchmarkResult:
 
 def read_result(path: Path) -> BenchmarkResult:
     """Read and validate a card; ValueError, in one line, names what is wrong."""
-    data = read_bounded(path)
+    data = read_limited(path)
     try:
         return parse(BenchmarkResult, data)
     except ValueError as error:

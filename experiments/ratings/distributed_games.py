@@ -28,7 +28,7 @@ from busenv.experiments.ratings.tournament import close_agents, play_game
 from busenv.interrupts import interrupts_deferred
 
 CALLS_PER_CORE = 3  # calls in flight
-CALL_SECONDS = 2.0  # of a call; with shorter calls the overhead takes a tenth of two cores
+CALL_SECONDS = 2.0  # target of a call; the overhead of shorter ones takes a tenth of two cores
 POLL_SECONDS = 0.1  # between checks for Ctrl-C
 
 

@@ -46,7 +46,7 @@ SAMPLE_SHARE = 0.15  # of positions that become samples
 
 
 def weights_text(weights: np.ndarray) -> str:
-    """Format weights (4, COUNT) as JSON for `busenv.agents.planner.evaluation.read_weights`."""
+    """Format weights (4, COUNT) as JSON for `busenv.agents.planner.evaluation.parse_weights`."""
     named = {
         name: {f: round(float(w), 4) for f, w in zip(FEATURES, row, strict=True)}
         for name, row in zip(STAGES, weights, strict=True)

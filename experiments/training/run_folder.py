@@ -14,7 +14,7 @@ from busenv.experiments.common.runs import SETTINGS, RunError
 from busenv.game.board_specs import board_names, load_board, load_boards
 from busenv.game.rules import EDITIONS, as_rules
 from busenv.io import write_whole
-from busenv.train.checkpoint import NAME, read_state
+from busenv.train.checkpoint import CHECKPOINT_FILE, read_state
 from busenv.train.config_files import AnyConfig, programs, read_config
 
 BOARD, RULES = "board.json", "rules.json"
@@ -52,8 +52,10 @@ def changed_settings(folder: Path, config: AnyConfig) -> list[str]:
     """
     path = folder / SETTINGS
     if not path.exists():
-        if (folder / NAME).exists():
-            raise RunError(f"{folder} has a {NAME} but no {SETTINGS}; choose another folder")
+        if (folder / CHECKPOINT_FILE).exists():
+            raise RunError(
+                f"{folder} has a {CHECKPOINT_FILE} but no {SETTINGS}; choose another folder"
+            )
         return []
     stored = read_config(str(path), programs(config.to_dict()))
     if stored.method != config.method:
@@ -83,7 +85,7 @@ def _check_unchanged(folder: Path, stored: AnyConfig) -> None:
 
     `busenv.train.run.TrainingRun` compares board and rules, whose files may have moved.
     """
-    if not (folder / NAME).exists():
+    if not (folder / CHECKPOINT_FILE).exists():
         return
     original, now = read_state(folder).config, stored.to_dict()
     for name in original.keys() & now.keys() - {*CHANGEABLE, "board", "rules"}:
@@ -96,7 +98,7 @@ def _check_unchanged(folder: Path, stored: AnyConfig) -> None:
 
 def _check_length(folder: Path, config: AnyConfig) -> None:
     """RunError when a run is already as long as its new settings allow."""
-    if not (folder / NAME).exists():
+    if not (folder / CHECKPOINT_FILE).exists():
         return
     limit = "seconds" if config.decisions is None else "decisions"
     done, length = getattr(read_state(folder), limit), getattr(config, limit)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from busenv.agents.networks.mlp import MAX_WIDTH
 from busenv.train.config import (
     Count,
     NoneOrSpec,
@@ -34,8 +35,9 @@ class ExpertConfig(RunConfig):
     and one thread of torch give the same parameters.
 
     Full searches (`num_simulations`), whose decisions become samples, are a share
-    `full_search_share`; the others are fast (playout cap randomisation, Wu 2019). After
-    `temperature_moves` decisions of a game the improved policy's most likely action is taken.
+    `full_search_share`; the others are fast (playout cap randomisation, Wu 2019). The
+    first `temperature_moves` decisions of a game are sampled from the improved policy; later ones
+    take the action that sequential halving selects.
 
     With `policy_only` the network plays without a search, and its policy learns by PPO:
     num_simulations and temperature_moves have no effect, fast_simulations applies to past selves
@@ -50,19 +52,20 @@ class ExpertConfig(RunConfig):
     (`bot_share`). In a share `all_opponents_share` of their games they hold every seat but one,
     else one seat. A share `full_search_share` of their decisions become samples of the value heads.
 
-    `staleness` lets self-play run ahead of learning, so that a cluster never waits: games are
-    played by the network of that many iterations before. Above 0 a run that is stopped in between
-    gives other parameters.
+    `staleness`: games are played by the network of that many iterations earlier, so that a cluster
+    never waits for learning. Above 0, an interrupted and resumed run ends with other parameters
+    than an uninterrupted one.
 
     A run with `offline_data`, folders `replay` of earlier runs, learns from them first and uses no
-    teacher. The games of a `teacher` are learned from first: at most `teacher_games`, fewer if
-    `replay_size` samples or `teacher_share` of the run are reached. In both cases the learning rate
-    falls to a twentieth. The temperature of a network teacher (`net@0.5:NAME`) applies.
+    teacher. With a `teacher`, the run first learns from its games: at most `teacher_games`, fewer
+    once `replay_size` samples or `teacher_share` of the run are reached. In each of these phases
+    the learning rate falls linearly to a twentieth. The temperature of a network teacher
+    (`net@0.5:NAME`) applies.
     """
 
     method: Annotated[str, one_of("expert")] = "expert"
     network: Annotated[str, one_of("seats", "features", "board")] = "features"
-    width: Annotated[int, Field(ge=4, le=8192)] = 384
+    width: Annotated[int, Field(ge=4, le=MAX_WIDTH)] = 384
     players: Players = (3, 4, 5)
     games: Count = 60
     batch_size: Count = 512

@@ -34,7 +34,7 @@ from busenv.train.run import MODEL, Iteration, TrainingRun
 from busenv.train.selfplay import draw_boards
 
 TEACHER_GAMES = 64  # of a teacher, in parallel, in an iteration
-PAST, PAST_COUNT = "past", 8  # folder of past selves, and the largest number of them
+PAST_FOLDER, PAST_COUNT = "past", 8  # folder of past selves, and the largest number of them
 REPLAY, TEACHER = "replay", "teacher"  # folders of the run's own samples and of a teacher's
 
 # Games of an iteration in flight: its random stream, and a function that waits for their samples
@@ -49,10 +49,10 @@ class ExpertRun(TrainingRun):
     samples are on disk before the update. So a killed run repeats its last iteration and ends with
     the same parameters.
 
-    The first iterations play a teacher's games, if there is a teacher. One update phase follows
-    when all of them are on disk: a network that starts with the first games memorises these. Their
-    samples are then deleted. On a set of boards each game has a board of its own. Offline data are
-    learned from in the first iteration.
+    The first iterations play a teacher's games, if there is a teacher. The network learns from them
+    in one phase, after all are on disk; learning earlier would overfit the first games. Their
+    samples are then deleted. On a set of boards, each game's board is drawn uniformly at random.
+    Offline data are learned from in the first iteration.
 
     on_cluster: plays on the cluster that this process is connected to (`busenv.cluster`).
     agent: plays by the network without search. imitated: how many of the `decisions` are teacher
@@ -68,7 +68,7 @@ class ExpertRun(TrainingRun):
         self._on_cluster = on_cluster
         self._in_flight: deque[GamesInFlight] = deque()
         self._teacher: Agent | None = None
-        (folder / PAST).mkdir(parents=True, exist_ok=True)
+        (folder / PAST_FOLDER).mkdir(parents=True, exist_ok=True)
         checkpoint = self._checkpoint()
         self.network = self._initial_network()
         self.learner = Learner(self.network, self.boards, config)
@@ -192,7 +192,7 @@ class ExpertRun(TrainingRun):
         self._replay.delete_dropped()
         self._teacher_data.delete_dropped()
         current = {self._past_path(number).stem for number in self._past_numbers()}
-        for path in (self.folder / PAST).iterdir():
+        for path in (self.folder / PAST_FOLDER).iterdir():
             if path.stem not in current:
                 path.unlink()
 
@@ -249,7 +249,7 @@ class ExpertRun(TrainingRun):
         return [last - k * every for k in range(PAST_COUNT) if last - k * every > 0]
 
     def _past_path(self, number: int) -> Path:
-        return self.folder / PAST / f"past-{number:06}.safetensors"
+        return self.folder / PAST_FOLDER / f"past-{number:06}.safetensors"
 
     def _past_weights(self, rng: np.random.Generator) -> Weights | None:
         """Weights of a past self, drawn uniformly at random; None while there is none."""

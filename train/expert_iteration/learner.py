@@ -36,12 +36,13 @@ def add_advantages(games: list[np.ndarray]) -> np.ndarray:
     """
     samples = np.concatenate(games)
     seats = samples["game"]["seat"].astype(np.int64)
-    agents = seats + MAX_PLAYERS * np.repeat(np.arange(len(games)), [len(part) for part in games])
+    game_numbers = np.repeat(np.arange(len(games)), [len(part) for part in games])
+    trajectories = MAX_PLAYERS * game_numbers + seats
     rewards = np.zeros(len(samples), np.float32)
-    last = len(samples) - 1 - np.unique(agents[::-1], return_index=True)[1]
+    last = len(samples) - 1 - np.unique(trajectories[::-1], return_index=True)[1]
     rewards[last] = samples["winner"][last] == seats[last]
     values = samples["win_probs"][np.arange(len(samples)), seats]
-    samples["advantage"] = compute_gae(agents, rewards, values, 1.0, GAE_LAMBDA)
+    samples["advantage"] = compute_gae(trajectories, rewards, values, 1.0, GAE_LAMBDA)
     return samples
 
 
@@ -93,8 +94,8 @@ class Learner:
         rows, masks, policy, win_probs, points, present, actions = (
             torch.from_numpy(array).to(device) for array in batch
         )
-        halved = config.precision == "bfloat16"
-        with torch.autocast(device.type, torch.bfloat16, enabled=halved):
+        use_bfloat16 = config.precision == "bfloat16"
+        with torch.autocast(device.type, torch.bfloat16, enabled=use_bfloat16):
             outputs = [output.float() for output in self.network.outputs(rows)]
         logits, values, *auxiliary = outputs
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)

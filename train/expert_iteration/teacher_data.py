@@ -48,7 +48,7 @@ def play_teacher_games(
     teacher.reset(int(rng.integers(2**62)))
     while (running := games.running()).size:
         states = games.states[running]
-        policies = teacher.action_probabilities_trusted(states, board)
+        policies = teacher.action_probabilities(states, board)
         actions = draw_actions(policies, noise)
         sampled = np.flatnonzero(rng.random(len(running)) < sample_share)
         part = np.zeros(len(sampled), SAMPLE)

@@ -92,8 +92,8 @@ def begin_resolving(g):
 def resolve(g, b):
     """Resolve actions up to the next decision (R6); return False when all are resolved.
 
-    `g.action`, `g.space` and `g.power` hold the action, its next space, and the power left of the
-    current marker.
+    `g.action`, `g.space` and `g.power` hold the action, its space (as in `GAME`), and the power
+    left of the current marker.
     """
     if g.action == ACT_LINES:
         if _next_growth(g, b):
