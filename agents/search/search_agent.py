@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,16 @@ class SearchAgent(CompiledAgent):
                 f"{kind}: {seconds} seconds on {threads} threads; allowed: more than 0"
             )
         self._simulations, self._seconds, self._threads = simulations, seconds, threads
+        self._pool: ThreadPoolExecutor | None = None  # kept: starting threads is slow
+        self._pool_process = 0
         super().__init__(name, seed)
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Copied search states would not follow later changes of the copy's network.
-        return {**super().__getstate__(), "_searches": []}
+        # Threads cannot be copied or pickled, and copied search states would not follow later
+        # changes of the copy's network.
+        state = super().__getstate__()
+        return {**state, "_pool": None, "_pool_process": 0, "_searches": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -75,8 +80,11 @@ class SearchAgent(CompiledAgent):
             self._decisions = 0
 
     def close(self) -> None:
-        """Release the trees. The agent remains usable."""
+        """Release threads and trees. The agent remains usable."""
         with self._lock:
+            if self._pool:
+                self._pool.shutdown()
+                self._pool, self._pool_process = None, 0
             self._history = None
             self._board: Board | None = None
             self._searches = []
@@ -135,15 +143,20 @@ class SearchAgent(CompiledAgent):
         weights[share] = own
 
     def _on_threads(self, board: Board, work: Callable[..., None], *arguments: Any) -> None:
-        """Call work(thread, *arguments) for each thread, and wait for all."""
+        """Call work(thread, *arguments) on each thread, the first on the calling one."""
         self._prepare(board)
-        if self._threads == 1:
+        if self._threads > 1 and self._pool_process != os.getpid():  # a forked process has none
+            self._pool, self._pool_process = ThreadPoolExecutor(self._threads - 1), os.getpid()
+        helpers: list[Future[None]] = []
+        try:
+            for thread in range(1, self._threads):
+                assert self._pool is not None
+                helpers.append(self._pool.submit(work, thread, *arguments))
             work(0, *arguments)
-            return
-        with ThreadPoolExecutor(self._threads) as pool:
-            calls = [pool.submit(work, thread, *arguments) for thread in range(self._threads)]
-            for call in calls:
-                call.result()
+        finally:
+            wait(helpers)  # they use this agent's trees
+        for helper in helpers:
+            helper.result()
 
     def _prepare(self, board: Board) -> None:
         """Make the trees and search states of a board unless they exist."""
