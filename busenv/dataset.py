@@ -180,8 +180,7 @@ class GameDataset:
         clock in observations and actions (`busenv.observation`).
         """
         numbers, owner, actions, states, final = self.replay(games)
-        ranks = np.zeros((len(numbers), self.num_players), np.int64)
-        kernels.rankings(final, ranks)
+        ranks = kernels.rankings(final, self.num_players)
         points = final["deliveries"].astype(np.int64) - final["stones"]
         seats = states["seat"].astype(np.int64)
         is_last = np.zeros(len(actions), np.bool_)

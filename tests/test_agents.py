@@ -209,6 +209,12 @@ def test_temperature(tmp_path: Path) -> None:
     assert len(set(make_agent(f"ppo:{path}").choose(many, game.board).tolist())) == 1
     favourite = agents[2].estimate(game)[1][0][0]
     assert agents[0].act(game) == favourite
+    assert agents[0].action_probabilities(many[:1], game.board).argmax() == favourite
+    likely = [agent.action_probabilities(many[:1], game.board).max() for agent in agents]
+    assert likely == sorted(likely, reverse=True)
+    assert likely[0] > 0.99
+    for agent in agents[:2]:  # illegal actions are as unlikely as most legal ones
+        assert {action for action, _ in agent.estimate(game)[1]} <= set(game.legal_actions())
     coldest = PolicyAgent(network, game.board, temperature=1e-40)
     assert set(coldest.choose(many, game.board).tolist()) == {favourite}
     with pytest.raises(ValueError, match="temperature is -1; allowed: 0"):

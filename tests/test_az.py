@@ -206,6 +206,17 @@ def test_playouts_alone_tell_how_a_game_ends() -> None:
     assert (won.max(axis=0) > 0).all()
 
 
+def test_a_position_that_a_network_fails_on_has_no_edges() -> None:
+    network = small_network()
+    network.get_parameter("policy.2.bias").data.fill_(torch.inf)
+    search = make_az_search(AzSettings(), read_weights(network))
+    tree = make_tree(3000, 60_000)
+    set_root(tree, in_the_middle().arrays()[0])
+    with pytest.raises(ValueError, match="the network's logits are not finite"):
+        begin_search(tree, search, CITY.array)
+    assert tree.nodes[0]["edges"] == 0
+
+
 def test_a_search_does_not_depend_on_the_one_before() -> None:
     tree, guide = grown(in_the_middle(4, 90), 50)
     set_root(tree, in_the_middle().arrays()[0])

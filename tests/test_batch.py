@@ -41,8 +41,7 @@ def test_a_batch_equals_single_games_and_resets_in_the_same_step() -> None:
             if game.is_over:
                 ended += 1
                 assert batch.final_games[i].tobytes() == game.arrays()[0][0].tobytes()
-                ranks = np.zeros((1, 4), np.int64)
-                kernels.rankings(batch.final_games[i : i + 1], ranks)
+                ranks = kernels.rankings(batch.final_games[i : i + 1], 4)
                 assert ranks[0].tolist() == game.ranking()
                 first = int(batch.games[i]["first"])
                 alone[i] = Game(4, "capstone-2019", first_player=first, seed=0)

@@ -27,6 +27,7 @@ from busenv.agents.networks.inputs import find_offsets, observe_inputs
 from busenv.agents.networks.logits import SEAT_VALUES, action_probabilities
 from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import load_model, save_model
+from busenv.agents.search.az_agent import AzAgent
 from busenv.core.state import FIRST_BUILD
 from busenv.game.board import assemble_board, make_board
 from tests.support.worlds import random_board
@@ -157,8 +158,9 @@ def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
     save_model(network, load_board("city"), path, {"network": "board", "width": 8})
     loaded, card = load_model(path, load_board("generated:small:1"))
     assert "board" not in card
-    for spec in (f"net:{path}", f"az:{path}:8"):
-        agent = make_agent(spec, seed=3)
+    city = load_board("city")  # which is of no effect
+    searches = (make_agent(f"az:{path}:8", seed=3), AzAgent(network, city, 8, seed=3))
+    for agent in (make_agent(f"net:{path}", seed=3), *searches):
         for name in BOARDS:
             board = load_board(name)
             games = positions(8, board)

@@ -83,10 +83,8 @@ def test_the_state_can_be_rebuilt_and_plays_on_alike() -> None:
             action = np.array([rng.choice(np.flatnonzero(masks[0]))])
             for games in (original, twin):
                 assert kernels.step_games(games, board, action) == -1
-        ranks = np.zeros((2, 1, players), np.int64)
-        kernels.rankings(original, ranks[0])
-        kernels.rankings(twin, ranks[1])
-        assert ranks[1, 0].tolist() == [ranks[0, 0, seat] for seat in turned]
+        ranks, turned_ranks = (kernels.rankings(g, players)[0] for g in (original, twin))
+        assert turned_ranks.tolist() == [ranks[seat] for seat in turned]
         assert twin["ending"] == original["ending"]
         rebuilt += 1
     assert rebuilt > 150

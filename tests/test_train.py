@@ -13,11 +13,12 @@ from busenv import load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.mlp import build_network, mask_logits
+from busenv.core import kernels
 from busenv.core.state import OVER
 from busenv.train.config import PPOConfig
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import PPO, clipped_policy_loss, compute_gae, uses_bfloat16
-from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_games, rank_seats
+from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_games
 
 CITY = load_board("city")
 SMALL = PPOConfig(width=8, batch_size=64, precision="float32", device="cpu")
@@ -84,7 +85,7 @@ def test_only_real_choices_come_up_and_all_rewards_are_counted(reward: str) -> N
     while (running := games.running()).size:
         assert (games.observe(running)[1].sum(axis=1) > 1).all()
         games.step(running, agent.choose(games.states[running], games.board))
-    states, ranks = games.states, rank_seats(games.states)
+    states, ranks = games.states, kernels.rankings(games.states, 5)
     for i, players in enumerate((3, 4, 5)):
         points = states["deliveries"][i].astype(float) - states["stones"][i]
         for seat in range(players):

@@ -12,6 +12,7 @@ from busenv import Board
 from busenv.agents import make_agent
 from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.policy_agent import PolicyAgent
+from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.actions import BoardAction
 from busenv.game.board_specs import board_at
@@ -22,14 +23,7 @@ from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadW
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
 from busenv.train.ppo import PPO, compute_gae
 from busenv.train.run import MODEL, Iteration, TrainingRun
-from busenv.train.selfplay import (
-    GAMES_PER_BOARD,
-    Decisions,
-    SelfPlayGames,
-    draw_boards,
-    join,
-    rank_seats,
-)
+from busenv.train.selfplay import GAMES_PER_BOARD, Decisions, SelfPlayGames, draw_boards, join
 
 
 class PPORun(TrainingRun):
@@ -90,7 +84,8 @@ class PPORun(TrainingRun):
                 scalars |= self.ppo.update(decisions, progress, rng)
         with interrupts_deferred():
             self.imitated += count if imitates else 0
-            update_scores(opponents, seat_owner, rank_seats(states), states["players"])
+            ranks = kernels.rankings(states, MAX_PLAYERS)
+            update_scores(opponents, seat_owner, ranks, states["players"])
             self.iteration += 1
             self.decisions += count
             if self.iteration % self.config.snapshot_every == 0 and self.config.opponent_share:

@@ -260,13 +260,6 @@ def draw_boards(
     return rng.integers(len(boards), size=count)
 
 
-def rank_seats(states: np.ndarray) -> np.ndarray:
-    """Return the rank of each seat of games (GAME, (N,)), 0 is the winner: int64, (N, 5)."""
-    ranks = np.zeros((len(states), MAX_PLAYERS), np.int64)
-    kernels.rankings(states, ranks)
-    return ranks
-
-
 def join(
     parts: Sequence[tuple[SelfPlayGames, Decisions]],
 ) -> tuple[np.ndarray, Decisions]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from busenv.agents.networks.logits import LOGITS_NOT_FINITE
 from busenv.core.jit import fast_kernel
 
 UNROLL = 8  # inputs added up per loop
@@ -59,9 +60,7 @@ def softmax(logits, count, temperature):
         best = max(best, logits[k])
     for k in range(count):
         if not np.isfinite(logits[k]):
-            raise ValueError(
-                "the network's logits are not finite: its weights are too large or damaged"
-            )
+            raise ValueError(LOGITS_NOT_FINITE)
         logits[k] = np.exp((logits[k] - best) / temperature)
         total += logits[k]
     for k in range(count):

@@ -18,7 +18,7 @@ from busenv.agents.networks.compiled_network import (
     read_weights,
 )
 from busenv.agents.networks.inputs import Inputs, observe_inputs
-from busenv.agents.networks.logits import action_probabilities
+from busenv.agents.networks.logits import GAME_OVER, action_probabilities
 from busenv.core.bits import uniform
 from busenv.core.jit import fast_kernel, kernel
 from busenv.core.relative_types import write_absolute_policies
@@ -36,7 +36,7 @@ def _policies(games, board, weights, work, temperature, out):
     """Write the probabilities of each game's actions into `out`, zeros before."""
     for i in range(games.shape[0]):
         if games[i].phase == OVER:
-            raise ValueError("no action is legal: a game is over")
+            raise ValueError(GAME_OVER)
         clear_previous_rows(work)  # so that rows do not depend on their neighbours
         num_legal = evaluate(games[i], board[0], weights, work)
         softmax(work.logits, num_legal, temperature)

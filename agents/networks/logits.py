@@ -8,6 +8,10 @@ LOWEST_TEMPERATURE = 0.01  # lower ones practically give the most likely action
 HIGHEST_TEMPERATURE = 100.0
 SEAT_VALUES = 10  # values of a network for every seat: five logits of winning, five points
 POINTS = 10.0  # game points per unit of a network's points output
+# Messages of errors
+GAME_OVER = "no action is legal: a game is over"
+LOGITS_NOT_FINITE = "the network's logits are not finite: its weights are too large or damaged"
+VALUES_NOT_FINITE = "the network's values are not finite: its weights are too large or damaged"
 
 
 def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
@@ -17,11 +21,9 @@ def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: flo
     when logits are not finite, or when a row has no legal action.
     """
     if not masks.any(axis=1).all():
-        raise ValueError("no action is legal: a game is over")
+        raise ValueError(GAME_OVER)
     if not np.isfinite(logits).all():
-        raise ValueError(
-            "the network's logits are not finite: its weights are too large or damaged"
-        )
+        raise ValueError(LOGITS_NOT_FINITE)
     legal = np.where(masks, logits, np.float32(-np.inf))
     with np.errstate(over="ignore"):  # to -inf: a probability of 0
         legal = (legal - legal.max(axis=1, keepdims=True)) / np.float32(temperature)

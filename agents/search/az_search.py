@@ -19,7 +19,7 @@ from busenv.agents.networks.compiled_network import (
     evaluate,
     make_workspace,
 )
-from busenv.agents.networks.logits import POINTS
+from busenv.agents.networks.logits import POINTS, VALUES_NOT_FINITE
 from busenv.agents.search import sequential_halving
 from busenv.agents.search.playout import TO_THE_END, playout
 from busenv.agents.search.search import METHODS, SearchMethod, simulate_once
@@ -110,9 +110,7 @@ def read_values(g, values, chances, points):
         total += chances[seat]
         checked += points[seat] + np.float64(values[slot])
     if not np.isfinite(checked):
-        raise ValueError(
-            "the network's values are not finite: its weights are too large or damaged"
-        )
+        raise ValueError(VALUES_NOT_FINITE)
     for seat in range(players):
         chances[seat] /= total
 

@@ -158,11 +158,13 @@ def random_returns(game, board, kind, seed, returns):
 
 
 @kernel
-def rankings(games, ranks):
-    """Write each seat's rank, 0 for the winner (R20), into `ranks` (int64, (N, players))."""
+def rankings(games, seats):
+    """Return each seat's rank, 0 for the winner (R20): int64, (N, seats)."""
+    ranks = np.zeros((games.shape[0], seats), np.int64)
     for i in range(games.shape[0]):
-        for seat in range(ranks.shape[1]):
+        for seat in range(seats):
             ranks[i, seat] = rank_of(games[i], seat)
+    return ranks
 
 
 @kernel

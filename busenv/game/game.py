@@ -251,9 +251,7 @@ class Game:
 
     def ranking(self) -> list[int]:
         """Rank so far by seat: 0 is the winner, no two are equal (R20)."""
-        ranks = np.empty((1, self.num_players), np.int64)
-        kernels.rankings(self._array, ranks)
-        return ranks[0].tolist()
+        return kernels.rankings(self._array, self.num_players)[0].tolist()
 
     @property
     def begun_in_position(self) -> bool:

@@ -97,8 +97,7 @@ def play_games_to_end(
 
 def _scores(agents: Sequence[Agent], states: np.ndarray, seat_owner: np.ndarray) -> list[Score]:
     """Return the result of each agent in the finished games of `play_match`."""
-    ranks = np.zeros(seat_owner.shape, np.int64)
-    kernels.rankings(states, ranks)
+    ranks = kernels.rankings(states, seat_owner.shape[1])
     points = (states["deliveries"].astype(np.int64) - states["stones"])[:, : len(agents)]
     scores = []
     for k, agent in enumerate(agents):
