@@ -153,6 +153,10 @@ LEARNERS = {
     "ppo-absolute": BenchmarkLearner(
         "ppo without relative building types", {"warm_start": "", "relative_types": False}
     ),
+    "ppo-self-play": BenchmarkLearner(
+        "ppo with the network in every seat, without bots and past selves",
+        {"warm_start": "", "bots": (), "opponent_share": 0.0},
+    ),
     "one-seat": BenchmarkLearner(
         "MaskablePPO of Stable-Baselines3 on one seat, against greedy",
         {**USUAL, "relative_types": False},
