@@ -28,7 +28,7 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
         "learners",
         nargs="*",
         metavar="LEARNER|AGENT",
-        help="learner to train and measure: ppo, ppo-absolute, one-seat, "
+        help="learner to train and measure: ppo, ppo-absolute, ppo-self-play, one-seat, "
         "one-seat-relative, every-seat, imitation, expert-iteration or imitation-ppo; or trained "
         "agents to measure as runs of one learner, such as net:PATH or exec:COMMAND",
     )
