@@ -72,22 +72,22 @@ def test_claims_are_listed(clone: Path, capsys: pytest.CaptureFixture) -> None:
 def test_figures_inside(clone: Path, capsys: pytest.CaptureFixture) -> None:
     status, out = run(capsys, "exact", "overlap", "groups", "range", "table")
     assert status == 0
-    assert "overlap: expected 48% [43, 53], measured 52.4% [47.5, 57.2]: inside" in out
-    assert len(re.findall(": inside$", out, re.MULTILINE)) == 7
+    assert "overlap: expected 48% [43, 53], measured 52.4% [47.5, 57.2]: agrees" in out
+    assert len(re.findall(": agrees$", out, re.MULTILINE)) == 7
 
 
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("other digits", "measured 48.1% [43.0, 53.0]: outside"),
-        ("apart", "outside"),
-        ("beyond", "measured 21,000,000: outside"),
+        ("other digits", "measured 48.1% [43.0, 53.0]: differs"),
+        ("apart", "differs"),
+        ("beyond", "measured 21,000,000: differs"),
         ("none", "failed: 0 figures in the output, 1 expected"),
         ("broken", "failed: status 1 of python .*: no games"),
         ("missing", "failed: .*no-such-program"),
     ],
 )
-def test_figures_outside_and_failures(
+def test_figures_that_differ_and_failures(
     key: str, words: str, clone: Path, capsys: pytest.CaptureFixture
 ) -> None:
     status, out = run(capsys, key, "overlap")

@@ -10,7 +10,7 @@ import pytest
 import busenv
 from busenv import Rules
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings.schedule import Schedule, all_play_all, circular_orders
+from busenv.experiments.ratings.schedule import Schedule, circular_orders, round_robin
 
 
 def schedule(entrants: int, players: int, against: str | None = None, games: int = 1) -> Schedule:
@@ -43,10 +43,10 @@ def test_one_against_copies(players: int) -> None:
 
 
 def test_line_ups() -> None:
-    assert all_play_all(2, 4) == [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]
-    assert all_play_all(3, 3) == [(0, 1, 2)]
-    assert len(all_play_all(5, 3)) == 10
-    assert len(all_play_all(3, 5)) == 6
+    assert round_robin(2, 4) == [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]
+    assert round_robin(3, 3) == [(0, 1, 2)]
+    assert len(round_robin(5, 3)) == 10
+    assert len(round_robin(3, 5)) == 6
 
 
 def test_neighbours_change_from_block_to_block() -> None:

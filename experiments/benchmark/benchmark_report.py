@@ -23,15 +23,15 @@ BEGIN, END = "<!-- baselines -->", "<!-- end of baselines -->"
 
 def tables(cards: Iterable[BenchmarkResult]) -> list[TextTable]:
     """Make a table for each protocol, budget and number of players, the best learner first."""
-    return [_table(group) for group in _contests(cards)]
+    return [_table(group) for group in _groups(cards)]
 
 
-def _contests(cards: Iterable[BenchmarkResult]) -> list[list[BenchmarkResult]]:
+def _groups(cards: Iterable[BenchmarkResult]) -> list[list[BenchmarkResult]]:
     """Group cards by protocol, budget and players."""
-    return [[*group] for _, group in groupby(sorted(cards, key=_contest), _contest)]
+    return [[*group] for _, group in groupby(sorted(cards, key=_group_key), _group_key)]
 
 
-def _contest(card: BenchmarkResult) -> tuple[str, int, int]:
+def _group_key(card: BenchmarkResult) -> tuple[str, int, int]:
     """Sort key of a table: protocol, budget, players."""
     return card.protocol, card.decisions, card.players
 
@@ -70,11 +70,11 @@ def format_scores(scores: np.ndarray) -> str:
 def markdown(cards: Iterable[BenchmarkResult]) -> str:
     """Format the tables as Markdown; the figures of each row are a claim (`claims`)."""
     parts = []
-    for group in _contests(cards):
-        sheet, contest_name = _table(group), f"{group[0].players}-{group[0].decisions}"
-        row = rf"| \1 | \2 | <!--claim baselines/\1-{contest_name}-->\3<!--/claim--> |"
-        text = re.sub(r"(?m)^\| (\S+) \| (\d+) \| (.*) \|$", row, sheet.markdown())
-        parts.append(f"{sheet.title}:\n\n{text}")
+    for group in _groups(cards):
+        table, group_name = _table(group), f"{group[0].players}-{group[0].decisions}"
+        row = rf"| \1 | \2 | <!--claim baselines/\1-{group_name}-->\3<!--/claim--> |"
+        text = re.sub(r"(?m)^\| (\S+) \| (\d+) \| (.*) \|$", row, table.markdown())
+        parts.append(f"{table.title}:\n\n{text}")
     return "\n".join(parts)
 
 
@@ -91,7 +91,8 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
     cards = [card for card in cards if all(run.curve for run in card.runs)]
     if not cards:
         raise ValueError("no card of these players and this budget has a learning curve")
-    timed = all(point.core_seconds for card in cards for run in card.runs for point in run.curve)
+    points = (point for card in cards for run in card.runs for point in run.curve)
+    timed = all(point.core_seconds is not None for point in points)
     units = {"decisions": ("thousand decisions learned from", 1000)}
     units |= {"core_seconds": ("core-seconds of training", 1)} if timed else {}
     players = cards[0].players

@@ -139,7 +139,7 @@ def check_claim(key: str, claim: Claim) -> tuple[bool, list[str]]:
     inside = []
     for old, new in zip(claim.figures, measured, strict=True):
         inside.append(old == new if claim.exact else _overlap(old, new))
-        words = "inside" if inside[-1] else "outside"
+        words = "agrees" if inside[-1] else "differs"
         print(f"{key}: expected {old}, measured {new}: {words}", flush=True)
     return all(inside), measured
 

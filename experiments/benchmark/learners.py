@@ -44,7 +44,7 @@ class _ScaledRewards(VecEnvWrapper):
 
 
 class _PolicyNetwork(nn.Module):
-    """A policy of Stable-Baselines3 with the outputs of a `busenv.agents.networks.network`."""
+    """A Stable-Baselines3 policy with the outputs of `busenv.agents.networks.network.Network`."""
 
     def __init__(self, policy: MaskableActorCriticPolicy, relative_types: bool) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class BenchmarkLearner:
 
 
 # Stable-Baselines3's defaults, except minibatches of 1024 (64) and an entropy bonus (none).
-USUAL = {
+SB3_SETTINGS = {
     "warm_start": "",
     "bots": ("greedy",),
     "learning_rate": 3e-4,
@@ -159,15 +159,15 @@ LEARNERS = {
     ),
     "one-seat": BenchmarkLearner(
         "MaskablePPO of Stable-Baselines3 on one seat, against greedy",
-        {**USUAL, "relative_types": False},
+        {**SB3_SETTINGS, "relative_types": False},
         OneSeatRun,
     ),
     "one-seat-relative": BenchmarkLearner(
-        "one-seat with relative building types", USUAL, OneSeatRun
+        "one-seat with relative building types", SB3_SETTINGS, OneSeatRun
     ),
     "every-seat": BenchmarkLearner(
         "PPO on every seat's decisions with one-seat's settings, against greedy and past selves",
-        USUAL,
+        SB3_SETTINGS,
     ),
     "imitation": BenchmarkLearner(
         "imitation of the search uct:50", {"warm_start": "uct:50", "imitation_share": 1.0}

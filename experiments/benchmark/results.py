@@ -74,7 +74,7 @@ class RunResult(Schema):
 
 
 class Entry(Schema):
-    """What is measured.
+    """A learner with its number of players and its budget.
 
     name: of the learner. about: its training procedure, in one line. players: of each game.
     decisions: the budget, in decisions to learn from.
@@ -139,7 +139,7 @@ def read_result(path: Path) -> BenchmarkResult:
     try:
         return parse(BenchmarkResult, data)
     except ValueError as error:
-        raise ValueError(f"{path} is not a card of {NAME}: {error}") from error
+        raise ValueError(f"{path} is not a result card: {error}") from error
 
 
 def write_result(card: BenchmarkResult, path: Path) -> None:

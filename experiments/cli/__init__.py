@@ -46,7 +46,7 @@ def _run(arguments: list[str]) -> None:
     args = top.parse_args(arguments)
     command = COMMANDS[args.command]
     try:
-        status = command.run(args)
+        status = args.run(args)
     except ModuleNotFoundError as error:
         extras = missing_extras(error.name, command.extras)
         if not extras:

@@ -44,7 +44,11 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
     parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
     parser.add_argument(
-        "--threads", type=positive(int), metavar="N", default=2, help="torch threads (default: 2)"
+        "--threads",
+        type=positive(int),
+        metavar="N",
+        default=2,
+        help="threads of torch and of self-play (default: 2)",
     )
     add_workers(parser, "processes that measure a program (default: number of cores)")
     add_out(parser, "runs/bench-DATE-TIME")
@@ -77,11 +81,12 @@ def _agents(args: argparse.Namespace) -> None:
 
     from busenv.experiments.benchmark.benchmark_report import draw_curves, put_tables, tables
     from busenv.experiments.benchmark.results import add_results, all_results
+    from busenv.experiments.common.console import print_path
 
     console = Console()
     own = [_measure(args, console)] if args.learners else []
     for path in add_results(args.add):
-        console.print(f"Added: {path}", markup=False, soft_wrap=True)
+        print_path(console, "Added", path)
     cards = all_results(own)
     for table in tables(cards):
         table.show(console)
@@ -98,8 +103,11 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
     from busenv.experiments.benchmark.learners import LEARNERS
     from busenv.experiments.benchmark.measure import CARD, bench_agents, bench_learner
     from busenv.experiments.benchmark.results import make_entry
+    from busenv.experiments.common.console import print_path
 
     first, *others = args.learners
+    if ":" in first and not args.name:
+        raise ValueError("trained agents need a name in the tables; allowed: --name NAME")
     folder = args.out or new_folder("bench")
     limits = args.players, args.decisions
     if first in LEARNERS:
@@ -111,7 +119,7 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
         name = args.name or first
         entry = make_entry(name, args.about or ", ".join(args.learners), *limits)
         bench_agents(entry, args.learners, folder, console, args.workers)
-    console.print(f"Card: {folder / CARD}", markup=False, soft_wrap=True)
+    print_path(console, "Card", folder / CARD)
     return folder / CARD
 
 
@@ -169,7 +177,7 @@ def _seeds(text: str) -> range:
 
 
 def _add_claims(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("claims", nargs="*", metavar="KEY", help="claims to re-run")
+    parser.add_argument("claims", nargs="*", metavar="KEY", help="keys of claims to measure again")
     parser.add_argument("--all", action="store_true", help="re-run all claims")
     parser.add_argument(
         "--cheap",
@@ -181,7 +189,7 @@ def _add_claims(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--update",
         action="store_true",
-        help="write the claims into the pages, those re-run with the measured figures",
+        help="write the claims into README and docs; claims that ran get the measured figures",
     )
 
 
@@ -239,7 +247,7 @@ COMMANDS = (
     ),
     Command(
         "claims",
-        "re-run the figures of the pages",
+        "check the documented figures",
         (
             "busenv bench claims                      (list the claims)",
             "busenv bench claims planner/greedy/4",
@@ -248,7 +256,7 @@ COMMANDS = (
         ),
         _add_claims,
         _claims,
-        "List the figures of README and docs with their commands, or re-run the commands and "
-        "compare. The exit status is 1 when a figure is outside of its interval.",
+        "List the figures of README and docs with their commands, or run the commands again and "
+        "compare. The exit status is 1 when a command fails or a figure disagrees.",
     ),
 )

@@ -46,14 +46,8 @@ class Command:
             epilog=f"examples:\n{lines}",
             formatter_class=Formatter,
         )
+        parser.set_defaults(run=self.run)
         self.add_arguments(parser)
-
-
-def add_subcommands(parser: argparse.ArgumentParser, commands: tuple[Command, ...]) -> None:
-    """Add optional subcommands, `busenv COMMAND NAME ...`, stored as `subcommand`."""
-    subparsers = parser.add_subparsers(dest="subcommand", title="subcommands", metavar="")
-    for command in commands:
-        command.add_to(subparsers)
 
 
 def add_board(
@@ -118,7 +112,7 @@ def add_rating_games(parser: argparse.ArgumentParser) -> None:
         type=positive(int),
         metavar="N",
         default=400,
-        help="games per line-up of the final rating (default: 400)",
+        help="games against each opponent in the final rating (default: 400)",
     )
 
 

@@ -111,7 +111,7 @@ COMMANDS = (
     ),
     Command(
         "mcp",
-        "serve games to a model's client",
+        "serve games over MCP",
         ("busenv mcp", "busenv mcp --agent az:city-3:300"),
         _add_mcp,
         _mcp,

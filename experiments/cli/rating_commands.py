@@ -13,7 +13,6 @@ from busenv.experiments.cli.command import (
     add_players,
     add_rating_options,
     add_rules,
-    add_subcommands,
     new_folder,
     positive,
 )
@@ -40,8 +39,8 @@ def _add_rate(parser: argparse.ArgumentParser) -> None:
 
 def _rate(args: argparse.Namespace) -> None:
     from rich.console import Console
-    from rich.markup import escape
 
+    from busenv.experiments.common.console import print_path
     from busenv.experiments.ratings.rating import run_rating
     from busenv.experiments.ratings.schedule import Schedule
 
@@ -60,11 +59,11 @@ def _rate(args: argparse.Namespace) -> None:
         table.show(console)
     if report.warning:
         console.print(f"[yellow]{report.warning}")
-    console.print(f"Report: {escape(str(folder / 'report.md'))}")
+    print_path(console, "Report", folder / "report.md")
 
 
 def _add_ladder(parser: argparse.ArgumentParser) -> None:
-    add_rating_options(parser, "games per match and number of players")
+    add_rating_options(parser, "games per match and per round robin, rounded up to balanced blocks")
     add_out(parser, "runs/ladder")
 
 
@@ -107,15 +106,14 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         default=3.0,
         help="accepted slowdown in percent (default: 3)",
     )
-    add_subcommands(parser, benchmark_command.COMMANDS)
+    subparsers = parser.add_subparsers(title="subcommands", metavar="")
+    for command in benchmark_command.COMMANDS:
+        command.add_to(subparsers)
 
 
 def _bench(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    if args.subcommand:
-        subcommands = {command.name: command for command in benchmark_command.COMMANDS}
-        return subcommands[args.subcommand].run(args) or 0
     names = args.only or [*MEASUREMENTS]
     if unknown := [name for name in names if name not in MEASUREMENTS]:
         raise ValueError(f"no measurement {unknown[0]!r}; allowed: {', '.join(MEASUREMENTS)}")
@@ -134,7 +132,7 @@ def _bench(args: argparse.Namespace) -> int:
 
 
 def _info(args: argparse.Namespace) -> None:
-    from busenv.experiments.common.system_info import show_info
+    from busenv.experiments.profiling.system_info import show_info
 
     show_info()
 

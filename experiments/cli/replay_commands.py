@@ -45,18 +45,17 @@ def _show(args: argparse.Namespace) -> None:
         raise ValueError("--ply needs --draw, whose position it selects")
     if args.draw is not None and args.draw.suffix not in PICTURES:
         raise ValueError(f"--draw is {str(args.draw)!r}; allowed: FILE.svg or FILE.png")
-    source = args.record
-    if Path(source).suffix == ".jsonl" and Path(source).is_file():
-        games = _games(Path(source), args.board)
+    path = Path(args.record)
+    if path.suffix == ".jsonl" and path.is_file():
+        games = _games(path, args.board)
         if len(games) != 1:
-            print(list_games(games, source), end="")
+            print(list_games(games, args.record), end="")
             return
-        source = f"{source}:{games[0]['number']}"
     if args.draw is not None:
-        draw_record(source, args.ply, args.draw, args.board)
+        draw_record(args.record, args.ply, args.draw, args.board)
         print(f"Picture: {printable(args.draw)}")
     else:
-        print(narrate(load_recorded_game(source, args.board)), end="")
+        print(narrate(load_recorded_game(args.record, args.board)), end="")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -114,6 +115,11 @@ class TextTable:
 def _width(cell: str) -> int:
     """Return the width of a cell's widest line, in terminal columns."""
     return max(map(cell_len, cell.split("\n")))
+
+
+def print_path(console: Console, label: str, path: Path) -> None:
+    """Print `LABEL: PATH` in one line, however long."""
+    console.print(f"{label}: {path}", markup=False, soft_wrap=True)
 
 
 def progress_bar(console: Console, what: str) -> Progress:

@@ -25,9 +25,9 @@ def lock_folder(
 ) -> Iterator[None]:
     """Hold a folder, created if missing, for this process until the block ends.
 
-    RunError when another process holds it. OSError when it contains a symbolic link, which could
-    redirect writes to another folder, since other users may have made this one. The
-    system releases the lock of a process that is killed.
+    RunError when another process holds it. OSError when it contains a symbolic link: another user
+    may have created the folder, and a link could redirect writes. The operating system releases the
+    lock of a process that is killed.
 
     advice: the end of that RunError's message. mode: permissions of a new folder.
     """

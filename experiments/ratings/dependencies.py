@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from busenv.agents import Agent, make_agent
-from busenv.agents.registry import AZ, LLM, NET
+from busenv.agents.registry import AZ, EXEC, LLM, NET
 
 # Suffixes of a model's files, as in `busenv.agents.networks.model_files`, which needs torch.
 WEIGHTS, CARD = ".safetensors", ".json"
@@ -32,7 +32,8 @@ def file_hashes(specs: tuple[str, ...], folder: Path = Path()) -> dict[str, str]
 
 
 def is_program(spec: str) -> bool:
-    return spec.partition(":")[0].partition("@")[0] == "exec"
+    """Return whether a spec names an external program."""
+    return re.fullmatch(EXEC, spec) is not None
 
 
 def language_model(spec: str) -> str:

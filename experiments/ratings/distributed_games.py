@@ -1,7 +1,7 @@
 """Play the games of a schedule on a Ray cluster; `ratings.tournament` defines a game.
 
-A call plays some games in a process that keeps its agents for later calls. The call of a lost node
-runs again elsewhere, so that every game is played once.
+Each call plays some games in a process that keeps its agents for later calls. Ray repeats the calls
+of a lost node on another one.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from busenv.experiments.ratings.dependencies import (
     read_models,
 )
 from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tournament import close_agents, play_game
+from busenv.experiments.ratings.tournament import POLL_SECONDS, close_agents, play_game
 from busenv.interrupts import interrupts_deferred
 
 CALLS_PER_CORE = 3  # calls in flight
 CALL_SECONDS = 2.0  # target of a call; the overhead of shorter ones takes a tenth of two cores
-POLL_SECONDS = 0.1  # between checks for Ctrl-C
 
 
 class RatingPayload(NamedTuple):
@@ -54,7 +53,8 @@ def play_on_cluster(
     """Play the games with these numbers, and yield them in groups as they end.
 
     Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
-    RunError when a node lacks the files of an agent, `cluster.ClusterError` when the cluster fails.
+    RunError when a node has other files of a program than the calling machine,
+    `cluster.ClusterError` when the cluster fails.
     """
     programs = file_hashes(_programs(schedule))
     payload = cluster.Shared(

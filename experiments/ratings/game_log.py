@@ -49,12 +49,14 @@ def parse_line(line: bytes) -> dict[str, Any]:
         if timed > decided or (seconds and not timed):
             raise ValueError(
                 f"seat {seat} has {quote(decided)} decisions, {quote(timed)} of them timed, "
-                f"{quote(seconds)} seconds"
+                f"{quote(seconds)} seconds; allowed: at most all decisions timed, and seconds only "
+                "for timed ones"
             )
     if forfeit is not None:
         _check_keys("forfeit", forfeit, FORFEIT)
-        _check("forfeit's seat", forfeit["seat"], lambda seat: _is_count(seat) and seat in seats)
-        _check("forfeit's ply", forfeit["ply"], _is_count)
+        forfeiter = forfeit["seat"]
+        _check("forfeit's seat", forfeiter, lambda s: _is_count(s) and s in seats, "a seat")
+        _check("forfeit's ply", forfeit["ply"], _is_count, "a whole number, 0 or more")
         _check("forfeit's why", forfeit["why"], lambda why: isinstance(why, str), "a text")
     return game
 
@@ -115,9 +117,7 @@ def _check_keys(name: str, value: object, keys: frozenset[str]) -> None:
         raise ValueError(f"{name} has the keys {', '.join(sorted(keys))}; got {quote(value)}")
 
 
-def _check(
-    name: str, value: object, fits: Callable[[Any], bool], allowed: str = "one of the game"
-) -> None:
+def _check(name: str, value: object, fits: Callable[[Any], bool], allowed: str) -> None:
     if not fits(value):
         raise ValueError(f"{name} is {quote(value)}; allowed: {allowed}")
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
-from rich.markup import escape
 
 from busenv.cluster import connected
-from busenv.experiments.common.console import TextTable
+from busenv.experiments.common.console import TextTable, print_path
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.rating_report import interval, percent, rating_interval
 from busenv.experiments.ratings.schedule import Schedule
@@ -49,16 +48,16 @@ def run_ladder(
 ) -> None:
     """Play the matches and ratings of the ladder, and print and write the table.
 
-    games: per match and number of players. ray: see `run_rating`.
+    games: per match and per round robin, rounded up to balanced blocks. ray: see `run_rating`.
     """
     for spec in AGENTS:
         check_agent(spec)
 
     def rate(schedule: Schedule, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {schedule.players} players")
-        table = folder / f"{schedule.players}-players"
-        match_folder = table / re.sub(r"[^\w.-]+", "-", name)
-        check_plain(table)
+        players_folder = folder / f"{schedule.players}-players"
+        match_folder = players_folder / re.sub(r"[^\w.-]+", "-", name)
+        check_plain(players_folder)
         check_plain(match_folder)
         return run_rating(schedule, match_folder, workers, console, ray).results
 
@@ -72,26 +71,25 @@ def run_ladder(
             for agent, other in MATCH_UPS
         }
         schedules = {n: Schedule(AGENTS, n, games, seed) for n in PLAYERS}
-        ratings = {
-            players: rate(schedule, " and ".join(AGENTS)) for players, schedule in schedules.items()
-        }
-    sheets = [
-        _match_sheet(matches),
-        _rating_sheet(ratings, "Plackett-Luce ratings when all play all, random = 0", _rating),
-        _rating_sheet(ratings, "Deviation ratings when all play all", _deviation),
+        ratings = {n: rate(schedules[n], "round robin") for n in PLAYERS}
+    tables = [
+        _match_table(matches),
+        _rating_table(ratings, "Plackett-Luce ratings of a round robin, random = 0", _rating),
+        _rating_table(ratings, "Deviation ratings of the round robin", _deviation),
     ]
-    note = f"{games:,} games or a few more for each number, seed {seed}; 95% intervals in brackets."
-    parts = [note]
-    for sheet in sheets:
-        parts += [f"{sheet.title}:", sheet.markdown().rstrip()]
-    text = "\n\n".join(parts) + "\n"
-    for sheet in sheets:
-        sheet.show(console)
+    numbers = ", ".join(f"{schedules[n].total:,} with {n} players" for n in PLAYERS)
+    text = (
+        f"{games:,} games or a few more for each match; round robin: {numbers}. Seed {seed}; 95% "
+        "intervals in brackets.\n"
+    )
+    for table in tables:
+        table.show(console)
+        text += f"\n{table.title}:\n\n{table.markdown()}"
     write_whole(folder / TABLE, text, follow_links=False)
-    console.print(f"Table: {escape(str(folder / TABLE))}")
+    print_path(console, "Table", folder / TABLE)
 
 
-def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> TextTable:
+def _match_table(matches: dict[tuple[str, str, int], pd.DataFrame]) -> TextTable:
     def cell(agent: str, other: str, players: int) -> str:
         row = matches[agent, other, players].loc[agent]
         return f"{percent(row['won'])}\n{interval(row)}"
@@ -102,7 +100,7 @@ def _match_sheet(matches: dict[tuple[str, str, int], pd.DataFrame]) -> TextTable
     return TextTable(title, header, rows, names=2)
 
 
-def _rating_sheet(
+def _rating_table(
     ratings: dict[int, pd.DataFrame], title: str, cell: Callable[[pd.Series], str]
 ) -> TextTable:
     """Make a table of the agents by number of players. cell: formats an agent's results."""

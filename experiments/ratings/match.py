@@ -21,17 +21,13 @@ from busenv.validation import check_whole, illegal_action
 
 @dataclass(frozen=True)
 class Score:
-    """Result of an agent: wins out of games, mean rank (0 is first) and mean points.
-
-    seats: number of seats per game that this result combines; each counts as a game.
-    """
+    """Result of an agent: wins out of games, mean rank (0 is first) and mean points."""
 
     name: str
     games: int
     wins: int
     rank: float
     points: float
-    seats: int = 1
 
     def interval(self, z: float = 1.96) -> tuple[float, float]:
         """Return the Wilson interval of the share of wins, 95% by default."""

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from busenv import Board, Game
 from busenv.agents import AgentError, make_agent
 from busenv.cluster import ClusterError, connected
 from busenv.errors import AgentUnavailableError
-from busenv.experiments.common.console import progress_bar
+from busenv.experiments.common.console import print_path, progress_bar
 from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder, store_settings
 from busenv.experiments.ratings.dependencies import (
     file_hashes,
@@ -40,9 +39,9 @@ def run_rating(
 ) -> Report:
     """Play the missing games of a schedule, and write the report.
 
-    Each game is on disk as soon as it ends, and is the same on any machine: a stopped run resumes
-    anywhere. workers: number of processes. console: for progress; by default there is none. ray:
-    address of a Ray cluster (`busenv.cluster.connected`), "" for none.
+    Writes each game to disk as soon as it ends; a stopped run resumes, also on another machine that
+    has the same agents. workers: number of processes. console: for progress; by default there is
+    none. ray: address of a Ray cluster (`busenv.cluster.connected`), "" for none.
     RunError when an agent cannot be built, or the folder is in use or holds another run;
     `busenv.cluster.ClusterError` when the cluster fails.
     """
@@ -53,7 +52,7 @@ def run_rating(
     if console is None:
         console = Console(quiet=True, force_jupyter=False)  # Jupyter's bar needs ipywidgets
     with connected(ray, workers), lock_folder(folder):
-        console.print(f"Run folder: {escape(str(folder))}")
+        print_path(console, "Run folder", folder)
         if (folder / GAMES).exists() and not (folder / SETTINGS).exists():
             raise RunError(f"{folder} has {GAMES} but no {SETTINGS}; choose another folder")
         files = {"files": file_hashes(schedule.specs)}

@@ -22,7 +22,7 @@ from busenv.experiments.ratings.tables import (
 )
 from busenv.io import write_whole
 
-ORDERS = ("first", "second", "third", "fourth", "fifth")
+TURNS = ("first", "second", "third", "fourth", "fifth")
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,21 @@ def write_report(
         pair_table(rows),
         seat_table(rows),
     )
-    orders = seats.xs("all").xs("order")
-    sheets = [
+    turns = seats.xs("all").xs("turn")
+    tables = [
         _results(results, schedule),
         _ratings(results, schedule),
         _pairs(pairs, schedule),
-        _orders(orders, schedule),
+        _turns(turns, schedule),
     ]
-    sheets += language_tables(schedule, folder)
+    tables += language_tables(schedule, folder)
     for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
         text = table.round(6).to_csv(lineterminator="\n")
         write_whole(folder / f"{name}.csv", text, follow_links=False)
-    _draw(folder, results, orders, schedule)
+    _draw(folder, results, turns, schedule)
     warning = _warning(different_games(games), schedule)
-    write_whole(folder / "report.md", _markdown(sheets, schedule, warning), follow_links=False)
-    return Report(results, sheets, warning)
+    write_whole(folder / "report.md", _markdown(tables, schedule, warning), follow_links=False)
+    return Report(results, tables, warning)
 
 
 def percent(share: float) -> str:
@@ -97,8 +97,13 @@ def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
 
 def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
     header = [
-        *("agent", "rating", "95% interval", "deviation", "95% interval"),
-        *("ms/decision", "forfeits"),
+        "agent",
+        "rating",
+        "95% interval",
+        "deviation",
+        "95% interval",
+        "ms/decision",
+        "forfeits",
     ]
     rows = [
         [
@@ -127,10 +132,10 @@ def _pairs(pairs: pd.DataFrame, schedule: Schedule) -> TextTable:
     )
 
 
-def _orders(orders: pd.DataFrame, schedule: Schedule) -> TextTable:
+def _turns(turns: pd.DataFrame, schedule: Schedule) -> TextTable:
     rows = [
-        [ORDERS[int(position) - 1], percent(row["won"]), interval(row), f"{row['points']:.2f}"]
-        for position, row in orders.iterrows()
+        [TURNS[int(position) - 1], percent(row["won"]), interval(row), f"{row['points']:.2f}"]
+        for position, row in turns.iterrows()
     ]
     title = f"all agents by turn in the first round; par {1 / schedule.players:.1%}"
     return TextTable(title, ["turn", "won", "95% interval", "points"], rows)
@@ -153,36 +158,36 @@ def _warning(different: int, schedule: Schedule) -> str:
     )
 
 
-def _draw(folder: Path, results: pd.DataFrame, orders: pd.DataFrame, schedule: Schedule) -> None:
+def _draw(folder: Path, results: pd.DataFrame, turns: pd.DataFrame, schedule: Schedule) -> None:
     ratings = results[["rating", "rating_low", "rating_high"]].assign(par=0.0)
     wins = results[["won", "low", "high", "par"]]
-    turns = orders[["won", "low", "high"]].assign(par=1 / schedule.players)
-    turns.index = pd.Index(ORDERS[: schedule.players])
+    by_turn = turns[["won", "low", "high"]].assign(par=1 / schedule.players)
+    by_turn.index = pd.Index(TURNS[: schedule.players])
     for name, table, title in (
         ("wins", wins, "Games won"),
         ("ratings", ratings, f"Rating ({short_name(anchor_of(schedule))} = 0)"),
-        ("seats", turns, "Games won by turn in the first round, all agents"),
+        ("seats", by_turn, "Games won by turn in the first round, all agents"),
     ):
         share = name != "ratings"
         draw_intervals(folder / f"{name}.png", table, title, _title(schedule), share)
 
 
-def _markdown(sheets: list[TextTable], schedule: Schedule, warning: str) -> str:
+def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:
     parts = [
         "# A rating",
         f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}.",
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
         "share of seats that were its own. Rank and points: means over its seats. Rating: "
-        "openskill's Plackett-Luce, with bootstrap intervals; ratings of different numbers of "
-        "players are on different scales. Deviation: share of games ranked ahead of the maximal "
-        "lottery (the mixture of the agents that none of them beats) minus the share behind it; 0 "
-        "for agents of the mixture. An agent that fails or takes an illegal action forfeits and is "
-        "ranked last.",
+        "openskill's Plackett-Luce, with 95% bootstrap intervals (100 resamples of the games); "
+        "ratings of different numbers of players are on different scales. Deviation: share of "
+        "games ranked ahead of the maximal lottery (the mixture of the agents that none of them "
+        "beats) minus the share behind it; 0 for agents of the mixture. An agent that fails or "
+        "takes an illegal action forfeits and is ranked last.",
     ]
     if warning:
         parts.append(f"**{warning}**")
-    for sheet in sheets:
-        parts += [f"## {sheet.title[0].upper()}{sheet.title[1:]}", sheet.markdown().rstrip()]
+    for table in tables:
+        parts += [f"## {table.title[0].upper()}{table.title[1:]}", table.markdown().rstrip()]
     parts.append("![games won](wins.png) ![ratings](ratings.png) ![turn order](seats.png)")
     parts.append("Data: `results.csv`, `pairs.csv`, `seats.csv`. Games: `games.jsonl`.")
     return "\n\n".join(parts) + "\n"

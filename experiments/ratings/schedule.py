@@ -92,7 +92,7 @@ class Schedule:
         """The line-ups of a block."""
         entrants = len(self.agents)  # also the number of the entrant `against`
         if self.against is None:
-            return all_play_all(entrants, self.players)
+            return round_robin(entrants, self.players)
         return [(k, *[entrants] * (self.players - 1)) for k in range(entrants)]
 
     @property
@@ -150,7 +150,7 @@ class Schedule:
         }
 
 
-def all_play_all(entrants: int, players: int) -> list[LineUp]:
+def round_robin(entrants: int, players: int) -> list[LineUp]:
     """Return all line-ups with as many different entrants as possible.
 
     With fewer entrants than seats, every entrant is in every line-up and the other seats are filled

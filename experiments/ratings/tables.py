@@ -18,7 +18,7 @@ from busenv.experiments.ratings.schedule import Schedule
 def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
     """Return one row per seat of a game, ordered by game and seat.
 
-    Columns: game, agent (label), seat, order (1 for the starting player), rank (1 for the winner),
+    Columns: game, agent (label), seat, turn (1 for the starting player), rank (1 for the winner),
     won, points, seconds, decisions, timed, forfeit.
     """
     rows = []
@@ -31,7 +31,7 @@ def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
                     "game": game["number"],
                     "agent": agent,
                     "seat": seat,
-                    "order": (seat - first) % players + 1,
+                    "turn": (seat - first) % players + 1,
                     "rank": game["ranking"][seat] + 1,
                     "won": game["ranking"][seat] == 0,
                     "points": game["points"][seat],
@@ -116,12 +116,12 @@ def pair_table(rows: pd.DataFrame) -> pd.DataFrame:
 def seat_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return wins and points by turn order and by seat, for all agents and for each.
 
-    Index: (agent or "all", "order" or "seat", position). Columns: games (seats counted there), won
+    Index: (agent or "all", "turn" or "seat", position). Columns: games (seats counted there), won
     with low and high, points.
     """
     columns = ["agent", "by", "position"]
     positions = pd.concat([rows.assign(agent="all"), rows]).melt(
-        ["agent", "won", "points"], ["order", "seat"], var_name="by", value_name="position"
+        ["agent", "won", "points"], ["turn", "seat"], var_name="by", value_name="position"
     )
     groups = positions.groupby(columns)
     table = groups.agg(games=("won", "count"), won=("won", "mean"), points=("points", "mean"))

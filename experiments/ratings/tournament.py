@@ -42,7 +42,7 @@ def play_games(
     """Play the games with these numbers, and yield them in groups as they end.
 
     Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
-    replies: folder for what language models reply (`Agent.log_replies`).
+    replies: folder for the logs of language models' replies (`Agent.log_replies`).
     BrokenProcessPool when a worker dies, AgentUnavailableError when an agent cannot be reached.
     """
     remaining = iter(numbers)
@@ -84,11 +84,12 @@ def play_game(
     decisions, timed = [0] * schedule.players, [0] * schedule.players
     agents: list[Agent] = []
     forfeit = None
-    keys = _keys([schedule.specs[entrant] for entrant in entrants])
+    specs = [schedule.specs[entrant] for entrant in entrants]
+    keys = [(spec, specs[:seat].count(spec)) for seat, spec in enumerate(specs)]
     try:
         for seat, key in enumerate(keys):
             agents.append(_agent(key, build))
-            agents[seat].reset(seed_of(schedule.seed, number, seat))
+            agents[seat].reset(_seed_of(schedule.seed, number, seat))
             if replies:
                 agents[seat].log_replies(replies / f"{number}.jsonl", seat)
         while not game.is_over:
@@ -127,17 +128,13 @@ def _act(agent: Agent, game: Game) -> int:
         return agent.act(game)
     except AgentError:
         raise
-    except Exception as error:  # an agent may come from another package
+    except Exception as error:  # a forfeit must not end the rating
         raise AgentError(f"{type(error).__name__}: {error}") from error
 
 
-def seed_of(seed: int, number: int, seat: int) -> int:
+def _seed_of(seed: int, number: int, seat: int) -> int:
     """Return the seed of an agent by the run's seed, the number of the game and the seat."""
     return int(np.random.SeedSequence((seed, number, seat)).generate_state(1, np.uint64)[0])
-
-
-def _keys(specs: list[str]) -> list[tuple[str, int]]:
-    return [(spec, specs[:seat].count(spec)) for seat, spec in enumerate(specs)]
 
 
 def _agent(key: tuple[str, int], build: Callable[[str], Agent]) -> Agent:

@@ -23,9 +23,10 @@ import numpy as np
 from rich.console import Console
 
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
+from busenv.experiments.benchmark.benchmark_report import format_scores
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
-from busenv.experiments.common.runs import RunError, lock_folder
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.training.run_folder import changed_settings
 from busenv.experiments.training.training_run import AnyRun, evaluate_against, run_training
 from busenv.io import write_whole
@@ -143,10 +144,7 @@ def rates_of_seeds(results: Results, runs: str, boards: str, bot: str) -> np.nda
 
 def format_interval(rates: np.ndarray) -> str:
     """Format an interquartile mean over seeds with its 95% bootstrap interval."""
-    if not len(rates):
-        return "—"
-    low, high = bootstrap_interval(rates[:, None])
-    return f"{interquartile_mean(rates):.1%} [{100 * low:.1f}, {100 * high:.1f}]"
+    return format_scores(rates[:, None]).replace("\n", " ") if len(rates) else "—"
 
 
 def table(results: Results) -> str:
@@ -213,7 +211,7 @@ def main() -> None:
     try:
         with lock_folder(arguments.folder):
             results = study(arguments.folder, arguments.networks, arguments.seeds)
-    except (OSError, ValueError, RunError) as error:
+    except (OSError, ValueError) as error:
         parser.error(str(error))
     text = table(results)
     write_whole(arguments.folder / "table.md", text, follow_links=False)

@@ -77,18 +77,23 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folders", nargs="+", help="folders with samples")
-    parser.add_argument("--samples", type=int, default=300_000, help="at most (300000)")
-    parser.add_argument("--players", type=int, default=4, help="of held-out games (4)")
+    parser.add_argument("folders", nargs="+", help="`replay` folders of runs of expert iteration")
+    parser.add_argument("--samples", type=int, default=300_000, help="samples at most (300000)")
+    parser.add_argument("--players", type=int, default=4, help="players of the held-out games (4)")
     parser.add_argument("--network", choices=("seats", "features"), default="features")
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    rows = np.concatenate(read_samples(arguments.folders, BOARD))[: arguments.samples]
+    try:
+        rows = np.concatenate(read_samples(arguments.folders, BOARD))[: arguments.samples]
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     held = len(rows) * 9 // 10
     test = rows[held:][rows[held:]["game"]["players"] == arguments.players]
+    if not len(test):
+        parser.error(f"no held-out samples of games with {arguments.players} players")
     print(f"{held:,} samples for training, {len(test):,} of {arguments.players} players to measure")
     settings = ExpertConfig(network=arguments.network, width=arguments.width, value_target_mix=0.25)
     for name, (relative_types, weight) in VARIANTS.items():

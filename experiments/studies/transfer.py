@@ -18,7 +18,7 @@ from pathlib import Path
 from busenv.experiments.benchmark.aggregates import interquartile_mean
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
-from busenv.experiments.common.runs import RunError, lock_folder
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.studies.generalisation import (
     OPPONENTS,
     UNLIMITED,
@@ -129,7 +129,7 @@ def main() -> None:
         pretrained = read_pretrained(folder)
         with lock_folder(folder / "transfer"):
             results = study(folder, pretrained)
-    except (OSError, ValueError, RunError) as error:
+    except (OSError, ValueError) as error:
         parser.error(str(error))
     text = table(results, pretrained)
     write_whole(folder / "transfer" / "table.md", text, follow_links=False)

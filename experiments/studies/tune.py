@@ -138,7 +138,11 @@ def tune_win(seconds: float, seed: int) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="busenv.experiments.studies.tune", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="busenv.experiments.studies.tune",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("study", choices=("value", "win"))
     parser.add_argument("--seconds", type=float, default=240.0, help="time budget in seconds (240)")
     parser.add_argument("--seed", type=int, default=0)

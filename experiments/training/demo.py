@@ -18,7 +18,7 @@ from rich.markup import escape
 import busenv
 from busenv import Board, Game
 from busenv.agents import Agent, make_agent
-from busenv.experiments.common.console import TextTable, progress_bar
+from busenv.experiments.common.console import TextTable, print_path, progress_bar
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.replays.replay_files import write_replay
 from busenv.experiments.training.training_run import (
@@ -97,7 +97,7 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
     commands = _next_commands(run)
     write_whole(folder / REPORT, _report(table, run, commands), follow_links=False)
     for title, name in (("Report", REPORT), ("Learning curve", PICTURE), ("Replay", PAGE)):
-        console.print(f"{title}: {escape(str(folder / name))}", soft_wrap=True)
+        print_path(console, title, folder / name)
     console.print("Next steps:")
     for command in commands:
         console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
@@ -119,9 +119,13 @@ def _match_ups(run: AnyRun) -> list[tuple[Agent, str]]:
 def _table(run: AnyRun, games: int, scores: list[list[Score]]) -> TextTable:
     players = run.config.rating_players
     rows = [
-        [f"{own.name}, {players - 1} {others.name}" if score is own else "", *_cells(score)]
+        row
         for own, others in scores
-        for score in (own, others)
+        for row in (
+            [f"{own.name}, {players - 1} {others.name}", *_cells(own)],
+            # Wins of several copies in a game are not independent, so they have no interval.
+            ["", *_cells(others, with_interval=False)],
+        )
     ]
     caption = (
         f"{games} games each of {players} players, seats and starting player rotated; "
@@ -132,12 +136,12 @@ def _table(run: AnyRun, games: int, scores: list[list[Score]]) -> TextTable:
     return TextTable(caption, COLUMNS, rows, names=2)
 
 
-def _cells(score: Score) -> list[str]:
+def _cells(score: Score, with_interval: bool = True) -> list[str]:
     low, high = score.interval()
     return [
         score.name,
         f"{score.wins / score.games:.1%}",
-        f"{low:.1%} to {high:.1%}" if score.seats == 1 else "",
+        f"{low:.1%} to {high:.1%}" if with_interval else "",
         f"{score.rank + 1:.2f}",
         f"{score.points:.2f}",
     ]

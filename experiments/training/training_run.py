@@ -69,11 +69,11 @@ def evaluate_against(
     ]
     own = [score for score, *_ in scores]
     others = [score for _, *rest in scores for score in rest]
-    return [_combined(agent.name, own, 1), _combined(bot, others, players - 1)]
+    return [_combined(agent.name, own), _combined(bot, others)]
 
 
-def _combined(name: str, scores: list[Score], seats: int) -> Score:
-    """Return the result of several matches or agents as one. seats: in each game."""
+def _combined(name: str, scores: list[Score]) -> Score:
+    """Return the result of several matches or agents as one."""
     games = sum(s.games for s in scores)
     return Score(
         name,
@@ -81,7 +81,6 @@ def _combined(name: str, scores: list[Score], seats: int) -> Score:
         sum(s.wins for s in scores),
         sum(s.rank * s.games for s in scores) / games,
         sum(s.points * s.games for s in scores) / games,
-        seats,
     )
 
 
@@ -199,6 +198,8 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     config, folder = run.config, run.folder
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
     saved, warned = run.seconds, False
+    if run.is_done and _is_rated(run, curve):
+        return curve
     bar = training_bar(console)
     with bar, closing(ScalarLog(folder / "tensorboard", run.decisions + 1)) as log:
         pretrains = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
@@ -221,6 +222,16 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
                 console.print("[yellow]The policy has nearly stopped exploring: its entropy is low")
             bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
     return curve
+
+
+def _is_rated(run: AnyRun, curve: list[CurvePoint]) -> bool:
+    """Return whether the last point of the curve is a rating of the run's agent as it is."""
+    config = run.config
+    return bool(curve) and (curve[-1].decisions, curve[-1].games, tuple(curve[-1].wins)) == (
+        run.decisions,
+        config.rate_games,
+        config.rated,
+    )
 
 
 def training_bar(console: Console) -> Progress:
