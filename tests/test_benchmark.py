@@ -137,7 +137,7 @@ def test_invalid_cards_are_refused(edit: Callable[[dict], Any], words: str, tmp_
     with pytest.raises(ValueError, match=f"json is not a result card: .*{words}") as refused:
         read_result(path)
     assert str(refused.value).isprintable()
-    with pytest.raises(ValueError, match="is not a card"):
+    with pytest.raises(ValueError, match="is not a result card"):
         add_results([valid, path], tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["invalid.json", "valid.json"]
 
