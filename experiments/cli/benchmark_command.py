@@ -241,9 +241,9 @@ COMMANDS = (
         ),
         _add_exploit,
         _exploit,
-        "Train PPO agents for a fixed budget against frozen copies of an agent in all other seats, "
-        "and report the share of games that they win. Par means that they found no weakness. A "
-        "stopped run resumes in its folder.",
+        "Train PPO agents for a fixed budget in games with frozen copies of an agent, and report "
+        "the share of games that they win when copies hold all other seats. A share above par "
+        "shows a weakness. A stopped run resumes in its folder.",
     ),
     Command(
         "claims",
