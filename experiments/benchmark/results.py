@@ -20,7 +20,7 @@ from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANELS, cou
 from busenv.io import write_whole
 
 SHIPPED = Path(__file__).parent / "cards"
-OVERSHOOT = 20_000  # decisions by which the last update may exceed a budget
+OVERSHOOT = 40_000  # decisions by which the last update may exceed a budget: a rollout has fewer
 
 Count = Annotated[int, Field(ge=0, le=10**12)]
 
