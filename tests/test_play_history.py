@@ -20,9 +20,12 @@ def test_undo_branches_and_earlier_moves(served: Served, player: Callable[..., P
     me.choose("site-1")
     me.my_turn()
     ply = len(me.rows()) - 1
+    page.keyboard.press("Shift")
     page.click("#undo")
     me.wait_for_node(1)
+    me.my_turn()
     assert len(me.rows()) == ply + 1  # moves that can be redone stay in the list
+    assert page.locator(".target:focus").count() == 0  # Shift is no key that selects choices
     page.click("#redo")
     page.locator(f"#steps > :nth-child({ply + 1}) [aria-current]").wait_for()
     page.click("#undo")
@@ -48,6 +51,7 @@ def test_undo_branches_and_earlier_moves(served: Served, player: Callable[..., P
     page.click("#jump")
     page.locator("#pause", has_text="Continue").wait_for()
     assert page.is_hidden("#viewing")
+    assert "The game is paused: press Continue" in page.inner_text("#last")
     assert "erect house at intersection 15, zone 1" in branch.inner_text()
     assert branch.get_attribute("data-node") == str(ply + 1)
 

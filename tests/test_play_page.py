@@ -267,6 +267,11 @@ def test_agents_that_play_only_the_city_are_disabled_on_other_boards(
         disabled = page.locator("#seats select >> nth=1 >> option:disabled")
         assert [option.get_attribute("value") for option in disabled.all()] == [*CITY_AGENTS]
         assert seats.nth(1).input_value() == DEFAULT_OPPONENT
+        page.click("#add-seat")
+        seats.nth(3).select_option("me")
+        page.locator("#several").wait_for()
+        page.click("#remove-seat")
+        expect(page.locator("#several")).to_be_hidden()
         page.locator("details >> nth=0 >> summary").click()
         page.select_option("#board-name", "city")
         expect(disabled).to_have_count(0)

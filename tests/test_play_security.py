@@ -14,9 +14,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import busenv
 from busenv.experiments.play import launch
-from busenv.experiments.play.catalogue import Catalogue, short_spec, with_seconds
+from busenv.experiments.play.catalogue import Catalogue, with_seconds
 from busenv.experiments.play.messages import MAX_BODY, MAX_REQUEST, RequestError
 from busenv.experiments.play.request_guard import is_own_host
+from busenv.experiments.ratings.dependencies import short_spec
 from tests.support.play_client import PATIENCE, Served, serving
 
 MESSAGES = 5000
@@ -35,6 +36,7 @@ VALID = (  # according to the schema
 BAD_AGENTS = {
     "exec:cat": "agent_refused",
     "exec@5:python3 -c pass": "agent_refused",
+    "llm:gpt-4o": "agent_refused",
     "net:/etc/passwd": "agent_refused",
     "net:../models/city-2": "agent_refused",
     "net:city-2.safetensors": "agent_refused",
@@ -338,7 +340,8 @@ def test_specs_shown_to_pages() -> None:
     assert short_spec("net:/home/me/runs/x/model.safetensors") == "net:model"
     assert short_spec("az:runs/m.safetensors:300") == "az:m:300"
     assert short_spec("exec@2:python3 /home/me/player.py") == "exec@2:python3"
-    assert short_spec("uct@2:0.5s") == "uct@2:0.5s"
+    for spec in ("uct@2:0.5s", "llm:meta-llama/Llama-3.1-8B-Instruct"):
+        assert short_spec(spec) == spec
     assert with_seconds("uct:1000", 0.4) == "uct:0.4s"
     assert with_seconds("uct@2:5s", 0.4) == "uct@2:0.4s"
     assert with_seconds("az@2:city-3:300", 0.4) == "az@2:city-3:0.4s"

@@ -1,5 +1,6 @@
 """The game server: whole games by messages, undo, branches, several people, restarts."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.support.play_client import PageClient, Served, serving
 
 def play_to_the_end(page: PageClient, seed: int = 0) -> None:
     """Pick the first choice of varying targets until the game is over."""
-    while not page.my_turn()["over"]:
+    while page.my_turn()["status"] != "over":
         assert not page.state["failure"]
         targets = page.state["targets"]
         seed = (seed * 75 + 74) % 65537
@@ -80,9 +81,9 @@ def test_undo_keeps_the_main_line_and_branches(served: Served) -> None:
     agents = next(n for n in line if page.nodes[n]["turn"] not in (0, -1))
     page.send("jump", node=page.my_turn()["node"], target=agents)
     there = page.until("state")
-    assert (there["node"], there["paused"], there["thinking"]) == (agents, True, False)
+    assert (there["node"], there["status"]) == (agents, "paused")
     page.send("pause", enabled=False)
-    assert page.until("state")["thinking"]
+    assert page.until("state")["status"] == "agent"
     page.my_turn()
     page.close()
 
@@ -178,6 +179,10 @@ def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     assert page.my_turn()["node"] == 40
     assert len(page.state["variation"]) == len(record.actions) + 1  # the rest can be redone
     assert page.views[40] == answer["view"]["parts"]
+    forced = next(node for node in page.nodes.values() if node["forced"])
+    page.send("jump", node=40, target=forced["parent"])
+    paused = page.until("state")
+    assert (paused["status"], paused["turn"]["yours"], paused["targets"]) == ("paused", False, [])
     page.close()
     damaged = json.loads(text)
     damaged["actions"][3] = 374
@@ -191,6 +196,23 @@ def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     body = {"seats": [{"kind": "me"}] * 3, "record": text}
     status, answer = served.post(f"{served.start_link}/games", body)
     assert (status, answer["code"]) == (400, "bad_game")
+
+
+def test_prompt_counts_the_passengers_in_supply(served: Served) -> None:
+    game = busenv.Game(3, first_player=0, seed=5)
+    while game.phase != busenv.Phase.PASSENGERS:
+        legal = game.legal_actions()
+        wanted = [busenv.BoardAction.BUSES, busenv.BoardAction.PASSENGERS, 7]
+        game.step(next((action for action in wanted if action in legal), legal[0]))
+    position = game.position()
+    people = [position.supply - 1 + position.passengers[0], *position.passengers[1:]]
+    position = dataclasses.replace(position, supply=1, passengers=people)
+    assert position.power == 2
+    record = busenv.Game.from_position(position).record()
+    page = served.open(served.begin("me", "me", "me", record=record.to_json()))
+    prompt = "Divide the arriving passengers between the two stations"
+    assert page.my_turn()["turn"]["prompt"] == prompt
+    page.close()
 
 
 def test_choices_of_the_start_page_are_valid(served: Served) -> None:
@@ -232,7 +254,10 @@ def test_restarted_server_restores_all_games(tmp_path: Path) -> None:
         page.until("state")
         page.send("rename", seat=0, name="Ada")
         page.until("participants", lambda message: message["seats"][0]["name"] == "Ada")
-        state, nodes = page.my_turn(), page.nodes
+        page.send("pause", enabled=True)
+        page.until("state")
+        state, nodes = page.decide_first(), page.nodes
+        assert state["paused"]
         page.close()
     (file,) = tmp_path.glob("*.jsonl")
     with file.open("ab") as open_file:
@@ -246,7 +271,8 @@ def test_restarted_server_restores_all_games(tmp_path: Path) -> None:
         page = served.open(link)
         assert page.nodes == nodes
         assert page.latest["participants"]["seats"][0]["name"] == "Ada"
-        for name in ("node", "variation", "targets", "can_undo", "can_redo"):
-            assert page.my_turn()[name] == state[name]
+        for name in ("node", "variation", "targets", "status", "paused", "can_undo", "can_redo"):
+            assert page.state[name] == state[name]
+        page.send("pause", enabled=False)
         page.decide_first()
         page.close()

@@ -10,8 +10,9 @@ from typing import Any
 
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
-from busenv.experiments.play.catalogue import agent_name, short_spec, with_seconds
+from busenv.experiments.play.catalogue import agent_name, with_seconds
 from busenv.experiments.play.game_tree import GameTree
+from busenv.experiments.ratings.dependencies import short_spec
 from busenv.render.chart import draw_chart
 
 UPDATE_SECONDS = 0.4  # between two messages about a position

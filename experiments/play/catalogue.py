@@ -18,6 +18,7 @@ from busenv import EDITIONS, Board, Rules, load_board
 from busenv.agents.registry import AZ, NET, UCT
 from busenv.error_text import did_you_mean
 from busenv.experiments.play.messages import RequestError
+from busenv.experiments.ratings.dependencies import short_spec
 from busenv.game.board_specs import board_names
 
 DEFAULT_PLAYERS = 4
@@ -86,10 +87,9 @@ class Catalogue:
             _check_search(spec, threads, *budget)
         elif match := re.fullmatch(NET, spec):
             _check_model(match[2])
-        elif spec.startswith("exec"):
-            raise RequestError(
-                "agent_refused", "Programs can play only if the command line names them."
-            )
+        elif spec.startswith(("exec", "llm")):
+            text = "Programs and language models can play only if the command line names them."
+            raise RequestError("agent_refused", text)
         else:
             hint = did_you_mean(spec, [*AGENTS])
             raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}.")
@@ -132,15 +132,6 @@ def analysts_of(board: Board) -> list[str]:
     """Return the agents that pages offer for analyses of games on a board, the default first."""
     excluded = () if is_city(board) else CITY_AGENTS
     return [spec for spec in ANALYSTS if spec in AGENTS and spec not in excluded]
-
-
-def short_spec(spec: str) -> str:
-    """A spec without folders and without a program's arguments, which pages must not see."""
-    kind, _, rest = spec.partition(":")
-    if kind.startswith("exec"):
-        return f"{kind}:{Path(rest.split()[0]).name}" if rest.split() else kind
-    parts = [Path(part).stem if "/" in part or "\\" in part else part for part in rest.split(":")]
-    return ":".join((kind, *parts)) if rest else kind
 
 
 def agent_name(spec: str) -> str:

@@ -64,7 +64,7 @@ class GameSession:
                 elif event.parent is None or event.action is None:
                     raise ValueError("an event has neither a decision, a node nor a name")
                 else:
-                    self.node, self.paused = self.tree.add(event.parent, event.action), False
+                    self.node = self.tree.add(event.parent, event.action)
         except IndexError:
             raise ValueError("an event names a seat or node that does not exist") from None
 
@@ -103,7 +103,7 @@ class GameSession:
         except IllegalActionError as error:
             raise RequestError("illegal_action", str(error)) from None
         self.save({"parent": self.node, "action": action})
-        self._set_current(self.tree.add(self.node, action), paused=False, change="")
+        self._set_current(self.tree.add(self.node, action), self.paused, "")
 
     def undo_or_redo(
         self, participant: Participant, node: int, direction: Literal["undo", "redo"]

@@ -8,10 +8,11 @@ from typing import Any
 
 from busenv import Phase
 from busenv.experiments.play.agent_pool import Estimate
-from busenv.experiments.play.catalogue import agent_name, analysts_of, short_spec
+from busenv.experiments.play.catalogue import agent_name, analysts_of
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_tree import GameNode, GameTree, game_from_state
 from busenv.experiments.play.messages import Seat
+from busenv.experiments.ratings.dependencies import short_spec
 from busenv.game.actions import decode
 from busenv.game.board import Board
 from busenv.game.position import Position
@@ -25,6 +26,7 @@ from busenv.render.phrases import (
     describe_move,
     headline,
     headline_seat,
+    remaining,
 )
 from busenv.render.pieces import BUILDINGS
 from busenv.render.replay import MIN_SHARE
@@ -114,9 +116,10 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
     """The state of a game, with the choices of a participant."""
     tree, current, status = game.tree, game.current, game.status
     _, position = _draw(tree, game.node)
-    yours, is_host = current.turn in participant.seats, participant.role == "host"
+    yours = current.turn in participant.seats and status == "person"
+    is_host = participant.role == "host"
     choices: list[dict[str, Any]] = []
-    if yours and status == "person":
+    if yours:
         actions = tree.position_game(game.node).legal_actions()
         choices = click_targets(tree.board, tree.start.rules, position, actions)
     turn = {
@@ -132,15 +135,13 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
         "variation": tree.variation(game.node),
         "turn": turn if current.turn >= 0 else None,
         "targets": choices,
-        "thinking": status == "agent",
-        "forced": status == "forced",
+        "status": status,
         "paused": game.paused,
         "delay": game.delay,
         "can_undo": is_host and game.undo_target() is not None,
         "can_redo": is_host and game.redo_target() is not None,
         "failure": game.failure or None,
         "last_change": game.last_change or None,
-        "over": status == "over",
         "result": _result(position) if status == "over" else None,
     }
 
@@ -148,8 +149,8 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
 def _prompt(position: Position, node: GameNode) -> str:
     """What the seat to decide has to do."""
     text = PROMPTS[position.phase]
-    if position.phase in POWER_WORDS and position.power > 1:
-        text += f", {count(position.power, POWER_WORDS[position.phase])} to go"
+    if position.phase in POWER_WORDS and (left := remaining(position)) > 1:
+        text += f", {count(left, POWER_WORDS[position.phase])} to go"
     may_pass = position.phase == Phase.SELECT_ACTIONS and position.placed[node.turn] >= 2
     return text + (", or pass" if may_pass else "")
 

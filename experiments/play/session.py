@@ -20,11 +20,12 @@ from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
 from busenv.experiments.play.analysis import Analysis, Run, analyse_game, analyse_position
-from busenv.experiments.play.catalogue import GRAPH_AGENT, Catalogue, analysts_of, short_spec
+from busenv.experiments.play.catalogue import GRAPH_AGENT, Catalogue, analysts_of
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader
 from busenv.experiments.play.game_tree import GameTree
 from busenv.experiments.play.messages import RequestError
+from busenv.experiments.ratings.dependencies import short_spec
 from busenv.game.board import Board
 
 MAX_QUEUE = 500  # unsent messages at which a page is disconnected

@@ -226,7 +226,7 @@ function scrollToTargets() {
 
 /** Handle a key; return whether it had a meaning here. */
 export function handleChoiceKey({ key }) {
-  usesKeyboard = true;
+  if (key === "Tab" || key in ARROWS) usesKeyboard = true;
   if (cardOpen) {
     const buttons = [...card.querySelectorAll(".choices button")];
     if (key === "Escape") closeCard();

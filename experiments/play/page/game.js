@@ -143,15 +143,15 @@ function displayHeadline(view) {
   const { turn } = state, live = viewedNode === null, yours = live && isYourTurn();
   let last = view.last;
   if (live && turn) {
-    if (state.paused && turn.kind === "agent") last += ". Agents are paused: press Continue";
-    else if (!state.paused && state.forced) last += ". Only one legal action: it is played automatically";
+    if (state.status === "paused") last += ". The game is paused: press Continue";
+    else if (state.status === "forced") last += ". Only one legal action: it is played automatically";
     const prompt = yours && `${playsSeveral() ? nameOf(turn.seat) : "Your turn"}: ${turn.prompt}`;
     showHeadline(turn.seat, prompt || view.headline, yours ? "" : nameOf(turn.seat), last);
   } else showHeadline(view.seat, view.headline, nameOf(view.seat), last);
   document.title = yours ? "● Bus: your turn" : "Bus";
   $("board").classList.toggle("yours", yours);
   $("board").classList.toggle("past", !live);
-  $("last").classList.toggle("thinking", live && state.thinking && !state.paused);
+  $("last").classList.toggle("thinking", live && state.status === "agent");
   if (state.failure) showNotice(state.failure, true);
 }
 
@@ -168,7 +168,7 @@ function displayChoices() {
 function displayControls() {
   $("undo").disabled = !state.can_undo;
   $("redo").disabled = !state.can_redo;
-  $("pause").disabled = state.over;
+  $("pause").disabled = state.status === "over";
   $("hint").disabled = isOver(drawnNode);
   $("analyse").disabled = isOver(drawnNode) && !analysing;
   $("pause").textContent = state.paused ? "Continue" : "Pause";
@@ -248,7 +248,7 @@ function nameOf(seat) {
 
 function isOver(node) { return getNode(node)?.turn < 0; }
 
-function isYourTurn() { return Boolean(state?.turn?.yours && !state.forced); }
+function isYourTurn() { return Boolean(state?.turn?.yours); }
 
 function button(text, onclick, className = "") {
   const created = element("button", text, className);

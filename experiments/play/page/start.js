@@ -37,7 +37,6 @@ function addSeat(value) {
       new Option(`${name ? `${name}: ` : ""}${description} (${spec})`, spec)),
     new Option(OTHER, OTHER));
   player.setAttribute("aria-label", `Player at seat ${seat}`);
-  detail.maxLength = 200;
   row.append(seatBadge(seat), player, detail);
   const listed = [...player.options].some((option) => option.value === value);
   player.value = listed ? value : OTHER;
@@ -66,12 +65,16 @@ function disableCityAgents() {
 function updateDetail(player, detail) {
   const person = isPerson(player.value);
   detail.hidden = !person && player.value !== OTHER;
+  detail.maxLength = person ? 40 : 200;
   detail.placeholder = person ? "name" : "spec, such as uct:0.5s";
   detail.setAttribute("aria-label", person ? "Name" : "Agent spec");
   if (person) detail.removeAttribute("list");
   else detail.setAttribute("list", "specs");
-  const people = seatRows().filter((one) => one.querySelector("select").value === "me");
-  $("several").hidden = people.length < 2;
+  showSeveral();
+}
+
+function showSeveral() {
+  $("several").hidden = seatRows().filter((row) => row.children[1].value === "me").length < 2;
 }
 
 function readSeat(row) {
@@ -83,6 +86,7 @@ function readSeat(row) {
 function setSeatCount(count) {
   while (seatRows().length > count) seatRows().at(-1).remove();
   while (seatRows().length < count) addSeat(choices.default_opponent);
+  showSeveral();
   $("add-seat").disabled = record !== null || count >= Math.max(...choices.players);
   $("remove-seat").disabled = record !== null || count <= Math.min(...choices.players);
   const first = $("first").value;
