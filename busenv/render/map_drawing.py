@@ -12,10 +12,8 @@ from busenv.render.pieces import BUILDINGS, PAWN, disc, highlighted, line_segmen
 
 ROAD = 20  # width of a street
 MAX_LINE_WIDTH = 8  # lines that share a street are narrower
-FIRST_END, NEXT_END = (
-    12,
-    22,
-)  # distance of line ends from an intersection's rim, and of further ones
+FIRST_END = 12  # distance of the first line end from an intersection's rim
+NEXT_END = 22  # maximum distance between two line ends
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.layout import Point
 from busenv.render.map_drawing import free_site, intersection, passengers
-from busenv.render.phrases import headline, headline_seat
+from busenv.render.phrases import SPACE_LETTERS, headline, headline_seat
 from busenv.render.pieces import (
     BUILDINGS,
     BUS,
@@ -118,7 +118,7 @@ def _spaces(position: Position, rules: Rules, action: int) -> str:
         if space < len(position.spaces[action]):
             drawn.append(disc(position.spaces[action][space], x, middle, radius))
         else:
-            letter = "ABCDEFGH"[space] if count > 1 else ""
+            letter = SPACE_LETTERS[space] if count > 1 else ""
             drawn.append(f'<circle cx="{x:g}" cy="{middle:g}" r="{radius:g}" class="space"/>')
             drawn.append(text(x, middle + 6.5, letter, kind="faint", anchor="m"))
     if is_resolving:

@@ -29,6 +29,7 @@ POWER_WORDS = {  # by phase, the unit of power
     Phase.PICK_UP: "bus",
     Phase.SET_DOWN: "bus",
 }
+SPACE_LETTERS = "ABCDEFGH"
 ENDING_WORDS = {
     "time_stones": "the last time stone is taken",
     "sites": "all sites are built on",

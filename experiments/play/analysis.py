@@ -10,10 +10,9 @@ from typing import Any
 
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
-from busenv.experiments.play.catalogue import agent_name, with_seconds
+from busenv.experiments.play.catalogue import GRAPH_AGENT, agent_name, with_seconds
 from busenv.experiments.play.game_tree import GameTree
-from busenv.experiments.ratings.dependencies import short_spec
-from busenv.render.chart import draw_chart
+from busenv.render.chart import draw_chart, first_plies
 
 UPDATE_SECONDS = 0.4  # between two messages about a position
 MAX_SECONDS = 60.0  # of the analysis of one position
@@ -81,7 +80,6 @@ async def analyse_game(
     variation: list[int],
     known: dict[int, Estimate],
     analysts: AgentPool,
-    spec: str,
     publish: Subscriber,
 ) -> None:
     """Publish the chances to win along a variation, and the decisions that lost most of them.
@@ -93,25 +91,20 @@ async def analyse_game(
             ranking = tree.position_game(node).ranking()
             known[node] = Estimate([float(rank == 0) for rank in ranking], [])
     missing = [node for node in variation if node not in known]
-    publish(_graph(tree, variation, known, spec))
+    publish(_graph(tree, variation, known))
     for nodes in (missing[k : k + GRAPH_BATCH] for k in range(0, len(missing), GRAPH_BATCH)):
         games = [tree.game(node) for node in nodes]
         estimates: list[Estimate] = await analysts.call(
-            agent_pool.estimate_all, spec, f"{id(tree)} graph", games
+            agent_pool.estimate_all, GRAPH_AGENT, f"{id(tree)} graph", games
         )
-        if not estimates[0].chances:
-            raise AgentTaskError(f"{short_spec(spec)} does not estimate chances to win.")
         known |= dict(zip(nodes, estimates, strict=True))
-        publish(_graph(tree, variation, known, spec))
+        publish(_graph(tree, variation, known))
 
 
-def _graph(
-    tree: GameTree, variation: list[int], known: dict[int, Estimate], spec: str
-) -> dict[str, Any]:
+def _graph(tree: GameTree, variation: list[int], known: dict[int, Estimate]) -> dict[str, Any]:
     chances = [known[node].chances if node in known else None for node in variation]
     return {
         "type": "graph",
-        "agent": spec,
         "variation": variation,
         "chances": [values and [round(value, 4) for value in values] for values in chances],
         "mistakes": _mistakes(tree, variation, known),
@@ -125,10 +118,7 @@ def _chart(tree: GameTree, variation: list[int], chances: list[list[float] | Non
     if not any(chances):
         return None
     players = range(tree.start.players)
-    rounds: dict[int, int] = {}
-    for ply, node in enumerate(variation):
-        rounds.setdefault(tree.nodes[node].round, ply)
-    rounds.pop(0, None)  # the setup
+    rounds = first_plies(tree.nodes[node].round for node in variation)
     curves = [[values[seat] if values else None for values in chances] for seat in players]
     last = next(values for values in chances[::-1] if values)
     order = sorted(players, key=lambda seat: -last[seat])

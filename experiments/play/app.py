@@ -54,8 +54,7 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
 
     async def progress(request: Request) -> Response:
         server.check_key(request.path_params["key"])
-        total = 0 if server.preparing is None else len(PREPARED)
-        return JSONResponse({"done": server.preparing or 0, "total": total})
+        return JSONResponse({"done": server.num_prepared, "total": len(PREPARED)})
 
     async def preview(request: Request) -> Response:
         server.check_key(request.path_params["key"])
@@ -207,7 +206,7 @@ def _handle(
         case messages.AnalysisRequest():
             return session.analyse(connection, request.node, request.agent)
         case messages.GraphRequest():
-            return session.graph(connection, request.enabled, request.agent)
+            return session.graph(connection, request.enabled)
         case messages.RenameRequest():
             game.rename(participant, request.seat, request.name)
             return session.publish_participants()

@@ -92,7 +92,6 @@ class GraphRequest(Schema):
 
     type: Literal["graph"]
     enabled: bool
-    agent: AgentSpec | None = None
 
 
 class RenameRequest(Schema):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from busenv import Phase
+from busenv import Building, Phase
 from busenv.experiments.play.agent_pool import Estimate
 from busenv.experiments.play.catalogue import agent_name, analysts_of
 from busenv.experiments.play.game_session import GameSession, Participant
@@ -32,7 +32,11 @@ from busenv.render.pieces import BUILDINGS
 from busenv.render.replay import MIN_SHARE
 from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
 
-DRAWING = {"views": {"city": CITY, "panels": PANELS}, "buildings": [*BUILDINGS]}
+DRAWING = {  # panels_from: the first part of the panels
+    "views": {"city": CITY, "panels": PANELS},
+    "panels_from": "frames",
+    "buildings": {kind.name.lower(): BUILDINGS[kind] for kind in Building},
+}
 PROMPTS = {
     Phase.SETUP_BUILDINGS: "Choose a site for one of your first buildings",
     Phase.SETUP_FIRST_LINE: "Choose the first street of your line",
@@ -54,12 +58,10 @@ def node_entry(tree: GameTree, node: int) -> dict[str, Any]:
         "id": node,
         "parent": None if is_start else entry.parent,
         "seat": entry.seat,
-        "action": None if is_start else entry.action,
         "text": "start" if is_start else describe(tree, entry.parent, entry.action),
         "ply": entry.ply,
         "round": entry.round,
         "turn": entry.turn,
-        "points": entry.points,
         "forced": entry.forced,
         "delivery": None if is_start else _delivery(tree.board, entry.action),
     }
@@ -106,7 +108,7 @@ def view(tree: GameTree, node: int, base: int | None) -> dict[str, Any]:
         "last": describe_last(tree.board, position, _decision(tree, node), before),
     }
     if base is None:
-        return {**message, "panels_from": "frames", "parts": parts}
+        return {**message, "parts": parts}
     known, _ = _draw(tree, base)
     changed = {name: part for name, part in parts.items() if part != known[name]}
     return {**message, "parts": changed}
@@ -171,7 +173,6 @@ def init(game: GameSession, participant: Participant, host_info: dict[str, Any])
         "type": "init",
         **DRAWING,
         "you": {"role": participant.role, "seats": [*participant.seats]},
-        "seed": str(game.tree.start.seed),
         "analysts": {spec: f"{agent_name(spec)} ({spec})" for spec in analysts_of(game.tree.board)},
         **(host_info if participant.role == "host" else {"links": None, "addresses": []}),
     }

@@ -54,15 +54,15 @@ class Server:
     """The games of a server. `open` and `close` run in the event loop that serves them.
 
     addresses: under which other machines reach the server. key: the secret of the start page.
-    errors: messages about saved games that could not be restored. preparing: index of the agent of
-    `PREPARED` that is compiled, their number when all are compiled, None before `prepare`.
+    errors: messages about saved games that could not be restored. num_prepared: how many agents of
+    `PREPARED` are compiled, all of them unless `prepare` runs.
     """
 
     def __init__(self, store: GameStore, catalogue: Catalogue, addresses: list[str]) -> None:
         self.store, self.catalogue, self.addresses = store, catalogue, addresses
         self.key = store.key()
         self.errors: list[str] = []
-        self.preparing: int | None = None
+        self.num_prepared = len(PREPARED)
         self._games: dict[str, StoredSession] = {}
         self._by_token: dict[str, tuple[str, Participant]] = {}
 
@@ -70,19 +70,20 @@ class Server:
         """Start the worker processes and restore all saved games."""
         workers = min(os.cpu_count() or 1, MAX_WORKERS)
         self._movers, self._analysts = AgentPool(workers), AgentPool(max(1, workers // 2))
-        for stored in self.store.games():
+        for game_id in self.store.ids():
             try:
-                self._add(self._restore(stored)).unload_finished()
-            except ValueError as error:
-                self.errors.append(stored.error or f"{stored.path}: {error}")
+                self._add(self._restore(self.store.read(game_id))).unload_finished()
+            except (OSError, ValueError) as error:
+                self.errors.append(f"{self.store.path(game_id)}: {error}")
             await asyncio.sleep(0)
 
     async def prepare(self) -> None:
         """Compile the rules and the agents in a worker process, unless that was done earlier."""
-        for self.preparing, spec in enumerate(PREPARED):
+        self.num_prepared = 0
+        for spec in PREPARED:
             with suppress(AgentTaskError):
                 await self._movers.call(agent_pool.prepare, spec, "")
-        self.preparing = len(PREPARED)
+            self.num_prepared += 1
 
     async def close(self) -> None:
         """Stop all games and worker processes."""
@@ -188,12 +189,12 @@ class Server:
         """The position of a record after some plies, by default all. RequestError: bad_record,
         bad_game."""
         tree = self._parse_record(text)
-        nodes = tree.main_line()
-        _check_ply(ply, len(nodes) - 1)
-        node = nodes[-1 if ply is None else ply]
+        plies = len(tree.nodes) - 1
+        _check_ply(ply, plies)
+        node = plies if ply is None else ply  # nodes are numbered by ply without branches
         return {
             "players": tree.start.players,
-            "plies": len(nodes) - 1,
+            "plies": plies,
             "ply": node,
             "over": tree.nodes[node].turn < 0,
             "is_city": is_city(tree.board),
@@ -216,7 +217,7 @@ class Server:
         players = len(new.seats)
         if new.record is not None:
             tree = self._parse_record(new.record)
-            record = tree.record(tree.main_line()[-1])
+            record = tree.record(len(tree.nodes) - 1)
             if record.players != players:
                 raise RequestError(
                     "bad_game", f"{players} seats; the record has {record.players} players."
@@ -276,7 +277,7 @@ class Server:
             game.advance(action)
         if ply < len(record.actions):
             host = game.participants[header.tokens.host]
-            game.jump(host, game.node, game.tree.main_line()[ply])
+            game.jump(host, game.node, ply)
             game.pause(host, enabled=False)
         try:
             self.store.create(header, events)
@@ -289,8 +290,6 @@ class Server:
 
     def _restore(self, stored: StoredGame) -> Session:
         """A session with the events of a saved game. ValueError if they do not fit it."""
-        if stored.header is None:
-            raise ValueError(stored.error)
         board = self._board_of(Record.from_dict(stored.header.record))
         save = partial(self.store.append, stored.header.id)
         session = self._make_session(stored.header, board, save)

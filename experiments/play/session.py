@@ -20,7 +20,7 @@ from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
 from busenv.experiments.play.analysis import Analysis, Run, analyse_game, analyse_position
-from busenv.experiments.play.catalogue import GRAPH_AGENT, Catalogue, analysts_of
+from busenv.experiments.play.catalogue import Catalogue, analysts_of
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader
 from busenv.experiments.play.game_tree import GameTree
@@ -80,7 +80,7 @@ class Session:
         self.catalogue, self.movers, self.analysts = catalogue, movers, analysts
         self.connections: set[Connection] = set()
         self._analyses: dict[tuple[Any, ...], Analysis] = {}
-        self._estimates: dict[str, dict[int, Estimate]] = {}  # for graphs, by agent and node
+        self._estimates: dict[int, Estimate] = {}  # for graphs, by node
         self._driver: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------ automatic moves
@@ -192,19 +192,13 @@ class Session:
         run = partial(analyse_position, self.game.tree, node, self.analysts, spec)
         self._subscribe(connection, "analysis", (spec, node), run)
 
-    def graph(self, connection: Connection, enabled: bool, spec: str | None) -> None:
-        """Send a page the graph of the current variation. RequestError: only_watching for a
-        spectator who names an agent, and those of `Catalogue.check_agent`."""
+    def graph(self, connection: Connection, enabled: bool) -> None:
+        """Send a page the graph of the current variation from now on, or end it."""
         if not enabled:
             return self._subscribe(connection, "graph", None, None)
-        if spec is not None and connection.participant.role == "spectator":
-            raise RequestError("only_watching", "Players only can choose the agent of the graph.")
-        spec = spec or GRAPH_AGENT
-        self.catalogue.check_agent(spec)
         tree, variation = self.game.tree, self.game.tree.variation(self.game.node)
-        known = self._estimates.setdefault(spec, {})
-        run = partial(analyse_game, tree, variation, known, self.analysts, spec)
-        self._subscribe(connection, "graph", (spec, *variation), run)
+        run = partial(analyse_game, tree, variation, self._estimates, self.analysts)
+        self._subscribe(connection, "graph", (*variation,), run)
 
     def _subscribe(
         self, connection: Connection, kind: str, subject: tuple[Any, ...] | None, run: Run | None

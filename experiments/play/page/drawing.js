@@ -17,11 +17,11 @@ export function createSvg(kind, attributes, parent) {
   return created;
 }
 
-/** Create the empty drawings. boxes: view box by drawing; names: of the parts, in order; panelsFrom:
- * the first part of the panels. */
-export function initDrawing(boxes, names, panelsFrom) {
+/** Create the empty drawings. views: view box by drawing; panels_from: the first part of the panels;
+ * names: of the parts, in order. */
+export function initDrawing({ views, panels_from: panelsFrom }, names) {
   parts = {};
-  for (const [name, box] of Object.entries(boxes)) {
+  for (const [name, box] of Object.entries(views)) {
     const svg = createSvg("svg", { viewBox: box.join(" "), class: "bus", role: "group" });
     svg.setAttribute("aria-label", name === "city" ? "The city" : "Clock, actions, players");
     document.getElementById(name).replaceChildren(svg);

@@ -42,9 +42,9 @@ const handlers = {
   },
   tree({ nodes }) { addMoves(nodes); },
   view(message) {
-    const base = message.base === null ? null : views.get(message.base);
-    if (!base && message.panels_from) {
-      initDrawing(init.views, Object.keys(message.parts), message.panels_from);
+    const base = views.get(message.base);
+    if (message.base === null) {
+      initDrawing(init, Object.keys(message.parts));
       initChoices(init.buildings, decide);
       drawnNode = null;
     }

@@ -120,7 +120,7 @@ function showPreview({ ply, plies, over, view }) {
   $("ply").value = ply;
   $("position").textContent = `After ${ply} of ${plies} moves. ${view.headline}`
     + (over ? ". The game is over here: choose an earlier move to continue from" : "");
-  if (!hasDrawing) initDrawing(choices.views, Object.keys(view.parts), view.panels_from);
+  if (!hasDrawing) initDrawing(choices, Object.keys(view.parts));
   hasDrawing = true;
   showParts(view.parts);
 }
