@@ -228,7 +228,7 @@ def test_finished_record_has_names_and_can_be_analysed(
     page.click("#hint")
     me.wait_for_notice("would")
     page.click("#analyse")
-    page.locator("#favourites span").first.wait_for()
+    page.locator("#best-moves span").first.wait_for()
     page.click("[data-key=PageDown]")
     me.wait_for_node(21)
     page.locator("#chances meter").first.wait_for()

@@ -28,7 +28,7 @@ VALID = (  # according to the schema
     {"type": "jump", "node": 0, "target": 0},
     {"type": "pause", "enabled": True},
     {"type": "delay", "seconds": 1.5},
-    {"type": "graph", "enabled": True},
+    {"type": "chart", "enabled": True},
     {"type": "view", "node": 0},
     {"type": "rename", "seat": 0, "name": "Ada"},
     {"type": "rematch"},
@@ -254,7 +254,7 @@ def test_invalid_post_bodies(served: Served) -> None:
         ({"seats": [*three[:2], agent | {"spec": spec}]}, 400, code)
         for spec, code in BAD_AGENTS.items()
     ]
-    games = len(served.server.start_page()["games"])
+    games = len(served.server.start_options()["games"])
     for body, status, code in wrong:
         actual, answer = served.post(path, body)
         assert (actual, answer["code"]) == (status, code), body
@@ -262,7 +262,7 @@ def test_invalid_post_bodies(served: Served) -> None:
     form = {"Content-Type": "text/plain"}  # a form of another site can send this type
     assert served.post(path, {"seats": three}, **form)[1]["code"] == "not_json"
     assert served.post("/start/wrong/games", {"seats": three})[0] == 404
-    assert len(served.server.start_page()["games"]) == games
+    assert len(served.server.start_options()["games"]) == games
 
 
 def test_response_headers_and_unknown_paths(served: Served) -> None:

@@ -122,8 +122,8 @@ def test_two_people_and_a_spectator(served: Served) -> None:
         page.close()
 
 
-def test_hint_analysis_and_graph(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis, "GRAPH_AGENT", "uct:5")
+def test_hint_analysis_and_chart(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "CHART_AGENT", "uct:5")
     record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record()
     ply = len(record.actions) - 12
     page = served.open(served.begin("me", "me", "me", "me", record=record.to_json(), ply=ply))
@@ -132,8 +132,8 @@ def test_hint_analysis_and_graph(served: Served, monkeypatch: pytest.MonkeyPatch
     page.send("analysis", node=node)
     first = page.until("analysis")
     assert first["running"]
-    assert first["favourites"][0]["action"] in legal
-    assert first["favourites"][0]["shapes"]
+    assert first["best_moves"][0]["action"] in legal
+    assert first["best_moves"][0]["shapes"]
     assert page.until("analysis")["simulations"] > first["simulations"] > 0
     assert sum(first["chances"]) == pytest.approx(1, abs=0.01)
     page.send("analysis", node=node - 3)  # a move of the past
@@ -142,17 +142,17 @@ def test_hint_analysis_and_graph(served: Served, monkeypatch: pytest.MonkeyPatch
     assert page.error_code("analysis", node=page.state["variation"][-1]) == "game_over"
     page.send("jump", node=node, target=page.state["variation"][-1])
     page.until("state")
-    page.send("graph", enabled=True)
-    graph = page.until("graph", lambda message: not message["running"])
-    assert len(graph["chances"]) == len(graph["variation"]) == len(page.state["variation"])
-    assert all(sum(chances) == pytest.approx(1, abs=0.01) for chances in graph["chances"])
-    assert graph["mistakes"]
-    for mistake in graph["mistakes"]:
-        index = graph["variation"].index(mistake["node"])
-        before, then = (graph["chances"][k][mistake["seat"]] for k in (index - 1, index))
+    page.send("chart", enabled=True)
+    chart = page.until("chart", lambda message: not message["running"])
+    assert len(chart["chances"]) == len(chart["variation"]) == len(page.state["variation"])
+    assert all(sum(chances) == pytest.approx(1, abs=0.01) for chances in chart["chances"])
+    assert chart["mistakes"]
+    for mistake in chart["mistakes"]:
+        index = chart["variation"].index(mistake["node"])
+        before, then = (chart["chances"][k][mistake["seat"]] for k in (index - 1, index))
         assert (before, then) == (mistake["before"], mistake["after"])
         assert before > then
-    assert graph["svg"].startswith("<svg")
+    assert chart["svg"].startswith("<svg")
     assert page.error_code("analysis", node=node, agent="planner") == "no_estimate"
     page.close()
 
@@ -214,16 +214,16 @@ def test_prompt_counts_the_passengers_in_supply(served: Served) -> None:
     page.close()
 
 
-def test_choices_of_the_start_page_are_valid(served: Served) -> None:
-    status, text, _ = served.get(f"{served.start_link}/choices")
-    choices = json.loads(text)
+def test_options_of_the_start_page_are_valid(served: Served) -> None:
+    status, text, _ = served.get(f"{served.start_link}/options")
+    options = json.loads(text)
     assert status == 200
-    assert [edition["name"] for edition in choices["editions"]] == [*busenv.EDITIONS]
-    for agent in choices["agents"]:
+    assert [edition["name"] for edition in options["editions"]] == [*busenv.EDITIONS]
+    for agent in options["agents"]:
         served.server.catalogue.check_agent(agent["spec"])
         busenv.make_agent(agent["spec"])
-    link = served.begin(*choices["seats"], rules="condensed", first_player=3)
-    saved = json.loads(served.get(f"{served.start_link}/choices")[1])["games"]
+    link = served.begin(*options["seats"], rules="condensed", first_player=3)
+    saved = json.loads(served.get(f"{served.start_link}/options")[1])["games"]
     assert link in [game["link"] for game in saved]
 
 

@@ -25,12 +25,13 @@ def draw_ground(board: Board) -> str:
         f"M{nodes[a][0]:.1f} {nodes[a][1]:.1f}L{nodes[b][0]:.1f} {nodes[b][1]:.1f}"
         for a, b in board.streets
     )
-    ties = "".join(
-        _tie(nodes[site.intersection], layout.sites[i], NODE) for i, site in enumerate(board.sites)
+    connectors = "".join(
+        _connector(nodes[site.intersection], layout.sites[i], NODE)
+        for i, site in enumerate(board.sites)
     )
     return (
         f'<path d="{roads}" class="kerb" stroke-width="{ROAD}"/>'
-        f'<path d="{roads}" class="road" stroke-width="{ROAD - 3}"/>{ties}'
+        f'<path d="{roads}" class="road" stroke-width="{ROAD - 3}"/>{connectors}'
     )
 
 
@@ -144,7 +145,7 @@ def draw_waiting_passengers(board: Board, position: Position) -> list[str]:
         waiting[board.sites[site].intersection] -= 1
     layout = scaled_layout(board)
     return [
-        _tie(layout.intersections[i], layout.passengers[i], rim(board, i))
+        _connector(layout.intersections[i], layout.passengers[i], rim(board, i))
         + passengers(*layout.passengers[i], count)
         if count
         else ""
@@ -183,11 +184,11 @@ def highlight_point(point: Point, radius: float = TOKEN + 4) -> str:
     return highlighted(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{{}}"/>')
 
 
-def _tie(node: Point, piece: Point, radius: float) -> str:
+def _connector(node: Point, piece: Point, radius: float) -> str:
     """Draw the line between an intersection's rim and a piece next to it."""
     along, _ = _axes(node, piece)
     x, y = node[0] + radius * along[0], node[1] + radius * along[1]
-    return f'<path d="M{x:.1f} {y:.1f}L{piece[0]:.1f} {piece[1]:.1f}" class="tie"/>'
+    return f'<path d="M{x:.1f} {y:.1f}L{piece[0]:.1f} {piece[1]:.1f}" class="connector"/>'
 
 
 def _axes(start: Point, end: Point) -> tuple[Point, Point]:

@@ -203,7 +203,7 @@ def draw_legend(board: Board, position: Position) -> str:
         (
             (placed(intersection(0, 0, False, True), 0, 0, 0.6), "station"),
             (placed(intersection(0, 0, True, False), 0, 0, 0.6), "roundabout"),
-            (line_segment(0, "M0 0h14") + disc(0, -2, 0), "line's end"),
+            (line_segment(0, "M0 0h14") + disc(0, -2, 0), "line end"),
         ),
         (
             (passengers(0, 0, 1), "waiting"),

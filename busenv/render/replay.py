@@ -27,8 +27,8 @@ Estimate = tuple[list[float], list[tuple[int, float]]]
 """Probabilities to win by seat, and (action, probability) pairs; either can be empty."""
 
 TEMPLATE = Path(__file__).with_name("replay.html")
-MAX_FAVOURITES = 3
-MIN_SHARE = 0.005  # of a favourite: the least that rounds to 1%
+MAX_BEST_ACTIONS = 3
+MIN_SHARE = 0.005  # of a best action: the least that rounds to 1%
 
 
 @dataclass(frozen=True)
@@ -141,14 +141,14 @@ def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
 def _estimate_data(
     board: Board, position: Position, estimate: Estimate, played: int
 ) -> dict[str, Any]:
-    """Return an estimate for the page; favourites are words, share, and whether it was played."""
-    chances, favourites = estimate
-    shown = [(action, share) for action, share in favourites if share >= MIN_SHARE]
+    """Return an estimate for the page; best moves are words, share, and whether it was played."""
+    chances, best_actions = estimate
+    shown = [(action, share) for action, share in best_actions if share >= MIN_SHARE]
     return {
         "chances": [round(chance, 4) for chance in chances],
-        "favourites": [
+        "best_moves": [
             [describe_move(board, position, action), round(share, 4), action == played]
-            for action, share in shown[:MAX_FAVOURITES]
+            for action, share in shown[:MAX_BEST_ACTIONS]
         ],
     }
 

@@ -38,7 +38,7 @@ if not HAS_NETWORKS:
 CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
 ANALYSTS = ("az:city-4:1000", "uct:1000", "net:city-2", "az:generated-1:1000")
 DEFAULT_OPPONENT = "uct:100"
-GRAPH_AGENT = "uct:200"
+CHART_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
 EDITION_DESCRIPTIONS = {
     "capstone-2024": "the newest rules",
@@ -99,7 +99,7 @@ class Catalogue:
         return next((b for b in self.boards.values() if b.fingerprint == fingerprint), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The choices of the start page as plain data."""
+        """The options of the start page as plain data."""
         trusted = {spec: ("", "of the command line") for spec in sorted(self.trusted - {*AGENTS})}
         return {
             "players": [3, 4, 5],

@@ -87,10 +87,10 @@ class AnalysisRequest(Schema):
     agent: AgentSpec | None = None
 
 
-class GraphRequest(Schema):
+class ChartRequest(Schema):
     """Of the current variation."""
 
-    type: Literal["graph"]
+    type: Literal["chart"]
     enabled: bool
 
 
@@ -106,7 +106,7 @@ class RematchRequest(Schema):
 
 AnyRequest = (
     DecideRequest | NodeRequest | JumpRequest | PauseRequest | DelayRequest
-    | AnalysisRequest | GraphRequest | RenameRequest | RematchRequest
+    | AnalysisRequest | ChartRequest | RenameRequest | RematchRequest
 )  # fmt: skip
 REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from busenv import Building, Phase
-from busenv.experiments.play.agent_pool import Estimate
+from busenv.experiments.play.agent_pool import PositionAnalysis
 from busenv.experiments.play.catalogue import agent_name, analysts_of
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_tree import GameNode, GameTree, game_from_state
@@ -33,7 +33,7 @@ from busenv.render.replay import MIN_SHARE
 from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
 
 DRAWING = {  # panels_from: the first part of the panels
-    "views": {"city": CITY, "panels": PANELS},
+    "view_boxes": {"city": CITY, "panels": PANELS},
     "panels_from": "frames",
     "buildings": {kind.name.lower(): BUILDINGS[kind] for kind in Building},
 }
@@ -120,10 +120,10 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
     _, position = _draw(tree, game.node)
     yours = current.turn in participant.seats and status == "person"
     is_host = participant.role == "host"
-    choices: list[dict[str, Any]] = []
+    targets: list[dict[str, Any]] = []
     if yours:
         actions = tree.position_game(game.node).legal_actions()
-        choices = click_targets(tree.board, tree.start.rules, position, actions)
+        targets = click_targets(tree.board, tree.start.rules, position, actions)
     turn = {
         "seat": current.turn,
         "kind": game.seats[current.turn].kind,
@@ -136,7 +136,7 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
         "node": game.node,
         "variation": tree.variation(game.node),
         "turn": turn if current.turn >= 0 else None,
-        "targets": choices,
+        "targets": targets,
         "status": status,
         "paused": game.paused,
         "delay": game.delay,
@@ -209,20 +209,20 @@ def describe(tree: GameTree, node: int, action: int) -> str:
     return describe_move(tree.board, tree.position_game(node).position(), action)
 
 
-def estimate(tree: GameTree, node: int, value: Estimate) -> dict[str, Any]:
-    """An agent's view of the position at a node; its favourite moves with their shapes."""
+def estimate(tree: GameTree, node: int, value: PositionAnalysis) -> dict[str, Any]:
+    """An agent's estimate of the position at a node; its best moves with their shapes."""
     _, position = _draw(tree, node)
     return {
         "node": node,
         "chances": [round(chance, 4) for chance in value.chances],
-        "favourites": [
+        "best_moves": [
             {
                 "action": action,
                 "text": describe_move(tree.board, position, action),
                 "share": round(share, 4),
                 **target_shapes(tree.board, tree.start.rules, position, action),
             }
-            for action, share in value.favourites
+            for action, share in value.best_actions
             if share >= MIN_SHARE
         ],
     }

@@ -63,7 +63,7 @@ class Server:
         self.key = store.key()
         self.errors: list[str] = []
         self.num_prepared = len(PREPARED)
-        self._games: dict[str, StoredSession] = {}
+        self._stored: dict[str, StoredSession] = {}
         self._by_token: dict[str, tuple[str, Participant]] = {}
 
     async def open(self) -> None:
@@ -87,28 +87,28 @@ class Server:
 
     async def close(self) -> None:
         """Stop all games and worker processes."""
-        for game in self._games.values():
-            if game.session is not None:
-                game.session.close()
+        for stored in self._stored.values():
+            if stored.session is not None:
+                stored.session.close()
         await asyncio.gather(self._movers.close(), self._analysts.close())
 
     def disconnect_pages(self) -> None:
         """Disconnect the pages of all games, so that the server can stop at once."""
-        for game in self._games.values():
-            if game.session is not None:
-                game.session.disconnect_pages()
+        for stored in self._stored.values():
+            if stored.session is not None:
+                stored.session.disconnect_pages()
 
     def find(self, token: str) -> tuple[Session, Participant]:
         """Return the session and participant of a link. RequestError: no_such_page, not_read."""
         participant = self.check_token(token)
-        game = self._games[self._by_token[token][0]]
-        if game.session is None:
+        stored = self._stored[self._by_token[token][0]]
+        if stored.session is None:
             try:
-                game.session = self._restore(self.store.read(game.header.id))
+                stored.session = self._restore(self.store.read(stored.header.id))
             except (OSError, ValueError) as error:  # whose text may name a path of the server
                 text = "The game's file is missing or damaged."
                 raise RequestError("not_read", text, 500) from error
-        return game.session, participant
+        return stored.session, participant
 
     def check_token(self, token: str) -> Participant:
         """Return the participant of a link. RequestError: no_such_page."""
@@ -123,8 +123,8 @@ class Server:
 
     def unload_finished(self) -> None:
         """Keep finished games that no page shows on disk only."""
-        for game in self._games.values():
-            game.unload_finished()
+        for stored in self._stored.values():
+            stored.unload_finished()
 
     async def create_game(self, new: NewGame) -> str:
         """Create a game and return the host's link. RequestError: bad_game, bad_record,
@@ -142,19 +142,19 @@ class Server:
 
     def delete_game(self, game_id: str) -> None:
         """Delete a game, and disconnect its pages. RequestError: no_such_page, not_saved."""
-        game = self._games.get(game_id)
-        if game is None:
+        stored = self._stored.get(game_id)
+        if stored is None:
             raise RequestError("no_such_page", "There is no such game.", 404)
         try:
             self.store.delete(game_id)
         except OSError as error:
             text = f"The game cannot be deleted: {error.strerror or error}"
             raise RequestError("not_saved", text, 507) from None
-        del self._games[game_id]
+        del self._stored[game_id]
         self._by_token = {k: one for k, one in self._by_token.items() if one[0] != game_id}
-        if game.session is not None:
-            game.session.disconnect_pages()
-            game.session.stop_agents()
+        if stored.session is not None:
+            stored.session.disconnect_pages()
+            stored.session.stop_agents()
 
     def rematch(self, session: Session) -> None:
         """Create a game with the same seats and rules, and send its links to all pages.
@@ -179,10 +179,10 @@ class Server:
         links = {"start": f"/start/{self.key}", "spectator": f"/play/{tokens.spectator}"}
         return {"links": {**links, "seats": seats}, "addresses": self.addresses}
 
-    def start_page(self) -> dict[str, Any]:
-        """The choices and the saved games that the start page shows."""
-        newest = sorted(self._games.values(), key=lambda game: game.header.created)[::-1]
-        games = [game.summary for game in newest[:MAX_LISTED]]
+    def start_options(self) -> dict[str, Any]:
+        """The options and the saved games that the start page shows."""
+        newest = sorted(self._stored.values(), key=lambda stored: stored.header.created)[::-1]
+        games = [stored.summary for stored in newest[:MAX_LISTED]]
         return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": games}
 
     def preview(self, text: str, ply: int | None) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class Server:
         """Save and start a new game; return the host's link. RequestError: too_many_games,
         not_saved."""
         self.unload_finished()
-        if len(self._games) >= MAX_GAMES:
+        if len(self._stored) >= MAX_GAMES:
             text = f"This server has {MAX_GAMES} games, the most: delete some on the start page."
             raise RequestError("too_many_games", text, 429)
         header = GameHeader(
@@ -304,7 +304,7 @@ class Server:
     def _add(self, session: Session) -> StoredSession:
         """Make a session reachable, and start its agents."""
         game = session.game
-        stored = self._games[game.header.id] = StoredSession(game.header, session)
+        stored = self._stored[game.header.id] = StoredSession(game.header, session)
         for token, participant in game.participants.items():
             self._by_token[token] = game.header.id, participant
         session.restart_agents()

@@ -18,7 +18,7 @@ from typing import Any
 
 from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.experiments.play import agent_pool, serializers
-from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
+from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
 from busenv.experiments.play.analysis import Analysis, Run, analyse_game, analyse_position
 from busenv.experiments.play.catalogue import Catalogue, analysts_of
 from busenv.experiments.play.game_session import GameSession, Participant
@@ -38,13 +38,13 @@ LOCAL_AGENTS = {  # take microseconds: no worker process is needed
 class Connection:
     """A page that shows a game.
 
-    queue: texts to send; None closes the connection. views: nodes whose drawing the page has.
+    queue: texts to send; None closes the connection. nodes_drawn: nodes whose drawing the page has.
     num_nodes: how many nodes of the tree the page knows. latest_view: node of the last drawing.
     """
 
     participant: Participant
     queue: asyncio.Queue[str | None] = field(default_factory=lambda: asyncio.Queue(MAX_QUEUE + 1))
-    views: set[int] = field(default_factory=set)
+    nodes_drawn: set[int] = field(default_factory=set)
     num_nodes: int = 0
     latest_view: int | None = None
 
@@ -80,8 +80,8 @@ class Session:
         self.catalogue, self.movers, self.analysts = catalogue, movers, analysts
         self.connections: set[Connection] = set()
         self._analyses: dict[tuple[Any, ...], Analysis] = {}
-        self._estimates: dict[int, Estimate] = {}  # for graphs, by node
-        self._driver: asyncio.Task[None] | None = None
+        self._estimates: dict[int, PositionAnalysis] = {}  # for charts, by node
+        self._automatic_moves: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------ automatic moves
 
@@ -89,12 +89,12 @@ class Session:
         """Let the agents decide from the current node on."""
         self.stop_agents()
         if self.game.status in ("agent", "forced"):
-            self._driver = asyncio.create_task(self._make_automatic_moves())
+            self._automatic_moves = asyncio.create_task(self._make_automatic_moves())
 
     def stop_agents(self) -> None:
-        if self._driver is not None:
-            self._driver.cancel()
-            self._driver = None
+        if self._automatic_moves is not None:
+            self._automatic_moves.cancel()
+            self._automatic_moves = None
 
     async def _make_automatic_moves(self) -> None:
         """Make forced moves and agents' decisions until a person has a choice."""
@@ -148,7 +148,7 @@ class Session:
     def disconnect(self, connection: Connection) -> None:
         """Remove a page, and end what only this page requested."""
         self.connections.discard(connection)
-        for kind in ("analysis", "graph"):
+        for kind in ("analysis", "chart"):
             self._subscribe(connection, kind, None, None)
         self.publish_participants()
 
@@ -168,12 +168,12 @@ class Session:
 
     def send_view(self, connection: Connection, node: int) -> None:
         """Send the drawing at a node, unless the page has it."""
-        if node in connection.views:
+        if node in connection.nodes_drawn:
             return
         parent = self.game.tree.nodes[node].parent
-        base = parent if parent in connection.views else connection.latest_view
+        base = parent if parent in connection.nodes_drawn else connection.latest_view
         connection.send(_view_json(self.game.tree, node, base))
-        connection.views.add(node)
+        connection.nodes_drawn.add(node)
         connection.latest_view = node
 
     # ------------------------------------------------------------ analyses
@@ -192,13 +192,13 @@ class Session:
         run = partial(analyse_position, self.game.tree, node, self.analysts, spec)
         self._subscribe(connection, "analysis", (spec, node), run)
 
-    def graph(self, connection: Connection, enabled: bool) -> None:
-        """Send a page the graph of the current variation from now on, or end it."""
+    def chart(self, connection: Connection, enabled: bool) -> None:
+        """Send a page the chart of the current variation from now on, or end it."""
         if not enabled:
-            return self._subscribe(connection, "graph", None, None)
+            return self._subscribe(connection, "chart", None, None)
         tree, variation = self.game.tree, self.game.tree.variation(self.game.node)
         run = partial(analyse_game, tree, variation, self._estimates, self.analysts)
-        self._subscribe(connection, "graph", (*variation,), run)
+        self._subscribe(connection, "chart", (*variation,), run)
 
     def _subscribe(
         self, connection: Connection, kind: str, subject: tuple[Any, ...] | None, run: Run | None

@@ -13,9 +13,9 @@ const RECORD_FIELDS = ["rules", "board-name", "first", "seed"];  // fixed by a r
 let record = null, recordIsCity = false, hasDrawing = false, timer = null;
 
 async function request(route, body, method = "POST") {
-  const options = body && { method, headers: { "Content-Type": "application/json" },
+  const settings = body && { method, headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body) };
-  const response = await fetch(path + route, options);
+  const response = await fetch(path + route, settings);
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.message);
   return answer;
@@ -33,7 +33,7 @@ function addSeat(value) {
   const row = element("div", "", "row"), seat = seatRows().length;
   const player = element("select"), detail = element("input");
   player.append(new Option("You", "me"), new Option("A friend (by link)", "friend"),
-    ...choices.agents.map(({ spec, name, description }) =>
+    ...options.agents.map(({ spec, name, description }) =>
       new Option(`${name ? `${name}: ` : ""}${description} (${spec})`, spec)),
     new Option(OTHER, OTHER));
   player.setAttribute("aria-label", `Player at seat ${seat}`);
@@ -50,14 +50,14 @@ function addSeat(value) {
 /** Disable agents that play only the city if the game is on another board. */
 function disableCityAgents() {
   const isCity = record === null
-    ? choices.city_boards.includes($("board-name").value) : recordIsCity;
-  const cityOnly = choices.agents.filter(({ city_only }) => city_only).map(({ spec }) => spec);
+    ? options.city_boards.includes($("board-name").value) : recordIsCity;
+  const cityOnly = options.agents.filter(({ city_only }) => city_only).map(({ spec }) => spec);
   for (const row of seatRows()) {
     const player = row.querySelector("select");
     for (const option of player.options) {
       option.disabled = !isCity && cityOnly.includes(option.value);
     }
-    if (player.selectedOptions[0].disabled) player.value = choices.default_opponent;
+    if (player.selectedOptions[0].disabled) player.value = options.default_opponent;
   }
 }
 
@@ -85,10 +85,10 @@ function readSeat(row) {
 
 function setSeatCount(count) {
   while (seatRows().length > count) seatRows().at(-1).remove();
-  while (seatRows().length < count) addSeat(choices.default_opponent);
+  while (seatRows().length < count) addSeat(options.default_opponent);
   showSeveral();
-  $("add-seat").disabled = record !== null || count >= Math.max(...choices.players);
-  $("remove-seat").disabled = record !== null || count <= Math.min(...choices.players);
+  $("add-seat").disabled = record !== null || count >= Math.max(...options.players);
+  $("remove-seat").disabled = record !== null || count <= Math.min(...options.players);
   const first = $("first").value;
   $("first").replaceChildren(new Option("random", ""),
     ...seatRows().map((_, seat) => new Option(`seat ${seat}`, seat)));
@@ -120,7 +120,7 @@ function showPreview({ ply, plies, over, view }) {
   $("ply").value = ply;
   $("position").textContent = `After ${ply} of ${plies} moves. ${view.headline}`
     + (over ? ". The game is over here: choose an earlier move to continue from" : "");
-  if (!hasDrawing) initDrawing(choices, Object.keys(view.parts));
+  if (!hasDrawing) initDrawing(options, Object.keys(view.parts));
   hasDrawing = true;
   showParts(view.parts);
 }
@@ -165,8 +165,8 @@ async function startGame(event) {
 }
 
 function listGames() {
-  $("saved").hidden = !choices.games.length;
-  $("games").replaceChildren(...choices.games.map((game) => {
+  $("saved").hidden = !options.games.length;
+  $("games").replaceChildren(...options.games.map((game) => {
     const row = element("div", "", "game"), link = element("a", game.headline);
     const remove = element("button", "Delete");
     link.href = game.link;
@@ -183,7 +183,7 @@ async function deleteGame(game, button) {
   if (button.textContent === "Delete") return void (button.textContent = "Delete for good");
   try {
     await request(`/games/${game.id}`, {}, "DELETE");
-    choices.games = choices.games.filter((other) => other !== game);
+    options.games = options.games.filter((other) => other !== game);
     listGames();
   } catch (error) { showError(error); }
 }
@@ -200,17 +200,17 @@ async function showProgress() {
 }
 
 function showEdition() {
-  const edition = choices.editions.find(({ name }) => name === $("rules").value);
+  const edition = options.editions.find(({ name }) => name === $("rules").value);
   $("edition").textContent = edition?.description ?? "";
 }
 
 const prepared = showProgress().catch(showError);
-const choices = await request("/choices");
-for (const { spec } of choices.agents) $("specs").append(new Option(spec));
-for (const { name } of choices.editions) $("rules").append(new Option(name));
-for (const name of choices.boards) $("board-name").append(new Option(name));
-choices.seats.forEach(addSeat);
-setSeatCount(choices.seats.length);
+const options = await request("/options");
+for (const { spec } of options.agents) $("specs").append(new Option(spec));
+for (const { name } of options.editions) $("rules").append(new Option(name));
+for (const name of options.boards) $("board-name").append(new Option(name));
+options.seats.forEach(addSeat);
+setSeatCount(options.seats.length);
 showEdition();
 listGames();
 $("add-seat").onclick = () => setSeatCount(seatRows().length + 1);

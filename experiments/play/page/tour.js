@@ -14,7 +14,7 @@ const STEPS = [
   ["#panels", "Below are the players with their markers, buses, deliveries and stones. The most buses "
     + "that anybody has, M, decide how strong space A is; each later space is one weaker."],
   [".controls", "Undo takes back, Hint shows a good move, Analysis the chances of all players."],
-  ["#graph-card", "After the game look here for your costliest decisions and what would have been better."],
+  ["#chart-card", "After the game look here for your costliest decisions and what would have been better."],
   ["#rules", "The rules on one page. Good luck!"],
 ];
 let step = -1;
