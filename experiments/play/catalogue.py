@@ -26,9 +26,9 @@ HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is no
 AGENTS = {  # name and description by spec, strongest first
     "az:city-4:1000": ("Expert", "search guided by a network"),
     "az:generated-1:1000": ("Expert, any board", "search guided by a network"),
-    "uct:1000": ("Strong", "searches 1,000 playouts"),
+    "uct:1000": ("Strong", "tree search, 1,000 simulations"),
     "net:city-2": ("Advanced", "a trained network, answers at once"),
-    "uct:100": ("Medium", "searches 100 playouts"),
+    "uct:100": ("Medium", "tree search, 100 simulations"),
     "planner": ("Casual", "plans one decision ahead"),
     "greedy": ("Beginner", "takes the best immediate gain"),
     "random": ("Random", "chooses at random"),
@@ -100,7 +100,7 @@ class Catalogue:
 
     def to_dict(self) -> dict[str, Any]:
         """The options of the start page as plain data."""
-        trusted = {spec: ("", "of the command line") for spec in sorted(self.trusted - {*AGENTS})}
+        trusted = dict.fromkeys(sorted(self.trusted - {*AGENTS}), ("", "named on the command line"))
         return {
             "players": [3, 4, 5],
             "editions": [

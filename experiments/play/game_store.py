@@ -76,14 +76,16 @@ class GameStore:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def key(self) -> str:
-        """The secret of the start page's link, created with the folder. ValueError for a file
-        with another content."""
+        """Return the secret in the start page's link; create it if the folder has none.
+
+        Raises ValueError if the file contains no valid key.
+        """
         path = self.folder / KEY
         if not path.exists() or not path.stat().st_size:  # empty after a start on a full disk
             _write(path, secrets.token_urlsafe(24))
         key = read_bounded(path, follow_links=False).strip()
         if not re.fullmatch(rb"[A-Za-z0-9_-]{20,64}", key):
-            raise ValueError(f"{path} holds no key; delete the file, and a new key is made")
+            raise ValueError(f"{path} holds no key; delete the file to create a new one")
         return key.decode()
 
     def create(self, header: GameHeader, events: list[dict[str, Any]]) -> None:

@@ -30,7 +30,7 @@ class RequestError(Exception):
 def _check_printable(text: str) -> str:
     text = text.strip()
     if not text.isprintable():
-        raise PydanticCustomError("name", "allowed: letters, digits, signs and spaces")
+        raise PydanticCustomError("name", "allowed: printable characters")
     return text
 
 

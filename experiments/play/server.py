@@ -33,7 +33,10 @@ MAX_WORKERS = 4
 
 @dataclass
 class StoredSession:
-    """A game of the server. session: None for a finished game, which no page shows."""
+    """A game of the server.
+
+    session: None if the game is finished and no page shows it; `Server.find` loads it again.
+    """
 
     header: GameHeader
     session: Session | None
@@ -45,7 +48,7 @@ class StoredSession:
         return _summary(self.session.game) if self.session else self._last_summary
 
     def unload_finished(self) -> None:
-        """Keep the game on disk only if it is finished and no page shows it."""
+        """Drop the session of a finished game that no page shows; its file remains."""
         if self.session and self.session.game.status == "over" and not self.session.connections:
             self._last_summary, self.session = self.summary, None
 
@@ -122,7 +125,7 @@ class Server:
             raise RequestError("no_such_page", "Open the link that the terminal shows.", 404)
 
     def unload_finished(self) -> None:
-        """Keep finished games that no page shows on disk only."""
+        """Drop the sessions of finished games that no page shows; their files remain."""
         for stored in self._stored.values():
             stored.unload_finished()
 
@@ -261,7 +264,7 @@ class Server:
         not_saved."""
         self.unload_finished()
         if len(self._stored) >= MAX_GAMES:
-            text = f"This server has {MAX_GAMES} games, the most: delete some on the start page."
+            text = f"This server has {MAX_GAMES} games, its maximum; delete some on the start page."
             raise RequestError("too_many_games", text, 429)
         header = GameHeader(
             id=secrets.token_hex(8),

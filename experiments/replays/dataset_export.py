@@ -51,7 +51,8 @@ def export_games(
     its last complete part.
 
     RunError when an agent cannot be built, does not play batches of games or fails, or the folder
-    is in use or holds another run. As `load_board` and `load_rules` raise for board and rules.
+    is in use or holds another run. Raises the errors of `load_board` and `load_rules` for an
+    invalid board or invalid rules.
     """
     loaded_board, loaded_rules = as_board(board), as_rules(rules)
     if len(agents) > MAX_AGENTS:
