@@ -270,6 +270,7 @@ def test_agents_that_play_only_the_city_are_disabled_on_other_boards(
         page.click("#add-seat")
         seats.nth(3).select_option("me")
         page.locator("#several").wait_for()
+        assert page.locator("#seats input").nth(3).get_attribute("maxlength") == "40"  # a name
         page.click("#remove-seat")
         expect(page.locator("#several")).to_be_hidden()
         page.locator("details >> nth=0 >> summary").click()
