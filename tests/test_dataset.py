@@ -22,6 +22,7 @@ from busenv.experiments.replays import dataset_export
 from busenv.experiments.replays.dataset_export import export_games
 from busenv.experiments.studies import imitation
 from busenv.experiments.training.learning_curve import read_curve
+from tests.support.programs import EXAMPLE, command
 
 AGENTS = ("greedy", "random")
 SETTINGS = {"players": 3, "seed": 7, "rules": "capstone-2024", "board": "city"}
@@ -105,10 +106,14 @@ def test_stopped_export_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert {path.name for path in folder.iterdir()} == {"dataset.npz", "run.json", "lock"}
 
 
+def test_games_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "AGENTS", (f"exec:{command(EXAMPLE)}", "greedy"))
+    assert export(tmp_path / "one", 2).digest == export(tmp_path / "two", 2).digest
+
+
 def test_refused_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for agents, message in (
-        (["exec:player"], "plays single games only"),
-        (["llm:model"], "plays single games only"),
+        (["llm:model"], "'llm:model' is a language model"),
         (["greedy"] * 256, "256 agents; allowed: 1 to 255"),
     ):
         monkeypatch.setattr(sys.modules[__name__], "AGENTS", agents)

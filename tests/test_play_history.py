@@ -20,9 +20,12 @@ def test_undo_branches_and_earlier_moves(served: Served, player: Callable[..., P
     me.choose("site-1")
     me.my_turn()
     ply = len(me.rows()) - 1
+    page.keyboard.press("Shift")
     page.click("#undo")
     me.wait_for_node(1)
+    me.my_turn()
     assert len(me.rows()) == ply + 1  # moves that can be redone stay in the list
+    assert page.locator(".target:focus").count() == 0  # Shift is no key that selects choices
     page.click("#redo")
     page.locator(f"#steps > :nth-child({ply + 1}) [aria-current]").wait_for()
     page.click("#undo")
@@ -48,11 +51,12 @@ def test_undo_branches_and_earlier_moves(served: Served, player: Callable[..., P
     page.click("#jump")
     page.locator("#pause", has_text="Continue").wait_for()
     assert page.is_hidden("#viewing")
+    assert "The game is paused: press Continue" in page.inner_text("#last")
     assert "erect house at intersection 15, zone 1" in branch.inner_text()
     assert branch.get_attribute("data-node") == str(ply + 1)
 
 
-def test_hint_analysis_and_graph_on_the_page(served: Served, player: Callable[..., Player]) -> None:
+def test_hint_analysis_and_chart_on_the_page(served: Served, player: Callable[..., Player]) -> None:
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     page = me.page
     me.my_turn()
@@ -60,7 +64,7 @@ def test_hint_analysis_and_graph_on_the_page(served: Served, player: Callable[..
     hint = me.wait_for_notice("would erect").inner_text()
     assert page.locator(".marks .mark").count() == 1
     page.click("#analyse")
-    page.locator("#favourites span").first.wait_for()
+    page.locator("#best-moves span").first.wait_for()
     chances = page.eval_on_selector_all("#chances meter", "bars => bars.map(bar => bar.value)")
     assert sum(chances) == pytest.approx(1, abs=0.01)
     assert page.locator(".marks .mark").count() >= 1
@@ -74,16 +78,16 @@ def test_hint_analysis_and_graph_on_the_page(served: Served, player: Callable[..
     me.my_turn()
     me.choose(me.targets()[0])
     me.my_turn()
-    page.click("#graph")
+    page.click("#chart")
     page.locator("#mistakes button").first.wait_for()
-    assert page.locator("#chart .mistake").count() == page.locator("#mistakes button").count()
+    assert page.locator("#curves .mistake").count() == page.locator("#mistakes button").count()
     text = page.inner_text("#mistakes button >> nth=0")
     page.click("#mistakes button >> nth=0")
     ply = int(re.search(r"at (\d+):", text)[1])
     page.locator(f"#steps > :nth-child({ply + 1}) [aria-current]").wait_for()
     page.click("#back")
-    box = page.locator("#chart svg").bounding_box()
-    page.locator("#chart svg").click(position={"x": box["width"] * 0.1, "y": box["height"] / 2})
+    box = page.locator("#curves svg").bounding_box()
+    page.locator("#curves svg").click(position={"x": box["width"] * 0.1, "y": box["height"] / 2})
     me.wait_for_node(0)
 
 

@@ -228,7 +228,7 @@ def test_finished_record_has_names_and_can_be_analysed(
     page.click("#hint")
     me.wait_for_notice("would")
     page.click("#analyse")
-    page.locator("#favourites span").first.wait_for()
+    page.locator("#best-moves span").first.wait_for()
     page.click("[data-key=PageDown]")
     me.wait_for_node(21)
     page.locator("#chances meter").first.wait_for()
@@ -241,7 +241,7 @@ def test_start_page_deletes_games_and_shows_compilation(
     served: Served, player: Callable[..., Player], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = served.begin("me", "me", "me")
-    monkeypatch.setattr(served.server, "preparing", 0)
+    monkeypatch.setattr(served.server, "num_prepared", 0)
     page = player().page
     page.goto(served.origin + served.start_link)
     page.locator("#preparing").wait_for()
@@ -251,7 +251,7 @@ def test_start_page_deletes_games_and_shows_compilation(
     row.wait_for(state="detached")
     assert served.get(link)[0] == 404
     page.click("#start")
-    monkeypatch.setattr(served.server, "preparing", len(PREPARED))
+    monkeypatch.setattr(served.server, "num_prepared", len(PREPARED))
     page.locator("#board[data-node]").wait_for()
 
 
@@ -267,6 +267,12 @@ def test_agents_that_play_only_the_city_are_disabled_on_other_boards(
         disabled = page.locator("#seats select >> nth=1 >> option:disabled")
         assert [option.get_attribute("value") for option in disabled.all()] == [*CITY_AGENTS]
         assert seats.nth(1).input_value() == DEFAULT_OPPONENT
+        page.click("#add-seat")
+        seats.nth(3).select_option("me")
+        page.locator("#several").wait_for()
+        assert page.locator("#seats input").nth(3).get_attribute("maxlength") == "40"  # a name
+        page.click("#remove-seat")
+        expect(page.locator("#several")).to_be_hidden()
         page.locator("details >> nth=0 >> summary").click()
         page.select_option("#board-name", "city")
         expect(disabled).to_have_count(0)

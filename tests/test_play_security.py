@@ -14,9 +14,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import busenv
 from busenv.experiments.play import launch
-from busenv.experiments.play.catalogue import Catalogue, short_spec, with_seconds
+from busenv.experiments.play.catalogue import Catalogue, with_seconds
 from busenv.experiments.play.messages import MAX_BODY, MAX_REQUEST, RequestError
 from busenv.experiments.play.request_guard import is_own_host
+from busenv.experiments.ratings.dependencies import short_spec
 from tests.support.play_client import PATIENCE, Served, serving
 
 MESSAGES = 5000
@@ -27,7 +28,7 @@ VALID = (  # according to the schema
     {"type": "jump", "node": 0, "target": 0},
     {"type": "pause", "enabled": True},
     {"type": "delay", "seconds": 1.5},
-    {"type": "graph", "enabled": True, "agent": None},
+    {"type": "chart", "enabled": True},
     {"type": "view", "node": 0},
     {"type": "rename", "seat": 0, "name": "Ada"},
     {"type": "rematch"},
@@ -35,6 +36,7 @@ VALID = (  # according to the schema
 BAD_AGENTS = {
     "exec:cat": "agent_refused",
     "exec@5:python3 -c pass": "agent_refused",
+    "llm:gpt-4o": "agent_refused",
     "net:/etc/passwd": "agent_refused",
     "net:../models/city-2": "agent_refused",
     "net:city-2.safetensors": "agent_refused",
@@ -88,7 +90,6 @@ def make_cases(rng: random.Random, illegal: list[int], nodes: int) -> Iterator[C
         lambda: (guest(), text(type="delay", seconds=1), "only_host"),
         lambda: (guest(), text(type="rematch"), "only_host"),
         lambda: ("watch", text(type="analysis", node=node), "only_watching"),
-        lambda: ("watch", text(type="graph", enabled=True, agent="uct:20000"), "only_watching"),
         lambda: ("host", text(type="decide", node=node, action=0, token="x", seat=1),
                  "bad_message"),
         lambda: (guest(), text(type="rename", seat=rng.choice([0, 2, 3, 4]), name="x"),
@@ -112,7 +113,7 @@ def _cut_off(rng: random.Random) -> str:
 def _mistyped(rng: random.Random) -> str:
     """A message with a missing field, a field of the wrong type, or an extra field."""
     fields = dict(rng.choice(VALID[:8]))
-    name = rng.choice([key for key in fields if key != "agent"])
+    name = rng.choice([*fields])
     how = rng.randrange(3)
     if how == 0:
         del fields[name]
@@ -125,8 +126,7 @@ def _mistyped(rng: random.Random) -> str:
 
 def _bad_agent(rng: random.Random, node: int) -> Case:
     spec, code = rng.choice([*BAD_AGENTS.items()])
-    request = rng.choice([{"type": "analysis", "node": node}, {"type": "graph", "enabled": True}])
-    return "host", json.dumps({**request, "agent": spec}), code
+    return "host", json.dumps({"type": "analysis", "node": node, "agent": spec}), code
 
 
 def test_5000_invalid_messages_change_nothing(served: Served) -> None:
@@ -254,7 +254,7 @@ def test_invalid_post_bodies(served: Served) -> None:
         ({"seats": [*three[:2], agent | {"spec": spec}]}, 400, code)
         for spec, code in BAD_AGENTS.items()
     ]
-    games = len(served.server.start_page()["games"])
+    games = len(served.server.start_options()["games"])
     for body, status, code in wrong:
         actual, answer = served.post(path, body)
         assert (actual, answer["code"]) == (status, code), body
@@ -262,7 +262,7 @@ def test_invalid_post_bodies(served: Served) -> None:
     form = {"Content-Type": "text/plain"}  # a form of another site can send this type
     assert served.post(path, {"seats": three}, **form)[1]["code"] == "not_json"
     assert served.post("/start/wrong/games", {"seats": three})[0] == 404
-    assert len(served.server.start_page()["games"]) == games
+    assert len(served.server.start_options()["games"]) == games
 
 
 def test_response_headers_and_unknown_paths(served: Served) -> None:
@@ -338,7 +338,8 @@ def test_specs_shown_to_pages() -> None:
     assert short_spec("net:/home/me/runs/x/model.safetensors") == "net:model"
     assert short_spec("az:runs/m.safetensors:300") == "az:m:300"
     assert short_spec("exec@2:python3 /home/me/player.py") == "exec@2:python3"
-    assert short_spec("uct@2:0.5s") == "uct@2:0.5s"
+    for spec in ("uct@2:0.5s", "llm:meta-llama/Llama-3.1-8B-Instruct"):
+        assert short_spec(spec) == spec
     assert with_seconds("uct:1000", 0.4) == "uct:0.4s"
     assert with_seconds("uct@2:5s", 0.4) == "uct@2:0.4s"
     assert with_seconds("az@2:city-3:300", 0.4) == "az@2:city-3:0.4s"

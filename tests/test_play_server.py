@@ -1,18 +1,20 @@
 """The game server: whole games by messages, undo, branches, several people, restarts."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 import busenv
+from busenv.experiments.play import analysis
 from busenv.render.svg import draw_map, draw_panels
 from tests.support.play_client import PageClient, Served, serving
 
 
 def play_to_the_end(page: PageClient, seed: int = 0) -> None:
     """Pick the first choice of varying targets until the game is over."""
-    while not page.my_turn()["over"]:
+    while page.my_turn()["status"] != "over":
         assert not page.state["failure"]
         targets = page.state["targets"]
         seed = (seed * 75 + 74) % 65537
@@ -31,9 +33,7 @@ def test_whole_game(served: Served) -> None:
     assert game.seed == 5
     result = page.state["result"]
     assert (result["points"], result["ranking"]) == (game.points, game.ranking())
-    variation = [page.nodes[node] for node in page.state["variation"]]
-    assert [node["action"] for node in variation[1:]] == game.history
-    assert page.nodes[page.state["node"]]["points"] == game.points
+    assert len(page.state["variation"]) == len(game.history) + 1
     parts = draw_map(game.board, game.position(), game.last_decision)
     parts |= draw_panels(game.board, game.position(), game.rules, game.last_decision)
     assert page.views[page.state["node"]] == parts
@@ -80,9 +80,9 @@ def test_undo_keeps_the_main_line_and_branches(served: Served) -> None:
     agents = next(n for n in line if page.nodes[n]["turn"] not in (0, -1))
     page.send("jump", node=page.my_turn()["node"], target=agents)
     there = page.until("state")
-    assert (there["node"], there["paused"], there["thinking"]) == (agents, True, False)
+    assert (there["node"], there["status"]) == (agents, "paused")
     page.send("pause", enabled=False)
-    assert page.until("state")["thinking"]
+    assert page.until("state")["status"] == "agent"
     page.my_turn()
     page.close()
 
@@ -122,7 +122,8 @@ def test_two_people_and_a_spectator(served: Served) -> None:
         page.close()
 
 
-def test_hint_analysis_and_graph(served: Served) -> None:
+def test_hint_analysis_and_chart(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "CHART_AGENT", "uct:5")
     record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record()
     ply = len(record.actions) - 12
     page = served.open(served.begin("me", "me", "me", "me", record=record.to_json(), ply=ply))
@@ -131,8 +132,8 @@ def test_hint_analysis_and_graph(served: Served) -> None:
     page.send("analysis", node=node)
     first = page.until("analysis")
     assert first["running"]
-    assert first["favourites"][0]["action"] in legal
-    assert first["favourites"][0]["shapes"]
+    assert first["best_moves"][0]["action"] in legal
+    assert first["best_moves"][0]["shapes"]
     assert page.until("analysis")["simulations"] > first["simulations"] > 0
     assert sum(first["chances"]) == pytest.approx(1, abs=0.01)
     page.send("analysis", node=node - 3)  # a move of the past
@@ -141,19 +142,18 @@ def test_hint_analysis_and_graph(served: Served) -> None:
     assert page.error_code("analysis", node=page.state["variation"][-1]) == "game_over"
     page.send("jump", node=node, target=page.state["variation"][-1])
     page.until("state")
-    page.send("graph", enabled=True, agent="uct:5")
-    graph = page.until("graph", lambda message: not message["running"])
-    assert len(graph["chances"]) == len(graph["variation"]) == len(page.state["variation"])
-    assert all(sum(chances) == pytest.approx(1, abs=0.01) for chances in graph["chances"])
-    assert graph["mistakes"]
-    for mistake in graph["mistakes"]:
-        index = graph["variation"].index(mistake["node"])
-        before, then = (graph["chances"][k][mistake["seat"]] for k in (index - 1, index))
+    page.send("chart", enabled=True)
+    chart = page.until("chart", lambda message: not message["running"])
+    assert len(chart["chances"]) == len(chart["variation"]) == len(page.state["variation"])
+    assert all(sum(chances) == pytest.approx(1, abs=0.01) for chances in chart["chances"])
+    assert chart["mistakes"]
+    for mistake in chart["mistakes"]:
+        index = chart["variation"].index(mistake["node"])
+        before, then = (chart["chances"][k][mistake["seat"]] for k in (index - 1, index))
         assert (before, then) == (mistake["before"], mistake["after"])
         assert before > then
-    assert graph["svg"].startswith("<svg")
-    page.send("graph", enabled=True, agent="planner")
-    assert page.until("error")["code"] == "no_estimate"
+    assert chart["svg"].startswith("<svg")
+    assert page.error_code("analysis", node=node, agent="planner") == "no_estimate"
     page.close()
 
 
@@ -178,6 +178,10 @@ def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     assert page.my_turn()["node"] == 40
     assert len(page.state["variation"]) == len(record.actions) + 1  # the rest can be redone
     assert page.views[40] == answer["view"]["parts"]
+    forced = next(node for node in page.nodes.values() if node["forced"])
+    page.send("jump", node=40, target=forced["parent"])
+    paused = page.until("state")
+    assert (paused["status"], paused["turn"]["yours"], paused["targets"]) == ("paused", False, [])
     page.close()
     damaged = json.loads(text)
     damaged["actions"][3] = 374
@@ -193,16 +197,33 @@ def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     assert (status, answer["code"]) == (400, "bad_game")
 
 
-def test_choices_of_the_start_page_are_valid(served: Served) -> None:
-    status, text, _ = served.get(f"{served.start_link}/choices")
-    choices = json.loads(text)
+def test_prompt_counts_the_passengers_in_supply(served: Served) -> None:
+    game = busenv.Game(3, first_player=0, seed=5)
+    while game.phase != busenv.Phase.PASSENGERS:
+        legal = game.legal_actions()
+        wanted = [busenv.BoardAction.BUSES, busenv.BoardAction.PASSENGERS, 7]
+        game.step(next((action for action in wanted if action in legal), legal[0]))
+    position = game.position()
+    people = [position.supply - 1 + position.passengers[0], *position.passengers[1:]]
+    position = dataclasses.replace(position, supply=1, passengers=people)
+    assert position.power == 2
+    record = busenv.Game.from_position(position).record()
+    page = served.open(served.begin("me", "me", "me", record=record.to_json()))
+    prompt = "Divide the arriving passengers between the two stations"
+    assert page.my_turn()["turn"]["prompt"] == prompt
+    page.close()
+
+
+def test_options_of_the_start_page_are_valid(served: Served) -> None:
+    status, text, _ = served.get(f"{served.start_link}/options")
+    options = json.loads(text)
     assert status == 200
-    assert [edition["name"] for edition in choices["editions"]] == [*busenv.EDITIONS]
-    for agent in choices["agents"]:
+    assert [edition["name"] for edition in options["editions"]] == [*busenv.EDITIONS]
+    for agent in options["agents"]:
         served.server.catalogue.check_agent(agent["spec"])
         busenv.make_agent(agent["spec"])
-    link = served.begin(*choices["seats"], rules="condensed", first_player=3)
-    saved = json.loads(served.get(f"{served.start_link}/choices")[1])["games"]
+    link = served.begin(*options["seats"], rules="condensed", first_player=3)
+    saved = json.loads(served.get(f"{served.start_link}/options")[1])["games"]
     assert link in [game["link"] for game in saved]
 
 
@@ -232,7 +253,10 @@ def test_restarted_server_restores_all_games(tmp_path: Path) -> None:
         page.until("state")
         page.send("rename", seat=0, name="Ada")
         page.until("participants", lambda message: message["seats"][0]["name"] == "Ada")
-        state, nodes = page.my_turn(), page.nodes
+        page.send("pause", enabled=True)
+        page.until("state")
+        state, nodes = page.decide_first(), page.nodes
+        assert state["paused"]
         page.close()
     (file,) = tmp_path.glob("*.jsonl")
     with file.open("ab") as open_file:
@@ -246,7 +270,8 @@ def test_restarted_server_restores_all_games(tmp_path: Path) -> None:
         page = served.open(link)
         assert page.nodes == nodes
         assert page.latest["participants"]["seats"][0]["name"] == "Ada"
-        for name in ("node", "variation", "targets", "can_undo", "can_redo"):
-            assert page.my_turn()[name] == state[name]
+        for name in ("node", "variation", "targets", "status", "paused", "can_undo", "can_redo"):
+            assert page.state[name] == state[name]
+        page.send("pause", enabled=False)
         page.decide_first()
         page.close()

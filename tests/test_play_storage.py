@@ -137,9 +137,9 @@ def test_finished_games_are_on_disk_only(tmp_path: Path) -> None:
         points = page.my_turn()["result"]["points"]
         page.close()
     with serving(tmp_path) as served:
-        (game,) = served.server._games.values()
+        (game,) = served.server._stored.values()
         assert game.session is None
-        assert "Game over" in served.server.start_page()["games"][0]["headline"]
+        assert "Game over" in served.server.start_options()["games"][0]["headline"]
         (file,) = tmp_path.glob("*.jsonl")
         moved = file.rename(tmp_path / "moved")
         status, text, _ = served.get(f"{link}/record.json")
@@ -157,7 +157,7 @@ def test_finished_games_are_on_disk_only(tmp_path: Path) -> None:
 
 def test_deleted_game(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     page: PageClient = served.open(link := served.begin("me", "me", "me"))
-    (game,) = [one for one in served.server.start_page()["games"] if one["link"] == link]
+    (game,) = [one for one in served.server.start_options()["games"] if one["link"] == link]
     path = f"{served.start_link}/games/{game['id']}"
     with monkeypatch.context() as disk:
         disk.setattr(Path, "unlink", raise_disk_full)

@@ -182,18 +182,18 @@ def test_estimates_are_shown_at_their_ply(show: Opener) -> None:
     assert "Estimate of tester <1>" in page.inner_text("#estimate")
     values = [meter.evaluate("bar => bar.value") for meter in page.locator("#chances meter").all()]
     assert values == pytest.approx(estimates[10][0], abs=1e-4)
-    favourites = page.inner_text("#favourites").split("\n")
-    assert favourites == [f"{game.describe(game.history[10])} ✓", "75%", "pass", "25%"]
+    best_moves = page.inner_text("#best-moves").split("\n")
+    assert best_moves == [f"{game.describe(game.history[10])} ✓", "75%", "pass", "25%"]
     assert page.locator("#charts svg").count() == 2
     page.keyboard.press("End")
     assert page.is_hidden("#estimate")
 
 
 @pytest.mark.parametrize("height", [720, 1000])
-def test_favourites_leave_room_for_the_moves(browser: Browser, tmp_path: Path, height: int) -> None:
+def test_best_moves_leave_room_for_the_moves(browser: Browser, tmp_path: Path, height: int) -> None:
     game = played(5, seed=3)
-    favourites = [(action, 0.05) for action in range(300, 320)]
-    estimates = [([0.2] * 5, favourites) for _ in game.history]
+    best_moves = [(action, 0.05) for action in range(300, 320)]
+    estimates = [([0.2] * 5, best_moves) for _ in game.history]
     page = browser.new_page(viewport={"width": 1280, "height": height})
     file = tmp_path / "game.html"
     file.write_text(page_of(game, estimates=estimates), encoding="utf-8")

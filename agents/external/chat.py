@@ -66,7 +66,10 @@ def _post(body: dict[str, Any], settings: LlmSettings) -> tuple[int, bytes]:
     headers = {"Accept-Encoding": "identity"}  # a small response cannot expand
     if settings.key:
         headers["Authorization"] = f"Bearer {settings.key}"
-    url, late = settings.url.rstrip("/") + "/chat/completions", time.monotonic() + settings.seconds
+    url, deadline = (
+        settings.url.rstrip("/") + "/chat/completions",
+        time.monotonic() + settings.seconds,
+    )
     no_answer = f"no answer within {settings.seconds:g} s (BUSENV_LLM_SECONDS)".encode()
     try:
         with _client().stream(
@@ -77,7 +80,7 @@ def _post(body: dict[str, Any], settings: LlmSettings) -> tuple[int, bytes]:
                 data += chunk
                 if len(data) > MAX_BYTES:
                     return 0, f"a response of more than {MAX_BYTES:,} bytes".encode()
-                if time.monotonic() > late:
+                if time.monotonic() > deadline:
                     return 0, no_answer
             return response.status_code, data
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL):

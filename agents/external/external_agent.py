@@ -12,6 +12,7 @@ import numpy as np
 from busenv import Board, Game, __version__
 from busenv.agents.base import AgentError, LockedAgent
 from busenv.agents.external.program import Program
+from busenv.error_text import quote
 from busenv.validation import check_seed
 
 PROTOCOL = 1
@@ -86,7 +87,7 @@ class ExternalAgent(LockedAgent):
     def _greet(self, program: Program) -> None:
         answer = program.ask(f"hello busenv {__version__} protocol {PROTOCOL}\n", START_SECONDS)
         if answer.split()[:1] != ["ready"]:
-            raise AgentError(f'{self.name}: answered {_short(answer)} to hello; expected "ready"')
+            raise AgentError(f'{self.name}: answered {quote(answer)} to hello; expected "ready"')
 
     def _question(self, game: Game, legal: list[int]) -> str:
         """Return the lines that the program needs for a decision."""
@@ -109,9 +110,7 @@ class ExternalAgent(LockedAgent):
     def _check(self, answer: str, legal: list[int]) -> int:
         match = re.fullmatch(r"bestmove +([0-9]{1,9})", answer)
         if match is None:
-            raise AgentError(
-                f'{self.name}: answered {_short(answer)} to go; expected "bestmove ID"'
-            )
+            raise AgentError(f'{self.name}: answered {quote(answer)} to go; expected "bestmove ID"')
         action = int(match[1])
         if action not in legal:
             listed = ", ".join(map(str, legal[:10])) + (", ..." if len(legal) > 10 else "")
@@ -136,7 +135,3 @@ def _split(command: str) -> list[str]:
 
 def _line(start: str, numbers: list[int]) -> str:
     return " ".join([start, *map(str, numbers)])
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:80] + "...")

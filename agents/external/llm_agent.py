@@ -73,7 +73,6 @@ class LlmAgent(LockedAgent):
             {"role": "system", "content": prompts.instructions},
             {"role": "user", "content": prompts.question(game)},
         ]
-        reason = ""
         for attempt in range(RETRIES + 1):
             reply = self._ask(messages, len(game.history), attempt)
             reason = reply.error

@@ -43,7 +43,7 @@ def load_settings() -> LlmSettings:
             "neither environment variable is set"
         )
     if not (key.isascii() and key.isprintable()):
-        raise ValueError("OPENAI_API_KEY has characters that no key has")
+        raise ValueError("OPENAI_API_KEY contains characters other than printable ASCII")
     if url and not url.startswith(("http://", "https://")):
         raise ValueError("OPENAI_BASE_URL does not start with http:// or https://")
     text = os.environ.get("BUSENV_LLM_SECONDS", f"{SECONDS}")

@@ -20,7 +20,7 @@ MAX_LINE = 65536  # bytes of a line from a program, so that none can fill the me
 # reaches the program alone.)
 GUARD = ["/bin/sh", "-c", 'read line; kill -KILL "-$1"', "guard"]
 GRACE = 1.0  # seconds for a program to end by itself
-KILLED = 10.0  # seconds for a killed program to end
+KILL_TIMEOUT = 10.0  # seconds for a killed program to end
 
 
 class Program:
@@ -101,7 +101,7 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
         else:
             os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(KILLED)
+        process.wait(KILL_TIMEOUT)
 
 
 def _talk(

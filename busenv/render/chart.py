@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from busenv.render.pieces import SEAT_COLOURS, disc, text
@@ -15,6 +15,15 @@ STRIPE = 7  # length of the stripes of curves that coincide
 FONT_SIZE = 12
 
 Curve = Sequence[float | None]
+
+
+def first_plies(rounds: Iterable[int]) -> dict[int, int]:
+    """Return the first ply of each round; round 0, the setup, is left out. rounds: by ply."""
+    first: dict[int, int] = {}
+    for ply, number in enumerate(rounds):
+        if number:
+            first.setdefault(number, ply)
+    return first
 
 
 def draw_chart(

@@ -16,9 +16,8 @@ from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render import panels
 from busenv.render.layout import BUBBLE, TOKEN, Point, rim, scaled_layout
-from busenv.render.phrases import arriving, count, describe_move, split_words
+from busenv.render.phrases import SPACE_LETTERS, arriving, count, describe_move, split_words
 
-STREET_WIDTH = 28
 SPACE, CLOCK, MARGIN = 13, 49, 4  # radii, and how much wider rings are
 PASS = (panels.X + 94, panels.ACTIONS_Y + 3, 104, 24)  # a rectangle with room for the word
 STONES = (panels.X + 118, panels.CLOCK_Y + 40, 276, 30)  # the row of time stones
@@ -120,11 +119,11 @@ def _street(board: Board, origin: int, goal: int) -> Shape:
     start, end = nodes[origin], nodes[goal]
     length = math.dist(start, end)
     first, last = rim(board, origin) / length, 1 - rim(board, goal) / length
-    points = [(a + (b - a) * first, a + (b - a) * last) for a, b in zip(start, end, strict=True)]
-    (x1, x2), (y1, y2) = points
-    line = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    rounded = {name: round(value, 1) for name, value in line.items()}
-    return {"kind": "line", **rounded, "width": STREET_WIDTH}
+    (x1, x2), (y1, y2) = (
+        (round(a + (b - a) * first, 1), round(a + (b - a) * last, 1))
+        for a, b in zip(start, end, strict=True)
+    )
+    return {"kind": "line", "x1": x1, "y1": y1, "x2": x2, "y2": y2}
 
 
 def _target_id(board: Board, position: Position, kind: str, subject: int) -> str:
@@ -207,4 +206,4 @@ def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
             condition = f", once {owner} the new bus"
         elif action != BoardAction.LINE_EXPANSION and adding < 0:
             condition = f", while the most buses of any player are {most}"
-    return f"space {'ABCDEFGH'[space]}: {words}{condition}"
+    return f"space {SPACE_LETTERS[space]}: {words}{condition}"

@@ -64,7 +64,8 @@ def _scale(points: np.ndarray) -> np.ndarray:
 
 
 def _spread(nodes: np.ndarray, board: Board) -> np.ndarray:
-    """Move intersections as little as separates them from each other and from other streets.
+    """Move crowded intersections apart in small steps until each is NODE_GAP from the others and
+    from other streets.
 
     Intersections that already have room keep their coordinates.
     """
@@ -86,10 +87,11 @@ def _spread(nodes: np.ndarray, board: Board) -> np.ndarray:
 
 
 def _pushes(gaps: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return displacements of points from neighbours that are too near, and which points have any.
+    """Return each point's displacement, (n, 2), and whether a neighbour is nearer than `least`,
+    bool (n,).
 
-    gaps: (n, k, 2), the vectors to each point from its neighbours. A displacement, (n, 2), is the
-    sum over these neighbours of half of the way to distance `least`. Which have any: bool, (n,).
+    gaps: (n, k, 2), the vectors to each point from its neighbours. The displacement is the sum,
+    over those neighbours, of half the missing distance.
     """
     lengths = np.hypot(gaps[..., 0], gaps[..., 1])
     missing = np.maximum(least - lengths, 0)

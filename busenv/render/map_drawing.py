@@ -12,10 +12,8 @@ from busenv.render.pieces import BUILDINGS, PAWN, disc, highlighted, line_segmen
 
 ROAD = 20  # width of a street
 MAX_LINE_WIDTH = 8  # lines that share a street are narrower
-FIRST_END, NEXT_END = (
-    12,
-    22,
-)  # distance of line ends from an intersection's rim, and of further ones
+FIRST_END = 12  # distance of the first line end from an intersection's rim
+NEXT_END = 22  # maximum distance between two line ends
 
 
 @lru_cache(maxsize=8)
@@ -27,12 +25,13 @@ def draw_ground(board: Board) -> str:
         f"M{nodes[a][0]:.1f} {nodes[a][1]:.1f}L{nodes[b][0]:.1f} {nodes[b][1]:.1f}"
         for a, b in board.streets
     )
-    ties = "".join(
-        _tie(nodes[site.intersection], layout.sites[i], NODE) for i, site in enumerate(board.sites)
+    connectors = "".join(
+        _connector(nodes[site.intersection], layout.sites[i], NODE)
+        for i, site in enumerate(board.sites)
     )
     return (
         f'<path d="{roads}" class="kerb" stroke-width="{ROAD}"/>'
-        f'<path d="{roads}" class="road" stroke-width="{ROAD - 3}"/>{ties}'
+        f'<path d="{roads}" class="road" stroke-width="{ROAD - 3}"/>{connectors}'
     )
 
 
@@ -146,7 +145,7 @@ def draw_waiting_passengers(board: Board, position: Position) -> list[str]:
         waiting[board.sites[site].intersection] -= 1
     layout = scaled_layout(board)
     return [
-        _tie(layout.intersections[i], layout.passengers[i], rim(board, i))
+        _connector(layout.intersections[i], layout.passengers[i], rim(board, i))
         + passengers(*layout.passengers[i], count)
         if count
         else ""
@@ -185,11 +184,11 @@ def highlight_point(point: Point, radius: float = TOKEN + 4) -> str:
     return highlighted(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{{}}"/>')
 
 
-def _tie(node: Point, piece: Point, radius: float) -> str:
+def _connector(node: Point, piece: Point, radius: float) -> str:
     """Draw the line between an intersection's rim and a piece next to it."""
     along, _ = _axes(node, piece)
     x, y = node[0] + radius * along[0], node[1] + radius * along[1]
-    return f'<path d="M{x:.1f} {y:.1f}L{piece[0]:.1f} {piece[1]:.1f}" class="tie"/>'
+    return f'<path d="M{x:.1f} {y:.1f}L{piece[0]:.1f} {piece[1]:.1f}" class="connector"/>'
 
 
 def _axes(start: Point, end: Point) -> tuple[Point, Point]:

@@ -48,10 +48,10 @@ export function showChances(chances) {
   document.getElementById("chances").replaceChildren(...bars);
 }
 
-/** Show favourite moves, one row each: an element for the move, and its share. */
-export function showFavourites(rows) {
+/** Show best moves, one row each: an element for the move, and its share. */
+export function showBestMoves(rows) {
   const cells = rows.flatMap(([move, share]) => [move, element("span", percent(share))]);
-  document.getElementById("favourites").replaceChildren(...cells);
+  document.getElementById("best-moves").replaceChildren(...cells);
 }
 
 /** Move the cursor of every chart to a ply. */

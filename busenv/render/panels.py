@@ -10,7 +10,7 @@ from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.layout import Point
 from busenv.render.map_drawing import free_site, intersection, passengers
-from busenv.render.phrases import headline, headline_seat
+from busenv.render.phrases import SPACE_LETTERS, headline, headline_seat
 from busenv.render.pieces import (
     BUILDINGS,
     BUS,
@@ -118,7 +118,7 @@ def _spaces(position: Position, rules: Rules, action: int) -> str:
         if space < len(position.spaces[action]):
             drawn.append(disc(position.spaces[action][space], x, middle, radius))
         else:
-            letter = "ABCDEFGH"[space] if count > 1 else ""
+            letter = SPACE_LETTERS[space] if count > 1 else ""
             drawn.append(f'<circle cx="{x:g}" cy="{middle:g}" r="{radius:g}" class="space"/>')
             drawn.append(text(x, middle + 6.5, letter, kind="faint", anchor="m"))
     if is_resolving:
@@ -203,7 +203,7 @@ def draw_legend(board: Board, position: Position) -> str:
         (
             (placed(intersection(0, 0, False, True), 0, 0, 0.6), "station"),
             (placed(intersection(0, 0, True, False), 0, 0, 0.6), "roundabout"),
-            (line_segment(0, "M0 0h14") + disc(0, -2, 0), "line's end"),
+            (line_segment(0, "M0 0h14") + disc(0, -2, 0), "line end"),
         ),
         (
             (passengers(0, 0, 1), "waiting"),

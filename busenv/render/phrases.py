@@ -29,6 +29,7 @@ POWER_WORDS = {  # by phase, the unit of power
     Phase.PICK_UP: "bus",
     Phase.SET_DOWN: "bus",
 }
+SPACE_LETTERS = "ABCDEFGH"
 ENDING_WORDS = {
     "time_stones": "the last time stone is taken",
     "sites": "all sites are built on",
@@ -55,8 +56,7 @@ def headline(position: Position) -> str:
     verb = DRIVING_WORDS.get(position.phase, "move")
     words = f"{when}, {STEP_WORDS[position.phase]}: seat {position.current_player} to {verb}"
     if position.phase in POWER_WORDS:
-        left = arriving(position) if position.phase == Phase.PASSENGERS else position.power
-        words += f", {count(left, POWER_WORDS[position.phase])} to go"
+        words += f", {count(remaining(position), POWER_WORDS[position.phase])} to go"
     return words
 
 
@@ -64,6 +64,11 @@ def headline_seat(position: Position) -> int:
     """Return the seat that `headline` names: the player to move, or the winner."""
     over = position.phase == Phase.OVER
     return position.ranking.index(0) if over else position.current_player
+
+
+def remaining(position: Position) -> int:
+    """Return how many of the phase's `POWER_WORDS` are left to do."""
+    return arriving(position) if position.phase == Phase.PASSENGERS else position.power
 
 
 def arriving(position: Position) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
-from busenv.render.chart import draw_chart
+from busenv.render.chart import draw_chart, first_plies
 from busenv.render.page import inline_script, page_style
 from busenv.render.phrases import ENDING_WORDS, describe_move, headline, headline_seat
 from busenv.render.svg import CITY, PANELS, describe_last, draw_map, draw_panels, join_parts
@@ -27,15 +27,14 @@ Estimate = tuple[list[float], list[tuple[int, float]]]
 """Probabilities to win by seat, and (action, probability) pairs; either can be empty."""
 
 TEMPLATE = Path(__file__).with_name("replay.html")
-MAX_FAVOURITES = 3
-MIN_SHARE = 0.005  # of a favourite: the least that rounds to 1%
+MAX_BEST_ACTIONS = 3
+MIN_SHARE = 0.005  # of a best action: the least that rounds to 1%
 
 
 @dataclass(frozen=True)
 class ReplayFrame:
     """The page's content after a ply. seat: the last seat to act, -1 before the first."""
 
-    position: Position
     seat: int
     words: str
     last: str
@@ -71,7 +70,7 @@ def replay_page(
             raise ValueError(f"{len(values)} {what}; allowed: none or {number}")
     decisions = zip(positions[:-1], estimates, actions, strict=True) if estimates else ()
     frames = _frames(board, rules, positions, actions)
-    rounds, last = _rounds(positions), positions[-1]
+    rounds, last = first_plies(position.round for position in positions), positions[-1]
     data = {
         "headlines": [headline(position) for position in positions],
         "lasts": [frame.last for frame in frames],
@@ -119,7 +118,6 @@ def _frames(
     earlier = [None, *positions[:-1]]
     return [
         ReplayFrame(
-            position,
             seat=last[0] if last else -1,
             words=describe_move(board, before, last[1]) if before and last else "start",
             last=describe_last(board, position, last, before),
@@ -140,25 +138,17 @@ def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
     return changes
 
 
-def _rounds(positions: Sequence[Position]) -> dict[int, int]:
-    """Return the first ply of each round."""
-    first: dict[int, int] = {}
-    for ply, position in enumerate(positions):
-        first.setdefault(position.round, ply)
-    return {number: ply for number, ply in first.items() if number}
-
-
 def _estimate_data(
     board: Board, position: Position, estimate: Estimate, played: int
 ) -> dict[str, Any]:
-    """Return an estimate for the page; favourites are words, share, and whether it was played."""
-    chances, favourites = estimate
-    shown = [(action, share) for action, share in favourites if share >= MIN_SHARE]
+    """Return an estimate for the page; best moves are words, share, and whether it was played."""
+    chances, best_actions = estimate
+    shown = [(action, share) for action, share in best_actions if share >= MIN_SHARE]
     return {
         "chances": [round(chance, 4) for chance in chances],
-        "favourites": [
+        "best_moves": [
             [describe_move(board, position, action), round(share, 4), action == played]
-            for action, share in shown[:MAX_FAVOURITES]
+            for action, share in shown[:MAX_BEST_ACTIONS]
         ],
     }
 

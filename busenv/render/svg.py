@@ -51,8 +51,10 @@ def join_parts(parts: dict[str, str], view: tuple[int, ...], label: str, style: 
 
 
 def draw_boards(boards: Sequence[Board], columns: int = 3) -> str:
-    """Draw the maps of boards with their sites and zones as SVG text, a row of `columns` after the
-    other. All boards have zone 1 open, as before the first move."""
+    """Draw the maps of boards in a grid of `columns` columns as SVG text.
+
+    Zone 1 is drawn open, as before the first move.
+    """
     x, y, width, height = CITY
     maps = ""
     for k, board in enumerate(boards):
@@ -102,8 +104,11 @@ def _numbered(name: str, parts: list[str]) -> dict[str, str]:
 def describe_last(
     board: Board, position: Position, last: Decision | None, before: Position | None = None
 ) -> str:
-    """Describe the last action, and at the end the reason for the end. before: the position in
-    which it was chosen, for more precise words. Empty in the middle of a game without `last`."""
+    """Describe the last action, preceded by the reason for the end when the game is over.
+
+    before: the position in which the action was chosen, for more precise words. Returns "" in the
+    middle of a game without `last`.
+    """
     if last is None:
         return "" if max(position.buildings) >= 0 else "No moves yet"
     seat, action = last

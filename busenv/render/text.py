@@ -10,7 +10,7 @@ from busenv.game.actions import ACTION_WORDS, Building
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
-from busenv.render.phrases import count, headline
+from busenv.render.phrases import SPACE_LETTERS, count, headline
 
 
 def draw_text(board: Board, position: Position, rules: Rules) -> str:
@@ -40,7 +40,7 @@ def describe_position(board: Board, position: Position) -> str:
     if position.choosing:
         lines.append(f"still selecting: seats {_joined(position.choosing)}")
     if position.resolving >= 0 or position.power:
-        space = f"space {'ABCDEFGH'[position.resolving]}" if position.resolving >= 0 else "setup"
+        space = f"space {SPACE_LETTERS[position.resolving]}" if position.resolving >= 0 else "setup"
         lines.append(f"resolving: {space}, power {position.power}")
     buildings = defaultdict[int, list[str]](list)
     for site, kind in enumerate(position.buildings):

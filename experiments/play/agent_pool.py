@@ -23,22 +23,22 @@ from busenv.experiments.common.worker_pool import end_workers, worker_pool
 from busenv.experiments.ratings.dependencies import model_of
 
 MAX_AGENTS = 8  # cached in each worker
-MAX_FAVOURITES = 5
+MAX_BEST_ACTIONS = 5
 GRACE_SECONDS = 1.0  # for a cancelled call to finish before its worker is replaced
 NICENESS = 5
 
 Result = TypeVar("Result")
 
 
-class Estimate(NamedTuple):
-    """An agent's view of a position.
+class PositionAnalysis(NamedTuple):
+    """An agent's estimate of a position.
 
-    chances: each seat's chance to win. favourites: (action, share), best first. Either is empty if
-    the agent has no such view. simulations: of a search, else None.
+    chances: each seat's chance to win. best_actions: (action, share), best first. Either is empty
+    if the agent has no estimate of that kind. simulations: of a search, else None.
     """
 
     chances: list[float]
-    favourites: list[tuple[int, float]]
+    best_actions: list[tuple[int, float]]
     simulations: int | None = None
 
 
@@ -52,19 +52,19 @@ def act(spec: str, context: str, game: Game) -> int:
     return _get_agent(spec, context).act(game)
 
 
-def estimate(spec: str, context: str, game: Game) -> Estimate:
-    """An agent's view of a game that is not over; searches reuse the tree of the last call.
+def estimate(spec: str, context: str, game: Game) -> PositionAnalysis:
+    """An agent's estimate of a game that is not over; searches reuse the tree of the last call.
 
     ValueError if the agent gives no estimates.
     """
     agent = _get_agent(spec, context)
-    chances, favourites = agent.estimate(game)
+    chances, best_actions = agent.estimate(game)
     simulations = agent.simulated if isinstance(agent, SearchAgent) else None
-    return Estimate(chances, favourites[:MAX_FAVOURITES], simulations)
+    return PositionAnalysis(chances, best_actions[:MAX_BEST_ACTIONS], simulations)
 
 
-def estimate_all(spec: str, context: str, games: list[Game]) -> list[Estimate]:
-    """An agent's view of each of several games."""
+def estimate_all(spec: str, context: str, games: list[Game]) -> list[PositionAnalysis]:
+    """An agent's estimate of each of several games."""
     return [estimate(spec, context, game) for game in games]
 
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from busenv.experiments.play import agent_pool, serializers
-from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
-from busenv.experiments.play.catalogue import agent_name, short_spec, with_seconds
+from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
+from busenv.experiments.play.catalogue import CHART_AGENT, agent_name, with_seconds
 from busenv.experiments.play.game_tree import GameTree
-from busenv.render.chart import draw_chart
+from busenv.render.chart import draw_chart, first_plies
 
 UPDATE_SECONDS = 0.4  # between two messages about a position
 MAX_SECONDS = 60.0  # of the analysis of one position
-GRAPH_BATCH = 6  # positions of a graph between two messages
+CHART_BATCH = 6  # positions of a chart between two messages
 MIN_LOSS, MAX_MISTAKES = 0.03, 5  # loss of the chance to win that is listed; of each seat
 
 Subscriber = Callable[[dict[str, Any]], None]  # sends a message to a page
@@ -59,11 +59,11 @@ class Analysis:
 async def analyse_position(
     tree: GameTree, node: int, analysts: AgentPool, spec: str, publish: Subscriber
 ) -> None:
-    """Publish the chances to win and favourite moves at a node, refined for a minute."""
+    """Publish the chances to win and best moves at a node, refined for a minute."""
     game, budgeted = tree.game(node), with_seconds(spec, UPDATE_SECONDS)
     end, running = 0.0, True
     while running:
-        value: Estimate = await analysts.call(agent_pool.estimate, budgeted, str(id(tree)), game)
+        value = await analysts.call(agent_pool.estimate, budgeted, str(id(tree)), game)
         end = end or time.monotonic() + MAX_SECONDS  # without the time to build the agent
         running = value.simulations is not None and time.monotonic() < end
         message = {
@@ -78,9 +78,8 @@ async def analyse_position(
 async def analyse_game(
     tree: GameTree,
     variation: list[int],
-    known: dict[int, Estimate],
+    known: dict[int, PositionAnalysis],
     analysts: AgentPool,
-    spec: str,
     publish: Subscriber,
 ) -> None:
     """Publish the chances to win along a variation, and the decisions that lost most of them.
@@ -90,44 +89,40 @@ async def analyse_game(
     for node in variation:
         if tree.nodes[node].turn < 0:
             ranking = tree.position_game(node).ranking()
-            known[node] = Estimate([float(rank == 0) for rank in ranking], [])
+            known[node] = PositionAnalysis([float(rank == 0) for rank in ranking], [])
     missing = [node for node in variation if node not in known]
-    publish(_graph(tree, variation, known, spec))
-    for nodes in (missing[k : k + GRAPH_BATCH] for k in range(0, len(missing), GRAPH_BATCH)):
+    publish(_chart_message(tree, variation, known))
+    for nodes in (missing[k : k + CHART_BATCH] for k in range(0, len(missing), CHART_BATCH)):
         games = [tree.game(node) for node in nodes]
-        estimates: list[Estimate] = await analysts.call(
-            agent_pool.estimate_all, spec, f"{id(tree)} graph", games
+        estimates = await analysts.call(
+            agent_pool.estimate_all, CHART_AGENT, f"{id(tree)} chart", games
         )
-        if not estimates[0].chances:
-            raise AgentTaskError(f"{short_spec(spec)} does not estimate chances to win.")
         known |= dict(zip(nodes, estimates, strict=True))
-        publish(_graph(tree, variation, known, spec))
+        publish(_chart_message(tree, variation, known))
 
 
-def _graph(
-    tree: GameTree, variation: list[int], known: dict[int, Estimate], spec: str
+def _chart_message(
+    tree: GameTree, variation: list[int], known: dict[int, PositionAnalysis]
 ) -> dict[str, Any]:
     chances = [known[node].chances if node in known else None for node in variation]
     return {
-        "type": "graph",
-        "agent": spec,
+        "type": "chart",
         "variation": variation,
         "chances": [values and [round(value, 4) for value in values] for values in chances],
         "mistakes": _mistakes(tree, variation, known),
-        "svg": _chart(tree, variation, chances),
+        "svg": _draw_chances(tree, variation, chances),
         "running": None in chances,
     }
 
 
-def _chart(tree: GameTree, variation: list[int], chances: list[list[float] | None]) -> str | None:
+def _draw_chances(
+    tree: GameTree, variation: list[int], chances: list[list[float] | None]
+) -> str | None:
     """The chances as a chart in SVG; None while nothing is known."""
     if not any(chances):
         return None
     players = range(tree.start.players)
-    rounds: dict[int, int] = {}
-    for ply, node in enumerate(variation):
-        rounds.setdefault(tree.nodes[node].round, ply)
-    rounds.pop(0, None)  # the setup
+    rounds = first_plies(tree.nodes[node].round for node in variation)
     curves = [[values[seat] if values else None for values in chances] for seat in players]
     last = next(values for values in chances[::-1] if values)
     order = sorted(players, key=lambda seat: -last[seat])
@@ -138,7 +133,7 @@ def _chart(tree: GameTree, variation: list[int], chances: list[list[float] | Non
 
 
 def _mistakes(
-    tree: GameTree, variation: list[int], known: dict[int, Estimate]
+    tree: GameTree, variation: list[int], known: dict[int, PositionAnalysis]
 ) -> list[dict[str, Any]]:
     """The decisions of each seat that lowered its chance to win most."""
     mistakes: list[dict[str, Any]] = []
@@ -148,7 +143,7 @@ def _mistakes(
             continue
         chances = [known[one].chances[node.seat] for one in (before, after)]
         if chances[0] - chances[1] >= MIN_LOSS:
-            best = next(iter(known[before].favourites), (node.action, 0.0))[0]
+            best = next(iter(known[before].best_actions), (node.action, 0.0))[0]
             mistakes.append(
                 {
                     "node": after,

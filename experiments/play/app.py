@@ -32,7 +32,7 @@ REPLAY_POLICY = (  # allows the page's own script, but gives it no origin and no
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data:"
 )
-CLOSE_NO_SUCH_GAME, CLOSE_TOO_SLOW = 4404, 1013
+CLOSE_NO_SUCH_GAME, CLOSE_TRY_AGAIN = 4404, 1013
 
 
 def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
@@ -48,14 +48,13 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
         server.check_key(request.path_params["key"])
         return FileResponse(PAGES / "start.html")
 
-    async def choices(request: Request) -> Response:
+    async def options(request: Request) -> Response:
         server.check_key(request.path_params["key"])
-        return JSONResponse(server.start_page())
+        return JSONResponse(server.start_options())
 
     async def progress(request: Request) -> Response:
         server.check_key(request.path_params["key"])
-        total = 0 if server.preparing is None else len(PREPARED)
-        return JSONResponse({"done": server.preparing or 0, "total": total})
+        return JSONResponse({"done": server.num_prepared, "total": len(PREPARED)})
 
     async def preview(request: Request) -> Response:
         server.check_key(request.path_params["key"])
@@ -118,7 +117,7 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
     app = Starlette(
         routes=[
             Route("/start/{key}", start_page),
-            Route("/start/{key}/choices", choices),
+            Route("/start/{key}/options", options),
             Route("/start/{key}/progress", progress),
             Route("/start/{key}/preview", preview, methods=["POST"]),
             Route("/start/{key}/games", new_game, methods=["POST"]),
@@ -175,7 +174,7 @@ async def _send_messages(connection: Connection, socket: WebSocket) -> None:
     with suppress(WebSocketDisconnect, RuntimeError, OSError):  # the page has disconnected
         while (text := await connection.queue.get()) is not None:
             await socket.send_text(text)
-        await socket.close(CLOSE_TOO_SLOW)
+        await socket.close(CLOSE_TRY_AGAIN)
 
 
 async def _receive_requests(
@@ -206,8 +205,8 @@ def _handle(
             return session.send_view(connection, request.node)
         case messages.AnalysisRequest():
             return session.analyse(connection, request.node, request.agent)
-        case messages.GraphRequest():
-            return session.graph(connection, request.enabled, request.agent)
+        case messages.ChartRequest():
+            return session.chart(connection, request.enabled)
         case messages.RenameRequest():
             game.rename(participant, request.seat, request.name)
             return session.publish_participants()

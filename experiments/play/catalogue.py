@@ -18,6 +18,7 @@ from busenv import EDITIONS, Board, Rules, load_board
 from busenv.agents.registry import AZ, NET, UCT
 from busenv.error_text import did_you_mean
 from busenv.experiments.play.messages import RequestError
+from busenv.experiments.ratings.dependencies import short_spec
 from busenv.game.board_specs import board_names
 
 DEFAULT_PLAYERS = 4
@@ -25,9 +26,9 @@ HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is no
 AGENTS = {  # name and description by spec, strongest first
     "az:city-4:1000": ("Expert", "search guided by a network"),
     "az:generated-1:1000": ("Expert, any board", "search guided by a network"),
-    "uct:1000": ("Strong", "searches 1,000 playouts"),
+    "uct:1000": ("Strong", "tree search, 1,000 simulations"),
     "net:city-2": ("Advanced", "a trained network, answers at once"),
-    "uct:100": ("Medium", "searches 100 playouts"),
+    "uct:100": ("Medium", "tree search, 100 simulations"),
     "planner": ("Casual", "plans one decision ahead"),
     "greedy": ("Beginner", "takes the best immediate gain"),
     "random": ("Random", "chooses at random"),
@@ -37,7 +38,7 @@ if not HAS_NETWORKS:
 CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
 ANALYSTS = ("az:city-4:1000", "uct:1000", "net:city-2", "az:generated-1:1000")
 DEFAULT_OPPONENT = "uct:100"
-GRAPH_AGENT = "uct:200"
+CHART_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
 EDITION_DESCRIPTIONS = {
     "capstone-2024": "the newest rules",
@@ -86,10 +87,9 @@ class Catalogue:
             _check_search(spec, threads, *budget)
         elif match := re.fullmatch(NET, spec):
             _check_model(match[2])
-        elif spec.startswith("exec"):
-            raise RequestError(
-                "agent_refused", "Programs can play only if the command line names them."
-            )
+        elif spec.startswith(("exec", "llm")):
+            text = "Programs and language models can play only if the command line names them."
+            raise RequestError("agent_refused", text)
         else:
             hint = did_you_mean(spec, [*AGENTS])
             raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}.")
@@ -99,8 +99,8 @@ class Catalogue:
         return next((b for b in self.boards.values() if b.fingerprint == fingerprint), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The choices of the start page as plain data."""
-        trusted = {spec: ("", "of the command line") for spec in sorted(self.trusted - {*AGENTS})}
+        """The options of the start page as plain data."""
+        trusted = dict.fromkeys(sorted(self.trusted - {*AGENTS}), ("", "named on the command line"))
         return {
             "players": [3, 4, 5],
             "editions": [
@@ -132,15 +132,6 @@ def analysts_of(board: Board) -> list[str]:
     """Return the agents that pages offer for analyses of games on a board, the default first."""
     excluded = () if is_city(board) else CITY_AGENTS
     return [spec for spec in ANALYSTS if spec in AGENTS and spec not in excluded]
-
-
-def short_spec(spec: str) -> str:
-    """A spec without folders and without a program's arguments, which pages must not see."""
-    kind, _, rest = spec.partition(":")
-    if kind.startswith("exec"):
-        return f"{kind}:{Path(rest.split()[0]).name}" if rest.split() else kind
-    parts = [Path(part).stem if "/" in part or "\\" in part else part for part in rest.split(":")]
-    return ":".join((kind, *parts)) if rest else kind
 
 
 def agent_name(spec: str) -> str:

@@ -64,7 +64,7 @@ class GameSession:
                 elif event.parent is None or event.action is None:
                     raise ValueError("an event has neither a decision, a node nor a name")
                 else:
-                    self.node, self.paused = self.tree.add(event.parent, event.action), False
+                    self.node = self.tree.add(event.parent, event.action)
         except IndexError:
             raise ValueError("an event names a seat or node that does not exist") from None
 
@@ -75,7 +75,8 @@ class GameSession:
 
     @property
     def status(self) -> Status:
-        """What the game waits for: nothing, "continue", a forced move, an agent or a person."""
+        """What the game waits for: "over" nothing, "paused" the host, "forced" a forced move,
+        "agent" an agent, "person" a person."""
         if self.current.turn < 0:
             return "over"
         if not self._is_automatic(self.current):
@@ -103,7 +104,7 @@ class GameSession:
         except IllegalActionError as error:
             raise RequestError("illegal_action", str(error)) from None
         self.save({"parent": self.node, "action": action})
-        self._set_current(self.tree.add(self.node, action), paused=False, change="")
+        self._set_current(self.tree.add(self.node, action), self.paused, "")
 
     def undo_or_redo(
         self, participant: Participant, node: int, direction: Literal["undo", "redo"]
@@ -150,13 +151,13 @@ class GameSession:
         if name == self.seats[seat].name:
             return
         if self._num_renames >= MAX_RENAMES:
-            text = f"The names of a game change {MAX_RENAMES} times at most."
+            text = f"Names in a game can be changed at most {MAX_RENAMES} times."
             raise RequestError("too_many_names", text)
         self.save({"seat": seat, "name": name})
         self._set_name(seat, name)
 
     def fail(self, message: str) -> None:
-        """Record that an agent could not decide, and pause until a player continues."""
+        """Record that an agent could not decide, and pause until the host continues."""
         self._set_current(self.node, paused=True, change="")
         self.failure = message
 

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,12 +62,10 @@ class GameEvent(Schema):
 
 @dataclass(frozen=True)
 class StoredGame:
-    """The content of a game's file. error: why the file cannot be read; header is None then."""
+    """The content of a game's file."""
 
-    path: Path
-    header: GameHeader | None = None
-    events: tuple[GameEvent, ...] = ()
-    error: str = ""
+    header: GameHeader
+    events: tuple[GameEvent, ...]
 
 
 class GameStore:
@@ -79,25 +76,27 @@ class GameStore:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def key(self) -> str:
-        """The secret of the start page's link, created with the folder. ValueError for a file
-        with another content."""
+        """Return the secret in the start page's link; create it if the folder has none.
+
+        Raises ValueError if the file contains no valid key.
+        """
         path = self.folder / KEY
         if not path.exists() or not path.stat().st_size:  # empty after a start on a full disk
             _write(path, secrets.token_urlsafe(24))
         key = read_bounded(path, follow_links=False).strip()
         if not re.fullmatch(rb"[A-Za-z0-9_-]{20,64}", key):
-            raise ValueError(f"{path} holds no key; delete the file, and a new key is made")
+            raise ValueError(f"{path} holds no key; delete the file to create a new one")
         return key.decode()
 
     def create(self, header: GameHeader, events: list[dict[str, Any]]) -> None:
         """Create the file of a new game. OSError if it cannot be written; no file is left then."""
         lines = [header.model_dump_json(), *map(json.dumps, events)]
-        _write(self._path(header.id), "".join(f"{line}\n" for line in lines))
+        _write(self.path(header.id), "".join(f"{line}\n" for line in lines))
 
     def append(self, game_id: str, event: dict[str, Any]) -> None:
         """Append an event to a game. OSError if it cannot be written; no event is lost then."""
         data = json.dumps(event).encode() + b"\n"
-        with open_plain(self._path(game_id), "r+b") as file:
+        with open_plain(self.path(game_id), "r+b") as file:
             handle = file.fileno()  # without the buffer, whose content cannot be dropped
             end = _cut_torn_line(handle)
             if end + len(data) > MAX_SIZE:
@@ -113,28 +112,24 @@ class GameStore:
 
     def delete(self, game_id: str) -> None:
         """Delete the file of a game."""
-        self._path(game_id).unlink(missing_ok=True)
+        self.path(game_id).unlink(missing_ok=True)
 
-    def games(self) -> Iterator[StoredGame]:
-        """Read every game of the folder, in order of the file names."""
-        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
-            try:
-                yield self.read(path.stem)
-            except (OSError, ValueError) as error:
-                yield StoredGame(path, error=f"{path}: {error}")
+    def ids(self) -> list[str]:
+        """Return the ids of all games of the folder."""
+        return sorted(path.stem for path in self.folder.glob(f"*{SUFFIX}"))
 
     def read(self, game_id: str) -> StoredGame:
         """Read a game. OSError or ValueError if it cannot be read."""
-        path = self._path(game_id)
-        data = read_bounded(path, follow_links=False)
+        data = read_bounded(self.path(game_id), follow_links=False)
         complete = data[: data.rfind(b"\n") + 1]
         first, *rest = complete.splitlines() or [b""]
         header = parse(GameHeader, first)
-        if path.stem != header.id:
+        if game_id != header.id:
             raise ValueError(f"the file name does not match the game's id {header.id}")
-        return StoredGame(path, header, tuple(parse(GameEvent, line) for line in rest))
+        return StoredGame(header, tuple(parse(GameEvent, line) for line in rest))
 
-    def _path(self, game_id: str) -> Path:
+    def path(self, game_id: str) -> Path:
+        """Return the path of a game's file."""
         return self.folder / f"{game_id}{SUFFIX}"
 
 

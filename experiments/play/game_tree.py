@@ -1,7 +1,6 @@
 """The tree of decisions of a game in which players can undo.
 
-Nodes are numbered in order of creation; node 0 is the start. The main line follows the first child
-of every node. The other children begin branches.
+Nodes are numbered in order of creation; node 0 is the start.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ class GameNode:
     round: int
     turn: int
     legal_count: int
-    points: list[int]
     state: bytes
     children: dict[int, int] = field(default_factory=dict)
     latest: int = -1
@@ -83,13 +81,6 @@ class GameTree:
             nodes.append(node)
         return nodes
 
-    def main_line(self) -> list[int]:
-        """The nodes that were played first."""
-        nodes = [0]
-        while children := self.nodes[nodes[-1]].children:
-            nodes.append(min(children.values()))
-        return nodes
-
     def select(self, node: int) -> None:
         """Make the variations of all ancestors of a node contain the node."""
         while (parent := self.nodes[node].parent) >= 0:
@@ -123,6 +114,5 @@ def _make_node(game: Game, parent: int, action: int, seat: int, forced: bool, pl
         game.round,
         game.current_player,
         len(game.legal_actions()),
-        game.points,
         game.arrays()[0].tobytes(),
     )

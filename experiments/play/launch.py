@@ -177,7 +177,7 @@ async def _serve(
     server = Server(store, catalogue, addresses(host, port))
     async with running(server, host, listening) as ended:
         preparing = asyncio.create_task(server.prepare())
-        address = local_address(host, port) + await first_page(server, new)
+        address = local_address(host, port) + await first_link(server, new)
         for error in server.errors:
             print(f"Not restored: {printable(error)}", file=sys.stderr)
         print(f"Play at {address}", flush=True)
@@ -191,7 +191,7 @@ async def _serve(
         preparing.cancel()
 
 
-async def first_page(server: Server, new: NewGame | None) -> str:
+async def first_link(server: Server, new: NewGame | None) -> str:
     """The link of a new game, or of the start page. ValueError if the game is invalid."""
     if new is None:
         return f"/start/{server.key}"

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol: a language model's client plays Bus by tools.
+"""Model Context Protocol (MCP) server: tools with which a language model plays Bus.
 
 One game at a time. The client decides for the seats called "me"; agents play the others. Clients
 are not trusted: agents are those of a list, and no tool reads or writes files.
@@ -39,7 +39,7 @@ class McpGame:
     def start_game(
         self, seats: list[str], seed: int = 0, edition: str = "capstone-2024", board: str = "city"
     ) -> str:
-        """Start a game, which replaces the last one, and describe rules and position.
+        """Start a game, replacing the current one, and return the rules and the position.
 
         seats: 3 to 5 players by seat, "me" for your own seats, or names of agents. board: "city" or
         "generated:SIZE:SEED", SIZE one of small, medium, city and large.
@@ -69,7 +69,10 @@ class McpGame:
         return "\n".join(f"{i}: {game.describe(i)}" for i in game.legal_actions())
 
     def take_action(self, action: str) -> str:
-        """Take an action, its id or its words; agents then play up to your next decision."""
+        """Take a legal action, given by its id or its words.
+
+        Agents then play until your next decision; their actions are listed first.
+        """
         game = self._running.clone()  # an agent that fails leaves the position unchanged
         if game.is_over:
             raise ValueError("the game is over; start_game starts another one")

@@ -30,7 +30,7 @@ class RequestError(Exception):
 def _check_printable(text: str) -> str:
     text = text.strip()
     if not text.isprintable():
-        raise PydanticCustomError("name", "allowed: letters, digits, signs and spaces")
+        raise PydanticCustomError("name", "allowed: printable characters")
     return text
 
 
@@ -87,12 +87,11 @@ class AnalysisRequest(Schema):
     agent: AgentSpec | None = None
 
 
-class GraphRequest(Schema):
+class ChartRequest(Schema):
     """Of the current variation."""
 
-    type: Literal["graph"]
+    type: Literal["chart"]
     enabled: bool
-    agent: AgentSpec | None = None
 
 
 class RenameRequest(Schema):
@@ -107,7 +106,7 @@ class RematchRequest(Schema):
 
 AnyRequest = (
     DecideRequest | NodeRequest | JumpRequest | PauseRequest | DelayRequest
-    | AnalysisRequest | GraphRequest | RenameRequest | RematchRequest
+    | AnalysisRequest | ChartRequest | RenameRequest | RematchRequest
 )  # fmt: skip
 REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
 

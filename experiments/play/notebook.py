@@ -14,7 +14,7 @@ from IPython.display import IFrame
 from busenv import Board, Rules
 from busenv.experiments.play.catalogue import Catalogue
 from busenv.experiments.play.launch import (
-    first_page,
+    first_link,
     listen,
     local_address,
     locked_store,
@@ -59,7 +59,7 @@ def play(
     running_server = _servers[path]
     server = running_server.server
     server.catalogue.update(catalogue)
-    link = asyncio.run_coroutine_threadsafe(first_page(server, new), running_server.loop).result()
+    link = asyncio.run_coroutine_threadsafe(first_link(server, new), running_server.loop).result()
     return IFrame(f"{running_server.origin}{link}", "100%", height)
 
 

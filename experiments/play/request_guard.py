@@ -31,7 +31,6 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-CLOSE_FORBIDDEN = 4403
 
 
 class RequestGuard:
@@ -54,8 +53,7 @@ class RequestGuard:
             self._check(scope)
         except RequestError as error:
             if scope["type"] == "websocket":
-                reason = {"code": CLOSE_FORBIDDEN, "reason": error.code}
-                return await send({"type": "websocket.close", **reason})
+                return await send({"type": "websocket.close"})  # the response has status 403
             body = {"code": error.code, "message": error.message}
             response = JSONResponse(body, error.status)
             return await response(scope, receive, send_with_headers)

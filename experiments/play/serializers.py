@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from busenv import Phase
-from busenv.experiments.play.agent_pool import Estimate
-from busenv.experiments.play.catalogue import agent_name, analysts_of, short_spec
+from busenv import Building, Phase
+from busenv.experiments.play.agent_pool import PositionAnalysis
+from busenv.experiments.play.catalogue import agent_name, analysts_of
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_tree import GameNode, GameTree, game_from_state
 from busenv.experiments.play.messages import Seat
+from busenv.experiments.ratings.dependencies import short_spec
 from busenv.game.actions import decode
 from busenv.game.board import Board
 from busenv.game.position import Position
@@ -25,12 +26,17 @@ from busenv.render.phrases import (
     describe_move,
     headline,
     headline_seat,
+    remaining,
 )
 from busenv.render.pieces import BUILDINGS
 from busenv.render.replay import MIN_SHARE
 from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
 
-DRAWING = {"views": {"city": CITY, "panels": PANELS}, "buildings": [*BUILDINGS]}
+DRAWING = {  # panels_from: the first part of the panels
+    "view_boxes": {"city": CITY, "panels": PANELS},
+    "panels_from": "frames",
+    "buildings": {kind.name.lower(): BUILDINGS[kind] for kind in Building},
+}
 PROMPTS = {
     Phase.SETUP_BUILDINGS: "Choose a site for one of your first buildings",
     Phase.SETUP_FIRST_LINE: "Choose the first street of your line",
@@ -52,12 +58,10 @@ def node_entry(tree: GameTree, node: int) -> dict[str, Any]:
         "id": node,
         "parent": None if is_start else entry.parent,
         "seat": entry.seat,
-        "action": None if is_start else entry.action,
         "text": "start" if is_start else describe(tree, entry.parent, entry.action),
         "ply": entry.ply,
         "round": entry.round,
         "turn": entry.turn,
-        "points": entry.points,
         "forced": entry.forced,
         "delivery": None if is_start else _delivery(tree.board, entry.action),
     }
@@ -104,7 +108,7 @@ def view(tree: GameTree, node: int, base: int | None) -> dict[str, Any]:
         "last": describe_last(tree.board, position, _decision(tree, node), before),
     }
     if base is None:
-        return {**message, "panels_from": "frames", "parts": parts}
+        return {**message, "parts": parts}
     known, _ = _draw(tree, base)
     changed = {name: part for name, part in parts.items() if part != known[name]}
     return {**message, "parts": changed}
@@ -114,11 +118,12 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
     """The state of a game, with the choices of a participant."""
     tree, current, status = game.tree, game.current, game.status
     _, position = _draw(tree, game.node)
-    yours, is_host = current.turn in participant.seats, participant.role == "host"
-    choices: list[dict[str, Any]] = []
-    if yours and status == "person":
+    yours = current.turn in participant.seats and status == "person"
+    is_host = participant.role == "host"
+    targets: list[dict[str, Any]] = []
+    if yours:
         actions = tree.position_game(game.node).legal_actions()
-        choices = click_targets(tree.board, tree.start.rules, position, actions)
+        targets = click_targets(tree.board, tree.start.rules, position, actions)
     turn = {
         "seat": current.turn,
         "kind": game.seats[current.turn].kind,
@@ -131,16 +136,14 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
         "node": game.node,
         "variation": tree.variation(game.node),
         "turn": turn if current.turn >= 0 else None,
-        "targets": choices,
-        "thinking": status == "agent",
-        "forced": status == "forced",
+        "targets": targets,
+        "status": status,
         "paused": game.paused,
         "delay": game.delay,
         "can_undo": is_host and game.undo_target() is not None,
         "can_redo": is_host and game.redo_target() is not None,
         "failure": game.failure or None,
         "last_change": game.last_change or None,
-        "over": status == "over",
         "result": _result(position) if status == "over" else None,
     }
 
@@ -148,8 +151,8 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
 def _prompt(position: Position, node: GameNode) -> str:
     """What the seat to decide has to do."""
     text = PROMPTS[position.phase]
-    if position.phase in POWER_WORDS and position.power > 1:
-        text += f", {count(position.power, POWER_WORDS[position.phase])} to go"
+    if position.phase in POWER_WORDS and (left := remaining(position)) > 1:
+        text += f", {count(left, POWER_WORDS[position.phase])} to go"
     may_pass = position.phase == Phase.SELECT_ACTIONS and position.placed[node.turn] >= 2
     return text + (", or pass" if may_pass else "")
 
@@ -170,7 +173,6 @@ def init(game: GameSession, participant: Participant, host_info: dict[str, Any])
         "type": "init",
         **DRAWING,
         "you": {"role": participant.role, "seats": [*participant.seats]},
-        "seed": str(game.tree.start.seed),
         "analysts": {spec: f"{agent_name(spec)} ({spec})" for spec in analysts_of(game.tree.board)},
         **(host_info if participant.role == "host" else {"links": None, "addresses": []}),
     }
@@ -207,20 +209,20 @@ def describe(tree: GameTree, node: int, action: int) -> str:
     return describe_move(tree.board, tree.position_game(node).position(), action)
 
 
-def estimate(tree: GameTree, node: int, value: Estimate) -> dict[str, Any]:
-    """An agent's view of the position at a node; its favourite moves with their shapes."""
+def estimate(tree: GameTree, node: int, value: PositionAnalysis) -> dict[str, Any]:
+    """An agent's estimate of the position at a node; its best moves with their shapes."""
     _, position = _draw(tree, node)
     return {
         "node": node,
         "chances": [round(chance, 4) for chance in value.chances],
-        "favourites": [
+        "best_moves": [
             {
                 "action": action,
                 "text": describe_move(tree.board, position, action),
                 "share": round(share, 4),
                 **target_shapes(tree.board, tree.start.rules, position, action),
             }
-            for action, share in value.favourites
+            for action, share in value.best_actions
             if share >= MIN_SHARE
         ],
     }

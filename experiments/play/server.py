@@ -33,7 +33,10 @@ MAX_WORKERS = 4
 
 @dataclass
 class StoredSession:
-    """A game of the server. session: None for a finished game, which no page shows."""
+    """A game of the server.
+
+    session: None if the game is finished and no page shows it; `Server.find` loads it again.
+    """
 
     header: GameHeader
     session: Session | None
@@ -45,7 +48,7 @@ class StoredSession:
         return _summary(self.session.game) if self.session else self._last_summary
 
     def unload_finished(self) -> None:
-        """Keep the game on disk only if it is finished and no page shows it."""
+        """Drop the session of a finished game that no page shows; its file remains."""
         if self.session and self.session.game.status == "over" and not self.session.connections:
             self._last_summary, self.session = self.summary, None
 
@@ -54,60 +57,61 @@ class Server:
     """The games of a server. `open` and `close` run in the event loop that serves them.
 
     addresses: under which other machines reach the server. key: the secret of the start page.
-    errors: messages about saved games that could not be restored. preparing: index of the agent of
-    `PREPARED` that is compiled, their number when all are compiled, None before `prepare`.
+    errors: messages about saved games that could not be restored. num_prepared: how many agents of
+    `PREPARED` are compiled, all of them unless `prepare` runs.
     """
 
     def __init__(self, store: GameStore, catalogue: Catalogue, addresses: list[str]) -> None:
         self.store, self.catalogue, self.addresses = store, catalogue, addresses
         self.key = store.key()
         self.errors: list[str] = []
-        self.preparing: int | None = None
-        self._games: dict[str, StoredSession] = {}
+        self.num_prepared = len(PREPARED)
+        self._stored: dict[str, StoredSession] = {}
         self._by_token: dict[str, tuple[str, Participant]] = {}
 
     async def open(self) -> None:
         """Start the worker processes and restore all saved games."""
         workers = min(os.cpu_count() or 1, MAX_WORKERS)
         self._movers, self._analysts = AgentPool(workers), AgentPool(max(1, workers // 2))
-        for stored in self.store.games():
+        for game_id in self.store.ids():
             try:
-                self._add(self._restore(stored)).unload_finished()
-            except ValueError as error:
-                self.errors.append(stored.error or f"{stored.path}: {error}")
+                self._add(self._restore(self.store.read(game_id))).unload_finished()
+            except (OSError, ValueError) as error:
+                self.errors.append(f"{self.store.path(game_id)}: {error}")
             await asyncio.sleep(0)
 
     async def prepare(self) -> None:
         """Compile the rules and the agents in a worker process, unless that was done earlier."""
-        for self.preparing, spec in enumerate(PREPARED):
+        self.num_prepared = 0
+        for spec in PREPARED:
             with suppress(AgentTaskError):
                 await self._movers.call(agent_pool.prepare, spec, "")
-        self.preparing = len(PREPARED)
+            self.num_prepared += 1
 
     async def close(self) -> None:
         """Stop all games and worker processes."""
-        for game in self._games.values():
-            if game.session is not None:
-                game.session.close()
+        for stored in self._stored.values():
+            if stored.session is not None:
+                stored.session.close()
         await asyncio.gather(self._movers.close(), self._analysts.close())
 
     def disconnect_pages(self) -> None:
         """Disconnect the pages of all games, so that the server can stop at once."""
-        for game in self._games.values():
-            if game.session is not None:
-                game.session.disconnect_pages()
+        for stored in self._stored.values():
+            if stored.session is not None:
+                stored.session.disconnect_pages()
 
     def find(self, token: str) -> tuple[Session, Participant]:
         """Return the session and participant of a link. RequestError: no_such_page, not_read."""
         participant = self.check_token(token)
-        game = self._games[self._by_token[token][0]]
-        if game.session is None:
+        stored = self._stored[self._by_token[token][0]]
+        if stored.session is None:
             try:
-                game.session = self._restore(self.store.read(game.header.id))
+                stored.session = self._restore(self.store.read(stored.header.id))
             except (OSError, ValueError) as error:  # whose text may name a path of the server
                 text = "The game's file is missing or damaged."
                 raise RequestError("not_read", text, 500) from error
-        return game.session, participant
+        return stored.session, participant
 
     def check_token(self, token: str) -> Participant:
         """Return the participant of a link. RequestError: no_such_page."""
@@ -121,9 +125,9 @@ class Server:
             raise RequestError("no_such_page", "Open the link that the terminal shows.", 404)
 
     def unload_finished(self) -> None:
-        """Keep finished games that no page shows on disk only."""
-        for game in self._games.values():
-            game.unload_finished()
+        """Drop the sessions of finished games that no page shows; their files remain."""
+        for stored in self._stored.values():
+            stored.unload_finished()
 
     async def create_game(self, new: NewGame) -> str:
         """Create a game and return the host's link. RequestError: bad_game, bad_record,
@@ -141,19 +145,19 @@ class Server:
 
     def delete_game(self, game_id: str) -> None:
         """Delete a game, and disconnect its pages. RequestError: no_such_page, not_saved."""
-        game = self._games.get(game_id)
-        if game is None:
+        stored = self._stored.get(game_id)
+        if stored is None:
             raise RequestError("no_such_page", "There is no such game.", 404)
         try:
             self.store.delete(game_id)
         except OSError as error:
             text = f"The game cannot be deleted: {error.strerror or error}"
             raise RequestError("not_saved", text, 507) from None
-        del self._games[game_id]
+        del self._stored[game_id]
         self._by_token = {k: one for k, one in self._by_token.items() if one[0] != game_id}
-        if game.session is not None:
-            game.session.disconnect_pages()
-            game.session.stop_agents()
+        if stored.session is not None:
+            stored.session.disconnect_pages()
+            stored.session.stop_agents()
 
     def rematch(self, session: Session) -> None:
         """Create a game with the same seats and rules, and send its links to all pages.
@@ -178,22 +182,22 @@ class Server:
         links = {"start": f"/start/{self.key}", "spectator": f"/play/{tokens.spectator}"}
         return {"links": {**links, "seats": seats}, "addresses": self.addresses}
 
-    def start_page(self) -> dict[str, Any]:
-        """The choices and the saved games that the start page shows."""
-        newest = sorted(self._games.values(), key=lambda game: game.header.created)[::-1]
-        games = [game.summary for game in newest[:MAX_LISTED]]
+    def start_options(self) -> dict[str, Any]:
+        """The options and the saved games that the start page shows."""
+        newest = sorted(self._stored.values(), key=lambda stored: stored.header.created)[::-1]
+        games = [stored.summary for stored in newest[:MAX_LISTED]]
         return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": games}
 
     def preview(self, text: str, ply: int | None) -> dict[str, Any]:
         """The position of a record after some plies, by default all. RequestError: bad_record,
         bad_game."""
         tree = self._parse_record(text)
-        nodes = tree.main_line()
-        _check_ply(ply, len(nodes) - 1)
-        node = nodes[-1 if ply is None else ply]
+        plies = len(tree.nodes) - 1
+        _check_ply(ply, plies)
+        node = plies if ply is None else ply  # nodes are numbered by ply without branches
         return {
             "players": tree.start.players,
-            "plies": len(nodes) - 1,
+            "plies": plies,
             "ply": node,
             "over": tree.nodes[node].turn < 0,
             "is_city": is_city(tree.board),
@@ -216,7 +220,7 @@ class Server:
         players = len(new.seats)
         if new.record is not None:
             tree = self._parse_record(new.record)
-            record = tree.record(tree.main_line()[-1])
+            record = tree.record(len(tree.nodes) - 1)
             if record.players != players:
                 raise RequestError(
                     "bad_game", f"{players} seats; the record has {record.players} players."
@@ -259,8 +263,8 @@ class Server:
         """Save and start a new game; return the host's link. RequestError: too_many_games,
         not_saved."""
         self.unload_finished()
-        if len(self._games) >= MAX_GAMES:
-            text = f"This server has {MAX_GAMES} games, the most: delete some on the start page."
+        if len(self._stored) >= MAX_GAMES:
+            text = f"This server has {MAX_GAMES} games, its maximum; delete some on the start page."
             raise RequestError("too_many_games", text, 429)
         header = GameHeader(
             id=secrets.token_hex(8),
@@ -276,7 +280,7 @@ class Server:
             game.advance(action)
         if ply < len(record.actions):
             host = game.participants[header.tokens.host]
-            game.jump(host, game.node, game.tree.main_line()[ply])
+            game.jump(host, game.node, ply)
             game.pause(host, enabled=False)
         try:
             self.store.create(header, events)
@@ -289,8 +293,6 @@ class Server:
 
     def _restore(self, stored: StoredGame) -> Session:
         """A session with the events of a saved game. ValueError if they do not fit it."""
-        if stored.header is None:
-            raise ValueError(stored.error)
         board = self._board_of(Record.from_dict(stored.header.record))
         save = partial(self.store.append, stored.header.id)
         session = self._make_session(stored.header, board, save)
@@ -305,7 +307,7 @@ class Server:
     def _add(self, session: Session) -> StoredSession:
         """Make a session reachable, and start its agents."""
         game = session.game
-        stored = self._games[game.header.id] = StoredSession(game.header, session)
+        stored = self._stored[game.header.id] = StoredSession(game.header, session)
         for token, participant in game.participants.items():
             self._by_token[token] = game.header.id, participant
         session.restart_agents()

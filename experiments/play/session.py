@@ -18,13 +18,14 @@ from typing import Any
 
 from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.experiments.play import agent_pool, serializers
-from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, Estimate
+from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
 from busenv.experiments.play.analysis import Analysis, Run, analyse_game, analyse_position
-from busenv.experiments.play.catalogue import GRAPH_AGENT, Catalogue, analysts_of, short_spec
+from busenv.experiments.play.catalogue import Catalogue, analysts_of
 from busenv.experiments.play.game_session import GameSession, Participant
 from busenv.experiments.play.game_store import GameHeader
 from busenv.experiments.play.game_tree import GameTree
 from busenv.experiments.play.messages import RequestError
+from busenv.experiments.ratings.dependencies import short_spec
 from busenv.game.board import Board
 
 MAX_QUEUE = 500  # unsent messages at which a page is disconnected
@@ -37,13 +38,13 @@ LOCAL_AGENTS = {  # take microseconds: no worker process is needed
 class Connection:
     """A page that shows a game.
 
-    queue: texts to send; None closes the connection. views: nodes whose drawing the page has.
+    queue: texts to send; None closes the connection. nodes_drawn: nodes whose drawing the page has.
     num_nodes: how many nodes of the tree the page knows. latest_view: node of the last drawing.
     """
 
     participant: Participant
     queue: asyncio.Queue[str | None] = field(default_factory=lambda: asyncio.Queue(MAX_QUEUE + 1))
-    views: set[int] = field(default_factory=set)
+    nodes_drawn: set[int] = field(default_factory=set)
     num_nodes: int = 0
     latest_view: int | None = None
 
@@ -79,8 +80,8 @@ class Session:
         self.catalogue, self.movers, self.analysts = catalogue, movers, analysts
         self.connections: set[Connection] = set()
         self._analyses: dict[tuple[Any, ...], Analysis] = {}
-        self._estimates: dict[str, dict[int, Estimate]] = {}  # for graphs, by agent and node
-        self._driver: asyncio.Task[None] | None = None
+        self._estimates: dict[int, PositionAnalysis] = {}  # for charts, by node
+        self._automatic_moves: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------ automatic moves
 
@@ -88,12 +89,12 @@ class Session:
         """Let the agents decide from the current node on."""
         self.stop_agents()
         if self.game.status in ("agent", "forced"):
-            self._driver = asyncio.create_task(self._make_automatic_moves())
+            self._automatic_moves = asyncio.create_task(self._make_automatic_moves())
 
     def stop_agents(self) -> None:
-        if self._driver is not None:
-            self._driver.cancel()
-            self._driver = None
+        if self._automatic_moves is not None:
+            self._automatic_moves.cancel()
+            self._automatic_moves = None
 
     async def _make_automatic_moves(self) -> None:
         """Make forced moves and agents' decisions until a person has a choice."""
@@ -147,7 +148,7 @@ class Session:
     def disconnect(self, connection: Connection) -> None:
         """Remove a page, and end what only this page requested."""
         self.connections.discard(connection)
-        for kind in ("analysis", "graph"):
+        for kind in ("analysis", "chart"):
             self._subscribe(connection, kind, None, None)
         self.publish_participants()
 
@@ -167,12 +168,12 @@ class Session:
 
     def send_view(self, connection: Connection, node: int) -> None:
         """Send the drawing at a node, unless the page has it."""
-        if node in connection.views:
+        if node in connection.nodes_drawn:
             return
         parent = self.game.tree.nodes[node].parent
-        base = parent if parent in connection.views else connection.latest_view
+        base = parent if parent in connection.nodes_drawn else connection.latest_view
         connection.send(_view_json(self.game.tree, node, base))
-        connection.views.add(node)
+        connection.nodes_drawn.add(node)
         connection.latest_view = node
 
     # ------------------------------------------------------------ analyses
@@ -191,19 +192,13 @@ class Session:
         run = partial(analyse_position, self.game.tree, node, self.analysts, spec)
         self._subscribe(connection, "analysis", (spec, node), run)
 
-    def graph(self, connection: Connection, enabled: bool, spec: str | None) -> None:
-        """Send a page the graph of the current variation. RequestError: only_watching for a
-        spectator who names an agent, and those of `Catalogue.check_agent`."""
+    def chart(self, connection: Connection, enabled: bool) -> None:
+        """Send a page the chart of the current variation from now on, or end it."""
         if not enabled:
-            return self._subscribe(connection, "graph", None, None)
-        if spec is not None and connection.participant.role == "spectator":
-            raise RequestError("only_watching", "Players only can choose the agent of the graph.")
-        spec = spec or GRAPH_AGENT
-        self.catalogue.check_agent(spec)
+            return self._subscribe(connection, "chart", None, None)
         tree, variation = self.game.tree, self.game.tree.variation(self.game.node)
-        known = self._estimates.setdefault(spec, {})
-        run = partial(analyse_game, tree, variation, known, self.analysts, spec)
-        self._subscribe(connection, "graph", (spec, *variation), run)
+        run = partial(analyse_game, tree, variation, self._estimates, self.analysts)
+        self._subscribe(connection, "chart", (*variation,), run)
 
     def _subscribe(
         self, connection: Connection, kind: str, subject: tuple[Any, ...] | None, run: Run | None

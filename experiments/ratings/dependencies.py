@@ -107,3 +107,12 @@ def _program_file(word: str, folder: Path) -> Path | None:
         return folder / word if (folder / word).is_file() else None
     except OSError:  # too long for a name
         return None
+
+
+def short_spec(spec: str) -> str:
+    """Return a spec without a model's folder, or without a program's folder and arguments."""
+    if is_program(spec):
+        kind, _, command = spec.partition(":")
+        return f"{kind}:{Path(command.partition(' ')[0]).name}"
+    model = model_of(spec)
+    return spec.replace(model, Path(model).stem) if model.endswith(WEIGHTS) else spec

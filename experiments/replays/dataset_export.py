@@ -21,7 +21,7 @@ from busenv.error_text import quote
 from busenv.experiments.common.console import progress_bar
 from busenv.experiments.common.runs import RunError, lock_folder, store_settings
 from busenv.experiments.common.worker_pool import worker_pool
-from busenv.experiments.ratings.dependencies import file_hashes, is_program, language_model
+from busenv.experiments.ratings.dependencies import file_hashes, language_model
 from busenv.experiments.ratings.match import play_games_to_end
 from busenv.experiments.ratings.rating import check_agent
 from busenv.game.board_specs import as_board
@@ -51,14 +51,18 @@ def export_games(
     its last complete part.
 
     RunError when an agent cannot be built, does not play batches of games or fails, or the folder
-    is in use or holds another run. As `load_board` and `load_rules` raise for board and rules.
+    is in use or holds another run. Raises the errors of `load_board` and `load_rules` for an
+    invalid board or invalid rules.
     """
     loaded_board, loaded_rules = as_board(board), as_rules(rules)
     if len(agents) > MAX_AGENTS:
         raise RunError(f"{len(agents)} agents; allowed: 1 to {MAX_AGENTS}")
     for spec in agents:
-        if is_program(spec) or language_model(spec):
-            raise RunError(f"agent {quote(spec)} plays single games only, not batches of games")
+        if language_model(spec):
+            raise RunError(
+                f"agent {quote(spec)} is a language model; export plays batches of games, which "
+                "language models do not support"
+            )
         check_agent(spec, rules, board)
     settings = {
         "busenv": busenv.__version__,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from busenv import Board
 from busenv.agents import make_agent
+from busenv.experiments.ratings.dependencies import short_spec
 from busenv.experiments.replays.narration import RecordedGame, load_recorded_game
 from busenv.io import write_whole
 from busenv.render.raster import svg_to_png
@@ -60,17 +60,11 @@ def write_replay(
         positions,
         recorded.record.actions,
         estimates=[] if spec is None else _estimates(recorded, spec),
-        agent=_short(spec or ""),
+        agent=short_spec(spec or ""),
         names=recorded.agents if names is None else names,
         note=recorded.forfeit,
     )
     write_whole(out, page)
-
-
-def _short(spec: str) -> str:
-    """Return a spec without the folders of its model's path."""
-    match = re.fullmatch(r"([^:]+):(.+)\.safetensors(:[^:]+)?", spec)
-    return f"{match[1]}:{Path(match[2]).name}{match[3] or ''}" if match else spec
 
 
 def _estimates(recorded: RecordedGame, spec: str) -> list[Estimate]:

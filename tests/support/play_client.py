@@ -146,7 +146,7 @@ class PageClient:
         """Receive until this page has a choice, the game is over, or an agent has failed."""
 
         def is_mine(state: dict[str, Any]) -> bool:
-            return bool(state["targets"]) or state["over"] or bool(state["failure"])
+            return bool(state["targets"]) or state["status"] == "over" or bool(state["failure"])
 
         return self.state if is_mine(self.state) else self.until("state", is_mine)
 

@@ -1,18 +1,18 @@
-// Agents' views: favourite moves on the drawing, the analysis panel, the graph of a game.
+// Agents' estimates: best moves on the drawing, the analysis panel, the chart of a game.
 
-import { element, moveCursors, percent, plyAt, seatBadge, showChances, showFavourites }
+import { element, moveCursors, percent, plyAt, seatBadge, showBestMoves, showChances }
   from "/static/page.js";
 import { centre, clearLayer, createShape, createSvg, layer } from "./drawing.js";
 
-const MIN_SHARE = 0.02;  // of a favourite that is marked
+const MIN_SHARE = 0.02;  // of a best move that is marked
 const $ = (id) => document.getElementById(id);
-let graph = null;  // the latest message
+let latest = null;  // the latest message
 
-/** Mark favourite moves with their shares on the drawing. */
-export function markFavourites(favourites) {
+/** Mark best moves with their shares on the drawing. */
+export function markBestMoves(bestMoves) {
   clearMarks();
-  const marks = new Map();  // favourites at the same place share a mark
-  for (const { in: drawing, shapes, share } of favourites) {
+  const marks = new Map();  // moves at the same place share a mark
+  for (const { in: drawing, shapes, share } of bestMoves) {
     const key = drawing + JSON.stringify(shapes), before = marks.get(key)?.share ?? 0;
     marks.set(key, { drawing, shapes, share: before + share });
   }
@@ -43,30 +43,30 @@ function tagPosition(drawing, shape) {
 
 export function clearMarks() { clearLayer("marks"); }
 
-export function showAnalysis({ chances, favourites, simulations, running }) {
+export function showAnalysis({ chances, best_moves: bestMoves, simulations, running }) {
   showChances(chances);
   $("effort").textContent = "Chance to win" + (simulations === null ? ""
     : `, ${simulations.toLocaleString("en")} simulations${running ? "…" : ""}`);
-  showFavourites(favourites.map(({ text, share }) => [element("span", text), share]));
-  markFavourites(favourites);
+  showBestMoves(bestMoves.map(({ text, share }) => [element("span", text), share]));
+  markBestMoves(bestMoves);
 }
 
 /** Empty the analysis panel; text: its title. */
 export function clearAnalysis(text) {
   $("effort").textContent = text;
   $("chances").replaceChildren();
-  $("favourites").replaceChildren();
+  $("best-moves").replaceChildren();
   clearMarks();
 }
 
-/** Show the graph. yours: seats whose mistakes come first. viewNode(node): called for a click on
- * the graph or on a mistake. */
-export function showGraph(message, yours, viewNode) {
-  graph = message;
-  const { variation, mistakes, svg } = graph, last = variation.length - 1;
-  if (svg) $("chart").innerHTML = svg;
-  else $("chart").replaceChildren(element("p", "Searching…", "help"));
-  const chart = $("chart").querySelector(".chart");
+/** Show the chart. yours: seats whose mistakes come first. viewNode(node): called for a click on
+ * the chart or on a mistake. */
+export function showChart(message, yours, viewNode) {
+  latest = message;
+  const { variation, mistakes, svg } = latest, last = variation.length - 1;
+  if (svg) $("curves").innerHTML = svg;
+  else $("curves").replaceChildren(element("p", "Searching…", "help"));
+  const chart = $("curves").querySelector(".chart");
   if (chart) {
     chart.onclick = (event) =>
       viewNode(variation[Math.min(Math.max(plyAt(chart, event, last), 0), last)]);
@@ -79,22 +79,22 @@ export function showGraph(message, yours, viewNode) {
       viewNode));
 }
 
-export function clearGraph() {
-  graph = null;
-  $("chart").replaceChildren();
+export function clearChart() {
+  latest = null;
+  $("curves").replaceChildren();
   $("mistakes").replaceChildren();
 }
 
-/** Move the graph's cursor to a node. */
-export function showNodeOnGraph(node) {
-  const ply = graph?.variation.indexOf(node) ?? -1;
-  if (ply >= 0) moveCursors(ply, graph.variation.length - 1);
+/** Move the chart's cursor to a node. */
+export function showNodeOnChart(node) {
+  const ply = latest?.variation.indexOf(node) ?? -1;
+  if (ply >= 0) moveCursors(ply, latest.variation.length - 1);
 }
 
 function markMistake(chart, { node, seat }) {
-  const { left, right, top, bottom } = chart.dataset, ply = graph.variation.indexOf(node);
-  const x = +left + (right - left) * ply / Math.max(graph.variation.length - 1, 1);
-  const y = bottom - (bottom - top) * graph.chances[ply][seat];
+  const { left, right, top, bottom } = chart.dataset, ply = latest.variation.indexOf(node);
+  const x = +left + (right - left) * ply / Math.max(latest.variation.length - 1, 1);
+  const y = bottom - (bottom - top) * latest.chances[ply][seat];
   createSvg("circle", { class: "mistake", cx: x, cy: y, r: 6 }, chart);
 }
 
@@ -104,7 +104,7 @@ function mistakeList(title, mistakes, viewNode) {
 }
 
 function mistakeButton({ node, seat, before, after, text, better }, viewNode) {
-  const button = element("button"), ply = graph.variation.indexOf(node);
+  const button = element("button"), ply = latest.variation.indexOf(node);
   button.append(seatBadge(seat), ` −${percent(before - after)} at ${ply}: ${text}`);
   const chances = `chance ${percent(before)}, then ${percent(after)}`;
   button.append(element("small", better ? `better: ${better} (${chances})` : chances));

@@ -10,11 +10,10 @@ import { centre, clearLayer, colourLayers, createShape, createSvg, distanceTo, g
 const REACH = { mouse: 14, pen: 20, touch: 30 };  // pixels from a shape at which a pointer hits it
 const PANELS_TOP = 60;  // of the clock and the action board, in units of the drawing
 const MARGIN = 24;  // pixels between a target and the edge of the visible area
-const BUILDINGS = ["house", "office", "pub"];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 const card = document.getElementById("card");
-let buildingSvgs, onPick;  // SVG text of the building types; called with the picked action
+let buildingSvgs, onPick;  // SVG text by building type; called with the picked action
 let targets = [], markers = new Map();  // the server's targets; their elements on the drawing by id
 let drawArrows = true;
 let activeTarget = null, cardOpen = false, usesKeyboard = false, pointerType = "mouse";
@@ -142,7 +141,7 @@ function openCard(target) {
 }
 
 function choiceButton(target, choice, k, text) {
-  const single = target.choices.length === 1, building = buildingOf(choice);
+  const single = target.choices.length === 1, building = buildingSvgs[choice.short];
   const button = element("button", single ? "Confirm" : choice.short, single ? "main" : "");
   if (building) {
     const icon = createSvg("svg",
@@ -161,8 +160,6 @@ function choiceButton(target, choice, k, text) {
   return button;
 }
 
-function buildingOf(choice) { return buildingSvgs[BUILDINGS.indexOf(choice.short)]; }
-
 function closeCard() {
   const target = activeTarget;
   activate(null);
@@ -172,7 +169,7 @@ function closeCard() {
 /** Preview a choice on the drawing. */
 function showGhost(target, choice) {
   clearLayer("ghosts");
-  const ghosts = layer(target.in, "ghosts"), building = buildingOf(choice);
+  const ghosts = layer(target.in, "ghosts"), building = buildingSvgs[choice.short];
   if (building) {
     const { x, y } = centre(target.shapes[0]);
     createSvg("g", { transform: `translate(${x} ${y}) scale(1.15)`, class: "ghost" }, ghosts)
@@ -226,7 +223,7 @@ function scrollToTargets() {
 
 /** Handle a key; return whether it had a meaning here. */
 export function handleChoiceKey({ key }) {
-  usesKeyboard = true;
+  if (key === "Tab" || key in ARROWS) usesKeyboard = true;
   if (cardOpen) {
     const buttons = [...card.querySelectorAll(".choices button")];
     if (key === "Escape") closeCard();

@@ -1,6 +1,6 @@
 // The websocket to the server, which reconnects by itself.
 
-const FATAL = { 4404: "There is no game at this link.", 4403: "This page cannot join the game." };
+const NO_SUCH_GAME = 4404;  // code of a closed websocket
 const MIN_WAIT = 300, MAX_WAIT = 3000;  // milliseconds
 
 /** Connect; return a function that sends a message. onMessage(message); onProblem(text): why there
@@ -12,7 +12,7 @@ export function connect(address, onMessage, onProblem) {
     socket.onopen = () => { wait = MIN_WAIT; onProblem(""); };
     socket.onmessage = (event) => onMessage(JSON.parse(event.data));
     socket.onclose = (event) => {
-      if (event.code in FATAL) return onProblem(FATAL[event.code]);
+      if (event.code === NO_SUCH_GAME) return onProblem("There is no game at this link.");
       onProblem("Connection lost. Reconnecting…");
       setTimeout(open, wait);
       wait = Math.min(2 * wait, MAX_WAIT);

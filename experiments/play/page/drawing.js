@@ -17,9 +17,9 @@ export function createSvg(kind, attributes, parent) {
   return created;
 }
 
-/** Create the empty drawings. boxes: view box by drawing; names: of the parts, in order; panelsFrom:
- * the first part of the panels. */
-export function initDrawing(boxes, names, panelsFrom) {
+/** Create the empty drawings. view_boxes: by drawing; panels_from: the first part of the panels;
+ * names: of the parts, in order. */
+export function initDrawing({ view_boxes: boxes, panels_from: panelsFrom }, names) {
   parts = {};
   for (const [name, box] of Object.entries(boxes)) {
     const svg = createSvg("svg", { viewBox: box.join(" "), class: "bus", role: "group" });
@@ -59,7 +59,7 @@ export function showDelivery(point) {
     gain.animate([{ opacity: 0, translate: "0 18px" }, { opacity: 1, translate: "0 0" }], 400);
 }
 
-/** A layer above a drawing: "marks" (favourites), "ghosts" (a choice's result), "targets". */
+/** A layer above a drawing: "marks" (best moves), "ghosts" (a choice's result), "targets". */
 export function layer(drawing, name) { return drawings[drawing].querySelector(`.${name}`); }
 
 export function clearLayer(name) {

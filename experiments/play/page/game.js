@@ -1,8 +1,8 @@
 // The game page: shows the messages of the server and sends the player's requests.
 
 import { element, seatBadge, showHeadline } from "/static/page.js";
-import { clearAnalysis, clearGraph, clearMarks, markFavourites, showAnalysis, showGraph,
-  showNodeOnGraph } from "./analysis.js";
+import { clearAnalysis, clearChart, clearMarks, markBestMoves, showAnalysis, showChart,
+  showNodeOnChart } from "./analysis.js";
 import { focusChoices, handleChoiceKey, initChoices, showChoices } from "./choices.js";
 import { connect } from "./connection.js";
 import { initDrawing, showDelivery, showParts } from "./drawing.js";
@@ -20,7 +20,7 @@ const views = new Map();  // by node: headline, and parts of the drawing
 let init = null, state = null, seats = [], spectators = 0;
 let viewedNode = null;  // node on display, where it is not the game's current one
 let drawnNode = null, choicesNode = null;  // node on the drawing; node whose choices are shown
-let analysing = false, graphShown = false, resultShown = false, rematchRequested = false;
+let analysing = false, chartShown = false, resultShown = false, rematchRequested = false;
 let hintNode = null;  // node for which a hint is on display or awaited
 let refreshState = "";  // "done": displayed in this frame; "pending": to be displayed in the next
 
@@ -42,9 +42,9 @@ const handlers = {
   },
   tree({ nodes }) { addMoves(nodes); },
   view(message) {
-    const base = message.base === null ? null : views.get(message.base);
-    if (!base && message.panels_from) {
-      initDrawing(init.views, Object.keys(message.parts), message.panels_from);
+    const base = views.get(message.base);
+    if (message.base === null) {
+      initDrawing(init, Object.keys(message.parts));
       initChoices(init.buildings, decide);
       drawnNode = null;
     }
@@ -58,8 +58,8 @@ const handlers = {
       showNotice("");
       if (viewedNode !== null && !before.variation.includes(viewedNode)) viewedNode = null;
     }
-    if (graphShown && String(before?.variation) !== String(state.variation))
-      send({ type: "graph", enabled: true });
+    if (chartShown && String(before?.variation) !== String(state.variation))
+      send({ type: "chart", enabled: true });
     showLastChange(state.last_change);
     refresh();
   },
@@ -73,10 +73,10 @@ const handlers = {
     if (analysing) showAnalysis(message);
     if (message.node === hintNode) showHint(message);
   },
-  graph(message) {
-    if (!graphShown) return;
-    showGraph(message, init.you.seats, viewNode);
-    showNodeOnGraph(drawnNode);
+  chart(message) {
+    if (!chartShown) return;
+    showChart(message, init.you.seats, viewNode);
+    showNodeOnChart(drawnNode);
   },
   rematch({ link }) {
     if (rematchRequested) return void (location.href = link);
@@ -135,7 +135,7 @@ function display() {
   setTimeout(() => {  // the drawing is painted first
     if (node !== drawnNode) return;
     showMoves(variationThrough(node, state.variation), node, state.node);
-    showNodeOnGraph(node);
+    showNodeOnChart(node);
   });
 }
 
@@ -143,15 +143,15 @@ function displayHeadline(view) {
   const { turn } = state, live = viewedNode === null, yours = live && isYourTurn();
   let last = view.last;
   if (live && turn) {
-    if (state.paused && turn.kind === "agent") last += ". Agents are paused: press Continue";
-    else if (!state.paused && state.forced) last += ". Only one legal action: it is played automatically";
+    if (state.status === "paused") last += ". The game is paused: press Continue";
+    else if (state.status === "forced") last += ". Only one legal action: it is played automatically";
     const prompt = yours && `${playsSeveral() ? nameOf(turn.seat) : "Your turn"}: ${turn.prompt}`;
     showHeadline(turn.seat, prompt || view.headline, yours ? "" : nameOf(turn.seat), last);
   } else showHeadline(view.seat, view.headline, nameOf(view.seat), last);
   document.title = yours ? "● Bus: your turn" : "Bus";
   $("board").classList.toggle("yours", yours);
   $("board").classList.toggle("past", !live);
-  $("last").classList.toggle("thinking", live && state.thinking && !state.paused);
+  $("last").classList.toggle("thinking", live && state.status === "agent");
   if (state.failure) showNotice(state.failure, true);
 }
 
@@ -168,7 +168,7 @@ function displayChoices() {
 function displayControls() {
   $("undo").disabled = !state.can_undo;
   $("redo").disabled = !state.can_redo;
-  $("pause").disabled = state.over;
+  $("pause").disabled = state.status === "over";
   $("hint").disabled = isOver(drawnNode);
   $("analyse").disabled = isOver(drawnNode) && !analysing;
   $("pause").textContent = state.paused ? "Continue" : "Pause";
@@ -191,11 +191,11 @@ function displayResult() {
   const replay = element("a", "Replay page", "button");
   replay.href = `${path}/replay.html`;
   replay.target = "_blank";
-  const graph = button("Show the graph", () => {
-    if (!graphShown) commands.graph();
+  const chart = button("Show the chart", () => {
+    if (!chartShown) commands.chart();
     $("result").hidden = true;
   });
-  const buttons = [replay, graph];
+  const buttons = [replay, chart];
   if (init.links) buttons.unshift(button("Rematch", startRematch, "main"));
   showResult(state.result, seats.map(({ seat }) => nameOf(seat)), init.you.seats, buttons);
 }
@@ -248,7 +248,7 @@ function nameOf(seat) {
 
 function isOver(node) { return getNode(node)?.turn < 0; }
 
-function isYourTurn() { return Boolean(state?.turn?.yours && !state.forced); }
+function isYourTurn() { return Boolean(state?.turn?.yours); }
 
 function button(text, onclick, className = "") {
   const created = element("button", text, className);
@@ -296,18 +296,18 @@ function requestAnalysis() {
   send({ type: "analysis", node: wanted ? drawnNode : null, agent: $("analyst").value });
 }
 
-/** Show the favourite move of the analysis; while the panel is open, as it changes. */
-function showHint({ node, agent, simulations, running, favourites }) {
+/** Show the best move of the analysis; while the panel is open, as it changes. */
+function showHint({ node, agent, simulations, running, best_moves: bestMoves }) {
   if (running && simulations < HINT_SIMULATIONS) return;
-  const [best] = favourites;
+  const [best] = bestMoves;
   showNotice(best ? `${agent} would ${best.text} (${Math.round(100 * best.share)}%).`
-    : `${agent} has no favourite move here.`);
+    : `${agent} has no best move here.`);
   if (best && viewedNode === null && isYourTurn())
     $("notice").append(" ", button("Play it", () => decide(best.action)));
   if (analysing) return;
   send({ type: "analysis" });
   hintNode = null;
-  markFavourites(favourites.slice(0, 1));
+  markBestMoves(bestMoves.slice(0, 1));
 }
 
 function startRematch() {
@@ -335,13 +335,13 @@ const commands = {
     hintNode = null;
     requestAnalysis();
   },
-  graph() {
-    graphShown = !graphShown;
-    $("graph").setAttribute("aria-pressed", graphShown);
-    $("graph").textContent = graphShown ? "Hide" : "Show";
-    clearGraph();
-    send({ type: "graph", enabled: graphShown });
-    if (graphShown) $("graph-card").scrollIntoView({ block: "nearest" });
+  chart() {
+    chartShown = !chartShown;
+    $("chart").setAttribute("aria-pressed", chartShown);
+    $("chart").textContent = chartShown ? "Hide" : "Show";
+    clearChart();
+    send({ type: "chart", enabled: chartShown });
+    if (chartShown) $("chart-card").scrollIntoView({ block: "nearest" });
   },
   pause: () => send({ type: "pause", enabled: !state.paused }),
   back: () => viewNode(state.node),
@@ -367,7 +367,7 @@ $("moves").addEventListener("click", (event) => {
   if (row) viewNode(+row.dataset.node);
 });
 
-const keys = { u: "undo", r: "redo", h: "hint", a: "analyse", g: "graph", p: "pause", "?": "help" };
+const keys = { u: "undo", r: "redo", h: "hint", a: "analyse", g: "chart", p: "pause", "?": "help" };
 document.addEventListener("keydown", (event) => {
   if (!state || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.target.closest("input, select, dialog")) return;

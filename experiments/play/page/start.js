@@ -13,9 +13,9 @@ const RECORD_FIELDS = ["rules", "board-name", "first", "seed"];  // fixed by a r
 let record = null, recordIsCity = false, hasDrawing = false, timer = null;
 
 async function request(route, body, method = "POST") {
-  const options = body && { method, headers: { "Content-Type": "application/json" },
+  const settings = body && { method, headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body) };
-  const response = await fetch(path + route, options);
+  const response = await fetch(path + route, settings);
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.message);
   return answer;
@@ -33,11 +33,10 @@ function addSeat(value) {
   const row = element("div", "", "row"), seat = seatRows().length;
   const player = element("select"), detail = element("input");
   player.append(new Option("You", "me"), new Option("A friend (by link)", "friend"),
-    ...choices.agents.map(({ spec, name, description }) =>
+    ...options.agents.map(({ spec, name, description }) =>
       new Option(`${name ? `${name}: ` : ""}${description} (${spec})`, spec)),
     new Option(OTHER, OTHER));
   player.setAttribute("aria-label", `Player at seat ${seat}`);
-  detail.maxLength = 200;
   row.append(seatBadge(seat), player, detail);
   const listed = [...player.options].some((option) => option.value === value);
   player.value = listed ? value : OTHER;
@@ -51,14 +50,14 @@ function addSeat(value) {
 /** Disable agents that play only the city if the game is on another board. */
 function disableCityAgents() {
   const isCity = record === null
-    ? choices.city_boards.includes($("board-name").value) : recordIsCity;
-  const cityOnly = choices.agents.filter(({ city_only }) => city_only).map(({ spec }) => spec);
+    ? options.city_boards.includes($("board-name").value) : recordIsCity;
+  const cityOnly = options.agents.filter(({ city_only }) => city_only).map(({ spec }) => spec);
   for (const row of seatRows()) {
     const player = row.querySelector("select");
     for (const option of player.options) {
       option.disabled = !isCity && cityOnly.includes(option.value);
     }
-    if (player.selectedOptions[0].disabled) player.value = choices.default_opponent;
+    if (player.selectedOptions[0].disabled) player.value = options.default_opponent;
   }
 }
 
@@ -66,12 +65,16 @@ function disableCityAgents() {
 function updateDetail(player, detail) {
   const person = isPerson(player.value);
   detail.hidden = !person && player.value !== OTHER;
+  detail.maxLength = person ? 40 : 200;
   detail.placeholder = person ? "name" : "spec, such as uct:0.5s";
   detail.setAttribute("aria-label", person ? "Name" : "Agent spec");
   if (person) detail.removeAttribute("list");
   else detail.setAttribute("list", "specs");
-  const people = seatRows().filter((one) => one.querySelector("select").value === "me");
-  $("several").hidden = people.length < 2;
+  showSeveral();
+}
+
+function showSeveral() {
+  $("several").hidden = seatRows().filter((row) => row.children[1].value === "me").length < 2;
 }
 
 function readSeat(row) {
@@ -82,9 +85,10 @@ function readSeat(row) {
 
 function setSeatCount(count) {
   while (seatRows().length > count) seatRows().at(-1).remove();
-  while (seatRows().length < count) addSeat(choices.default_opponent);
-  $("add-seat").disabled = record !== null || count >= Math.max(...choices.players);
-  $("remove-seat").disabled = record !== null || count <= Math.min(...choices.players);
+  while (seatRows().length < count) addSeat(options.default_opponent);
+  showSeveral();
+  $("add-seat").disabled = record !== null || count >= Math.max(...options.players);
+  $("remove-seat").disabled = record !== null || count <= Math.min(...options.players);
   const first = $("first").value;
   $("first").replaceChildren(new Option("random", ""),
     ...seatRows().map((_, seat) => new Option(`seat ${seat}`, seat)));
@@ -116,7 +120,7 @@ function showPreview({ ply, plies, over, view }) {
   $("ply").value = ply;
   $("position").textContent = `After ${ply} of ${plies} moves. ${view.headline}`
     + (over ? ". The game is over here: choose an earlier move to continue from" : "");
-  if (!hasDrawing) initDrawing(choices.views, Object.keys(view.parts), view.panels_from);
+  if (!hasDrawing) initDrawing(options, Object.keys(view.parts));
   hasDrawing = true;
   showParts(view.parts);
 }
@@ -161,8 +165,8 @@ async function startGame(event) {
 }
 
 function listGames() {
-  $("saved").hidden = !choices.games.length;
-  $("games").replaceChildren(...choices.games.map((game) => {
+  $("saved").hidden = !options.games.length;
+  $("games").replaceChildren(...options.games.map((game) => {
     const row = element("div", "", "game"), link = element("a", game.headline);
     const remove = element("button", "Delete");
     link.href = game.link;
@@ -179,7 +183,7 @@ async function deleteGame(game, button) {
   if (button.textContent === "Delete") return void (button.textContent = "Delete for good");
   try {
     await request(`/games/${game.id}`, {}, "DELETE");
-    choices.games = choices.games.filter((other) => other !== game);
+    options.games = options.games.filter((other) => other !== game);
     listGames();
   } catch (error) { showError(error); }
 }
@@ -196,17 +200,17 @@ async function showProgress() {
 }
 
 function showEdition() {
-  const edition = choices.editions.find(({ name }) => name === $("rules").value);
+  const edition = options.editions.find(({ name }) => name === $("rules").value);
   $("edition").textContent = edition?.description ?? "";
 }
 
 const prepared = showProgress().catch(showError);
-const choices = await request("/choices");
-for (const { spec } of choices.agents) $("specs").append(new Option(spec));
-for (const { name } of choices.editions) $("rules").append(new Option(name));
-for (const name of choices.boards) $("board-name").append(new Option(name));
-choices.seats.forEach(addSeat);
-setSeatCount(choices.seats.length);
+const options = await request("/options");
+for (const { spec } of options.agents) $("specs").append(new Option(spec));
+for (const { name } of options.editions) $("rules").append(new Option(name));
+for (const name of options.boards) $("board-name").append(new Option(name));
+options.seats.forEach(addSeat);
+setSeatCount(options.seats.length);
 showEdition();
 listGames();
 $("add-seat").onclick = () => setSeatCount(seatRows().length + 1);

@@ -11,15 +11,16 @@ const STEPS = [
     + "play it. On a touch screen tap twice."],
   ["#panels", "The action board. Every round the players place markers here, at least two each. The "
     + "actions are carried out from top to bottom; point at a row to read what your marker will do."],
-  ["#panels", "Below are the players with their markers, buses, deliveries and stones. The most buses "
-    + "that anybody has, M, decide how strong space A is; each later space is one weaker."],
-  [".controls", "Undo takes back, Hint shows a good move, Analysis the chances of all players."],
-  ["#graph-card", "After the game look here for your costliest decisions and what would have been better."],
+  ["#panels", "Below are the players with their markers, buses, deliveries and stones. M, the largest "
+    + "number of buses of any player, is the power of space A; each later space has one less."],
+  [".controls", "Undo takes back your last decision, Hint shows a good move, and Analysis shows every "
+    + "player's chance to win."],
+  ["#chart-card", "After the game look here for your costliest decisions and what would have been better."],
   ["#rules", "The rules on one page. Good luck!"],
 ];
 let step = -1;
 
-/** Start the tour where it has not been seen in this browser. */
+/** Start the tour unless this browser has shown it before. */
 export function offerTour() {
   try {
     if (localStorage.getItem(KEY)) return;
