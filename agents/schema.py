@@ -47,7 +47,8 @@ def parse(kind: type[Kind], data: str | bytes) -> Kind:
 def first_error(error: ValidationError) -> str:
     """Return the first error of a value in one line."""
     first = error.errors(include_url=False)[0]
-    words = first["msg"][0].lower() + first["msg"][1:]
+    message = first["msg"].removeprefix("Value error, ")
+    words = message[0].lower() + message[1:]
     where = ".".join(map(str, first["loc"]))
     where = truncate(where if where.isprintable() else repr(where), LONGEST_VALUE)
     if first["type"] == "missing":
