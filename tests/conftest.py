@@ -29,9 +29,9 @@ SWITCHES = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the modules so that two workers do not compile the same kernels at the same time.
 
-    Each worker begins with one half of the tests. The first one compiles policies and searches for
-    test_agents; so the second one begins with the kernels of batches, and ends with
-    test_hostile_models, which needs policies and searches too.
+    pytest-xdist gives each of two workers one half of the tests. The first half begins with
+    test_agents, which compiles policies and searches. The second half therefore begins with the
+    kernels of batches and ends with test_hostile_models, which needs policies and searches too.
     """
     batches = [item for item in items if item.path.stem in ("test_graph", "test_batch")]
     last = [item for item in items if item.path.stem == "test_hostile_models"]
@@ -88,7 +88,7 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def threads_as_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lets ratings and exports play in a thread; to start a process takes two seconds."""
+    """Ratings and exports play in a thread: starting a process takes two seconds."""
     for module in (dataset_export, intervals, tournament):
         monkeypatch.setattr(module, "worker_pool", lambda *_: ThreadPoolExecutor(1))
     yield
