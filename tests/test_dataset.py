@@ -23,7 +23,6 @@ from busenv.experiments.replays import dataset_export
 from busenv.experiments.replays.dataset_export import export_games
 from busenv.experiments.studies import imitation
 from busenv.experiments.training.learning_curve import read_curve
-from tests.support.commands import refusal
 
 AGENTS = ("greedy", "random")
 SETTINGS = {"players": 3, "seed": 7, "rules": "capstone-2024", "board": "city"}
@@ -168,8 +167,9 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert f"3 games, {loaded.num_decisions} decisions, SHA-256 {loaded.digest}" in text
     assert loaded.num_players == 4
-    error = refusal(capsys, "export", "unknown", "--out", str(tmp_path / "other"))
-    assert "unknown agent 'unknown'" in error
+    with pytest.raises(SystemExit):
+        cli.main(["export", "unknown", "--out", str(tmp_path / "other")])
+    assert "unknown agent 'unknown'" in capsys.readouterr().err
 
 
 def test_minari(dataset: GameDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
