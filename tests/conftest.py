@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from busenv.agents.external import program
+from busenv.experiments.common import intervals
+from busenv.experiments.ratings import tournament
+from busenv.experiments.replays import dataset_export
 from tests.support import clusters
 from tests.support.browser_player import Player
 from tests.support.play_client import Served, serving
@@ -19,6 +23,21 @@ SWITCHES = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
+
+
+@pytest.hookimpl(trylast=True)  # after tests have been deselected
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order the modules so that two workers do not compile the same kernels at the same time.
+
+    pytest-xdist gives each of two workers one half of the tests. The first half begins with
+    test_agents, which compiles policies and searches. The second half therefore begins with the
+    kernels of batches and ends with test_hostile_models, which needs policies and searches too.
+    """
+    batches = [item for item in items if item.path.stem in ("test_graph", "test_batch")]
+    last = [item for item in items if item.path.stem == "test_hostile_models"]
+    others = [item for item in items if item not in {*batches, *last}]
+    middle = len(items) // 2
+    items[:] = [*others[:middle], *batches, *others[middle:], *last]
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +84,15 @@ def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shortens the bootstrap of ratings."""
     monkeypatch.setattr("busenv.experiments.common.intervals.RESAMPLES", 20)
+
+
+@pytest.fixture
+def threads_as_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Ratings and exports play in a thread: starting a process takes two seconds."""
+    for module in (dataset_export, intervals, tournament):
+        monkeypatch.setattr(module, "worker_pool", lambda *_: ThreadPoolExecutor(1))
+    yield
+    tournament.close_agents()
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from busenv.agents.search.az_agent import AzAgent
 from busenv.experiments.ratings.match import play_match
 from busenv.game.board import make_board
 from busenv.observation import VERSION, observe
-from tests.test_board import largest
+from tests.support.worlds import largest
 
 
 def fresh_network(seed: int = 0) -> nn.Module:

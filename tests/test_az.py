@@ -16,7 +16,6 @@ from busenv.agents import make_agent
 from busenv.agents.networks.compiled_network import read_weights
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.logits import POINTS
-from busenv.agents.networks.mlp import SeatsMlp, build_network
 from busenv.agents.networks.model_files import save_model
 from busenv.agents.search.az_agent import AzAgent
 from busenv.agents.search.az_search import AzSettings, make_az_search
@@ -26,19 +25,11 @@ from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import make_tree, set_root
 from busenv.core.state import MAX_PLAYERS
 from busenv.observation import observe_games
+from tests.support.networks import small_network
 
 CITY = load_board("city")
 SMALL = {"network": "seats", "width": 16}
 CLOCK = 4
-
-
-def small_network(seed: int = 1) -> SeatsMlp:
-    """A network that knows nothing, with opinions all the same."""
-    network = build_network("seats", CITY, 16, seed)
-    assert isinstance(network, SeatsMlp)
-    network.get_parameter("policy.2.weight").data *= 300
-    network.get_parameter("value.2.weight").data *= 30
-    return network
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +277,7 @@ def test_a_value_of_one_visit_counts_less_than_one_of_many() -> None:
     assert weights[edges["action"][once]] == 0
 
 
-def test_what_an_earlier_search_tried_more_often_leaves_nothing_out() -> None:
+def test_visits_of_an_earlier_search_do_not_drop_the_best_action() -> None:
     tree, guide = grown(in_the_middle(), 32)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     action = guide.ranking[0]

@@ -10,8 +10,7 @@ from busenv import AgentError, Board, Game
 from busenv.agents import make_agent
 from busenv.batch import opponents
 from busenv.batch.batch import Batch
-from tests.support.play import picks
-from tests.test_batch import seen_by
+from tests.support.play import picks, seen_by
 
 SAME_STEP, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 

@@ -34,6 +34,7 @@ from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
+from tests.support.commands import refusal
 from tests.support.pages import blocks
 
 ROOT = Path(__file__).parents[1]
@@ -305,7 +306,7 @@ def test_one_seat_resumes_from_its_checkpoint(
     assert probabilities.max() < 0.5
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("quick", "threads_as_workers")
 def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str]) -> None:
     """Built-in agents in a batch, a program game by game."""
     del protocol.PANEL["greedy"]
@@ -322,7 +323,7 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
     assert (folder / "seed-1/random/games.jsonl").is_file()
 
 
-@pytest.mark.usefixtures("quick", "few_resamples")
+@pytest.mark.usefixtures("quick", "few_resamples", "threads_as_workers")
 def test_the_commands_that_the_page_of_programs_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -362,10 +363,7 @@ def test_the_commands_that_the_page_of_programs_shows(
 def test_invalid_arguments_are_refused(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["bench", "agents", *words, "--out", str(tmp_path / "run")])
-    assert stopped.value.code == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal(capsys, "bench", "agents", *words, "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from busenv import BoardError, Game, load_board, random_playouts
 from busenv.game.board import BOARDS, make_board
+from tests.support.worlds import largest
 
 
 def city() -> dict:
@@ -114,20 +115,6 @@ def test_wrong_boards_are_refused(change, message: str, tmp_path) -> None:  # ty
         load_board(path)
 
 
-def largest() -> dict:
-    """The largest board: 64 intersections, 128 streets, 64 sites, each in a zone of its own."""
-    ring = [[i, (i + 1) % 64] for i in range(64)]
-    return {
-        "name": "ring",
-        "intersections": [
-            {"id": i, "x": i, "y": 0, "roundabout": i == 63, "train_station": i in (0, 63)}
-            for i in range(64)
-        ],
-        "streets": ring + [[i, (i + 5) % 64] for i in range(64)],
-        "sites": [{"id": i, "intersection": i, "zone": i + 1} for i in range(64)],
-    }
-
-
 def test_sizes_follow_from_the_board() -> None:
     board = make_board(largest())
     assert board.num_actions == 8 + 3 * 64 + 2 * 128 + 12 + 2 + 2 * 64
@@ -141,7 +128,7 @@ def test_sizes_follow_from_the_board() -> None:
 
 def test_the_largest_board_stays_within_its_arrays(tmp_path: Path) -> None:
     program = (
-        "from tests.test_board import largest; from busenv.game.board import make_board; "
+        "from tests.support.worlds import largest; from busenv.game.board import make_board; "
         "from busenv import Rules; from busenv.batch.batch import Batch; import numpy as np\n"
         "rules = Rules(bus_limit=100, action_markers=60, spaces=8, line_markers=None)\n"
         "settings = {'rules': rules, 'board': make_board(largest()), 'opponents': 'greedy'}\n"

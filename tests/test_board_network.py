@@ -30,8 +30,8 @@ from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.search.az_agent import AzAgent
 from busenv.core.state import FIRST_BUILD
 from busenv.game.board import assemble_board, make_board
+from tests.support.networks import positions
 from tests.support.worlds import random_board
-from tests.test_inference import positions
 
 BOARDS = ["city", "generated:small:3", "generated:city:3", "generated:large:3"]
 

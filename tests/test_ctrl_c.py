@@ -29,14 +29,14 @@ def burst(name: str, seed: int, folder: Path) -> Outcome:
     return outcome
 
 
-def test_bursts_end_a_command_in_one_line_12_tries(tmp_path: Path) -> None:
-    names = ("show", "replay", "rate", "rate, to its end") * 3
+def test_bursts_end_a_command_in_one_line_8_tries(tmp_path: Path) -> None:
+    names = ("show", "replay", "rate", "rate, to its end") * 2
     with ThreadPoolExecutor(3) as pool:
         tries = [
             pool.submit(burst, name, seed, tmp_path / str(seed)) for seed, name in enumerate(names)
         ]
     outcomes = [one.result() for one in tries]
-    assert sum(outcome.status == STATUS for outcome in outcomes) >= 3
+    assert sum(outcome.status == STATUS for outcome in outcomes) >= 2
 
 
 @pytest.mark.slow

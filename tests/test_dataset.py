@@ -18,6 +18,7 @@ from busenv import Game, GameDataset, load_dataset
 from busenv.dataset import ARRAYS, FORMAT
 from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
+from busenv.experiments.common.worker_pool import worker_pool
 from busenv.experiments.replays import dataset_export
 from busenv.experiments.replays.dataset_export import export_games
 from busenv.experiments.studies import imitation
@@ -26,6 +27,7 @@ from tests.support.programs import EXAMPLE, command
 
 AGENTS = ("greedy", "random")
 SETTINGS = {"players": 3, "seed": 7, "rules": "capstone-2024", "board": "city"}
+pytestmark = pytest.mark.usefixtures("threads_as_workers")
 
 
 def export(folder: Path, games: int = 6, workers: int = 1) -> GameDataset:
@@ -72,12 +74,15 @@ def test_relative_types(dataset: GameDataset) -> None:
     assert (table.actions != absolute.actions).any()
 
 
-def test_games_depend_on_the_settings_only(tmp_path: Path, dataset: GameDataset) -> None:
+def test_games_depend_on_the_settings_only(
+    tmp_path: Path, dataset: GameDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copy = tmp_path / "copy.npz"
     dataset.save(copy)
     assert load_dataset(copy).digest == dataset.digest
-    assert export(tmp_path / "two", workers=2).digest == dataset.digest
     assert export(tmp_path / "more", games=7).digest != dataset.digest
+    monkeypatch.setattr(dataset_export, "worker_pool", worker_pool)
+    assert export(tmp_path / "two", workers=2).digest == dataset.digest
     assert {*dataset.agents.reshape(-1)} == {0, 1}
     with pytest.raises(RunError, match="holds a run with games 7, not 6"):
         export(tmp_path / "more")

@@ -16,6 +16,7 @@ from busenv.experiments.ratings import rating
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.demo import SETTINGS
 from busenv.experiments.training.training_run import describe_run
+from tests.support.commands import refusal
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,5 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
         raise RunError(f"agents: {schedule.specs}")
 
     monkeypatch.setattr(rating, "run_rating", agents_only)
-    with pytest.raises(SystemExit):
-        cli.main([*rate[1:], "--out", str(tmp_path / "rating")])
-    assert f"agents: ('az:{folder}/model.safetensors:64', 'planner')" in capsys.readouterr().err
+    error = refusal(capsys, *rate[1:], "--out", str(tmp_path / "rating"))
+    assert f"agents: ('az:{folder}/model.safetensors:64', 'planner')" in error

@@ -103,7 +103,7 @@ def test_spaces_and_stones_of_an_edition() -> None:
 
 
 @pytest.mark.parametrize("extra_street", ["always", "with_power"])
-def test_power_is_the_cores(extra_street: str) -> None:
+def test_rules_power_equals_the_compiled_one(extra_street: str) -> None:
     rules, game = Rules(extra_street=extra_street), np.zeros(1, GAME)
     game["extra_needs_power"] = extra_street == "with_power"
     for players, buses, space in itertools.product((3, 4, 5), range(1, 6), range(6)):

@@ -35,7 +35,7 @@ from busenv.agents.planner.evaluation import (
 from busenv.agents.search.playout import playout
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.observation import observe_games
-from tests.test_inference import positions
+from tests.support.networks import positions
 
 CITY = load_board("city")
 

@@ -1,25 +1,30 @@
 """Installations without extras, and modules with a command line."""
 
+import json
+import re
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
-import pytest
-
-from busenv import Game
 from busenv.experiments import cli
 from busenv.experiments.cli.extras import missing_extras
+from busenv.experiments.ratings.schedule import Schedule
+from busenv.experiments.ratings.tournament import play_game
 
-BLOCK = """import sys
+BLOCK = """import json, sys
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in blocked:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-blocked = set(sys.argv.pop(1).split(","))
+blocked, commands = map(json.loads, sys.argv[1:])
 sys.meta_path.insert(0, Block())
 from busenv.experiments.cli import main
-main()
+for command in commands:
+    try:
+        main(command)
+    except SystemExit as stopped:
+        print("status", stopped.code)
 """
 
 
@@ -31,14 +36,6 @@ def optional_modules() -> dict[str, str]:
             if extras := missing_extras(module):
                 modules[module] = extras[0]
     return modules
-
-
-def bare(*arguments: str) -> subprocess.CompletedProcess:
-    """Run a command as if no extra were installed."""
-    blocked = ",".join(optional_modules())
-    return subprocess.run(
-        [sys.executable, "-c", BLOCK, blocked, *arguments], capture_output=True, text=True
-    )
 
 
 def test_modules_map_to_extras() -> None:
@@ -60,35 +57,37 @@ def test_modules_map_to_extras() -> None:
 
 
 def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Path) -> None:
-    record, page = tmp_path / "game.json", tmp_path / "game.html"
-    game = Game(3, seed=1)
-    game.step(game.legal_actions()[0])
-    game.save(record)
-    for arguments, words in (
-        (["--help"], "Measure:"),
-        (["info"], "million decisions/s"),
-        (["show", str(record)], "Setup"),
-        (["show", str(record), "--draw", str(tmp_path / "game.svg")], ""),
-        (["replay", str(record), "-o", str(page), "--agent", "uct:5"], ""),
-    ):
-        done = bare(*arguments)
-        assert (done.returncode, done.stderr) == (0, "")
+    """One process runs all commands as if no extra were installed."""
+    games, picture, page = (tmp_path / name for name in ("games.jsonl", "game.svg", "game.html"))
+    game = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
+    games.write_text(json.dumps(game) + "\n")
+    plain = [
+        ["--help"],
+        ["show", f"{games}:7"],
+        ["show", f"{games}:7", "--draw", str(picture)],
+        ["replay", f"{games}:7", "-o", str(page), "--agent", "uct:5"],
+    ]
+    refused = {
+        "rate random greedy": "report",
+        "bench": "report",
+        "ladder": "train,report",
+        "train quick": "train,report",
+        "demo": "train,report",
+        f"show {games}:7 --draw {tmp_path / 'game.png'}": "render",
+    }
+    commands = json.dumps([*plain, *map(str.split, refused)])
+    command = [sys.executable, "-c", BLOCK, json.dumps([*optional_modules()]), commands]
+    done = subprocess.run(command, capture_output=True, text=True)
+    statuses = re.findall(r"^status (\d)$", done.stdout, re.MULTILINE)
+    assert (done.returncode, statuses) == (0, ["0", *"222222"])  # --help exits too
+    for words in ("Measure:", "\nRanking: seat"):
         assert words in done.stdout
-    assert (tmp_path / "game.svg").read_text().startswith("<svg")
+    assert picture.read_text().startswith("<svg")
     assert "<html" in page.read_text()
-    for command, extras in (
-        (["rate", "random", "greedy"], "report"),
-        (["bench"], "report"),
-        (["ladder"], "train,report"),
-        (["train", "quick"], "train,report"),
-        (["demo"], "train,report"),
-    ):
-        done = bare(*command)
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"busenv {command[0]}: ")
-        end = f" is not installed. In a clone of busenv: pip install -e '.[{extras}]'\n"
-        assert done.stderr.endswith(end)
-        assert done.stderr.count("\n") == 1
+    for words, error in zip(refused, done.stderr.splitlines(), strict=True):
+        assert error.startswith(f"busenv {words.split()[0]}: ")
+        end = f" is not installed. In a clone of busenv: pip install -e '.[{refused[words]}]'"
+        assert error.endswith(end)
 
 
 def mains() -> list[str]:
@@ -102,12 +101,28 @@ def mains() -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("module", mains())
-def test_help_of_a_module_starts_nothing(module: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", f"busenv.experiments.{module}", "--help"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+HELP = """import runpy, sys
+_, *names = sys.argv
+sys.argv[1:] = ["--help"]
+for name in names:
+    print("module", name)
+    sys.modules.pop(name, None)  # which another module has imported
+    try:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    except SystemExit as stopped:
+        print("status", stopped.code)
+"""
+
+
+def test_help_of_a_module_starts_nothing(tmp_path: Path) -> None:
+    names = [f"busenv.experiments.{name}" for name in mains()]
+    command = [sys.executable, "-c", HELP, *names]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("usage: ")
+    _, *helps = done.stdout.split("module busenv")
+    assert len(helps) == len(names)
+    for text in helps:
+        assert re.fullmatch(r"\S+\nusage: .*\nstatus 0\n", text, re.DOTALL), text
     assert not [*tmp_path.iterdir()]
 
 

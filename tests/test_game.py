@@ -13,7 +13,7 @@ from busenv import EDITIONS, Game, IllegalActionError, ObservationLayout, Phase,
 from tests.support.play import played
 
 
-def test_names_of_the_contract() -> None:
+def test_public_names() -> None:
     game = Game()
     assert game.num_players == 4
     assert game.rules == EDITIONS["capstone-2024"]

@@ -72,6 +72,7 @@ def test_the_table_has_a_row_for_each_number_of_training_boards() -> None:
 def test_transfer_starts_from_the_networks_of_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(generalisation, "TRAINING_BOARDS", {"2": 2})
     results_file = tmp_path / "results.json"
     results_file.write_text("{")
     with pytest.raises(ValueError, match=r"results\.json is not JSON text"):

@@ -34,6 +34,7 @@ from busenv.game.board import BOARDS
 from busenv.game.record import decode_fields, encode_fields
 from busenv.game.rules import load_rules
 from busenv.io import LARGEST
+from tests.support.commands import refusal
 from tests.support.mutate import as_text, damaged, mutated
 from tests.support.play import cut_off, played
 
@@ -173,9 +174,8 @@ def test_games_without_a_plan_are_checked_by_the_rules(
     with pytest.raises(RunError, match="game 7, is damaged: ranking by seat"):
         load_recorded_game(f"{path}:7")
     assert load_recorded_game(f"{path}:8").ranking == tuple(lines[1]["ranking"])
-    with pytest.raises(SystemExit):
-        cli.main(["show", str(path)])
-    assert "line 1, is damaged: ranking by seat" in capsys.readouterr().err
+    error = refusal(capsys, "show", str(path))
+    assert "line 1, is damaged: ranking by seat" in error
 
 
 @pytest.mark.parametrize(

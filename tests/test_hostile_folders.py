@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 
 from busenv import io
-from busenv.experiments import cli
 from busenv.experiments.common.plot_style import default_style
 from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.io import open_plain, write_whole
+from tests.support.commands import refusal
 
 PLAN = Schedule(("greedy", "random"), players=3, games=18)
 
@@ -52,9 +52,8 @@ def test_a_training_folder_with_a_link_is_refused(
     target.write_text("precious")
     (folder / name).parent.mkdir(parents=True)
     (folder / name).symlink_to(target)
-    with pytest.raises(SystemExit):
-        cli.main(["train", "quick", "--out", str(folder)])
-    assert f"{name} is a symbolic link to '{target}'; allowed" in capsys.readouterr().err
+    error = refusal(capsys, "train", "quick", "--out", str(folder))
+    assert f"{name} is a symbolic link to '{target}'; allowed" in error
     assert target.read_text() == "precious"
 
 

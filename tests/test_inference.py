@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import EDITIONS, Game, load_board
+from busenv import Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_network import (
     clear_previous_rows,
@@ -20,10 +20,11 @@ from busenv.agents.networks.compiled_network import (
 from busenv.agents.networks.inference import draw_actions, make_forward, make_policy
 from busenv.agents.networks.inputs import observe_inputs
 from busenv.agents.networks.logits import action_probabilities
-from busenv.agents.networks.mlp import Mlp, build_network
-from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.agents.networks.mlp import build_network
+from busenv.core.state import MAX_PLAYERS, OVER
 from busenv.game.board import make_board
 from busenv.observation import observe_games
+from tests.support.networks import positions, random_network
 from tests.support.worlds import random_board
 
 CITY = load_board("city")
@@ -35,32 +36,6 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-def positions(count: int = 600, board=CITY, players=(3, 4, 5)) -> np.ndarray:  # type: ignore[no-untyped-def]
-    """Positions of random play that are not over, by every edition."""
-    rng = np.random.default_rng(4)
-    games = np.zeros(count, GAME)
-    game = Game(players[0], board=board, seed=0)
-    for k in range(count):
-        for _ in range(3):
-            game.step(int(rng.choice(game.legal_actions())))
-            if game.is_over:
-                game = Game(players[k % len(players)], [*EDITIONS][k % 4], board, seed=k)
-        games[k] = game.arrays()[0][0]
-    return games
-
-
-def random_network(kind: str, width: int, board=CITY) -> Mlp:  # type: ignore[no-untyped-def]
-    """A network none of whose weights is what it began with."""
-    network = build_network(kind, board, width, seed=1)
-    assert isinstance(network, Mlp)
-    generator = torch.Generator().manual_seed(2)
-    with torch.no_grad():
-        for weight in network.parameters():
-            spread = 1 / np.sqrt(weight.shape[-1])
-            weight += torch.randn(weight.shape, generator=generator) * spread
-    return network
 
 
 @pytest.mark.parametrize(
@@ -94,7 +69,7 @@ def test_boards_of_any_size_are_read_to_the_last_byte() -> None:
     np.testing.assert_allclose(outputs, values, atol=1e-4)
 
 
-def test_what_is_learned_counts_at_once() -> None:
+def test_compiled_network_follows_weight_updates() -> None:
     network, games = random_network("seats", 32), positions(50)
     rows, masks = observe_games(games, CITY)
     forward, optimizer = make_forward(network), torch.optim.Adam(network.parameters(), 0.01)
@@ -112,8 +87,8 @@ def test_what_is_learned_counts_at_once() -> None:
 
 
 @pytest.mark.parametrize("kind", ["seats", "features"])
-def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> None:
-    """Positions of one game after the other; what differs little from one before is added to it."""
+def test_incremental_first_layer_equals_a_full_pass(kind: str) -> None:
+    """Consecutive positions; a row that differs little from the previous one updates it."""
     network = random_network(kind, 384)
     rng, game, played = np.random.default_rng(3), Game(5, seed=3), []
     for _ in range(400):
@@ -126,7 +101,7 @@ def test_what_a_search_remembers_of_a_position_changes_nothing(kind: str) -> Non
     work = make_workspace(weights)
 
     def check(k: int, logits: np.ndarray, values: np.ndarray) -> bool:
-        """Whether what came was added to something."""
+        """Whether the previous row was updated."""
         previous = work.layers.previous_rows[games[k]["seat"]].copy()
         count = evaluate(games[k], CITY.array[0], weights, work)
         np.testing.assert_allclose(work.logits[:count], logits[k, work.actions[:count]], atol=1e-4)

@@ -12,7 +12,7 @@ import pytest
 
 from busenv import Game
 from busenv.agents import AgentError, make_agent
-from busenv.agents.external import chat, llm_agent
+from busenv.agents.external import chat
 from busenv.agents.external.llm_settings import load_settings
 from busenv.agents.external.reply_log import read_replies
 from busenv.errors import AgentUnavailableError
@@ -231,6 +231,7 @@ def rate(folder: Path, *more: str) -> None:
     cli.main(["rate", *arguments, "1", "--out", str(folder), *more])
 
 
+@pytest.mark.usefixtures("threads_as_workers")
 def test_a_rating_logs_counts_and_resumes_without_asking_again(
     variables: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -275,9 +276,3 @@ def test_a_rating_logs_counts_and_resumes_without_asking_again(
     with pytest.raises(SystemExit):
         rate(folder, "--ray", "local")
     assert "language models play on this machine only" in capsys.readouterr().err
-
-
-def test_other_agents_log_nothing(tmp_path: Path) -> None:
-    make_agent("greedy").log_replies(tmp_path / "x.jsonl", 0)
-    assert llm_agent.RETRIES == 2
-    assert not [*tmp_path.iterdir()]

@@ -92,8 +92,8 @@ def test_opponents_are_called_board_by_board() -> None:
     recorder = Recorder()
     play(Batch(5, board=SPEC, opponents=[recorder, "random", "greedy"]), 200)
     assert len(recorder.boards) > 5
-    compiled = Batch(5, board=SPEC, opponents="greedy")
-    assert len(play(compiled, 50)) == 50
+    one, two = (Batch(5, board=SPEC, opponents="greedy", threads=n) for n in (1, 2))
+    assert play(one) == play(two)
 
 
 def test_every_environment_draws_boards() -> None:

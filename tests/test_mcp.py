@@ -11,9 +11,9 @@ from mcp.client.stdio import StdioServerParameters
 
 from busenv import Game
 from busenv.agents import Agent, AgentError
-from busenv.experiments import cli
 from busenv.experiments.play import mcp_server
 from busenv.experiments.play.mcp_server import build_server
+from tests.support.commands import refusal
 
 BUSENV = [sys.executable, "-m", "busenv.experiments.cli", "mcp"]
 
@@ -127,6 +127,4 @@ def test_the_command_serves_standard_input_and_output(
             assert "You are seat 1" in await call(client, "start_game", seats=seats, seed=1)
 
     asyncio.run(play())
-    with pytest.raises(SystemExit):
-        cli.main(["mcp", "--agent", "unknown"])
-    assert "unknown agent 'unknown'" in capsys.readouterr().err
+    assert "unknown agent 'unknown'" in refusal(capsys, "mcp", "--agent", "unknown")

@@ -113,14 +113,14 @@ def test_rotating_the_seats_rotates_what_is_seen() -> None:
                 other.step(action)
 
 
-def test_what_is_seen_at_a_glance_is_true() -> None:
+def test_derived_features_agree_with_the_position() -> None:
     for number, game in enumerate(random_positions(9, seed=4)):
         if number % 7:
             continue
-        check_glance(game, observe(game))
+        check_derived_features(game, observe(game))
 
 
-def check_glance(game: Game, row: np.ndarray) -> None:
+def check_derived_features(game: Game, row: np.ndarray) -> None:
     """Recompute the derived parts from the position, in plain Python."""
     layout = ObservationLayout(game.board)
     table, players = game.position(), game.num_players
@@ -177,7 +177,7 @@ def check_glance(game: Game, row: np.ndarray) -> None:
         assert nexts == [int(others[:1] == [slot]) for slot in range(players)]
 
 
-def test_pictures_kept_over_steps_are_true_on_boards_of_any_width() -> None:
+def test_cached_observations_equal_fresh_ones_on_boards_of_any_width() -> None:
     rng = random.Random(5)
     for number in range(40):
         rules, board = random_rules(rng), make_board(random_board(rng))
@@ -191,13 +191,13 @@ def test_pictures_kept_over_steps_are_true_on_boards_of_any_width() -> None:
             games.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in games.masks]))
 
 
-def test_what_is_seen_at_a_glance_is_true_on_other_boards() -> None:
+def test_derived_features_agree_with_the_position_on_other_boards() -> None:
     rng = random.Random(6)
     for number in range(40):
         board = make_board(random_board(rng))
         game = Game(rng.choice([3, 4, 5]), random_rules(rng), board, seed=number)
         while not game.is_over:
-            check_glance(game, observe(game))
+            check_derived_features(game, observe(game))
             game.step(rng.choice(game.legal_actions()))
 
 

@@ -39,25 +39,23 @@ def check_state(game: Game) -> Game:
 
 @pytest.mark.parametrize(("players", "rules"), CASES)
 def test_a_game_from_a_position_plays_on_like_the_one_it_is_of(players: int, rules: str) -> None:
-    for seed in range(3):
-        rng, game = random.Random(seed), Game(players, rules, seed=seed)
-        starts = []
-        while not game.is_over:
-            twin = check_state(game)
-            assert twin.position().ranking == twin.ranking() == game.ranking()
-            if rng.random() < 0.1:
-                starts.append((twin, len(game.history)))
-            step(game, rng, seed + 3 * CASES.index((players, rules)))
-        check_state(game)
-        for twin, ply in starts:
-            for action in game.history[ply:]:
-                twin.step(action)
-            assert same(twin, game)
-            assert twin.history == game.history[ply:]
+    rng, game, starts = random.Random(0), Game(players, rules, seed=0), []
+    while not game.is_over:
+        twin = check_state(game)
+        assert twin.position().ranking == twin.ranking() == game.ranking()
+        if rng.random() < 0.1:
+            starts.append((twin, len(game.history)))
+        step(game, rng, style=CASES.index((players, rules)))
+    check_state(game)
+    for twin, ply in starts:
+        for action in game.history[ply:]:
+            twin.step(action)
+        assert same(twin, game)
+        assert twin.history == game.history[ply:]
 
 
 def test_any_board_and_rules_have_positions_to_begin_in() -> None:
-    for seed in range(40):
+    for seed in range(15):
         rng = random.Random(seed)
         game = Game(
             rng.choice([3, 4, 5]), random_rules(rng), make_board(random_board(rng)), seed=seed

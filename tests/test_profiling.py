@@ -9,7 +9,6 @@ import pytest
 from rich.console import Console
 
 import busenv
-from busenv.experiments import cli
 from busenv.experiments.profiling import compare_versions, speed_worker
 from busenv.experiments.profiling.compare_versions import compare_with
 from busenv.experiments.profiling.paired_ratio import (
@@ -22,6 +21,7 @@ from busenv.experiments.profiling.paired_ratio import (
 )
 from busenv.experiments.profiling.source_trees import write_tree
 from busenv.experiments.profiling.speed_worker import measure_speeds
+from tests.support.commands import refusal
 
 
 def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -98,10 +98,7 @@ def test_unknown_measurements_and_versions_are_refused(capsys: pytest.CaptureFix
         (["--only", "dreams"], "no measurement 'dreams'; allowed: playouts, vector"),
         (["--against", "nowhere"], "'nowhere' is neither a folder nor a commit of "),
     ):
-        with pytest.raises(SystemExit) as stopped:
-            cli.main(["bench", *words])
-        assert stopped.value.code == 2
-        assert message in capsys.readouterr().err
+        assert message in refusal(capsys, "bench", *words)
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ from busenv import Game, Record, Rules
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
 from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder
+from busenv.experiments.common.worker_pool import worker_pool
 from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.ratings.dependencies import file_hashes
 from busenv.experiments.ratings.rating import check_agent, run_rating
@@ -25,30 +26,34 @@ from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tables import different_games, result_table, seat_rows
 from busenv.experiments.ratings.tournament import play_game, play_games
+from tests.support.commands import refusal
 from tests.support.programs import children
 from tests.support.ratings import SMALL, alone, bare, stored
 from tests.support.worlds import write_town
 
-pytestmark = pytest.mark.usefixtures("few_resamples")
+pytestmark = pytest.mark.usefixtures("few_resamples", "threads_as_workers")
 
 
 def quiet() -> Console:
     return Console(quiet=True)
 
 
-@pytest.fixture(scope="module")
-def small_games() -> list[dict[str, Any]]:
-    return alone(SMALL)
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch, threads_as_workers: None) -> None:
+    """Worker processes, as outside of tests."""
+    monkeypatch.setattr(tournament, "worker_pool", worker_pool)
 
 
-def test_games_do_not_depend_on_the_workers(small_games: list[dict[str, Any]]) -> None:
+@pytest.mark.usefixtures("processes")
+def test_games_do_not_depend_on_the_workers() -> None:
     together = [game for some in play_games(SMALL, range(SMALL.total), 2) for game in some]
-    assert bare(together) == bare(small_games)
-    assert bare(alone(Schedule(SMALL.agents, 3, 9, seed=1))) != bare(small_games)[:9]
+    assert bare(together) == bare(alone(SMALL))
+    assert bare(alone(Schedule(SMALL.agents, 3, 9, seed=1))) != bare(alone(SMALL))[:9]
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_killed_run_resumes_and_loses_nothing(tmp_path: Path) -> None:
-    games = 900
+    games = 450
     command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *SMALL.agents]
     command += ["--players", "3", "--games", str(games), "--workers", "2", "--out", str(tmp_path)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -125,7 +130,8 @@ def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
     assert len(closed) == 2
 
 
-def test_repeated_games_are_reported(tmp_path: Path, small_games: list[dict[str, Any]]) -> None:
+def test_repeated_games_are_reported(tmp_path: Path) -> None:
+    small_games = alone(SMALL)
     assert different_games(small_games) == len(small_games)
     turned = [
         {
@@ -144,16 +150,14 @@ def test_repeated_games_are_reported(tmp_path: Path, small_games: list[dict[str,
     assert report.warning in (tmp_path / "b/report.md").read_text()
 
 
-def test_a_half_written_tail_is_dropped(
-    tmp_path: Path, small_games: list[dict[str, Any]], capsys: pytest.CaptureFixture
-) -> None:
+def test_a_half_written_tail_is_dropped(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     run_rating(SMALL, tmp_path)
     whole = (tmp_path / GAMES).read_bytes()
     for cut in (1, 300):
         (tmp_path / GAMES).write_bytes(whole[:-cut])
         run_rating(SMALL, tmp_path, 1, Console())
         assert "Dropped a half-written game" in capsys.readouterr().out
-        assert bare(stored(tmp_path)) == bare(small_games)
+        assert bare(stored(tmp_path)) == bare(alone(SMALL))
     lines = whole.splitlines(keepends=True)
     with pytest.raises(RunError, match=r"line 2: game \d+ occurs twice"):
         parse_games(lines[0] * 2)
@@ -163,23 +167,18 @@ def test_a_folder_in_use_or_of_another_run_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     arguments = ["rate", *SMALL.agents, "--players", "3", "--games", "9", "--out", str(tmp_path)]
-
-    def refusal(*more: str) -> str:
-        with pytest.raises(SystemExit) as stopped:
-            cli.main([*arguments, *more])
-        assert stopped.value.code == 2
-        return capsys.readouterr().err
-
     with lock_folder(tmp_path):
-        assert "in use by another process; wait for it or choose another folder" in refusal()
+        error = refusal(capsys, *arguments)
+    assert "in use by another process; wait for it or choose another folder" in error
     cli.main([*arguments, "--workers", "1"])
     games = (tmp_path / GAMES).read_bytes()
-    assert "holds a run with games 9, not 18, seed 0, not 5" in refusal("--games=18", "--seed=5")
+    error = refusal(capsys, *arguments, "--games=18", "--seed=5")
+    assert "holds a run with games 9, not 18, seed 0, not 5" in error
     assert (tmp_path / GAMES).read_bytes() == games
     (tmp_path / SETTINGS).unlink()
-    assert "has games.jsonl but no run.json" in refusal()
+    assert "has games.jsonl but no run.json" in refusal(capsys, *arguments)
     (tmp_path / SETTINGS).write_text("[1")
-    assert "run.json is damaged" in refusal()
+    assert "run.json is damaged" in refusal(capsys, *arguments)
 
 
 def test_resuming_with_other_rules_or_another_board_is_refused(
@@ -198,9 +197,7 @@ def test_resuming_with_other_rules_or_another_board_is_refused(
     city["streets"][0] = [other, one]
     board.write_text(json.dumps(city))
     games = (out / GAMES).read_bytes()
-    with pytest.raises(SystemExit):
-        cli.main(arguments)
-    error = capsys.readouterr().err
+    error = refusal(capsys, *arguments)
     assert "rules: bus_limit 3, not 4; give" in error
     assert "board: fingerprint " in error
     assert (out / GAMES).read_bytes() == games
@@ -221,9 +218,8 @@ def test_a_rating_on_a_set_of_boards_resumes(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / GAMES).write_bytes(b"".join(lines[:4]))
     cli.main([*arguments, "--board", "generated:mixed:test:2"])
     assert bare(stored(tmp_path)) == bare(games)
-    with pytest.raises(SystemExit):
-        cli.main([*arguments, "--board", "generated:mixed:test:3"])
-    assert "board: fingerprint " in capsys.readouterr().err
+    error = refusal(capsys, *arguments, "--board", "generated:mixed:test:3")
+    assert "board: fingerprint " in error
 
 
 def replayed(folder: Path, board: Path) -> list[Game]:
@@ -235,9 +231,8 @@ def test_unknown_agents_are_refused_before_anything_is_made(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     for wrong in ("randm", "ppo:nowhere.pt"):
-        with pytest.raises(SystemExit):
-            cli.main(["rate", "random", wrong, "--out", str(tmp_path / "run")])
-        assert f"agent {wrong!r}: " in capsys.readouterr().err
+        error = refusal(capsys, "rate", "random", wrong, "--out", str(tmp_path / "run"))
+        assert f"agent {wrong!r}: " in error
     assert not (tmp_path / "run").exists()
 
 

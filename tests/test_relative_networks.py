@@ -18,13 +18,14 @@ from busenv.agents.networks.inference import make_forward, make_policy
 from busenv.agents.networks.inputs import Inputs
 from busenv.agents.networks.mlp import Mlp, SeatsMlp, build_network
 from busenv.agents.networks.model_files import load_model, save_model
-from busenv.core.relative_types import absolute_action, relative_action, write_absolute_actions
+from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import FIRST_BUILD
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch, write_outcome
 from busenv.train.selfplay import SelfPlayGames, play_games
 from tests.support.expert import CITY, SMALL, teacher_samples
-from tests.test_inference import positions, random_network
+from tests.support.networks import positions, random_network
+from tests.support.positions import relabelled
 
 SITES = len(CITY.sites)
 KINDS = ("mlp", "seats", "features")
@@ -35,15 +36,6 @@ def relabelled_ids(ids: np.ndarray) -> np.ndarray:
     builds = (ids >= FIRST_BUILD) & (ids < FIRST_BUILD + 3 * SITES)
     offsets = ids.astype(np.int64) - FIRST_BUILD
     return np.where(builds, FIRST_BUILD + offsets // 3 * 3 + (offsets + 1) % 3, ids)
-
-
-def relabelled(games: np.ndarray) -> np.ndarray:
-    """Games in which the types and the clock are turned by one."""
-    turned = games.copy()
-    for field in ("type_sites", "built"):
-        turned[field] = np.roll(games[field], 1, axis=1)
-    turned["clock"] = (games["clock"] + 1) % 3
-    return turned
 
 
 def relative_network(kind: str) -> Mlp:
@@ -64,35 +56,23 @@ class ByTorch(nn.Module):
         return policy, values
 
 
-def test_actions_convert_back() -> None:
-    board = CITY.array[0]
-    for clock in range(3):
-        game = positions(1)[0]
-        game["clock"] = clock
-        for action in range(CITY.num_actions):
-            relative = relative_action(game, board, action)
-            assert absolute_action(game, board, relative) == action
-            expected = relabelled_ids(relabelled_ids(np.array([action])))[0] if clock == 1 else None
-            assert expected is None or relative == expected
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
     network, games = relative_network(kind), positions(150)
     policies = make_policy(network)(games, CITY, 1.0)
     columns = relabelled_ids(np.arange(CITY.num_actions))
-    turned = make_policy(network)(relabelled(games), CITY, 1.0)
+    turned = make_policy(network)(relabelled(games, 1), CITY, 1.0)
     np.testing.assert_allclose(turned[:, columns], policies, atol=1e-6)
     by_torch = make_policy(ByTorch(network))(games, CITY, 1.0)  # type: ignore[arg-type]
     np.testing.assert_allclose(by_torch, policies, atol=1e-4)
     plain = make_policy(random_network(kind, 24))
     assert (
-        np.abs(plain(relabelled(games), CITY, 1.0)[:, columns] - plain(games, CITY, 1.0)).max()
+        np.abs(plain(relabelled(games, 1), CITY, 1.0)[:, columns] - plain(games, CITY, 1.0)).max()
         > 0.01
     )
     weights = read_weights(network)
     work = make_workspace(weights)
-    for game, other in zip(games[:20], relabelled(games)[:20], strict=True):
+    for game, other in zip(games[:20], relabelled(games, 1)[:20], strict=True):
         values = []
         for state in (game, other):
             clear_previous_rows(work)
@@ -104,7 +84,7 @@ def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
 def test_relabelled_types_change_no_sample() -> None:
     samples = teacher_samples()
     turned = samples.copy()
-    turned["game"] = relabelled(samples["game"])
+    turned["game"] = relabelled(samples["game"], 1)
     turned["actions"] = relabelled_ids(samples["actions"])
     turned["final_buildings"] = np.roll(samples["final_buildings"], 1, axis=1)
     for relative in (False, True):
@@ -121,7 +101,7 @@ def test_relabelled_types_change_no_update_by_ppo() -> None:
     samples["action_prob"] = 0.5
     samples["advantage"] = np.random.default_rng(1).normal(size=len(samples))
     turned = samples.copy()
-    turned["game"] = relabelled(samples["game"])
+    turned["game"] = relabelled(samples["game"], 1)
     turned["actions"] = relabelled_ids(samples["actions"])
     config, losses = SMALL.changed({"policy_only": True, "auxiliary_weight": 0.0}), []
     for rows in (samples, turned):

@@ -31,21 +31,13 @@ from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
 from busenv.observation import absolute_action, observe_games, relative_action, relative_games
 from tests.support.play import paid, picks, played
+from tests.support.positions import relabelled
 
 CITY = load_board("city")
 
 
-def turned(games: np.ndarray, steps: int) -> np.ndarray:
-    """Return the twins of games (GAME, (N,)): types and clock moved on by a number of steps."""
-    twins = games.copy()
-    twins["clock"] = (games["clock"] + steps) % 3
-    for field in ("type_sites", "built"):
-        twins[field] = np.roll(games[field], steps, axis=1)
-    return twins
-
-
 def twin_of(game: Game, steps: int) -> Game:
-    return Game.from_state(turned(game.arrays()[0], steps), game.rules, game.board)
+    return Game.from_state(relabelled(game.arrays()[0], steps), game.rules, game.board)
 
 
 @pytest.mark.parametrize("clock", range(3))
@@ -73,7 +65,7 @@ def test_twins_have_the_same_observation_and_mask(steps: int) -> None:
         twin = twin_of(game, steps)
         assert (twin.action_mask() == game.action_mask()).all()
         relative = [relative_games(one.arrays()[0]).tobytes() for one in (game, twin)]
-        assert relative == [turned(game.arrays()[0], -game.position().clock % 3).tobytes()] * 2
+        assert relative == [relabelled(game.arrays()[0], -game.position().clock % 3).tobytes()] * 2
         for seat in range(game.num_players):
             row = game.observe(seat, relative_types=True)
             assert (row == twin.observe(seat, relative_types=True)).all()
@@ -91,7 +83,7 @@ def test_twins_in_batches(rules: str) -> None:
         one.reset(7)
     assert {*batch.games["players"]} == {3, 4, 5}
     for i in range(12):
-        twin.games[i : i + 1] = turned(twin.games[i : i + 1], 1 + i % 2)
+        twin.games[i : i + 1] = relabelled(twin.games[i : i + 1], 1 + i % 2)
     rng, ended, clocks = np.random.default_rng(0), np.zeros(12, np.bool_), set[int]()
     while not ended.all():
         going = ~ended
@@ -282,7 +274,7 @@ def test_errors_of_illegal_actions_name_the_absolute_id() -> None:
     message = r"action 146 \(erect house on site 46"
     batch = Batch(2, relative_types=True)
     batch.reset(0)
-    batch.games[:] = turned(batch.games, 1)
+    batch.games[:] = relabelled(batch.games, 1)
     with pytest.raises(IllegalActionError, match=message):
         batch.step(np.array([action, action]))
     one = BusEnv(relative_types=True)

@@ -22,7 +22,7 @@ from tests.support.table import (
 STOP, ADVANCE, PASS = 302, 301, 7
 
 
-def test_editions_are_the_contracts() -> None:
+def test_editions_are_those_of_the_rules_page() -> None:
     table = {
         "capstone-2024": ((25,) * 5, 5, "final_segment", "other_line", "always"),
         "capstone-2019": ((25,) * 5, 5, "line_end", "never", "always"),

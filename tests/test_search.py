@@ -117,7 +117,7 @@ def test_bytes_are_subtracted_side_by_side() -> None:
         assert np.array([difference]).view(np.uint8).tolist() == expected.tolist()
 
 
-def test_weights_are_whole() -> None:
+def test_weights_file_has_every_stage_and_feature() -> None:
     named = json.loads(Path(evaluation.__file__).with_name("weights.json").read_text())
     assert [*named] == [*STAGES]
     assert all([*weights] == [*FEATURES] for weights in named.values())

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -102,41 +100,10 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
         (f"{tmp_path / 'games.jsonl'}:3", "has no game 3; it holds no games"),
         (str(tmp_path / "words.json"), "not a game record"),
     ):
-        with pytest.raises(SystemExit) as stopped:
-            cli.main(["show", source])
-        assert stopped.value.code == 2
-        assert message in capsys.readouterr().err
+        assert message in refusal(capsys, "show", source)
     Game(seed=1).save(tmp_path / "new.json")
-    with pytest.raises(SystemExit):
-        cli.main(["show", str(tmp_path / "new.json"), "--ply", "5"])
-    assert "--ply needs --draw" in capsys.readouterr().err
-
-
-def test_games_are_read_and_drawn_without_extras(tmp_path: Path) -> None:
-    games = tmp_path / "games.jsonl"
-    played = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
-    games.write_text(f"{json.dumps(played)}\n")
-    script = """
-import sys
-for name in ("filelock", "rich", "matplotlib", "pandas", "torch", "pygame", "resvg_py"):
-    sys.modules[name] = None
-from busenv.experiments.replays.replay_files import draw_record, write_replay
-from busenv.experiments.replays.narration import load_recorded_game, narrate
-games, out = sys.argv[1:]
-print(narrate(load_recorded_game(games)))
-draw_record(games, 5, f"{out}.svg")
-write_replay(games, f"{out}.html")
-try:
-    draw_record(games, 5, f"{out}.png")
-except ModuleNotFoundError as error:
-    print(error)
-"""
-    command = [sys.executable, "-c", script, str(games), str(tmp_path / "game")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "Ranking: seat" in done.stdout
-    assert "pip install -e '.[render]'" in done.stdout
-    assert {path.name for path in tmp_path.iterdir()} == {"games.jsonl", "game.svg", "game.html"}
+    error = refusal(capsys, "show", str(tmp_path / "new.json"), "--ply", "5")
+    assert "--ply needs --draw" in error
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +160,7 @@ def other_board(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("threads_as_workers")
 def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     board, run = other_board(tmp_path), tmp_path / "run"
     rate = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "9"]

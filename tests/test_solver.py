@@ -23,7 +23,7 @@ from busenv.agents.search.tree import Tree, make_tree, reroot, set_root
 from busenv.agents.search.uct_agent import UctAgent
 from busenv.agents.search.uct_search import UctSettings, make_uct_search
 from busenv.core.state import MAX_PLAYERS
-from tests.test_az import small_network
+from tests.support.networks import small_network
 
 CITY = load_board("city")
 MAX_POSITIONS = 250  # of an exhaustive search

@@ -44,6 +44,7 @@ from busenv.train.config import PPOConfig
 from busenv.train.config_files import read_config
 from busenv.train.ppo import PPO
 from busenv.train.ppo_run import PPORun
+from tests.support.commands import refusal
 from tests.support.worlds import write_town
 from tests.test_runs import SMALL
 
@@ -316,10 +317,7 @@ def test_pictures_leave_the_backend_of_the_caller_alone(
 def test_bad_settings_end_the_command_before_anything_is_made(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["train", *words, "--out", str(tmp_path / "run")])
-    assert stopped.value.code == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal(capsys, "train", *words, "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 
@@ -342,11 +340,9 @@ def test_a_full_disk_is_reported_with_the_name_of_the_file(
     before = {path: path.read_bytes() for path in tmp_path.glob("*") if path.is_file()}
     capsys.readouterr()
     command = ["train", str(tmp_path), "--set", f"decisions={run.decisions + 1}"]
-    with full_disk(20_000), pytest.raises(SystemExit) as stopped:
-        cli.main(command)
-    assert stopped.value.code == 2
-    message = f"busenv: {tmp_path / 'checkpoint.safetensors'}: File too large\n"
-    assert capsys.readouterr().err == message
+    with full_disk(20_000):
+        error = refusal(capsys, *command)
+    assert error == f"busenv: {tmp_path / 'checkpoint.safetensors'}: File too large\n"
     assert all(path.read_bytes() == data for path, data in before.items() if "run" not in path.name)
     assert all(path.stat().st_size for path in tmp_path.rglob("*") if path.name != "lock")
     log = ScalarLog(tmp_path / "tensorboard", 1)

@@ -37,7 +37,7 @@ def test_make_vec() -> None:
     assert ended > 5
 
 
-def test_one_id_is_one_problem() -> None:
+def test_environments_share_settings_and_defaults() -> None:
     """All environments have the same settings with the same defaults."""
     ours, theirs = (inspect.signature(cls.__init__).parameters for cls in (BusVectorEnv, BusEnv))
     shared = [name for name in theirs if name not in ("self", "render_mode")]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from busenv import Board, Game, Record, Rules, decode
+from busenv.core import kernels
 from busenv.experiments.ratings.game_log import ranking
 from busenv.game.actions import BoardAction
 
@@ -64,6 +65,13 @@ def _weight(board: Board, action: int, style: dict[object, float], visited: set[
 def picks(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A random legal action for every row of masks."""
     return np.where(masks, rng.random(masks.shape), -1).argmax(axis=1)
+
+
+def seen_by(games: np.ndarray, board: Board, seats: np.ndarray) -> np.ndarray:
+    """Observations of games by seats (int64, (N,)): uint8, (N, length)."""
+    rows = np.zeros((len(games), kernels.observation_length(board.array)), np.uint8)
+    kernels.observe_seats(games, board.array, seats, rows)
+    return rows
 
 
 def played(

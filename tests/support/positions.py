@@ -1,6 +1,9 @@
 """Games at a phase, and games that begin in their positions."""
 
 import random
+from functools import cache
+
+import numpy as np
 
 from busenv import EDITIONS, Game, Phase
 from tests.support.play import STYLES, choose
@@ -15,10 +18,11 @@ def step(game: Game, rng: random.Random, style: int) -> None:
     game.step(choose(rng, game.board, game.legal_actions(), STYLES[style % len(STYLES)], visited))
 
 
+@cache
 def at_phase(
     phase: Phase, players: int = 4, rules: str = "capstone-2024", least_round: int = 0
 ) -> Game:
-    """A game that is deciding in a phase, in some round or later."""
+    """A game that is deciding in a phase, in some round or later. Callers do not change it."""
     for seed in range(99):
         rng, game = random.Random(seed), Game(players, rules, seed=seed)
         while not game.is_over:
@@ -34,3 +38,12 @@ def begun(game: Game) -> Game:
 
 def same(one: Game, other: Game) -> bool:
     return one.position() == other.position() and one.legal_actions() == other.legal_actions()
+
+
+def relabelled(games: np.ndarray, steps: int) -> np.ndarray:
+    """Return the twins of games (GAME, (N,)): types and clock moved on by a number of steps."""
+    twins = games.copy()
+    twins["clock"] = (games["clock"] + steps) % 3
+    for field in ("type_sites", "built"):
+        twins[field] = np.roll(games[field], steps, axis=1)
+    return twins

@@ -1,5 +1,6 @@
 """A small rating that tests play."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from busenv.experiments.ratings.tournament import play_game
 SMALL = Schedule(("greedy", "random", "random"), players=3, games=90)
 
 
+@cache
 def alone(schedule: Schedule) -> list[dict[str, Any]]:
-    """A schedule's games, played here and in reverse."""
+    """A schedule's games, played here and in reverse. Callers do not change them."""
     return [play_game(schedule, number) for number in reversed(range(schedule.total))]
 
 

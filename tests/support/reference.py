@@ -1,6 +1,6 @@
 """A slow, plainly written second engine for Bus, to compare the compiled core against.
 
-It follows sections 1 to 3 of the contract; R1, R2 ... in the docstrings are the rules there.
+It follows busenv/RULES.md; R1, R2 ... in the docstrings are the rules there.
 The whole game is one generator, `_play`, that reads like the rules from top to bottom and stops
 at a `yield` wherever a player decides (so a game cannot be copied; play its actions again).
 """
@@ -12,12 +12,12 @@ LINE_EXPANSION, BUSES, PASSENGERS, BUILDINGS, CLOCK, VROOM, STARTING_PLAYER = AC
 ONE_SPACE = (BUSES, CLOCK, STARTING_PLAYER)
 PASS = 7
 TYPES = 3  # house, office, pub: also the order in which the clock goes round
-MOST_NEW_PASSENGERS = 11  # the contract has ids for 0 to 11 of them to the first station
+MOST_NEW_PASSENGERS = 11  # there are ids for 0 to 11 of them to the first station
 
 
 class ReferenceGame:
     def __init__(self, board: dict, rules: dict, num_players: int, first_player: int):
-        """R1: the table before the first decision; section 3: where each block of ids begins."""
+        """R1: the table before the first decision; where each block of action ids begins."""
         if num_players not in (3, 4, 5) or first_player not in range(num_players):
             raise ValueError("3 to 5 players, and one of them starts")
         self.rules = rules
@@ -43,7 +43,7 @@ class ReferenceGame:
         self.delivered = []  # the seat that made each delivery, in order, over the whole game
         self.supply = rules["passengers"] - rules["start_passengers"]
         if min(self.supply, rules["bus_limit"]) > MOST_NEW_PASSENGERS:
-            raise ValueError("these rules need more passenger ids than the contract has")
+            raise ValueError("these rules need more passenger ids than there are")
         self.passengers = {c: 0 for c in self.crossings}
         roundabouts = [c for c in self.crossings if nodes[c]["roundabout"]]
         for i in range(rules["start_passengers"]):

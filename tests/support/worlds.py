@@ -1,4 +1,4 @@
-"""Random boards and rules, unlike the real ones."""
+"""Boards and rules unlike the real ones."""
 
 import json
 import random
@@ -62,3 +62,17 @@ def random_rules(rng: random.Random) -> Rules:
         sharing_again=rng.choice(["never", "other_line", "always"]),
         extra_street=rng.choice(["always", "with_power"]),
     )
+
+
+def largest() -> dict:
+    """The largest board: 64 intersections, 128 streets, 64 sites, each in a zone of its own."""
+    ring = [[i, (i + 1) % 64] for i in range(64)]
+    return {
+        "name": "ring",
+        "intersections": [
+            {"id": i, "x": i, "y": 0, "roundabout": i == 63, "train_station": i in (0, 63)}
+            for i in range(64)
+        ],
+        "streets": ring + [[i, (i + 5) % 64] for i in range(64)],
+        "sites": [{"id": i, "intersection": i, "zone": i + 1} for i in range(64)],
+    }
