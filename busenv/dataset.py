@@ -19,11 +19,10 @@ import hashlib
 import io
 import json
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -45,10 +44,6 @@ ARRAYS = {
     "lengths": (np.uint16, 1),
     "actions": (np.uint16, 1),
 }  # dtype and number of dimensions
-DAMAGED = (  # what reading a file that is not a dataset raises
-    *(ValueError, LookupError, TypeError, AttributeError, OSError, EOFError, MemoryError),
-    *(RecursionError, NotImplementedError, zipfile.BadZipFile, zlib.error),
-)
 
 
 class Replay(NamedTuple):
@@ -227,26 +222,30 @@ def load_dataset(path: str | Path, board: str | Path | Board | None = None) -> G
 
     board: the board of the games, unless it is the city or a generated board.
 
-    Raises FileNotFoundError, ValueError for a damaged file, another format or another board.
+    Raises OSError for a file that cannot be read, ValueError for a damaged file, another format or
+    another board.
     """
-    try:
-        with open(path, "rb") as stream:
-            if not zipfile.is_zipfile(stream):
-                raise ValueError("it is not an .npz file")
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in ARRAYS}
-                metadata = json.loads(str(file["metadata"]))
-        if metadata["format"] != FORMAT:
-            raise ValueError(f"format {quote(metadata['format'])}; this busenv reads {FORMAT}")
-        loaded = recorded_board(metadata["board"], board)
-        if loaded.fingerprint != metadata["board"]["fingerprint"]:
-            raise ValueError(f"its games were played on another board than {loaded!r}")
-        rules = Rules.from_dict(metadata["rules"])
-        specs = tuple(map(str, metadata["agents"]))
-        players = metadata["num_players"]
-        return GameDataset(loaded, rules, specs, metadata["seed"], players, **arrays)
-    except FileNotFoundError:
-        raise
-    except DAMAGED as error:
-        raise ValueError(f"{path} is not a dataset of games: {error}") from error
+    with open(path, "rb") as stream:
+        try:
+            return _read_dataset(stream, board)
+        except Exception as error:  # a damaged file raises errors of many kinds
+            raise ValueError(f"{path} is not a dataset of games: {error}") from error
+
+
+def _read_dataset(stream: BinaryIO, board: str | Path | Board | None) -> GameDataset:
+    """Read an open dataset; any error for a damaged one."""
+    if not zipfile.is_zipfile(stream):
+        raise ValueError("it is not an .npz file")
+    stream.seek(0)
+    with np.load(stream, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in ARRAYS}
+        metadata = json.loads(str(file["metadata"]))
+    if metadata["format"] != FORMAT:
+        raise ValueError(f"format {quote(metadata['format'])}; this busenv reads {FORMAT}")
+    loaded = recorded_board(metadata["board"], board)
+    if loaded.fingerprint != metadata["board"]["fingerprint"]:
+        raise ValueError(f"its games were played on another board than {loaded!r}")
+    rules = Rules.from_dict(metadata["rules"])
+    specs = tuple(map(str, metadata["agents"]))
+    players = metadata["num_players"]
+    return GameDataset(loaded, rules, specs, metadata["seed"], players, **arrays)

@@ -38,10 +38,10 @@ ZONES = 4  # zones with a feature of their own; later ones count as the last
 
 
 class Maps(NamedTuple):
-    """What is constant on K boards of equal sizes: V intersections, S streets, B sites, A actions.
+    """Static arrays of K boards of equal sizes: V intersections, S streets, B sites, A actions.
 
-    coordinates: float32, (K, V, 2), from the middle of the map, in units of the side of the square
-        that an intersection has on average. y points down.
+    coordinates: float32, (K, V, 2), relative to the middle of the map, in units of the square root
+        of the map's area per intersection. y points down.
     node_features: float32, (K, V, 8): coordinates, roundabout, train station, and the number of
         sites in zones 1, 2, 3, 4 and later.
     street_ends: int64, (K, S, 2). edge_index: int64, (K, 2, 2 S), sources and targets.
@@ -126,7 +126,7 @@ def batch_graphs(maps: Maps, board_index: np.ndarray, observations: np.ndarray) 
     """
     layout, games = maps.layout, len(observations)
     scaled = observations * layout.scale
-    table = layout.blocks["players"].start
+    players_start = layout.blocks["players"].start
     street_block = np.repeat(layout.view(scaled, "streets"), 2, axis=1)
     nodes = np.concatenate(
         [maps.node_features[board_index], layout.view(scaled, "intersections")], axis=2
@@ -139,7 +139,7 @@ def batch_graphs(maps: Maps, board_index: np.ndarray, observations: np.ndarray) 
         edges=edges.reshape(-1, edges.shape[2]),
         edge_index=edge_index.reshape(2, -1),
         sites=layout.view(scaled, "sites"),
-        globals=scaled[:, table:],
+        globals=scaled[:, players_start:],
         n_node=np.full(games, nodes.shape[1]),
         n_edge=np.full(games, edges.shape[1]),
     )

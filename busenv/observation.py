@@ -221,7 +221,6 @@ def observe_states(games: np.ndarray, boards: np.ndarray) -> tuple[np.ndarray, n
     num_actions = int(boards["actions"][0])
     rows = np.empty((len(games), kernels.observation_length(boards)), np.uint8)
     masks = np.empty((len(games), num_actions), np.bool_)
-    bits = np.empty((num_actions + 63) // 64, np.uint64)
     kernels.observe_seats(games, boards, games["seat"].astype(np.int64), rows)
-    kernels.legal_bytes(games, boards, bits, masks)
+    kernels.legal_bytes(games, boards, masks)
     return rows, masks

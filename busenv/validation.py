@@ -24,8 +24,7 @@ def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> 
     if phase == Phase.OVER:
         return IllegalActionError(f"action {action}{words}{which} is illegal: the game is OVER")
     mask = np.zeros((1, board.num_actions), np.bool_)
-    bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
-    kernels.legal_bytes(games[index : index + 1], board.array, bits, mask)
+    kernels.legal_bytes(games[index : index + 1], board.array, mask)
     return IllegalActionError(
         f"action {action}{words}{which} is illegal for seat {games['seat'][index]} "
         f"in phase {phase.name}; legal: {np.flatnonzero(mask[0]).tolist()}"

@@ -170,6 +170,7 @@ def test_a_game_of_a_batch_is_named_by_its_index() -> None:
         ({"threads": 3}, "threads is 3; allowed: 1 to 2"),
         ({"first_game": 0.5}, "first_game is 0.5; allowed: 0 or more"),
         ({"opponents": ["greedy"]}, "1 opponents; allowed: one for all, or one for each of the 3"),
+        ({"opponents": ["greedy"] * 4}, "4 opponents; allowed: one for all, or one for each of"),
         ({"opponents": "greedier"}, "unknown agent 'greedier'"),
         ({"opponents": "greedy", "learner_seat": 1.0}, "learner_seat is 1.0; allowed: 0 to 3"),
         ({"learner_seat": 1}, "learner_seat requires opponents"),
@@ -219,7 +220,8 @@ def test_an_illegal_action_may_lose_the_game(mode: AutoresetMode, reward: str) -
     if mode == DISABLED:
         with pytest.raises(ValueError, match=r"games \[1, 3\] have ended; reset them first"):
             batch.step(actions)
-        batch.reset(mask=batch.terminations.copy())
+        batch.reset(mask=batch.terminations)
+        assert (batch.acting_seats[[1, 3]] == batch.seats[[1, 3]]).all()
     elif mode == AutoresetMode.NEXT_STEP:
         batch.step(picks(batch.masks, rng))
         assert (batch.rewards[[1, 3]] == 0).all()

@@ -158,6 +158,8 @@ def test_damaged_datasets(tmp_path: Path, dataset: GameDataset) -> None:
         np.savez(path, metadata=metadata, **{name: getattr(dataset, name) for name in ARRAYS})
         with pytest.raises(ValueError, match=r"bad\.npz is not a dataset of games"):
             load_dataset(path)
+    with pytest.raises(IsADirectoryError):
+        load_dataset(tmp_path)
     np.savez(path, actions=actions)
     with pytest.raises(ValueError, match="first_players"):
         load_dataset(path)

@@ -34,7 +34,7 @@ def random_positions(games: int, seed: int = 1):  # type: ignore[no-untyped-def]
 
 def masks_of(games: np.ndarray) -> np.ndarray:
     masks = np.empty((len(games), 375), np.bool_)
-    kernels.legal_bytes(games, CITY.array, np.zeros(6, np.uint64), masks)
+    kernels.legal_bytes(games, CITY.array, masks)
     return masks
 
 

@@ -39,14 +39,15 @@ class Batch:
 
     games: GAME (`busenv.core.state`), (N,), the states.
     rules: the `busenv.Rules`.
-    boards, board: the set of boards (`busenv.game.board_specs.BoardSet`), and the first of them,
-        whose sizes all have.
+    boards: the set of boards (`busenv.game.board_specs.BoardSet`). board: the first of them; all
+        have its numbers of intersections, streets and sites.
     board_index, final_board_index: int64, (N,), indices into `boards`: the boards of `games` and of
         `final_games`.
     seats: int64, (N,), the seat to decide.
     masks: bool, (N, num_actions), the legal actions; all true where a game is over.
     observations: uint8, (N, size), from the view of the seat to decide; read-only by convention.
-    acting_seats: int64, (N,), the seat that took the last decision.
+    acting_seats: int64, (N,), the seat that took the last decision; in a step that only resets a
+        game, a seat of the previous game, with reward 0.
     rewards: float32, (N, 5), of the last step, by seat.
     acting_rewards: float64, (N,), the rewards of `acting_seats`.
     terminations: bool, (N,), whether the last step ended the game.
@@ -273,7 +274,7 @@ class Batch:
         rows = np.empty((len(finals), self.observations.shape[1]), np.uint8)
         masks = np.empty((len(finals), self.board.num_actions), np.bool_)
         kernels.observe_seats(finals, board, self.acting_seats[self.terminations], rows)
-        kernels.legal_bytes(finals, board, self._threads.workspace.bits, masks)
+        kernels.legal_bytes(finals, board, masks)
         masks[finals["phase"] == OVER] = True
         return rows, masks
 
@@ -347,4 +348,4 @@ def _check_mask(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
         raise ValueError(f"games to reset are {mask!r}; allowed: a bool array of shape {shape}")
     if not mask.any():
         raise ValueError("games to reset: the mask is all False; allowed: one game or more")
-    return mask
+    return mask.copy()  # it may be `terminations`, which the reset overwrites

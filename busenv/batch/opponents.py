@@ -43,18 +43,6 @@ Player = GamePlayer | BatchPlayer
 Opponents = str | Player | Sequence[str | Player] | None
 
 
-class BatchPlayerInOneGame:
-    """A `GamePlayer` that lets a `BatchPlayer` without `act` choose."""
-
-    def __init__(self, player: BatchPlayer) -> None:
-        self.player = player
-
-    def act(self, game: Game) -> int:
-        """Return the action; raises AgentError for an illegal one."""
-        games, only = game.arrays()[0], np.zeros(1, np.int64)
-        return int(_choose(self.player, games, only, game.rules, game.board)[0])
-
-
 class OpponentPool:
     """The players of all seats but the learner's.
 
@@ -66,26 +54,25 @@ class OpponentPool:
         (`busenv.core.bots`), or FIRST_AGENT plus an index into `agents`.
     agents: the opponents that are not compiled.
 
-    Raises ValueError for too few opponents or an unknown spec, TypeError for an object with neither
-    method.
+    Raises ValueError for another number of opponents or an unknown spec, TypeError for an object
+    with neither method.
     """
 
     def __init__(self, opponents: Opponents, num_opponents: int) -> None:
         self.kinds = np.zeros(MAX_PLAYERS, np.uint8)
         self.agents: list[Any] = []
-        self._game_players: list[GamePlayer] = []  # the agents, for `play_game`
         self._from_specs: list[tuple[int, Any]] = []  # positions clockwise, and agents
         if opponents is None:
             return
         if isinstance(opponents, str) or not isinstance(opponents, Sequence):
             self.kinds[1:] = self._add(opponents, 0)
             return
-        if len(opponents) < num_opponents:
+        if len(opponents) != num_opponents:
             raise ValueError(
                 f"{len(opponents)} opponents; allowed: one for all, or one for each of the "
                 f"{num_opponents} other seats"
             )
-        for position, opponent in enumerate(opponents[:num_opponents]):
+        for position, opponent in enumerate(opponents):
             self.kinds[position + 1] = self._add(opponent, position)
 
     def _add(self, opponent: str | Player, position: int) -> int:
@@ -105,8 +92,6 @@ class OpponentPool:
         if index < 0:
             index = len(self.agents)
             self.agents.append(agent)
-            player = agent if _has(agent, "act") else BatchPlayerInOneGame(agent)
-            self._game_players.append(player)
         return FIRST_AGENT + index
 
     def reset(self, seeds: np.ndarray) -> None:
@@ -160,11 +145,20 @@ class OpponentPool:
             seat = game.current_player
             if seat < 0 or kinds[seat] < FIRST_AGENT:
                 return
-            player = self._game_players[kinds[seat] - FIRST_AGENT]
+            agent = self.agents[kinds[seat] - FIRST_AGENT]
             try:
-                game.step(player.act(game))
+                game.step(_act(agent, game))
             except IllegalActionError as error:
                 raise AgentError(f"the opponent at seat {seat}: {error}") from error
+
+
+def _act(agent: Any, game: Game) -> int:
+    """Return the action of an agent in one game."""
+    if _has(agent, "act"):
+        action: int = agent.act(game)
+        return action
+    only = np.zeros(1, np.int64)
+    return int(_choose(agent, game.arrays()[0], only, game.rules, game.board)[0])
 
 
 def _has(agent: Any, method: str) -> bool:

@@ -42,11 +42,9 @@ def expand(bits, mask):
 
 
 @kernel
-def legal_bytes(games, board, bits, mask):
-    """Write each game's legal actions into a row of `mask` (bool, (N, num_actions)).
-
-    bits: uint64, (words,), scratch space.
-    """
+def legal_bytes(games, board, mask):
+    """Write each game's legal actions into a row of `mask` (bool, (N, num_actions))."""
+    bits = np.empty((mask.shape[1] + 63) // 64, np.uint64)
     for i in range(games.shape[0]):
         legal_bits(games[i], board[i % board.shape[0]], bits)
         expand(bits, mask[i])
@@ -198,10 +196,11 @@ def observe_one(game, board, seat, relative_types, row):
 
 
 @gil_kernel
-def observe_and_mask(game, board, seat, relative_types, bits, row, mask):
+def observe_and_mask(game, board, seat, relative_types, row, mask):
     """Write the observation of a seat of one game, and its mask: zeros out of turn."""
     observe_one(game, board, seat, relative_types, row)
     if game[0].phase != OVER and game[0].seat == seat:
+        bits = np.empty((mask.shape[0] + 63) // 64, np.uint64)
         legal_bits(game[0], board[0], bits)
         expand(bits, mask)
     else:

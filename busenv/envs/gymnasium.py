@@ -95,7 +95,6 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self._num_opponents = max(self._player_counts) - 1
         self._opponents = OpponentPool(opponents, self._num_opponents)
         self._observation_size = kernels.observation_length(self.board.array)
-        self._bits = np.zeros((self.board.num_actions + 63) // 64, np.uint64)
         self._rewards = np.zeros((1, MAX_PLAYERS), np.float32)
         self._forfeited = False
         self.game: Game | None = None
@@ -201,7 +200,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         mask = np.empty(self.board.num_actions, np.int8)
         games, board = self.game.arrays()
         relative = self._relative_types
-        kernels.observe_and_mask(games, board, self.seat, relative, self._bits, row, mask)
+        kernels.observe_and_mask(games, board, self.seat, relative, row, mask)
         if self.game.is_over:
             mask[:] = 1
         info: dict[str, Any] = {"action_mask": mask, "seat": np.int64(self.seat)}

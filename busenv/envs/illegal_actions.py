@@ -4,8 +4,9 @@
 |---|---|
 | `"raise"` | raises `busenv.IllegalActionError`; the game stays unchanged |
 | `"lose"` | ends the episode with a reward of -1 |
-| `"replace"` | is replaced by a legal one, drawn from the environment's random stream |
+| `"replace"` | is replaced by a legal action drawn uniformly at random |
 
+Equal seeds and actions give equal replacements.
 With "lose" and "replace", `info["illegal_action"]` is True after an illegal action.
 """
 

@@ -134,7 +134,6 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         self.state_space = self._state_format.observation_space
         self._num_actions = self.board.num_actions
         self._observation_size = ObservationLayout(self.board).size
-        self._bits = np.zeros((self._num_actions + 63) // 64, np.uint64)
         self._reward_row = np.zeros((1, MAX_PLAYERS), np.float32)
         self._seed_generator = np.random.default_rng()
 
@@ -228,7 +227,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         if seat < self._num_players:
             games, board = self.game.arrays()
             relative = self._relative_types
-            kernels.observe_and_mask(games, board, seat, relative, self._bits, row, mask)
+            kernels.observe_and_mask(games, board, seat, relative, row, mask)
         return row, mask
 
     def state(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A single-agent environment of words: one learner's seat, the other seats played by agents.
+"""A Gymnasium environment with text observations and text actions, for language models.
 
 `TextEnv` has Gymnasium's interface with texts for observations and actions:
 
@@ -39,7 +39,7 @@ LETTERS = frozenset(map(chr, range(32, 127))) | {"\n", "→"}
 
 
 class TextEnv(gymnasium.Env[str, str]):
-    """One seat of a game of Bus in words; agents play the other seats within `step`.
+    """One seat of a game of Bus in text; agents play the other seats within `step`.
 
     Observation: the position, and the legal actions (`busenv.render.prompts`). Action: a text whose
     last line that is not blank is the id, the words, or "ID: WORDS" of a legal action. Any other

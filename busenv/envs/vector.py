@@ -37,7 +37,8 @@ class BusVectorEnv(VectorEnv):
     - `action_mask`: int8, (N, num_actions), the legal actions; all ones where a game is over. With
       `observation_keys` the mask is in the observation as well.
     - `seat`: int64, (N,), the seat to decide next: the learner's, if there are opponents.
-    - `acting_seat`: int64, (N,), the seat that decided in this step.
+    - `acting_seat`: int64, (N,), the seat that decided in this step; in a step that only resets a
+      game, a seat of the previous game, with reward 0.
     - `rewards`: float32, (N, 5), the rewards of all seats since `acting_seat` decided.
     - `board_index`: int64, (N,), the index of each game's board in `batch.boards`; absent with one
       board.
@@ -60,8 +61,8 @@ class BusVectorEnv(VectorEnv):
     relative_types: count building types from the clock in observations and actions
         (`busenv.observation`). Default False.
     threads: number of threads that share a step; results depend neither on it nor on N. Default 1.
-    copy: True (default) returns fresh arrays. False, which is faster, returns read-only views of
-        buffers that the next step overwrites.
+    copy: True (default) returns fresh arrays. False, which is faster, returns views of the batch's
+        buffers: do not write to them; the next step overwrites them.
     autoreset_mode: a `gymnasium.vector.AutoresetMode` or its value. NEXT_STEP (default): the step
         after the end of a game ignores its action, starts a new game and returns a reward of 0.
         SAME_STEP: the step that ends a game starts a new one; the end is in `info["final_obs"]` and

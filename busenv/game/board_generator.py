@@ -6,8 +6,8 @@
     Board('generated:small:7', 16 intersections, 28 streets, 21 sites)
 
 All boards of a size have the same number of intersections, streets and sites, so observations,
-masks and action ids agree. Boards of size "city" have those of the city, which can serve as a board
-never seen in training.
+masks and action ids agree. Size "city" has the numbers of the city board, so an agent trained on
+generated boards can be tested on the city.
 
 Construction (`busenv.core.map_generation`): four roundabouts in a ring around a park, the other
 intersections where most room is left, straight streets without crossings from the shortest on, two
@@ -33,7 +33,7 @@ from busenv.game.board import Board, Intersection, Site, assemble_board
 from busenv.validation import check_seed
 
 GENERATOR_VERSION = 1
-"""Seeds of another version name other boards. It changes when any board does."""
+"""Version of the generator; increased whenever the board of any seed changes."""
 
 PREFIX = "generated"
 
@@ -47,7 +47,8 @@ class BoardSize(NamedTuple):
     shape: Shape
 
 
-# The bounds keep the city's proportions: 100 units are the side of an intersection's square.
+# The bounds keep the city's proportions: 100 units are the square root of the map's area per
+# intersection.
 SIZES = {
     "small": BoardSize(16, 28, (9, 4, 3, 5), Shape(400, 380, 290, 2, 4)),
     "medium": BoardSize(24, 45, (10, 7, 5, 9), Shape(500, 470, 370, 3, 5)),

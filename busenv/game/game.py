@@ -44,7 +44,7 @@ class Game:
     and FileNotFoundError for a board that does not exist.
     """
 
-    __slots__ = ("_array", "_bits", "_history", "_rules", "_seed", "_start", "_state", "board")
+    __slots__ = ("_array", "_history", "_rules", "_seed", "_start", "_state", "board")
 
     def __init__(
         self,
@@ -186,7 +186,6 @@ class Game:
         """start: the initial state, which is never written to; None for the usual setup."""
         self._array, self._state, self._start = state, state[0], start
         self._rules, self._seed, self.board = rules, seed, board
-        self._bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
         self._history: list[int] = []
 
     @property
@@ -273,7 +272,7 @@ class Game:
     def action_mask(self) -> np.ndarray:
         """Return the legal actions: bool, (num_actions,), a new array; all False when over."""
         mask = np.empty((1, self.board.num_actions), np.bool_)
-        kernels.legal_bytes(self._array, self.board.array, self._bits, mask)
+        kernels.legal_bytes(self._array, self.board.array, mask)
         return mask[0]
 
     def legal_actions(self) -> list[int]:
@@ -429,7 +428,6 @@ class Game:
         copy._start = self._start
         copy._array = copy_state(self._array)
         copy._state = copy._array[0]
-        copy._bits = self._bits.copy()
         copy._history = self._history.copy()
         return copy
 

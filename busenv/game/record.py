@@ -51,7 +51,10 @@ class Record:
     position: Position | None = None
 
     def __post_init__(self) -> None:
-        check_players(self.players)
+        try:
+            check_players(self.players)
+        except ValueError as error:
+            raise RecordError(f"record: {error}") from error
         _check_whole("first_player", self.first_player, self.players - 1)
         _check_whole("seed", self.seed, 2**64 - 1)
         for ply, action in enumerate(self.actions):
@@ -89,7 +92,7 @@ class Record:
             return cls(
                 Rules.from_dict(data["rules"]),
                 board,
-                check_players(data["players"]),
+                data["players"],
                 data["first_player"],
                 data["seed"],
                 tuple(data["actions"]),
