@@ -1,7 +1,9 @@
 """The benchmark of learners: aggregates, result cards, resuming, the pages."""
 
 import copy
+import io
 import json
+import re
 import shlex
 import shutil
 import tempfile
@@ -20,6 +22,7 @@ from busenv.experiments import cli
 from busenv.experiments.benchmark import learners, measure, protocol
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
 from busenv.experiments.benchmark.benchmark_report import draw_curves, markdown, put_tables, tables
+from busenv.experiments.benchmark.claims import find_figures, read_claims
 from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeatRun
 from busenv.experiments.benchmark.results import (
     SHIPPED,
@@ -373,6 +376,17 @@ def test_the_help_names_the_learners(capsys: pytest.CaptureFixture) -> None:
     text = "".join(capsys.readouterr().out.split())  # lines break at hyphens too
     *names, last = LEARNERS
     assert f"{','.join(names)}or{last}" in text
+
+
+def test_claims_find_the_rows_of_the_printed_tables() -> None:
+    console = Console(width=200, file=io.StringIO(), color_system=None)
+    for table in tables(all_results()):
+        table.show(console)
+    claims = {key: one for key, one in read_claims().items() if key.startswith("baselines/")}
+    assert len(claims) == len(all_results())
+    for claim in claims.values():
+        (row,) = re.findall(claim.find, console.file.getvalue(), re.MULTILINE)
+        assert find_figures(row) == claim.figures
 
 
 def test_the_page_shows_the_shipped_cards() -> None:
