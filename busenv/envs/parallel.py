@@ -34,6 +34,7 @@ from busenv.errors import IllegalActionError
 from busenv.game.actions import describe_action
 from busenv.game.board import Board
 from busenv.game.game import Game
+from busenv.observation import absolute_action
 
 AgentInfos = dict[str, dict[str, Any]]
 
@@ -49,6 +50,7 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
     def __init__(self, num_players: int = 4, **settings: Any) -> None:
         self._aec = raw_env(num_players, **settings)
         self._illegal = settings.get("illegal", "raise")
+        self._relative_types = settings.get("relative_types", False)
         self.render_mode = self._aec.render_mode
         self.possible_agents = self._aec.possible_agents
         self.observation_spaces = self._aec.observation_spaces
@@ -108,9 +110,12 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
         waiting = [agent for agent in self.agents if agent != mover]
         illegal = [agent for agent in waiting if actions.get(agent, PASS) != PASS]
         if illegal and self._illegal == "raise":
+            action = actions[illegal[0]]
+            if self._relative_types:
+                action = absolute_action(self.game, action)
             raise IllegalActionError(
-                f"action {actions[illegal[0]]} is illegal for {illegal[0]}, which is not the agent "
-                f"to move; legal: {PASS} ({describe_action(self.game.board, PASS)})"
+                f"action {action} is illegal for {illegal[0]}, which is not the agent to move; "
+                f"legal: {PASS} ({describe_action(self.game.board, PASS)})"
             )
         if illegal and self._illegal == "lose":
             aec.forfeit(illegal)
