@@ -31,7 +31,7 @@ from busenv.core.relative_types import write_relative_actions
 from busenv.core.state import GAME
 from busenv.error_text import quote
 from busenv.game.board import Board
-from busenv.game.board_specs import recorded_board
+from busenv.game.board_specs import as_board, recorded_board
 from busenv.game.rules import Rules, check_players
 from busenv.io import write_whole
 from busenv.observation import observe_games
@@ -225,14 +225,17 @@ def load_dataset(path: str | Path, board: str | Path | Board | None = None) -> G
     Raises OSError for a file that cannot be read, ValueError for a damaged file, another format or
     another board.
     """
+    given = None if board is None else as_board(board)
     with open(path, "rb") as stream:
         try:
-            return _read_dataset(stream, board)
+            return _read_dataset(stream, given)
+        except OSError:
+            raise
         except Exception as error:  # a damaged file raises errors of many kinds
             raise ValueError(f"{path} is not a dataset of games: {error}") from error
 
 
-def _read_dataset(stream: BinaryIO, board: str | Path | Board | None) -> GameDataset:
+def _read_dataset(stream: BinaryIO, board: Board | None) -> GameDataset:
     """Read an open dataset; any error for a damaged one."""
     if not zipfile.is_zipfile(stream):
         raise ValueError("it is not an .npz file")

@@ -117,7 +117,7 @@ INVALID: list[tuple[Callable[[dict], Any], str]] = [
     (lambda card: card.update(decisions=None), "decisions is None"),
     (
         lambda card: card["runs"][2].update(decisions=100_000 - 1, curve=[]),
-        "seed 2 learned from 99,999 decisions; the budget is 100,000",
+        "seed 2 learned from 99,999 decisions; allowed: 100,000 to 140,000",
     ),
     (lambda card: card["runs"][2].update(decisions=200_000), "seed 2 learned from 200,000"),
     (lambda card: card["runs"][1].update(seed=0), r"seeds are \[0, 0, .*allowed: each once"),

@@ -61,7 +61,7 @@ def test_hint_analysis_and_chart_on_the_page(served: Served, player: Callable[..
     page = me.page
     me.my_turn()
     page.click("#hint")
-    hint = me.wait_for_notice("would erect").inner_text()
+    hint = me.wait_for_notice("erect").inner_text()
     assert page.locator(".marks .mark").count() == 1
     page.click("#analyse")
     page.locator("#best-moves span").first.wait_for()

@@ -226,7 +226,7 @@ def test_finished_record_has_names_and_can_be_analysed(
     page.locator("#steps .row").nth(20).click()
     me.wait_for_node(20)
     page.click("#hint")
-    me.wait_for_notice("would")
+    me.wait_for_notice("Best move of")
     page.click("#analyse")
     page.locator("#best-moves span").first.wait_for()
     page.click("[data-key=PageDown]")

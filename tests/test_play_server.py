@@ -104,7 +104,7 @@ def test_two_people_and_a_spectator(served: Served) -> None:
     for _ in range(2):
         host.decide_first()
     assert friend.my_turn()["turn"] | {"prompt": ""} == {
-        "seat": 1, "kind": "friend", "yours": True, "phase": "SETUP_BUILDINGS", "prompt": "",
+        "seat": 1, "yours": True, "phase": "SETUP_BUILDINGS", "prompt": "",
     }  # fmt: skip
     spectator.until("state", lambda state: state["node"] == friend.state["node"])
     assert host.error_code("decide", node=friend.state["node"], action=action) == "not_your_turn"
@@ -143,7 +143,7 @@ def test_hint_analysis_and_chart(served: Served, monkeypatch: pytest.MonkeyPatch
     page.send("jump", node=node, target=page.state["variation"][-1])
     page.until("state")
     page.send("chart", enabled=True)
-    chart = page.until("chart", lambda message: not message["running"])
+    chart = page.until("chart", lambda message: None not in message["chances"])
     assert len(chart["chances"]) == len(chart["variation"]) == len(page.state["variation"])
     assert all(sum(chances) == pytest.approx(1, abs=0.01) for chances in chart["chances"])
     assert chart["mistakes"]

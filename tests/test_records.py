@@ -79,7 +79,7 @@ def test_records_are_small_readable_json(tmp_path) -> None:  # type: ignore[no-u
 
 
 def test_a_record_with_a_wrong_number_of_players_is_refused() -> None:
-    with pytest.raises(RecordError, match="num_players is 7"):
+    with pytest.raises(RecordError, match="record: players is 7"):
         dataclasses.replace(played(plies=9).record(), players=7)
 
 
@@ -94,7 +94,7 @@ def test_a_record_with_a_wrong_number_of_players_is_refused() -> None:
         (lambda d: d.__setitem__("result", None), "the result is"),
         (lambda d: d.__setitem__("version", 1), "version 1"),
         (lambda d: d.__setitem__("format", "chess"), "not a game record"),
-        (lambda d: d.__setitem__("players", 6), "num_players is 6"),
+        (lambda d: d.__setitem__("players", 6), "players is 6; allowed: 3, 4 or 5"),
         (lambda d: d.__setitem__("first_player", 4), "first_player is 4"),
         (lambda d: d.__setitem__("seed", -4), "seed is -4"),
         (lambda d: d.__setitem__("actions", {}), "must be a list"),

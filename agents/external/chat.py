@@ -66,10 +66,8 @@ def _post(body: dict[str, Any], settings: LlmSettings) -> tuple[int, bytes]:
     headers = {"Accept-Encoding": "identity"}  # a small response cannot expand
     if settings.key:
         headers["Authorization"] = f"Bearer {settings.key}"
-    url, deadline = (
-        settings.url.rstrip("/") + "/chat/completions",
-        time.monotonic() + settings.seconds,
-    )
+    url = settings.url.rstrip("/") + "/chat/completions"
+    deadline = time.monotonic() + settings.seconds
     no_answer = f"no answer within {settings.seconds:g} s (BUSENV_LLM_SECONDS)".encode()
     try:
         with _client().stream(

@@ -8,7 +8,7 @@ LOWEST_TEMPERATURE = 0.01  # lower ones practically give the most likely action
 HIGHEST_TEMPERATURE = 100.0
 SEAT_VALUES = 10  # values of a network for every seat: five logits of winning, five points
 POINTS = 10.0  # game points per unit of a network's points output
-# Messages of errors
+# Error messages
 GAME_OVER = "no action is legal: a game is over"
 LOGITS_NOT_FINITE = "the network's logits are not finite: its weights are too large or damaged"
 VALUES_NOT_FINITE = "the network's values are not finite: its weights are too large or damaged"

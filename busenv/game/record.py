@@ -54,7 +54,9 @@ class Record:
         try:
             check_players(self.players)
         except ValueError as error:
-            raise RecordError(f"record: {error}") from error
+            raise RecordError(
+                f"record: players is {quote(self.players)}; allowed: 3, 4 or 5"
+            ) from error
         _check_whole("first_player", self.first_player, self.players - 1)
         _check_whole("seed", self.seed, 2**64 - 1)
         for ply, action in enumerate(self.actions):

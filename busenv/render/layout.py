@@ -64,8 +64,7 @@ def _scale(points: np.ndarray) -> np.ndarray:
 
 
 def _spread(nodes: np.ndarray, board: Board) -> np.ndarray:
-    """Move crowded intersections apart in small steps until each is NODE_GAP from the others and
-    from other streets.
+    """Move crowded intersections apart in small steps until each has NODE_GAP of room.
 
     Intersections that already have room keep their coordinates.
     """
@@ -87,8 +86,7 @@ def _spread(nodes: np.ndarray, board: Board) -> np.ndarray:
 
 
 def _pushes(gaps: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return each point's displacement, (n, 2), and whether a neighbour is nearer than `least`,
-    bool (n,).
+    """Return each point's displacement, (n, 2), and whether it is crowded, bool (n,).
 
     gaps: (n, k, 2), the vectors to each point from its neighbours. The displacement is the sum,
     over those neighbours, of half the missing distance.

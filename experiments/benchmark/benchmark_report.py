@@ -13,6 +13,7 @@ from busenv.experiments.benchmark.aggregates import bootstrap_interval, interqua
 from busenv.experiments.benchmark.protocol import CURVE_PANEL, PANELS
 from busenv.experiments.benchmark.results import BenchmarkResult, RunResult
 from busenv.experiments.common.console import TextTable
+from busenv.experiments.common.intervals import format_bounds
 from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.training.learning_curve import COLOURS
@@ -63,8 +64,8 @@ def _scores(card: BenchmarkResult, bots: Sequence[str]) -> np.ndarray:
 
 def format_scores(scores: np.ndarray) -> str:
     """Format the interquartile mean and its interval in percent. scores: (runs, tasks)."""
-    low, high = bootstrap_interval(scores)
-    return f"{interquartile_mean(scores.ravel()):.1%}\n[{100 * low:.1f}, {100 * high:.1f}]"
+    bounds = format_bounds(*bootstrap_interval(scores))
+    return f"{interquartile_mean(scores.ravel()):.1%}\n{bounds}"
 
 
 def markdown(cards: Iterable[BenchmarkResult]) -> str:

@@ -125,7 +125,7 @@ def find_figures(text: str) -> list[str]:
 def check_claim(key: str, claim: Claim) -> tuple[bool, list[str]]:
     """Run a claim, and print each figure and the measured one.
 
-    Returns whether all are inside, and the measured figures; False and none when it fails.
+    Returns whether all figures agree, and the measured ones; False and none when it fails.
     """
     try:
         matches = re.findall(claim.find, run(claim), re.MULTILINE)
@@ -136,12 +136,12 @@ def check_claim(key: str, claim: Claim) -> tuple[bool, list[str]]:
     except (RunError, OSError) as error:
         print(f"{key}: failed: {error}", flush=True)
         return False, []
-    inside = []
+    agree = []
     for old, new in zip(claim.figures, measured, strict=True):
-        inside.append(old == new if claim.exact else _overlap(old, new))
-        words = "agrees" if inside[-1] else "differs"
+        agree.append(old == new if claim.exact else _overlap(old, new))
+        words = "agrees" if agree[-1] else "differs"
         print(f"{key}: expected {old}, measured {new}: {words}", flush=True)
-    return all(inside), measured
+    return all(agree), measured
 
 
 def run(claim: Claim) -> str:

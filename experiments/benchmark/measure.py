@@ -107,8 +107,8 @@ def bench_agents(
     def bench(number: int, run_folder: Path) -> RunResult:
         spec = specs[number]
         with closing(make_agent(spec)) as agent:
-            single = is_program(spec) or language_model(spec)  # plays single games only
-            play = _play_by_game(spec, run_folder, workers) if single else _play_in_batch(agent)
+            by_game = is_program(spec) or language_model(spec)  # several processes, forfeits
+            play = _play_by_game(spec, run_folder, workers) if by_game else _play_in_batch(agent)
             progress = _play_panel(_read(run_folder), play, entry.players, run_folder)
         return progress.changed(run_folder, decisions=entry.decisions).result(number)
 
@@ -208,7 +208,7 @@ def _play_in_batch(agent: Agent) -> PlayMatch:
 
 
 def _play_by_game(spec: str, folder: Path, workers: int) -> PlayMatch:
-    """Play game by game, for external programs: a rating in a subfolder."""
+    """Play game by game, for programs and language models: a rating in a subfolder."""
 
     def play(bot: str, players: int, count: int) -> WinCount:
         schedule = Schedule((spec,), players, count, SEED, RULES, bot, BOARD)

@@ -20,7 +20,8 @@ from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANELS, cou
 from busenv.io import write_whole
 
 SHIPPED = Path(__file__).parent / "cards"
-OVERSHOOT = 40_000  # decisions by which the last update may exceed a budget: a rollout has fewer
+OVERSHOOT = 40_000  # decisions by which the last update may exceed a budget; a rollout of
+# self-play has about 30,000
 
 Count = Annotated[int, Field(ge=0, le=10**12)]
 
@@ -106,7 +107,7 @@ class BenchmarkResult(Entry):
             if not limit <= run.decisions <= limit + OVERSHOOT:
                 raise ValueError(
                     f"seed {run.seed} learned from {run.decisions:,} decisions; "
-                    f"the budget is {limit:,}"
+                    f"allowed: {limit:,} to {limit + OVERSHOOT:,}"
                 )
         return self
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from busenv.error_text import did_you_mean
 from busenv.experiments.cli.command import (
     Command,
     add_out,
@@ -106,8 +107,6 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
     from busenv.experiments.common.console import print_path
 
     first, *others = args.learners
-    if ":" in first and not args.name:
-        raise ValueError("trained agents need a name in the tables; allowed: --name NAME")
     folder = args.out or new_folder("bench")
     limits = args.players, args.decisions
     if first in LEARNERS:
@@ -116,6 +115,10 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
         entry = make_entry(first, LEARNERS[first].about, *limits)
         bench_learner(entry, args.seeds, folder, console, args.threads)
     else:
+        if ":" in first and not args.name:
+            raise ValueError("trained agents need a name in the tables; allowed: --name NAME")
+        if ":" not in first and (hint := did_you_mean(first, LEARNERS)):
+            raise ValueError(f"no learner {first!r}{hint}")
         name = args.name or first
         entry = make_entry(name, args.about or ", ".join(args.learners), *limits)
         bench_agents(entry, args.learners, folder, console, args.workers)
@@ -203,8 +206,8 @@ def _claims(args: argparse.Namespace) -> int:
     status = 0
     for key in keys:
         start = time.monotonic()
-        inside, figures = registry.check_claim(key, claims[key])
-        status = status if inside else 1
+        agree, figures = registry.check_claim(key, claims[key])
+        status = status if agree else 1
         if args.update and figures:
             claims[key] = registry.with_figures(claims[key], figures, time.monotonic() - start)
             registry.write_claims(claims)

@@ -23,6 +23,11 @@ def wilson(successes: float, trials: int, z: float = 1.96) -> tuple[float, float
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
+def format_bounds(low: float, high: float) -> str:
+    """Format an interval of shares in percent: [12.3, 45.6]."""
+    return f"[{100 * low:.1f}, {100 * high:.1f}]"
+
+
 def bootstrap(
     rate: Callable[[np.ndarray], np.ndarray], games: np.ndarray, seed: int, workers: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:

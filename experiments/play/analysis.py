@@ -111,7 +111,6 @@ def _chart_message(
         "chances": [values and [round(value, 4) for value in values] for values in chances],
         "mistakes": _mistakes(tree, variation, known),
         "svg": _draw_chances(tree, variation, chances),
-        "running": None in chances,
     }
 
 

@@ -18,7 +18,7 @@ from busenv import EDITIONS, Board, Rules, load_board
 from busenv.agents.registry import AZ, NET, UCT
 from busenv.error_text import did_you_mean
 from busenv.experiments.play.messages import RequestError
-from busenv.experiments.ratings.dependencies import short_spec
+from busenv.experiments.ratings.dependencies import is_program, language_model, short_spec
 from busenv.game.board_specs import board_names
 
 DEFAULT_PLAYERS = 4
@@ -87,7 +87,7 @@ class Catalogue:
             _check_search(spec, threads, *budget)
         elif match := re.fullmatch(NET, spec):
             _check_model(match[2])
-        elif spec.startswith(("exec", "llm")):
+        elif is_program(spec) or language_model(spec):
             text = "Programs and language models can play only if the command line names them."
             raise RequestError("agent_refused", text)
         else:

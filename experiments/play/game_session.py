@@ -75,8 +75,10 @@ class GameSession:
 
     @property
     def status(self) -> Status:
-        """What the game waits for: "over" nothing, "paused" the host, "forced" a forced move,
-        "agent" an agent, "person" a person."""
+        """What the game waits for.
+
+        "over": nothing. "paused": the host. "forced": a forced move. "agent", "person": a decision.
+        """
         if self.current.turn < 0:
             return "over"
         if not self._is_automatic(self.current):
@@ -190,7 +192,7 @@ class GameSession:
 
     def _move_to(self, node: int, change: str) -> None:
         may_pause = change == "jump" or not self._has_people()
-        paused = may_pause and self._is_automatic(self.tree.nodes[node])
+        paused = self.paused or (may_pause and self._is_automatic(self.tree.nodes[node]))
         self.save({"node": node, "paused": paused})
         self.tree.select(node)
         self._set_current(node, paused, change)
@@ -213,7 +215,7 @@ class GameSession:
 def _check_host(participant: Participant) -> None:
     """RequestError only_host for all but the host."""
     if participant.role != "host":
-        text = "Only the host can take back moves, pause the agents and set their speed."
+        text = "Only the host can take back moves, pause the game and set its speed."
         raise RequestError("only_host", text)
 
 

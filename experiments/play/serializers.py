@@ -126,7 +126,6 @@ def state(game: GameSession, participant: Participant) -> dict[str, Any]:
         targets = click_targets(tree.board, tree.start.rules, position, actions)
     turn = {
         "seat": current.turn,
-        "kind": game.seats[current.turn].kind,
         "yours": yours,
         "phase": position.phase.name,
         "prompt": _prompt(position, current) if current.turn >= 0 else "",

@@ -57,8 +57,8 @@ class Server:
     """The games of a server. `open` and `close` run in the event loop that serves them.
 
     addresses: under which other machines reach the server. key: the secret of the start page.
-    errors: messages about saved games that could not be restored. num_prepared: how many agents of
-    `PREPARED` are compiled, all of them unless `prepare` runs.
+    errors: messages about saved games that could not be restored. num_prepared: number of
+    agents of `PREPARED` that `prepare` has compiled; all of them until `prepare` starts.
     """
 
     def __init__(self, store: GameStore, catalogue: Catalogue, addresses: list[str]) -> None:
@@ -291,12 +291,12 @@ class Server:
         self._add(session)
         return f"/play/{header.tokens.host}"
 
-    def _restore(self, stored: StoredGame) -> Session:
+    def _restore(self, saved: StoredGame) -> Session:
         """A session with the events of a saved game. ValueError if they do not fit it."""
-        board = self._board_of(Record.from_dict(stored.header.record))
-        save = partial(self.store.append, stored.header.id)
-        session = self._make_session(stored.header, board, save)
-        session.game.restore(stored.events)
+        board = self._board_of(Record.from_dict(saved.header.record))
+        save = partial(self.store.append, saved.header.id)
+        session = self._make_session(saved.header, board, save)
+        session.game.restore(saved.events)
         return session
 
     def _make_session(

@@ -113,6 +113,6 @@ def short_spec(spec: str) -> str:
     """Return a spec without a model's folder, or without a program's folder and arguments."""
     if is_program(spec):
         kind, _, command = spec.partition(":")
-        return f"{kind}:{Path(command.partition(' ')[0]).name}"
+        return f"{kind}:{Path((command.split() or [''])[0]).name}"
     model = model_of(spec)
     return spec.replace(model, Path(model).stem) if model.endswith(WEIGHTS) else spec

@@ -53,7 +53,7 @@ def play_on_cluster(
     """Play the games with these numbers, and yield them in groups as they end.
 
     Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
-    RunError when a node has other files of a program than the calling machine,
+    RunError when a program's files on a node differ from those of the calling machine,
     `cluster.ClusterError` when the cluster fails.
     """
     programs = file_hashes(_programs(schedule))

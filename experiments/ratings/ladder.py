@@ -74,7 +74,7 @@ def run_ladder(
         ratings = {n: rate(schedules[n], "round robin") for n in PLAYERS}
     tables = [
         _match_table(matches),
-        _rating_table(ratings, "Plackett-Luce ratings of a round robin, random = 0", _rating),
+        _rating_table(ratings, "Plackett-Luce ratings of the round robin, random = 0", _rating),
         _rating_table(ratings, "Deviation ratings of the round robin", _deviation),
     ]
     numbers = ", ".join(f"{schedules[n].total:,} with {n} players" for n in PLAYERS)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from busenv.experiments.common import intervals
 from busenv.experiments.common.console import TextTable
 from busenv.experiments.ratings.language_models import language_tables
 from busenv.experiments.ratings.plots import draw_intervals, short_name
@@ -71,7 +72,7 @@ def percent(share: float) -> str:
 
 def interval(row: pd.Series, prefix: str = "") -> str:
     """Format the interval of a share, in percent; prefix: of its columns `low` and `high`."""
-    return f"[{100 * row[f'{prefix}low']:.1f}, {100 * row[f'{prefix}high']:.1f}]"
+    return intervals.format_bounds(row[f"{prefix}low"], row[f"{prefix}high"])
 
 
 def rating_interval(row: pd.Series) -> str:
@@ -178,8 +179,8 @@ def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:
         f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}.",
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
         "share of seats that were its own. Rank and points: means over its seats. Rating: "
-        "openskill's Plackett-Luce, with 95% bootstrap intervals (100 resamples of the games); "
-        "ratings of different numbers of players are on different scales. Deviation: share of "
+        "openskill's Plackett-Luce, with 95% bootstrap intervals "
+        f"({intervals.RESAMPLES} resamples of the games); ratings of different numbers of players are on different scales. Deviation: share of "
         "games ranked ahead of the maximal lottery (the mixture of the agents that none of them "
         "beats) minus the share behind it; 0 for agents of the mixture. An agent that fails or "
         "takes an illegal action forfeits and is ranked last.",

@@ -50,7 +50,7 @@ def export_games(
     on the arguments only, not on `workers`, the number of processes. A stopped run resumes after
     its last complete part.
 
-    RunError when an agent cannot be built, does not play batches of games or fails, or the folder
+    RunError when an agent cannot be built, is a language model or fails, or the folder
     is in use or holds another run. Raises the errors of `load_board` and `load_rules` for an
     invalid board or invalid rules.
     """

@@ -21,6 +21,7 @@ from busenv.agents.networks.mlp import build_network, expected_log_probs, mask_l
 from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
+from busenv.experiments.cli.command import positive
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
@@ -78,8 +79,10 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folders", nargs="+", help="`replay` folders of runs of expert iteration")
-    parser.add_argument("--samples", type=int, default=300_000, help="samples at most (300000)")
-    parser.add_argument("--players", type=int, default=4, help="players of the held-out games (4)")
+    parser.add_argument("--samples", type=positive(int), default=300_000, help="(300000)")
+    parser.add_argument(
+        "--players", type=int, choices=(3, 4, 5), default=4, help="of the held-out games (4)"
+    )
     parser.add_argument("--network", choices=("seats", "features"), default="features")
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--seeds", type=int, default=3)

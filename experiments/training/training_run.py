@@ -226,12 +226,11 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
 
 def _is_rated(run: AnyRun, curve: list[CurvePoint]) -> bool:
     """Return whether the last point of the curve is a rating of the run's agent as it is."""
-    config = run.config
-    return bool(curve) and (curve[-1].decisions, curve[-1].games, tuple(curve[-1].wins)) == (
-        run.decisions,
-        config.rate_games,
-        config.rated,
-    )
+    if not curve:
+        return False
+    last, config = curve[-1], run.config
+    same_games = (last.decisions, last.games) == (run.decisions, config.rate_games)
+    return same_games and last.wins.keys() == {*config.rated}
 
 
 def training_bar(console: Console) -> Progress:
@@ -261,7 +260,6 @@ def _rate(run: AnyRun, curve: list[CurvePoint], log: ScalarLog) -> None:
     if curve and curve[-1].decisions == run.decisions:
         curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
-    write_curve(run.folder / CURVE, curve)
     description = describe_run(run)
     draw_curve(
         run.folder / PICTURE,
@@ -271,6 +269,7 @@ def _rate(run: AnyRun, curve: list[CurvePoint], log: ScalarLog) -> None:
         imitated=run.imitated,
         main_phase=_main_phase(config),
     )
+    write_curve(run.folder / CURVE, curve)  # last, because it ends the rating of a finished run
 
 
 def _note(iteration: Iteration, curve: list[CurvePoint]) -> str:

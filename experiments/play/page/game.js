@@ -143,7 +143,8 @@ function displayHeadline(view) {
   const { turn } = state, live = viewedNode === null, yours = live && isYourTurn();
   let last = view.last;
   if (live && turn) {
-    if (state.status === "paused") last += ". The game is paused: press Continue";
+    if (state.status === "paused")
+      last += init.you.role === "host" ? ". The game is paused: press Continue" : ". The host has paused the game";
     else if (state.status === "forced") last += ". Only one legal action: it is played automatically";
     const prompt = yours && `${playsSeveral() ? nameOf(turn.seat) : "Your turn"}: ${turn.prompt}`;
     showHeadline(turn.seat, prompt || view.headline, yours ? "" : nameOf(turn.seat), last);
@@ -300,7 +301,7 @@ function requestAnalysis() {
 function showHint({ node, agent, simulations, running, best_moves: bestMoves }) {
   if (running && simulations < HINT_SIMULATIONS) return;
   const [best] = bestMoves;
-  showNotice(best ? `${agent} would ${best.text} (${Math.round(100 * best.share)}%).`
+  showNotice(best ? `Best move of ${agent}: ${best.text} (${Math.round(100 * best.share)}%).`
     : `${agent} has no best move here.`);
   if (best && viewedNode === null && isYourTurn())
     $("notice").append(" ", button("Play it", () => decide(best.action)));

@@ -74,7 +74,7 @@ function updateDetail(player, detail) {
 }
 
 function showSeveral() {
-  $("several").hidden = seatRows().filter((row) => row.children[1].value === "me").length < 2;
+  $("several").hidden = seatRows().filter((row) => readSeat(row).kind === "me").length < 2;
 }
 
 function readSeat(row) {

@@ -3,19 +3,19 @@
 const $ = (id) => document.getElementById(id);
 const KEY = "busenv-tour";  // in the browser's storage, once the tour has been offered
 const STEPS = [
-  ["#headline", "This line says whose turn it is and what to do. You win with the most points: one for "
+  ["#headline", "This line shows whose turn it is and what to do. You win with the most points: one for "
     + "each passenger you deliver, minus one for each time stone you take."],
   ["#city", "The city. Passengers live at the numbered intersections and want to go to a house, an office "
-    + "or a pub, as the clock says. Your line decides which of them your buses reach."],
+    + "or a pub, whichever the clock shows. Your line decides which of them your buses reach."],
   ["#city", "Your choices are highlighted in your colour. Point at one to read what it does, click to "
     + "play it. On a touch screen tap twice."],
   ["#panels", "The action board. Every round the players place markers here, at least two each. The "
-    + "actions are carried out from top to bottom; point at a row to read what your marker will do."],
+    + "actions are resolved from top to bottom; point at a row to read what your marker will do."],
   ["#panels", "Below are the players with their markers, buses, deliveries and stones. M, the largest "
     + "number of buses of any player, is the power of space A; each later space has one less."],
   [".controls", "Undo takes back your last decision, Hint shows a good move, and Analysis shows every "
     + "player's chance to win."],
-  ["#chart-card", "After the game look here for your costliest decisions and what would have been better."],
+  ["#chart-card", "After the game, this panel lists your costliest decisions, each with a better move."],
   ["#rules", "The rules on one page. Good luck!"],
 ];
 let step = -1;
