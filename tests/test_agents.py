@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import multiprocessing
+import os
 import pickle
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy, deepcopy
@@ -332,6 +335,24 @@ def test_copies_of_agents_continue_like_the_original(
     assert (twin.choose(games, game.board) == agent.choose(games, game.board)).all()
     for each in (agent, twin):
         each.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_search_has_its_own_threads_in_a_forked_process_and_releases_them() -> None:
+    before, agent, game = threading.active_count(), make_agent("uct@2:12", 3), Game(seed=2)
+    agent.act(game)
+    agent.reset(3)
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=lambda: queue.put(agent.act(game)), daemon=True)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert queue.get() == agent.act(game)
+    assert threading.active_count() == before + 1
+    agent.close()
+    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize("spec", ["net:city-2", "az:city-3:4"])

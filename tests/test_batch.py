@@ -222,6 +222,7 @@ def test_an_illegal_action_may_lose_the_game(mode: AutoresetMode, reward: str) -
             batch.step(actions)
         batch.reset(mask=batch.terminations)
         assert (batch.acting_seats[[1, 3]] == batch.seats[[1, 3]]).all()
+        assert (acted[[1, 3]] != batch.seats[[1, 3]]).any()
     elif mode == AutoresetMode.NEXT_STEP:
         batch.step(picks(batch.masks, rng))
         assert (batch.rewards[[1, 3]] == 0).all()

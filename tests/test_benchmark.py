@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from busenv import Game, load_board
@@ -33,6 +34,7 @@ from busenv.experiments.benchmark.results import (
     read_result,
 )
 from busenv.experiments.common.runs import RunError
+from busenv.experiments.training.training_run import describe_training
 from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -141,6 +143,7 @@ def test_invalid_cards_are_refused(edit: Callable[[dict], Any], words: str, tmp_
     with pytest.raises(ValueError, match=f"json is not a result card: .*{words}") as refused:
         read_result(path)
     assert str(refused.value).isprintable()
+    assert "alue error" not in str(refused.value)
     with pytest.raises(ValueError, match="is not a result card"):
         add_results([valid, path], tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["invalid.json", "valid.json"]
@@ -167,7 +170,9 @@ def test_the_last_card_of_a_learner_replaces_earlier_ones(tmp_path: Path) -> Non
     assert [sheet.rows[0][2] for sheet in sheets] == ["40.0%\n[40.0, 40.0]", "60.0%\n[60.0, 60.0]"]
 
 
-def test_tables_begin_with_the_best_learner(tmp_path: Path) -> None:
+def test_tables_begin_with_the_best_learner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paths = [write_card(tmp_path / f"{k}.json", card_of(f"l{k}", k / 10)) for k in (3, 5, 1)]
     page = tmp_path / "page.md"
     page.write_text("Before\n<!-- baselines -->\nold\n<!-- end of baselines -->\nafter\n")
@@ -185,6 +190,15 @@ def test_tables_begin_with_the_best_learner(tmp_path: Path) -> None:
 
     draw_curves(tmp_path / "curves.png", cards)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    for start, rows in ((0.0, 2), (None, 1)):  # seconds of the first point; 0 counts as a time
+        card = cards[0].model_dump()
+        for run in card["runs"]:
+            for k, point in enumerate(run["curve"]):
+                point["core_seconds"] = start if k == 0 else float(k)
+        draw_curves(tmp_path / "curves.png", [BenchmarkResult(**card)])
+        assert len(drawn[-1].axes) == rows * len(protocol.CURVE_PANEL)
     flat = tuple(run.model_copy(update={"curve": ()}) for run in cards[0].runs)
     with pytest.raises(ValueError, match="no card of these players"):
         draw_curves(tmp_path / "none.png", [cards[0].model_copy(update={"runs": flat})])
@@ -356,6 +370,8 @@ def test_the_commands_that_the_page_of_programs_shows(
     [
         (["ppo", "greedy"], "ppo is a learner: it takes no other agents"),
         (["ppo", "--name", "mine"], "ppo is a learner: it takes no other agents"),
+        (["net:city-2"], "trained agents need a name in the tables; allowed: --name NAME"),
+        (["ppo-selfplay"], "no learner 'ppo-selfplay'; did you mean 'ppo-self-play'?"),
         (["planer"], "unknown agent 'planer'; did you mean 'planner'?"),
         (["greedy", "--name", "Mine!"], "name is 'Mine!'"),
         (["greedy", "--decisions", "-1"], "decisions is -1"),
@@ -368,6 +384,14 @@ def test_invalid_arguments_are_refused(
 ) -> None:
     assert message in refusal(capsys, "bench", "agents", *words, "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_settings_of_every_learner_are_valid(name: str) -> None:
+    config = LEARNERS[name].config(make_entry(name, LEARNERS[name].about, 4, 1000), 3, 1)
+    assert (config.players, config.decisions, config.seed) == ((4,), 1000, 3)
+    if name == "ppo-self-play":
+        assert describe_training(config) == "PPO by self-play"
 
 
 def test_the_help_names_the_learners(capsys: pytest.CaptureFixture) -> None:

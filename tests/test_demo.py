@@ -45,6 +45,7 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     report = (folder / "report.md").read_text()
     assert "| az:64, 3 greedy | az:64 |" in report
     assert "| net, 3 greedy | net |" in report
+    assert re.search(r"\|  \| greedy \| [\d.]+% \|  \| ", report)  # no interval for three copies
     how = r"imitation of uct@\d:50( \(\d+\.\d% of the decisions\), then expert iteration)?"
     assert re.search(how, report.replace("\n", " "))
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")

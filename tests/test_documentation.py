@@ -74,6 +74,9 @@ def test_examples_run(tmp_path: Path) -> None:
     # One rollout is enough for a test.
     for long, short in ((r"learn\([\d_]+", "learn(1"), (r"range\(5\)", "range(1)")):
         codes = {name: re.sub(long, short, code) for name, code in codes.items()}
+    for name, code in codes.items():  # the process has registered the ids
+        imports = re.search(r"^(import|from) busenv", code, re.MULTILINE)
+        assert '"busenv/' not in code or imports, name
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment.pop("PYTHONPATH", None)
     done = subprocess.run(

@@ -17,7 +17,7 @@ from busenv.agents import make_agent
 from busenv.agents.networks import model_files
 from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.logits import action_probabilities
-from busenv.agents.networks.mlp import build_network
+from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.observation import observe_games
@@ -76,7 +76,7 @@ def test_a_model_is_read_again_while_it_is_written(
 def test_no_network_is_built_for_a_wide_card_on_a_small_file(
     width: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No network is built for a file of 79 kB."""
+    """Nothing of the network's size is allocated for a file of 79 kB."""
     monkeypatch.setattr(model_files, "build_network", lambda *_: pytest.fail("it was built"))
     change_card(model, width=width)
     assert model.stat().st_size == pytest.approx(79_000, rel=0.02)
@@ -87,6 +87,7 @@ def test_no_network_is_built_for_a_wide_card_on_a_small_file(
     )
     with pytest.raises(ValueError, match=words):
         make_agent(f"net:{model}")
+    assert all(weight.is_meta for weight in weights_of("mlp", CITY, 8192).values())
 
 
 def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> None:

@@ -338,6 +338,7 @@ def test_specs_shown_to_pages() -> None:
     assert short_spec("net:/home/me/runs/x/model.safetensors") == "net:model"
     assert short_spec("az:runs/m.safetensors:300") == "az:m:300"
     assert short_spec("exec@2:python3 /home/me/player.py") == "exec@2:python3"
+    assert short_spec("exec:player\t--key=secret") == "exec:player"
     for spec in ("uct@2:0.5s", "llm:meta-llama/Llama-3.1-8B-Instruct"):
         assert short_spec(spec) == spec
     assert with_seconds("uct:1000", 0.4) == "uct:0.4s"

@@ -182,6 +182,9 @@ def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     page.send("jump", node=40, target=forced["parent"])
     paused = page.until("state")
     assert (paused["status"], paused["turn"]["yours"], paused["targets"]) == ("paused", False, [])
+    page.send("pause", enabled=False)
+    state = page.until("state")
+    assert (state["status"], state["turn"]["yours"]) == ("forced", False)
     page.close()
     damaged = json.loads(text)
     damaged["actions"][3] = 374

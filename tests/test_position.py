@@ -45,7 +45,7 @@ def test_a_game_from_a_position_plays_on_like_the_one_it_is_of(players: int, rul
         assert twin.position().ranking == twin.ranking() == game.ranking()
         if rng.random() < 0.1:
             starts.append((twin, len(game.history)))
-        step(game, rng, style=CASES.index((players, rules)))
+        step(game, rng, style=CASES.index((players, rules)) + game.round)
     check_state(game)
     for twin, ply in starts:
         for action in game.history[ply:]:

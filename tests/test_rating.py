@@ -350,7 +350,7 @@ def test_rate_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     arguments = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "10"]
     cli.main([*arguments, "--workers", "1", "--out", str(tmp_path)])
     out = capsys.readouterr().out
-    assert "a[/b]" in "".join(out.split())
+    assert f"Report: {tmp_path / 'report.md'}\n" in out
     for words in ("Playing 18 games, not 10", "ms/decision", "deviation", "random is 0", "third"):
         assert words in out
     made = {path.name for path in tmp_path.iterdir()}
@@ -369,6 +369,8 @@ def test_ladder_writes_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ladder.run_ladder(folder, 1, 0, 1, quiet())
     table = (folder / ladder.TABLE).read_text()
     assert "| greedy | random | " in table
+    played = (folder / "4-players/round-robin" / GAMES).read_text().count("\n")
+    assert f"round robin: {played} with 4 players" in table
     assert "| random | 0.0 [0.0, 0.0] |" in table
     assert "| greedy | 0.0% [" in table
     games = {path: path.read_bytes() for path in folder.glob(f"*/*/{GAMES}")}

@@ -42,8 +42,27 @@ def test_variants_are_trained_and_measured(
     monkeypatch.setattr(sys, "argv", ["targets", *arguments])
     targets.main()
     header, *lines = capsys.readouterr().out.splitlines()
+    samples = teacher_samples()["game"]["players"]
+    held_out = samples[len(samples) * 9 // 10 :]
     assert re.match(r"[\d,]+ samples for training, \d+ of 5 players to measure", header)
+    assert f"{(held_out == 5).sum()} of 5 players" in header
     pattern = r"(.+?) +seed 0: winner (\d\.\d+), policy (\d\.\d+), favourite [\d.]+%, planner .*"
     results = [match.groups() for match in (re.fullmatch(pattern, line) for line in lines) if match]
     assert [name for name, _, _ in results] == [*targets.VARIANTS]
     assert len({(loss, cross) for _, loss, cross in results}) == len(targets.VARIANTS)
+
+
+def test_unusable_samples_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ReplayBuffer(tmp_path / "replay", CITY, 10**6).add(0, teacher_samples()[:9])
+    players = int(teacher_samples()["game"]["players"][8])
+    other = next(str(n) for n in (3, 4, 5) if n != players)
+    for words, message in (
+        (["none"], "no samples in none"),
+        ([str(tmp_path / "replay"), "--players", other], f"games with {other} players"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["targets", *words, "--threads", "1"])
+        with pytest.raises(SystemExit):
+            targets.main()
+        assert message in " ".join(capsys.readouterr().err.split())

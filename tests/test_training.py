@@ -171,6 +171,18 @@ def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
     assert read_config(str(tmp_path / "run.json")) == going_on
 
 
+def test_a_finished_run_is_rated_again_only_if_its_ratings_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = SMALL.changed({"decisions": 300})
+    changed = config.changed({"rate_games": 2, "rated": ("greedy", "random")})
+    run_training(config, tmp_path, Console(quiet=True))
+    _, curve = run_training(changed, tmp_path, Console(quiet=True))
+    assert (curve[-1].games, {*curve[-1].wins}) == (2, {"greedy", "random"})
+    monkeypatch.setattr(training, "evaluate", None)
+    run_training(changed, tmp_path, Console(quiet=True))
+
+
 def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
