@@ -179,7 +179,7 @@ def test_tour_and_rules(served: Served, player: Callable[..., Player]) -> None:
     page.click("#tour-end")
     assert page.locator("#tour-card").is_hidden()
     page.click("#rules")
-    assert "most buses that any player has" in page.inner_text("#rules-dialog")
+    assert "largest number of buses of any player" in page.inner_text("#rules-dialog")
     page.click("#rules-dialog button")
 
 

@@ -260,6 +260,9 @@ def test_restarted_server_restores_all_games(tmp_path: Path) -> None:
         page.until("state")
         state, nodes = page.decide_first(), page.nodes
         assert state["paused"]
+        page.send("undo", node=state["node"])
+        state = page.until("state")
+        assert (state["paused"], state["status"]) == (True, "person")
         page.close()
     (file,) = tmp_path.glob("*.jsonl")
     with file.open("ab") as open_file:

@@ -20,7 +20,7 @@ from busenv.core import kernels
 from busenv.core import thread_kernels as core
 from busenv.core.batch_kernels import ALL
 from busenv.envs.vector import BusVectorEnv
-from tests.support.play import picks, played
+from tests.support.play import picks
 
 
 def self_play(num_envs: int, threads: int = 1) -> BusVectorEnv:
@@ -252,17 +252,6 @@ def test_threads_that_share_a_game_do_not_break_it_100_games() -> None:
         all_at_once(*(lambda number=number: play(game, number) for number in range(3)))  # noqa: B023
         assert game.is_over
         Game.from_position(game.position())
-
-
-def test_threads_that_read_a_game_see_all_legal_actions_60_000_reads() -> None:
-    game = played(plies=40)
-    mask = game.action_mask()
-
-    def read() -> None:
-        for _ in range(20_000):
-            assert (game.action_mask() == mask).all()
-
-    all_at_once(read, read, read)
 
 
 def test_threads_end_with_their_batch() -> None:
