@@ -1,8 +1,8 @@
 """Generation of maps from a seed: intersections, streets without crossings, stations and sites.
 
 All arithmetic is on whole numbers, so a seed gives the same map on every platform. Any change of a
-result requires another `busenv.game.board_generator.GENERATOR_VERSION`. Lengths are in hundredths
-of the side of the square that an intersection has on average (UNIT).
+result requires another `busenv.game.board_generator.GENERATOR_VERSION`. A length of UNIT (100) is
+the square root of the map's area per intersection.
 """
 
 from __future__ import annotations
@@ -39,16 +39,14 @@ MAX_ATTEMPTS = 1000
 COSINES = np.array([1000, 981, 924, 831, 707, 556, 383, 195])
 SINES = np.array([0, 195, 383, 556, 707, 831, 924, 981])
 
-# Results of an attempt: a map, or why it is rejected.
-(
-    ACCEPTED, FEW_STREETS, NO_STATIONS, MANY_STREETS, ARTICULATION_POINT, STATIONS_NEAR, WIDE_BLOCK,
-) = range(7)  # fmt: skip
 
+class MapBounds(NamedTuple):
+    """Bounds of the maps of a size.
 
-class Shape(NamedTuple):
-    """Bounds of a size of maps. width, height: of the city. station_distance, station_walk: the
-    least between the stations, as the crow flies and in streets. station_degree: their streets
-    before any is removed."""
+    width, height: of the city. station_distance: least straight-line distance of the stations.
+    station_walk: least number of streets between them. station_degree: least number of streets at
+    each, before streets are removed.
+    """
 
     width: int
     height: int
@@ -72,10 +70,10 @@ class Map(NamedTuple):
 
 
 @kernel
-def _draw(noise, bound):
+def _draw(rng_state, bound):
     """A number from 0 to bound - 1 of a random stream, uint64, (1,), whose state advances."""
-    noise[0] += GOLDEN
-    return below(mix(noise[0]), bound)
+    rng_state[0] += GOLDEN
+    return below(mix(rng_state[0]), bound)
 
 
 @kernel
@@ -88,14 +86,14 @@ def _is_in(members, i):
 
 
 @kernel
-def _place(noise, width, height, points):
+def _place(rng_state, width, height, points):
     """Place the roundabouts in a ring around the park, then the others where most room is left."""
-    middle_x = width // 2 + _draw(noise, UNIT) - UNIT // 2
-    middle_y = height // 2 + _draw(noise, UNIT) - UNIT // 2
-    turn = _draw(noise, 8)
+    middle_x = width // 2 + _draw(rng_state, UNIT) - UNIT // 2
+    middle_y = height // 2 + _draw(rng_state, UNIT) - UNIT // 2
+    turn = _draw(rng_state, 8)
     cosine, sine = COSINES[turn], SINES[turn]
     for i in range(ROUNDABOUTS):
-        radius = 72 + _draw(noise, 20)
+        radius = 72 + _draw(rng_state, 20)
         points[i, 0] = middle_x + radius * cosine // 1000
         points[i, 1] = middle_y + radius * sine // 1000
         cosine, sine = -sine, cosine
@@ -104,7 +102,7 @@ def _place(noise, width, height, points):
         for tried in range(MORE_CANDIDATES):
             if tried >= CANDIDATES and most >= SPACING * SPACING:
                 break
-            x, y = _draw(noise, width + 1), _draw(noise, height + 1)
+            x, y = _draw(rng_state, width + 1), _draw(rng_state, height + 1)
             room = (x - middle_x) * (x - middle_x) + (y - middle_y) * (y - middle_y)
             if room < PARK_RADIUS * PARK_RADIUS:
                 room = np.int64(0)
@@ -116,7 +114,7 @@ def _place(noise, width, height, points):
 
 
 @kernel
-def _number(placed, drawn):
+def _number(placed, city_map):
     """Number the intersections by rows of height UNIT, each from the left."""
     order = np.empty(placed.shape[0], np.int64)
     for i in range(order.shape[0]):
@@ -124,9 +122,9 @@ def _number(placed, drawn):
     sort(order)
     for i in range(order.shape[0]):
         old = order[i] & 63
-        drawn.points[i, 0], drawn.points[i, 1] = placed[old, 0], placed[old, 1]
+        city_map.points[i, 0], city_map.points[i, 1] = placed[old, 0], placed[old, 1]
         if old < ROUNDABOUTS:
-            drawn.roundabouts[old] = i
+            city_map.roundabouts[old] = i
 
 
 @kernel
@@ -184,51 +182,51 @@ def _join(points, roundabouts, adjacent, degrees, streets):
 
 
 @kernel
-def _choose_stations(noise, shape, adjacent, degrees, drawn):
+def _choose_stations(rng_state, bounds, adjacent, degrees, city_map):
     """Choose two intersections that are far apart, off the park and have many streets.
 
     Returns whether there are two.
     """
-    best, points = np.int64(-1), drawn.points
+    best, points = np.int64(-1), city_map.points
     to_park = np.empty(points.shape[0], np.int64)
-    bfs_distances(adjacent, drawn.roundabouts, -1, to_park)
-    least = shape.station_distance * shape.station_distance
+    bfs_distances(adjacent, city_map.roundabouts, -1, to_park)
+    least = bounds.station_distance * bounds.station_distance
     for i in range(points.shape[0]):
         for j in range(i + 1, points.shape[0]):
-            value = 30 * (degrees[i] + degrees[j]) + _draw(noise, 80)
+            value = 30 * (degrees[i] + degrees[j]) + _draw(rng_state, 80)
             value += 40 * (min(to_park[i], 2) + min(to_park[j], 2))
             if (
                 value > best
                 and min(to_park[i], to_park[j]) > 0
-                and min(degrees[i], degrees[j]) >= shape.station_degree
+                and min(degrees[i], degrees[j]) >= bounds.station_degree
                 and squared_distance(points, i, j) >= least
             ):
-                best, drawn.stations[0], drawn.stations[1] = value, i, j
+                best, city_map.stations[0], city_map.stations[1] = value, i, j
     return best >= 0
 
 
 @kernel
-def _remove_streets(noise, drawn, adjacent, degrees, streets):
+def _remove_streets(rng_state, city_map, adjacent, degrees, streets):
     """Remove streets at random until as many are left as the map has; return how many are left.
 
     The ring, streets at stations and the outermost streets stay. Most blocks get at most four
     streets around them, and none gets more than five; an intersection keeps two streets, a
     roundabout three.
     """
-    points, count, wanted = drawn.points, streets.shape[0], drawn.streets.shape[0]
+    points, count, wanted = city_map.points, streets.shape[0], city_map.streets.shape[0]
     for _ in range(50 * count):
         if count == wanted:
             break
-        street = _draw(noise, count)
+        street = _draw(rng_state, count)
         i, j = streets[street, 0], streets[street, 1]
-        ring = _is_in(drawn.roundabouts, i) and _is_in(drawn.roundabouts, j)
-        station = _is_in(drawn.stations, i) or _is_in(drawn.stations, j)
-        spare = min(degrees[i] - _is_in(drawn.roundabouts, i), degrees[j])
-        spare = min(spare, degrees[j] - _is_in(drawn.roundabouts, j))
+        ring = _is_in(city_map.roundabouts, i) and _is_in(city_map.roundabouts, j)
+        station = _is_in(city_map.stations, i) or _is_in(city_map.stations, j)
+        spare = min(degrees[i] - _is_in(city_map.roundabouts, i), degrees[j])
+        spare = min(spare, degrees[j] - _is_in(city_map.roundabouts, j))
         if ring or station or spare < 3:
             continue
         around = streets_around(points, adjacent, i, j) + streets_around(points, adjacent, j, i) - 2
-        if around < WIDEST or (around == WIDEST and _draw(noise, 8) == 0):
+        if around < WIDEST or (around == WIDEST and _draw(rng_state, 8) == 0):
             adjacent[i, j] = adjacent[j, i] = False
             degrees[i] -= 1
             degrees[j] -= 1
@@ -262,14 +260,14 @@ def _sort(pairs):
 
 
 @kernel
-def _add_zone(noise, keys, spread, zone, taken, sites):
+def _add_zone(rng_state, keys, spread, zone, taken, sites):
     """Give each site of a zone the free intersection with the least key, plus up to `spread`.
 
     keys: int64, (V,). taken: bool, (V,), updated. sites: int64, (n, 2), of this zone.
     """
     order = np.empty(keys.shape[0], np.int64)
     for i in range(keys.shape[0]):
-        order[i] = (keys[i] + _draw(noise, spread)) * 64 + i
+        order[i] = (keys[i] + _draw(rng_state, spread)) * 64 + i
     sort(order)
     count = 0
     for key in order:
@@ -281,35 +279,35 @@ def _add_zone(noise, keys, spread, zone, taken, sites):
 
 
 @kernel
-def _add_sites(noise, zones, drawn):
+def _add_sites(rng_state, zones, city_map):
     """Write the sites, zone by zone: none at stations, two at roundabouts, else one or two.
 
     zones: int64, (4,), the number of sites in each. Zone 1 is around the park, zone 2 further out.
     Zone 3 adds second sites to intersections of zones 1 and 2. Zone 4 has other intersections.
     """
-    points, sites, ring = drawn.points, drawn.sites, 2 * ROUNDABOUTS
+    points, sites, ring = city_map.points, city_map.sites, 2 * ROUNDABOUTS
     keys = np.empty(points.shape[0], np.int64)
     taken = np.zeros(points.shape[0], np.bool_)
     middle_x = middle_y = np.int64(0)
     for k in range(ring):
-        i = drawn.roundabouts[k // 2]
+        i = city_map.roundabouts[k // 2]
         sites[k, 0], sites[k, 1] = i, 1
         middle_x += points[i, 0]
         middle_y += points[i, 1]
         taken[i] = True
     middle_x, middle_y = middle_x // ring, middle_y // ring
-    taken[drawn.stations[0]] = taken[drawn.stations[1]] = True
+    taken[city_map.stations[0]] = taken[city_map.stations[1]] = True
     for i in range(points.shape[0]):
         dx, dy = points[i, 0] - middle_x, points[i, 1] - middle_y
         keys[i] = square_root(dx * dx + dy * dy)
     second, third, fourth = zones[0], zones[0] + zones[1], zones[0] + zones[1] + zones[2]
-    _add_zone(noise, keys, UNIT // 2, 1, taken, sites[ring:second])
-    _add_zone(noise, keys, 2 * UNIT, 2, taken, sites[second:third])
-    _add_zone(noise, keys, 8 * UNIT, 4, taken, sites[fourth:])
+    _add_zone(rng_state, keys, UNIT // 2, 1, taken, sites[ring:second])
+    _add_zone(rng_state, keys, 2 * UNIT, 2, taken, sites[second:third])
+    _add_zone(rng_state, keys, 8 * UNIT, 4, taken, sites[fourth:])
     for k in range(zones[2]):
         # The other sites of zone 1 first, then some of zone 2, drawn without replacement.
         if ring + k >= second:
-            other = ring + k + _draw(noise, third - ring - k)
+            other = ring + k + _draw(rng_state, third - ring - k)
             swapped = sites[ring + k, 0]
             sites[ring + k, 0] = sites[other, 0]
             sites[other, 0] = swapped
@@ -319,49 +317,46 @@ def _add_sites(noise, zones, drawn):
 
 
 @kernel
-def _attempt(noise, shape, zones, drawn):
-    """Draw a map once; return ACCEPTED or why it is rejected."""
-    number, wanted = drawn.points.shape[0], drawn.streets.shape[0]
+def _attempt(rng_state, bounds, zones, city_map):
+    """Draw a map once; return whether it is accepted."""
+    number, wanted = city_map.points.shape[0], city_map.streets.shape[0]
     placed = np.empty((number, 2), np.int64)
-    _place(noise, shape.width, shape.height, placed)
-    _number(placed, drawn)
+    _place(rng_state, bounds.width, bounds.height, placed)
+    _number(placed, city_map)
     adjacent, degrees = np.zeros((number, number), np.bool_), np.zeros(number, np.int64)
     streets = np.empty((3 * number, 2), np.int64)
-    count = _join(drawn.points, drawn.roundabouts, adjacent, degrees, streets)
+    count = _join(city_map.points, city_map.roundabouts, adjacent, degrees, streets)
     if count < wanted:
-        return FEW_STREETS
-    if not _choose_stations(noise, shape, adjacent, degrees, drawn):
-        return NO_STATIONS
-    if _remove_streets(noise, drawn, adjacent, degrees, streets[:count]) > wanted:
-        return MANY_STREETS
+        return False  # too few streets
+    if not _choose_stations(rng_state, bounds, adjacent, degrees, city_map):
+        return False  # no places for two stations
+    if _remove_streets(rng_state, city_map, adjacent, degrees, streets[:count]) > wanted:
+        return False  # too many streets
     for k in range(wanted):
-        drawn.streets[k, 0], drawn.streets[k, 1] = streets[k, 0], streets[k, 1]
+        city_map.streets[k, 0], city_map.streets[k, 1] = streets[k, 0], streets[k, 1]
     if has_articulation_point(adjacent):
-        return ARTICULATION_POINT
+        return False  # an intersection whose removal disconnects the map
     distances = np.empty(number, np.int64)
-    bfs_distances(adjacent, drawn.stations[:1], -1, distances)
-    if distances[drawn.stations[1]] < shape.station_walk:
-        return STATIONS_NEAR
-    if _has_wide_block(drawn.points, adjacent):
-        return WIDE_BLOCK
-    _sort(drawn.streets)
-    sort(drawn.roundabouts)
-    _add_sites(noise, zones, drawn)
-    return ACCEPTED
+    bfs_distances(adjacent, city_map.stations[:1], -1, distances)
+    if distances[city_map.stations[1]] < bounds.station_walk:
+        return False  # stations too near to each other
+    if _has_wide_block(city_map.points, adjacent):
+        return False  # a block with more than five streets around it
+    _sort(city_map.streets)
+    sort(city_map.roundabouts)
+    _add_sites(rng_state, zones, city_map)
+    return True
 
 
 @kernel
-def generate_map(seed, shape, zones, drawn, rejected):
+def generate_map(seed, bounds, zones, city_map):
     """Draw maps of a seed (uint64) until one is accepted; return whether one is.
 
-    zones: int64, (4,), sites of each zone. drawn: Map, written. rejected: int64, (7,), the number
-    of attempts rejected for each reason is added to.
+    zones: int64, (4,), sites of each zone. city_map: Map, written.
     """
-    noise = np.empty(1, np.uint64)
+    rng_state = np.empty(1, np.uint64)
     for attempt in range(MAX_ATTEMPTS):
-        noise[0] = seeded(seed, attempt)
-        result = _attempt(noise, shape, zones, drawn)
-        if result == ACCEPTED:
+        rng_state[0] = seeded(seed, attempt)
+        if _attempt(rng_state, bounds, zones, city_map):
             return True
-        rejected[result] += 1
     return False

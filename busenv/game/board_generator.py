@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from busenv.core import map_generation
-from busenv.core.map_generation import Map, Shape
+from busenv.core.map_generation import Map, MapBounds
 from busenv.error_text import did_you_mean, quote
 from busenv.errors import BoardError
 from busenv.game.board import Board, Intersection, Site, assemble_board
@@ -44,16 +44,16 @@ class BoardSize(NamedTuple):
     intersections: int
     streets: int
     zones: tuple[int, int, int, int]
-    shape: Shape
+    bounds: MapBounds
 
 
 # The bounds keep the city's proportions: 100 units are the square root of the map's area per
 # intersection.
 SIZES = {
-    "small": BoardSize(16, 28, (9, 4, 3, 5), Shape(400, 380, 290, 2, 4)),
-    "medium": BoardSize(24, 45, (10, 7, 5, 9), Shape(500, 470, 370, 3, 5)),
-    "city": BoardSize(36, 70, (12, 11, 9, 15), Shape(610, 570, 460, 4, 5)),
-    "large": BoardSize(60, 120, (16, 17, 10, 21), Shape(790, 740, 600, 5, 5)),
+    "small": BoardSize(16, 28, (9, 4, 3, 5), MapBounds(400, 380, 290, 2, 4)),
+    "medium": BoardSize(24, 45, (10, 7, 5, 9), MapBounds(500, 470, 370, 3, 5)),
+    "city": BoardSize(36, 70, (12, 11, 9, 15), MapBounds(610, 570, 460, 4, 5)),
+    "large": BoardSize(60, 120, (16, 17, 10, 21), MapBounds(790, 740, 600, 5, 5)),
 }
 
 
@@ -68,11 +68,6 @@ def generate_board(seed: int, size: str = "city") -> Board:
     return _generate(check_seed(seed), check_size(size))
 
 
-def count_rejections(seed: int, size: str = "city") -> int:
-    """Return the number of maps that the generator rejects before the board of a seed."""
-    return int(_draw_map(check_seed(seed), SIZES[check_size(size)])[1].sum())
-
-
 def check_size(size: str, allowed: Collection[str] = SIZES.keys()) -> str:
     """Return a size of generated boards; BoardError, which names those allowed, for another."""
     if size not in allowed:
@@ -85,30 +80,27 @@ def check_size(size: str, allowed: Collection[str] = SIZES.keys()) -> str:
 
 @lru_cache(maxsize=64)
 def _generate(seed: int, size: str) -> Board:
-    drawn, _ = _draw_map(seed, SIZES[size])
-    roundabouts, stations = {*drawn.roundabouts.tolist()}, {*drawn.stations.tolist()}
-    return assemble_board(
-        f"{PREFIX}:{size}:{seed}",
-        tuple(
-            Intersection(float(x), float(y), i in roundabouts, i in stations)
-            for i, (x, y) in enumerate(drawn.points.tolist())
-        ),
-        tuple((a, b) for a, b in drawn.streets.tolist()),
-        tuple(Site(intersection, zone) for intersection, zone in drawn.sites.tolist()),
-        generator=GENERATOR_VERSION,
-    )
-
-
-def _draw_map(seed: int, size: BoardSize) -> tuple[Map, np.ndarray]:
-    """Draw the map of a seed; also returns the rejections by reason: int64, (7,)."""
-    zones, rejected = np.array(size.zones), np.zeros(7, np.int64)
-    drawn = Map(
-        points=np.empty((size.intersections, 2), np.int64),
-        streets=np.empty((size.streets, 2), np.int64),
+    numbers = SIZES[size]
+    zones = np.array(numbers.zones)
+    city_map = Map(
+        points=np.empty((numbers.intersections, 2), np.int64),
+        streets=np.empty((numbers.streets, 2), np.int64),
         sites=np.empty((int(zones.sum()), 2), np.int64),
         roundabouts=np.empty(map_generation.ROUNDABOUTS, np.int64),
         stations=np.empty(2, np.int64),
     )
-    if not map_generation.generate_map(np.uint64(seed), size.shape, zones, drawn, rejected):
-        raise BoardError(f"seed {seed} has no board: {rejected.sum()} maps were rejected")
-    return drawn, rejected
+    if not map_generation.generate_map(np.uint64(seed), numbers.bounds, zones, city_map):
+        raise BoardError(
+            f"seed {seed} has no board: {map_generation.MAX_ATTEMPTS} maps were rejected"
+        )
+    roundabouts, stations = {*city_map.roundabouts.tolist()}, {*city_map.stations.tolist()}
+    return assemble_board(
+        f"{PREFIX}:{size}:{seed}",
+        tuple(
+            Intersection(float(x), float(y), i in roundabouts, i in stations)
+            for i, (x, y) in enumerate(city_map.points.tolist())
+        ),
+        tuple((a, b) for a, b in city_map.streets.tolist()),
+        tuple(Site(intersection, zone) for intersection, zone in city_map.sites.tolist()),
+        generator=GENERATOR_VERSION,
+    )
