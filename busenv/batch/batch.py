@@ -13,6 +13,7 @@ from busenv.batch.opponents import OpponentPool, Opponents
 from busenv.batch.threads import WorkerThreads
 from busenv.core import batch_kernels, kernels
 from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
+from busenv.core.observation_cache import cache_size
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board_specs import Boards, as_boards
@@ -74,7 +75,6 @@ class Batch:
     relative_types: count building types from the clock in `observations` and in the actions of
         `step` (`busenv.observation`). `games` and opponents keep absolute types. Default False.
     threads: number of threads that share a step, at most N; results do not depend on it. Default 1.
-    first_game: row i draws its games as row `first_game + i` of the seed, for any N. Default 0.
 
     Raises ValueError for an invalid setting. A batch serves one Python thread at a time: `step` and
     `reset` raise RuntimeError, without any change, while another thread is inside one of them.
@@ -94,11 +94,9 @@ class Batch:
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         relative_types: bool = False,
         threads: int = 1,
-        first_game: int = 0,
     ) -> None:
         num_games = check_whole("num_games", num_games, 1)
         threads = check_whole("threads", threads, 1, num_games)
-        self._first_game = check_whole("first_game", first_game, 0)
         counts = player_counts(num_players)
         self.boards, self.rules = as_boards(board), as_rules(rules)
         self.board = self.boards[0]
@@ -108,7 +106,7 @@ class Batch:
         self._relative_types = relative_types
         learner = _check_learner(learner_seat, opponents, min(counts))
         self._opponents = OpponentPool(opponents, max(counts) - 1)
-        cache_size = batch_kernels.observation_cache_size(self.board.array)
+        cache_length = cache_size(self.board.array[0])
         size, actions = kernels.observation_length(self.board.array), self.board.num_actions
         self._arrays = batch_kernels.Arrays(
             games=np.zeros(num_games, GAME),
@@ -117,12 +115,12 @@ class Batch:
             rules=np.concatenate([self.rules.record(n) for n in counts]),
             streams=np.zeros(num_games, np.uint64),
             episodes=np.zeros(num_games, np.int64),
-            plies=np.zeros(num_games, np.int64),
-            ended=np.zeros(num_games, np.bool_),
+            words_drawn=np.zeros(num_games, np.int64),
+            needs_reset=np.zeros(num_games, np.bool_),
             kinds=self._opponents.kinds,
             learners=np.zeros(num_games, np.int64),
             learner_seat=learner,
-            caches=np.zeros((num_games, cache_size), np.uint8),
+            caches=np.zeros((num_games, cache_length), np.uint8),
             cached=np.zeros(num_games, GAME),
             reward=reward_number,
             illegal=illegal_number,
@@ -130,25 +128,25 @@ class Batch:
             autoreset=AUTORESET[self.autoreset_mode],
             stages=np.zeros(1, np.int64),
             actions=np.zeros(num_games, np.int64),
-            acted=np.zeros(num_games, np.int64),
+            acting_seats=np.zeros(num_games, np.int64),
             seats=np.zeros(num_games, np.int64),
             rewards=np.zeros((num_games, MAX_PLAYERS), np.float32),
-            paid=np.zeros(num_games, np.float64),
-            over=np.zeros(num_games, np.bool_),
-            wrong=np.zeros(num_games, np.bool_),
-            rows=np.zeros((num_games, size), np.uint8),
+            acting_rewards=np.zeros(num_games, np.float64),
+            terminations=np.zeros(num_games, np.bool_),
+            illegal_actions=np.zeros(num_games, np.bool_),
+            observations=np.zeros((num_games, size), np.uint8),
             viewers=np.full(num_games, batch_kernels.NO_VIEWER),
             masks=np.zeros((num_games, actions), np.bool_),
-            finals=np.zeros(num_games, GAME),
-            final_boards=np.zeros(num_games, np.int64),
+            final_games=np.zeros(num_games, GAME),
+            final_board_index=np.zeros(num_games, np.int64),
         )
         arrays = self._arrays
-        self.games, self.final_games = arrays.games, arrays.finals
-        self.board_index, self.final_board_index = arrays.board_index, arrays.final_boards
-        self.observations, self.masks, self.seats = arrays.rows, arrays.masks, arrays.seats
-        self.acting_seats, self.illegal_actions = arrays.acted, arrays.wrong
-        self.rewards, self.acting_rewards = arrays.rewards, arrays.paid
-        self.terminations = arrays.over
+        self.games, self.final_games = arrays.games, arrays.final_games
+        self.board_index, self.final_board_index = arrays.board_index, arrays.final_board_index
+        self.observations, self.masks, self.seats = arrays.observations, arrays.masks, arrays.seats
+        self.acting_seats, self.illegal_actions = arrays.acting_seats, arrays.illegal_actions
+        self.rewards, self.acting_rewards = arrays.rewards, arrays.acting_rewards
+        self.terminations = arrays.terminations
         self._threads = WorkerThreads(arrays, threads)
 
     def reset(self, seed: int | None = None, mask: np.ndarray | None = None) -> None:
@@ -164,7 +162,7 @@ class Batch:
         """
         stream = None if seed is None else np.uint64(check_seed(seed))
         rows = _check_mask(mask, self.seats.shape)
-        if (stream is None or not rows.all()) and not self.was_reset:
+        if (stream is None or not rows.all()) and not self.has_started:
             raise ValueError("call reset(seed) for all games first")
         with self._threads.exclusive(), self._restored_on_failure():
             self._threads.close_step()
@@ -180,10 +178,10 @@ class Batch:
             arrays.episodes[rows] += 1
             return
         streams = np.empty_like(arrays.streams)
-        batch_kernels.game_streams(stream, self._first_game, streams)
+        batch_kernels.game_streams(stream, streams)
         arrays.streams[rows] = streams[rows]
         arrays.episodes[rows] = 0
-        arrays.plies[rows] = 0
+        arrays.words_drawn[rows] = 0
         if rows.all():
             random = np.random.default_rng(int(stream))
             self._opponents.reset(random.integers(2**32, size=MAX_PLAYERS))
@@ -210,14 +208,14 @@ class Batch:
 
     def _step(self, actions: np.ndarray) -> None:
         arrays = self._arrays
-        if not self.was_reset:
+        if not self.has_started:
             raise ValueError("call reset(seed) before step(actions)")
         self._threads.close_step()
-        if arrays.autoreset == batch_kernels.DISABLED and arrays.ended.any():
+        if arrays.autoreset == batch_kernels.DISABLED and arrays.needs_reset.any():
             raise ValueError(
-                f"games {np.flatnonzero(arrays.ended).tolist()} have ended; reset them first"
+                f"games {np.flatnonzero(arrays.needs_reset).tolist()} have ended; reset them first"
             )
-        before = (self.games.copy(), arrays.ended.copy()) if self._custom_reward else None
+        before = (self.games.copy(), arrays.needs_reset.copy()) if self._custom_reward else None
         arrays.actions[:] = actions
         if self._relative_types:
             actions = arrays.actions
@@ -279,7 +277,7 @@ class Batch:
         return rows, masks
 
     @property
-    def was_reset(self) -> bool:
+    def has_started(self) -> bool:
         """Whether the games have begun."""
         return bool(self.games["players"][0])
 
@@ -288,9 +286,10 @@ class Batch:
         """Restore the games if an agent fails; observations and masks are written after this."""
         arrays = self._arrays
         changed = (
-            arrays.games, arrays.streams, arrays.episodes, arrays.plies, arrays.ended,
-            arrays.learners, arrays.acted, arrays.rewards, arrays.paid, arrays.over, arrays.wrong,
-            arrays.finals, arrays.final_boards, arrays.board_index,
+            arrays.games, arrays.streams, arrays.episodes, arrays.words_drawn, arrays.needs_reset,
+            arrays.learners, arrays.acting_seats, arrays.rewards, arrays.acting_rewards,
+            arrays.terminations, arrays.illegal_actions, arrays.final_games,
+            arrays.final_board_index, arrays.board_index,
         ) if self._opponents.agents else ()  # fmt: skip
         before = [_bytes(array).copy() for array in changed]
         try:
@@ -307,7 +306,7 @@ class Batch:
         Raises ValueError for an index outside 0 to N - 1, and before the first reset.
         """
         index = check_whole("index", index, 0, len(self.games) - 1)
-        if not self.was_reset:
+        if not self.has_started:
             raise ValueError("call reset(seed) before game(index)")
         board = self.boards[self.board_index[index]]
         return Game.from_state(self.games[index : index + 1], self.rules, board)

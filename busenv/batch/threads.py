@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from busenv.core import thread_kernels
-from busenv.core.batch_kernels import ALL, Arrays
+from busenv.core.batch_kernels import Arrays
 from busenv.core.bots import BotWorkspace, make_bot_workspace
 from busenv.core.thread_kernels import LATE
 
@@ -29,10 +29,10 @@ class WorkerThreads:
         games, actions = arrays.masks.shape
         self._arrays, self._num_games = arrays, games
         self._workspaces = [make_bot_workspace(actions) for _ in range(count)]
-        # One row of 64 bytes a thread, since all threads write them. No step is open at first.
+        # One row of 64 bytes per thread, since all threads write them. No step is open at first.
         self._claimed = np.full((count, 8), games)
         self._finished = np.full(8, games)
-        self._wake_locks: list[_thread.LockType] = []  # one a worker; releasing it wakes the worker
+        self._wake_locks: list[_thread.LockType] = []  # per worker; releasing it wakes the worker
         self._failures: list[BaseException] = []  # raised by workers
         self._process = 0  # id of the process that owns the workers: a fork has none
         self._in_use = _thread.allocate_lock()
@@ -74,13 +74,13 @@ class WorkerThreads:
             if lock.locked():
                 lock.release()
 
-    def step(self, stages: int = ALL) -> None:
+    def step(self, stages: int) -> None:
         """Run stages (`busenv.core.batch_kernels`) of a step in every game."""
         thread_kernels.open_step(self._claimed, self._finished, self._arrays.stages, stages)
         thread_kernels.advance(*self._kernel_arguments(0))
         self._wait()
 
-    def step_checked(self, stages: int = ALL) -> int:
+    def step_checked(self, stages: int) -> int:
         """Run stages unless an action is illegal.
 
         Returns the index of the first game with an illegal action, without any change, or -1.

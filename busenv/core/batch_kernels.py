@@ -1,4 +1,4 @@
-"""Kernels of a batch of games: step, reward, reset, observe and mask, one decision a game."""
+"""Kernels of a batch of games: step, reward, reset, observe and mask, one decision per game."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from busenv.core.bits import GOLDEN, below, mix, seeded
 from busenv.core.bots import GREEDY, RANDOM, greedy_action
 from busenv.core.jit import kernel
 from busenv.core.kernels import expand
-from busenv.core.observation_cache import cache_size, update_cache
+from busenv.core.observation_cache import update_cache
 from busenv.core.observe import observe
-from busenv.core.relative_types import turn_types
+from busenv.core.relative_types import rotate_types
 from busenv.core.reward_kernels import pay
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import points_mark
@@ -35,14 +35,14 @@ DRAWN = -1  # learner_seat: drawn for each episode
 
 
 class Arrays(NamedTuple):
-    """The arrays of a batch of N games; one entry a game unless stated otherwise.
+    """The arrays of a batch of N games; one entry per game unless stated otherwise.
 
     games: GAME, (N,). boards: BOARD, (K,), one drawn for each episode; their sizes are equal.
     board_index: int64, (N,), the board of each game.
     rules: RULES, (K,), one for each number of players that may be drawn.
     streams: uint64, (N,), random stream of each game. episodes: int64, (N,), games started in it.
-    plies: int64, (N,), random words used so far.
-    ended: bool, (N,), whether the game has ended and has not been reset.
+    words_drawn: int64, (N,), random words used so far.
+    needs_reset: bool, (N,), whether the game has ended and has not been reset.
     kinds: uint8, (5,), players clockwise from the learner: 0 for `actions`, else a kind of bot
         (core.bots) or FIRST_AGENT plus an agent's number.
     learners: int64, (N,), the learner's seat. learner_seat: that of all games, or DRAWN.
@@ -50,16 +50,16 @@ class Arrays(NamedTuple):
     reward: kind of reward (core.reward_kernels). illegal: RAISE, LOSE or REPLACE.
     relative_types: whether observations count types from the clock (core.relative_types).
     autoreset: NEXT_STEP, SAME_STEP or DISABLED. stages: int64, (1,), stages of the open step.
-    actions: int64, (N,), of this step. acted: int64, (N,), the seats that took them.
+    actions: int64, (N,), of this step. acting_seats: int64, (N,), the seats that took them.
     seats: int64, (N,), the seats that decide next.
-    rewards: float32, (N, 5), by seat. paid: float64, (N,), the reward of the seat that acted.
-    over: bool, (N,), whether this step ended the game.
-    wrong: bool, (N,), whether its action was illegal.
-    rows: uint8, (N, observation_size), observations.
-    viewers: int64, (N,), the seat that each row is for, or NO_VIEWER.
+    rewards: float32, (N, 5), by seat. acting_rewards: float64, (N,), those of the acting seats.
+    terminations: bool, (N,), whether this step ended the game.
+    illegal_actions: bool, (N,), whether its action was illegal.
+    observations: uint8, (N, observation_size).
+    viewers: int64, (N,), the seat that each observation is for, or NO_VIEWER.
     masks: bool, (N, num_actions).
-    finals: GAME, (N,), the final state of the last game that ended at each index.
-    final_boards: int64, (N,), the boards of those games.
+    final_games: GAME, (N,), the final state of the last game that ended at each index.
+    final_board_index: int64, (N,), the boards of those games.
     """
 
     games: np.ndarray
@@ -68,8 +68,8 @@ class Arrays(NamedTuple):
     rules: np.ndarray
     streams: np.ndarray
     episodes: np.ndarray
-    plies: np.ndarray
-    ended: np.ndarray
+    words_drawn: np.ndarray
+    needs_reset: np.ndarray
     kinds: np.ndarray
     learners: np.ndarray
     learner_seat: int
@@ -81,17 +81,17 @@ class Arrays(NamedTuple):
     autoreset: int
     stages: np.ndarray
     actions: np.ndarray
-    acted: np.ndarray
+    acting_seats: np.ndarray
     seats: np.ndarray
     rewards: np.ndarray
-    paid: np.ndarray
-    over: np.ndarray
-    wrong: np.ndarray
-    rows: np.ndarray
+    acting_rewards: np.ndarray
+    terminations: np.ndarray
+    illegal_actions: np.ndarray
+    observations: np.ndarray
     viewers: np.ndarray
     masks: np.ndarray
-    finals: np.ndarray
-    final_boards: np.ndarray
+    final_games: np.ndarray
+    final_board_index: np.ndarray
 
 
 # Kernels for one game take single arrays, which are read from the tuple once: numba passes a tuple
@@ -105,14 +105,15 @@ def _start(g, boards, rules, stream, episode, learner_seat):
     Number of players, first player, drawn seat and board depend on the stream and episode only.
     """
     draw = mix(stream + GOLDEN * np.uint64(episode))
-    drawn = rules[below(draw, rules.shape[0])]
+    game_rules = rules[below(draw, rules.shape[0])]
     draw = mix(draw)
-    first = below(draw, drawn.players)
+    first = below(draw, game_rules.players)
     draw = mix(draw)
     board = below(mix(draw), boards.shape[0])
-    new_game(g, boards[board], drawn, first)
-    learner = below(draw, drawn.players) if learner_seat == DRAWN else np.int64(learner_seat)
-    return learner, board
+    new_game(g, boards[board], game_rules, first)
+    if learner_seat == DRAWN:
+        return below(draw, game_rules.players), board
+    return np.int64(learner_seat), board
 
 
 @kernel
@@ -123,25 +124,25 @@ def _player_kind(g, kinds, learner):
 
 
 @kernel
-def _random_word(stream, ply):
-    """Random word of a game's stream."""
-    return mix(stream ^ mix(np.uint64(ply) + GOLDEN))
+def _random_word(stream, words_drawn):
+    """The next random word of a game's stream."""
+    return mix(stream ^ mix(np.uint64(words_drawn) + GOLDEN))
 
 
 @kernel
-def _run_bots(g, b, kinds, learner, work, stream, ply):
+def _run_bots(g, b, kinds, learner, work, stream, words_drawn):
     """Let compiled bots decide until another player's turn; return the random words used so far."""
     while g.phase != OVER:
         kind = _player_kind(g, kinds, learner)
         if kind == GREEDY:
-            action = greedy_action(g, b, work, _random_word(stream, ply))
+            action = greedy_action(g, b, work, _random_word(stream, words_drawn))
         elif kind == RANDOM:
-            action = random_action(g, b, _random_word(stream, ply))
+            action = random_action(g, b, _random_word(stream, words_drawn))
         else:
             break
         step(g, b, action)
-        ply += 1
-    return ply
+        words_drawn += 1
+    return words_drawn
 
 
 @kernel
@@ -154,97 +155,105 @@ def start_games(a, work, selected):
                 g, a.boards, a.rules, a.streams[i], a.episodes[i], a.learner_seat
             )
             b = a.boards[a.board_index[i]]
-            a.plies[i] = _run_bots(g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i])
-            a.ended[i] = a.over[i] = a.wrong[i] = False
-            a.rewards[i, :] = a.paid[i] = 0.0
+            a.words_drawn[i] = _run_bots(
+                g, b, a.kinds, a.learners[i], work, a.streams[i], a.words_drawn[i]
+            )
+            a.needs_reset[i] = a.terminations[i] = a.illegal_actions[i] = False
+            a.rewards[i, :] = a.acting_rewards[i] = 0.0
 
 
 @kernel
 def _check(a, first, end):
     """Write which actions are illegal."""
-    games, actions, wrong, boards, index = a.games, a.actions, a.wrong, a.boards, a.board_index
+    games, actions, boards, index = a.games, a.actions, a.boards, a.board_index
+    illegal_actions = a.illegal_actions
     for i in range(first, end):
         legal = games[i].phase == OVER or is_legal(games[i], boards[index[i]], actions[i])
-        wrong[i] = not legal
+        illegal_actions[i] = not legal
 
 
 @kernel
-def first_wrong(a):
+def first_illegal_action(a):
     """Index of the first game whose action was illegal; -1 without one."""
-    for i in range(a.wrong.shape[0]):
-        if a.wrong[i]:
+    for i in range(a.illegal_actions.shape[0]):
+        if a.illegal_actions[i]:
             return i
     return -1
 
 
 @kernel
 def _move(a, work, first, end):
-    """Take one decision a game, which must be legal under RAISE, and let compiled bots decide.
+    """Take one decision per game, which must be legal under RAISE, and let compiled bots decide.
 
     A game that has ended is reset instead, and its action is ignored.
     """
     games, rules, kinds, learners = a.games, a.rules, a.kinds, a.learners
-    streams, episodes, plies, actions = a.streams, a.episodes, a.plies, a.actions
-    ended, wrong, acted, boards, index = a.ended, a.wrong, a.acted, a.boards, a.board_index
+    streams, episodes, words_drawn, actions = a.streams, a.episodes, a.words_drawn, a.actions
+    acting_seats, illegal_actions, needs_reset = a.acting_seats, a.illegal_actions, a.needs_reset
+    boards, index = a.boards, a.board_index
     checks, loses = a.illegal != RAISE, a.illegal == LOSE
     for i in range(first, end):
         g = games[i]
-        wrong[i] = False
-        if ended[i]:
+        illegal_actions[i] = False
+        if needs_reset[i]:
             episodes[i] += 1
             learners[i], index[i] = _start(
                 g, boards, rules, streams[i], episodes[i], a.learner_seat
             )
         b = boards[index[i]]
-        if not ended[i]:
-            acted[i] = g.seat
+        if not needs_reset[i]:
+            acting_seats[i] = g.seat
             action = actions[i]
             if checks and not is_legal(g, b, action):
-                wrong[i] = True
-                action = random_action(g, b, _random_word(streams[i], plies[i]))
-                plies[i] += 1
-            if not (wrong[i] and loses):
+                illegal_actions[i] = True
+                action = random_action(g, b, _random_word(streams[i], words_drawn[i]))
+                words_drawn[i] += 1
+            if not (illegal_actions[i] and loses):
                 step(g, b, action)
-        plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
+        words_drawn[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], words_drawn[i])
 
 
 @kernel
 def _reward(a, work, first, end):
     """Write rewards and which games are over; under SAME_STEP, reset these."""
-    games, cached, finals, kinds, learners = a.games, a.cached, a.finals, a.kinds, a.learners
-    streams, episodes, plies = a.streams, a.episodes, a.plies
-    ended, wrong, acted, over, rewards, paid = a.ended, a.wrong, a.acted, a.over, a.rewards, a.paid
-    rules, loses, same_step = a.rules, a.illegal == LOSE, a.autoreset == SAME_STEP
-    boards, index, final_boards = a.boards, a.board_index, a.final_boards
+    games, rules, kinds, learners, cached = a.games, a.rules, a.kinds, a.learners, a.cached
+    streams, episodes, words_drawn = a.streams, a.episodes, a.words_drawn
+    acting_seats, illegal_actions, needs_reset = a.acting_seats, a.illegal_actions, a.needs_reset
+    terminations, rewards, acting_rewards = a.terminations, a.rewards, a.acting_rewards
+    boards, index = a.boards, a.board_index
+    final_games, final_board_index = a.final_games, a.final_board_index
+    loses, same_step = a.illegal == LOSE, a.autoreset == SAME_STEP
     for i in range(first, end):
         g = games[i]
         rewards[i, :] = 0.0
-        over[i] = not ended[i] and (g.phase == OVER or (wrong[i] and loses))
-        if ended[i]:
-            ended[i] = False
-        elif wrong[i] and loses:
-            rewards[i, acted[i]] = -1.0
-        elif over[i] or points_mark(g) != points_mark(cached[i]):
+        forfeited = illegal_actions[i] and loses
+        terminations[i] = not needs_reset[i] and (g.phase == OVER or forfeited)
+        if needs_reset[i]:
+            needs_reset[i] = False
+        elif forfeited:
+            rewards[i, acting_seats[i]] = -1.0
+        elif terminations[i] or points_mark(g) != points_mark(cached[i]):
             # The cache still shows the state before. Rewards depend on no building types.
             pay(a.reward, cached[i], g, rewards[i])
-        paid[i] = rewards[i, acted[i]]
-        if over[i]:
-            finals[i], final_boards[i] = g, index[i]
-            ended[i] = not same_step
-        if over[i] and same_step:
+        acting_rewards[i] = rewards[i, acting_seats[i]]
+        if terminations[i]:
+            final_games[i], final_board_index[i] = g, index[i]
+            needs_reset[i] = not same_step
+        if terminations[i] and same_step:
             episodes[i] += 1
             learners[i], index[i] = _start(
                 g, boards, rules, streams[i], episodes[i], a.learner_seat
             )
             b = boards[index[i]]
-            plies[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], plies[i])
+            words_drawn[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], words_drawn[i])
 
 
 @kernel
 def _observe(a, work, first, end):
     """Write observation and mask of the seat to decide; a mask of ones where a game is over."""
-    games, caches, cached, rows, viewers = a.games, a.caches, a.cached, a.rows, a.viewers
-    seats, masks, acted, boards, index = a.seats, a.masks, a.acted, a.boards, a.board_index
+    games, caches, cached, boards, index = a.games, a.caches, a.cached, a.boards, a.board_index
+    observations, viewers, masks = a.observations, a.viewers, a.masks
+    seats, acting_seats = a.seats, a.acting_seats
     bits, relative_types = work.bits, a.relative_types
     # Relative types are written into the game and back, which takes less time than a copy.
     for i in range(first, end):
@@ -253,20 +262,21 @@ def _observe(a, work, first, end):
             cached[i].players, cached[i].board_tag = 0, g.board_tag
         clock = np.int64(g.clock)
         if relative_types:
-            turn_types(g, 3 - clock)
-        if update_cache(g, b, caches[i], rows[i], cached[i]):
+            rotate_types(g, 3 - clock)
+        if update_cache(g, b, caches[i], observations[i], cached[i]):
             viewers[i] = NO_VIEWER
         if relative_types:
-            turn_types(g, clock)
+            rotate_types(g, clock)
     for i in range(first, end):
         g, b = games[i], boards[index[i]]
-        seat = np.int64(g.seat) if g.phase != OVER else acted[i]  # a final view is the last seat's
+        # A final observation is the view of the seat that decided last.
+        seat = np.int64(g.seat) if g.phase != OVER else acting_seats[i]
         clock = np.int64(g.clock)
         if relative_types:
-            turn_types(g, 3 - clock)
-        observe(g, b, caches[i], seat, rows[i], seat == viewers[i])
+            rotate_types(g, 3 - clock)
+        observe(g, b, caches[i], seat, observations[i], seat == viewers[i])
         if relative_types:
-            turn_types(g, clock)
+            rotate_types(g, clock)
         seats[i] = viewers[i] = seat
     for i in range(first, end):
         g, mask = games[i], masks[i]
@@ -318,17 +328,13 @@ def apply_agent_actions(a, work, index, actions):
         i = index[k]
         g, b = a.games[i], a.boards[a.board_index[i]]
         step(g, b, actions[k])
-        a.plies[i] = _run_bots(g, b, a.kinds, a.learners[i], work, a.streams[i], a.plies[i])
+        a.words_drawn[i] = _run_bots(
+            g, b, a.kinds, a.learners[i], work, a.streams[i], a.words_drawn[i]
+        )
 
 
 @kernel
-def game_streams(seed, first, out):
-    """Write the random streams of the games `first`, `first + 1`, ... of a seed (uint64)."""
+def game_streams(seed, out):
+    """Write the random streams of the games 0, 1, ... of a seed (uint64)."""
     for i in range(out.shape[0]):
-        out[i] = seeded(seed, first + i)
-
-
-@kernel
-def observation_cache_size(board):
-    """Length of an observation cache (core.observation_cache) in bytes."""
-    return np.int64(cache_size(board[0]))
+        out[i] = seeded(seed, i)

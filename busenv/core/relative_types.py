@@ -1,6 +1,6 @@
 """Relative building types: counted from the clock, type 0 is the one that it shows, 1 the next.
 
-The rules treat houses, offices and pubs alike: renaming them cyclically and turning the clock with
+The rules treat houses, offices and pubs alike: renaming them cyclically and moving the clock with
 them changes nothing else. Three positions that differ only by this renaming are the same position
 in relative types. The set of legal action ids is the same in both, since any type may be built on
 an open site (R14), but ids of buildings name other types.
@@ -15,7 +15,7 @@ from busenv.core.state import FIRST_BUILD
 
 
 @kernel
-def turn_types(g, steps):
+def rotate_types(g, steps):
     """Move the types of a game's buildings and its clock on by a number of steps, 0 or more."""
     sites, built = g.type_sites, g.built
     for _ in range(steps % 3):
@@ -28,7 +28,7 @@ def turn_types(g, steps):
 def write_relative(g, relative):
     """Write a game with types counted from the clock into `relative` (GAME, (1,))."""
     relative[0] = g
-    turn_types(relative[0], 3 - np.int64(g.clock))
+    rotate_types(relative[0], 3 - np.int64(g.clock))
 
 
 @kernel
@@ -39,7 +39,7 @@ def write_relative_games(games, relative):
 
 
 @kernel
-def _turn(b, action, steps):
+def _rotate(b, action, steps):
     if FIRST_BUILD <= action < b.first_street:
         kind = (action - FIRST_BUILD) % 3
         return action - kind + (kind + steps) % 3
@@ -49,13 +49,13 @@ def _turn(b, action, steps):
 @kernel
 def relative_action(g, b, action):
     """An action id (int64) whose building, if it names one, is counted from the game's clock."""
-    return _turn(b, action, 3 - np.int64(g.clock))
+    return _rotate(b, action, 3 - np.int64(g.clock))
 
 
 @kernel
 def absolute_action(g, b, action):
     """The inverse of `relative_action`; other numbers than build ids are returned as they are."""
-    return _turn(b, action, np.int64(g.clock))
+    return _rotate(b, action, np.int64(g.clock))
 
 
 @kernel

@@ -1,6 +1,6 @@
 """Kernels by which several threads share a step of a batch: each claims a few games at a time.
 
-claimed: int64, a row a thread, counts the games claimed of each thread's part. finished: int64,
+claimed: int64, one row per thread, counts the games claimed of each thread's part. finished: int64,
 counts the finished games in its first entry. Both are changed by atomic operations only.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.batch_kernels import CHECK, first_wrong, step_range
+from busenv.core.batch_kernels import CHECK, first_illegal_action, step_range
 from busenv.core.bits import exchange, fetch_add
 from busenv.core.jit import kernel
 
@@ -100,8 +100,8 @@ def advance_checked(arrays, claimed, finished, work, stages):
     advance(arrays, claimed, finished, work, np.int64(0))
     if not wait_for(finished, arrays.games.shape[0]):
         return LATE
-    wrong = first_wrong(arrays)
-    if wrong < 0:
+    illegal = first_illegal_action(arrays)
+    if illegal < 0:
         open_step(claimed, finished, arrays.stages, stages)
         advance(arrays, claimed, finished, work, np.int64(0))
-    return wrong
+    return illegal

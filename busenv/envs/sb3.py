@@ -170,7 +170,7 @@ class BusVecEnv(VecEnv):
 
     def render(self, mode: str | None = None) -> np.ndarray | None:
         """Return the images side by side as one; None before the first reset."""
-        return super().render(mode) if self.batch.was_reset else None
+        return super().render(mode) if self.batch.has_started else None
 
     def env_method(
         self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any

@@ -57,7 +57,7 @@ class Renderer:
 
     def render_batch(self, batch: Batch) -> list[Any]:
         """Render the first games of a batch, at most RENDERED; none before its first reset."""
-        number = min(RENDERED, len(batch.games)) if batch.was_reset else 0
+        number = min(RENDERED, len(batch.games)) if batch.has_started else 0
         return [self.render(batch.game(i)) for i in range(number)]
 
     def close(self) -> None:
