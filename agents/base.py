@@ -150,12 +150,12 @@ class CompiledAgent(LockedAgent):
     def __init__(self, name: str, seed: int) -> None:
         super().__init__()
         self.name = name
-        self._noise = np.zeros(1, np.uint64)  # state of the random stream
+        self._rng_state = np.zeros(1, np.uint64)  # state of the random stream
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
         with self._lock:
-            self._noise[0] = check_seed(seed)
+            self._rng_state[0] = check_seed(seed)
 
     @abstractmethod
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:

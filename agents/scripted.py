@@ -22,7 +22,7 @@ class _Scripted(CompiledAgent):
         actions = np.zeros(len(games), np.int64)
         if len(self._work.ids) != board.num_actions:
             self._work = bots.make_bot_workspace(board.num_actions)
-        bots.bot_actions(games, board.array, self.kind, self._noise, self._work, actions)
+        bots.bot_actions(games, board.array, self.kind, self._rng_state, self._work, actions)
         return actions
 
 

@@ -211,7 +211,7 @@ def test_a_position_that_a_network_fails_on_has_no_edges() -> None:
 def test_a_search_does_not_depend_on_the_one_before() -> None:
     tree, guide = grown(in_the_middle(4, 90), 50)
     set_root(tree, in_the_middle().arrays()[0])
-    tree.noise[0] = 0
+    tree.rng_state[0] = 0
     begin_search(tree, guide, CITY.array)
     simulate(tree, guide, CITY.array, 50)
     fresh, _ = grown(in_the_middle(), 50)

@@ -27,8 +27,8 @@ def is_legal(games, board, action):
 
 
 @kernel
-def random_pick(games, board, noise):
-    return legal.random_action(games[0], board[0], noise)
+def random_pick(games, board, word):
+    return legal.random_action(games[0], board[0], word)
 
 
 def test_bit_intrinsics() -> None:
@@ -65,11 +65,11 @@ def test_mask_test_and_random_pick_agree() -> None:
         while not game.is_over:
             allowed = game.legal_actions()
             assert [a for a in range(-3, 400) if is_legal(game._array, board.array, a)] == allowed
-            # Every legal action is picked by some noise, and nothing else is: 16 bits of noise
-            # reach each of the choices, which come in equal shares of the noise's range.
+            # Every legal action is picked by some word, and nothing else is: 16 bits of a word
+            # reach each of the choices, which come in equal shares of the words' range.
             if rng.random() < 0.1:
-                noises = (np.uint64((k * 2**64) // 1024 + 2**52) for k in range(1024))
-                seen = [random_pick(game._array, board.array, noise) for noise in noises]
+                words = (np.uint64((k * 2**64) // 1024 + 2**52) for k in range(1024))
+                seen = [random_pick(game._array, board.array, word) for word in words]
                 counts = np.bincount(seen, minlength=board.num_actions)
                 assert np.flatnonzero(counts).tolist() == allowed
                 assert np.ptp(counts[allowed]) <= 1

@@ -127,11 +127,11 @@ def test_weights_file_has_every_stage_and_feature() -> None:
 
 
 @kernel
-def _play_out(game, board, noise):  # type: ignore[no-untyped-def]
+def _play_out(game, board, seed):  # type: ignore[no-untyped-def]
     """Play a game as playouts do; -1, or the first illegal action."""
     while game[0].phase != OVER:
-        noise += GOLDEN
-        action = playout_action(game[0], board[0], mix(noise))
+        seed += GOLDEN
+        action = playout_action(game[0], board[0], mix(seed))
         if not is_legal(game[0], board[0], action):
             return action
         step(game[0], board[0], action)

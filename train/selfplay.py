@@ -176,7 +176,7 @@ def play_games(
     rng = np.random.default_rng(seed)
     for agent in (*opponents, *([teacher] if teacher else [])):
         agent.reset(int(rng.integers(2**62)))
-    noise = rng.integers(2**62, size=1, dtype=np.uint64)
+    rng_state = rng.integers(2**62, size=1, dtype=np.uint64)
     histories = GameHistories(opponents, games.states, games.rules, games.board)
     steps: list[Decisions] = []
     while (running := games.running()).size:
@@ -193,7 +193,7 @@ def play_games(
             observations, masks = games.observe(learner)
             logits, values = forward(observations, masks)
             policy = action_probabilities(logits, masks, max(temperature, LOWEST_TEMPERATURE))
-            sampled = draw_actions(policy, noise)
+            sampled = draw_actions(policy, rng_state)
             log_probs = np.log(policy[np.arange(len(sampled)), sampled])
             teaching = np.zeros((len(sampled), 0), np.float32)
             if teacher is not None:

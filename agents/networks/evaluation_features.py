@@ -74,26 +74,26 @@ def _byte(number):
 
 
 @kernel
-def _noise_of(g):
-    """Return a random stream that depends on the position alone."""
-    noise = mix(g.free_sites) ^ g.peopled ^ np.uint64(g.round)
+def _seed_of(g):
+    """Return a seed that depends on the position alone."""
+    seed = mix(g.free_sites) ^ g.peopled ^ np.uint64(g.round)
     for seat in range(g.players):
-        noise = mix(noise ^ g.reach[seat]) + np.uint64(g.markers[seat])
+        seed = mix(seed ^ g.reach[seat]) + np.uint64(g.markers[seat])
     for kind in range(3):
-        noise = mix(noise ^ g.type_sites[kind])
-    return noise + np.uint64(g.seat)
+        seed = mix(seed ^ g.type_sites[kind])
+    return seed + np.uint64(g.seat)
 
 
 @kernel
 def _run_playouts(g, b, eval_weights, work):
     """Sum up chances and points at the ends of playouts."""
-    noise, ahead = _noise_of(g), work.ahead[0]
+    seed, ahead = _seed_of(g), work.ahead[0]
     work.chances[:] = 0.0
     work.points[:] = 0.0
     for _ in range(FEATURE_PLAYOUTS):
-        noise += GOLDEN
+        seed += GOLDEN
         work.ahead[0] = g
-        playout(ahead, b, np.int64(PLAYOUT_ROUNDS), mix(noise))
+        playout(ahead, b, np.int64(PLAYOUT_ROUNDS), mix(seed))
         evaluate(ahead, b, eval_weights, work.evaluation)
         find_chances(ahead, work.evaluation)
         for seat in range(g.players):

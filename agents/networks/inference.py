@@ -45,15 +45,15 @@ def _policies(games, board, weights, work, temperature, out):
 
 
 @kernel
-def draw_action(probabilities, noise):
+def draw_action(probabilities, rng_state):
     """Draw an action by probabilities, float32, (num_actions,); never one of probability 0.
 
-    noise: uint64, (1,), state of the random stream.
+    rng_state: uint64, (1,), state of the random stream.
     """
     total, last = 0.0, 0
     for action in range(probabilities.shape[0]):
         total += probabilities[action]
-    rest = total * uniform(noise)
+    rest = total * uniform(rng_state)
     for action in range(probabilities.shape[0]):
         if probabilities[action] > 0.0:
             last = action
@@ -64,11 +64,11 @@ def draw_action(probabilities, noise):
 
 
 @kernel
-def draw_actions(probabilities, noise):
+def draw_actions(probabilities, rng_state):
     """Draw an action for each row of probabilities: int64, (N,)."""
     actions = np.zeros(probabilities.shape[0], np.int64)
     for i in range(probabilities.shape[0]):
-        actions[i] = draw_action(probabilities[i], noise)
+        actions[i] = draw_action(probabilities[i], rng_state)
     return actions
 
 

@@ -62,7 +62,7 @@ class PolicyAgent(CompiledAgent):
         probabilities = self._probabilities(games, board)
         if self._temperature == 0:
             return probabilities.argmax(axis=1)
-        return draw_actions(probabilities, self._noise)
+        return draw_actions(probabilities, self._rng_state)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         if not is_playable(board, self.board):

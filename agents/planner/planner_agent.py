@@ -36,8 +36,11 @@ def _best_set_down(b, weights, work):
 
 
 @kernel
-def planned_action(g, b, weights, noise, work):
-    """Return the best action; picking up and setting down count as one decision."""
+def planned_action(g, b, weights, word, work):
+    """Return the best action; picking up and setting down count as one decision.
+
+    word: uint64, the random word from which the noise on the values is drawn.
+    """
     positions, actions, evaluation = work.ahead, work.actions, work.evaluation
     seat, best, best_action, ahead = g.seat, -1e9, np.int64(0), positions[0]
     for k in range(legal_ids(g, b, work.bits, actions)):
@@ -48,20 +51,20 @@ def planned_action(g, b, weights, noise, work):
         else:
             evaluate(ahead, b, weights, evaluation)
             value = relative_value(ahead, weights, evaluation.values, seat)
-        noise += GOLDEN
-        value += NOISE * 1e-6 * np.float64(below(mix(noise), 1000000))
+        word += GOLDEN
+        value += NOISE * 1e-6 * np.float64(below(mix(word), 1000000))
         if value > best:
             best, best_action = value, actions[k]
     return best_action
 
 
 @kernel
-def _planned_actions(games, board, weights, noise, work, actions):
-    """Write an action for every game that is not over. noise: uint64, (1,), a random stream."""
+def _planned_actions(games, board, weights, rng_state, work, actions):
+    """Write an action for every game that is not over. rng_state: uint64, (1,), a random stream."""
     for i in range(games.shape[0]):
-        noise[0] += GOLDEN
+        rng_state[0] += GOLDEN
         if games[i].phase != OVER:
-            actions[i] = planned_action(games[i], board[0], weights, mix(noise[0]), work)
+            actions[i] = planned_action(games[i], board[0], weights, mix(rng_state[0]), work)
 
 
 class PlannerAgent(CompiledAgent):
@@ -79,5 +82,5 @@ class PlannerAgent(CompiledAgent):
         actions = np.zeros(len(games), np.int64)
         if len(self._work.actions) != board.num_actions:
             self._work = make_evaluation_workspace(board.num_actions)
-        _planned_actions(games, board.array, self._weights, self._noise, self._work, actions)
+        _planned_actions(games, board.array, self._weights, self._rng_state, self._work, actions)
         return actions

@@ -139,8 +139,8 @@ def _add_playouts(tree, search, b):
         search.points[seat] *= 1.0 - settings.playout_weight
     for _ in range(settings.num_playouts):
         search.end[0] = search.ahead[0]
-        tree.noise[0] += GOLDEN
-        playout(end, b, np.int64(TO_THE_END), mix(tree.noise[0]))
+        tree.rng_state[0] += GOLDEN
+        playout(end, b, np.int64(TO_THE_END), mix(tree.rng_state[0]))
         for seat in range(players):
             search.chances[seat] += weight * (rank_of(end, seat) == 0)
             search.points[seat] += weight * points_of(end, seat)

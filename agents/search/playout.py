@@ -85,7 +85,7 @@ def weight_column(g, seat, action, coming):
 
 
 @kernel
-def _select_action(g, noise):
+def _select_action(g, word):
     """Draw an action to place a marker on, or a pass, by PLAYOUT_WEIGHTS."""
     seat = np.int64(g.seat)
     coming = deliverable(g, seat, g.clock + 1 if g.clock < 2 else 0)
@@ -97,7 +97,7 @@ def _select_action(g, noise):
         weight = PLAYOUT_WEIGHTS[action, weight_column(g, seat, action, coming)]
         weights |= np.uint64(weight) << np.uint64(8 * action)
         total += weight
-    rank, action = below(noise, total), 0
+    rank, action = below(word, total), 0
     while True:
         rank -= np.int64(weights & np.uint64(255))
         if rank < 0:
@@ -107,7 +107,7 @@ def _select_action(g, noise):
 
 
 @kernel
-def _select_building(g, b, noise):
+def _select_building(g, b, word):
     """Draw a site and a type.
 
     A site off the seat's line is drawn again once. On the line, the type is that of the coming hour
@@ -116,11 +116,11 @@ def _select_building(g, b, noise):
     """
     sites, site = open_sites(g, b), ZERO
     for _ in range(2):
-        site = nth(sites, below(noise, popcount(sites)))
-        noise = mix(noise)
+        site = nth(sites, below(word, popcount(sites)))
+        word = mix(word)
         if has(g.reach[g.seat], b.site_intersection[site]):
             break
-    draw = below(noise, 12)
+    draw = below(word, 12)
     if has(g.reach[g.seat], b.site_intersection[site]):
         later = 1 if draw < 7 else (2 if draw < 11 else 0)
     else:
@@ -129,12 +129,12 @@ def _select_building(g, b, noise):
 
 
 @kernel
-def _select_split(g, b, noise):
+def _select_split(g, b, word):
     """Send all passengers to the station on the own line; draw a split when it has none or both."""
     limit = np.int64(split_limit(g))
     first, second = has(g.reach[g.seat], b.station[0]), has(g.reach[g.seat], b.station[1])
     if first == second:
-        return np.int64(b.first_split) + below(noise, limit + 1)
+        return np.int64(b.first_split) + below(word, limit + 1)
     return np.int64(b.first_split) + (limit if first else 0)
 
 
@@ -154,33 +154,33 @@ def _newly_reached(g, b, action):
 
 
 @kernel
-def _select_street(g, b, noise):
+def _select_street(g, b, word):
     """Return the better of two random streets for a line."""
-    one = np.int64(random_action(g, b, noise))
-    two = np.int64(random_action(g, b, mix(noise)))
+    one = np.int64(random_action(g, b, word))
+    two = np.int64(random_action(g, b, mix(word)))
     return one if _newly_reached(g, b, one) >= _newly_reached(g, b, two) else two
 
 
 @kernel
-def playout_action(g, b, noise):
-    """Return a weighted random legal action. noise: a random uint64."""
+def playout_action(g, b, word):
+    """Return a weighted random legal action. word: uint64, a random word."""
     if g.phase == SELECT_ACTIONS:
-        return np.int64(_select_action(g, noise))
+        return np.int64(_select_action(g, word))
     if g.phase == LINE_EXPANSION:
-        return _select_street(g, b, noise)
+        return _select_street(g, b, word)
     if g.phase == BUILDINGS:
-        return np.int64(_select_building(g, b, noise))
+        return np.int64(_select_building(g, b, word))
     if g.phase == PASSENGERS:
-        return _select_split(g, b, noise)
-    if g.phase == CLOCK and below(noise, 8) > 0:
+        return _select_split(g, b, word)
+    if g.phase == CLOCK and below(word, 8) > 0:
         return np.int64(b.first_clock)
-    return np.int64(random_action(g, b, noise))
+    return np.int64(random_action(g, b, word))
 
 
 @kernel
-def playout(g, b, rounds, noise):
-    """Play a game until `rounds` more rounds have begun, or to its end. noise: uint64, a seed."""
+def playout(g, b, rounds, seed):
+    """Play a game until `rounds` more rounds have begun, or to its end. seed: uint64."""
     goal = np.int64(g.round) + rounds
     while g.phase != OVER and np.int64(g.round) < goal:
-        noise += GOLDEN
-        step(g, b, playout_action(g, b, mix(noise)))
+        seed += GOLDEN
+        step(g, b, playout_action(g, b, mix(seed)))

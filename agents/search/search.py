@@ -232,7 +232,7 @@ def search_root(tree, spare, search, game, board, moves, seed, simulations, out)
         tree = spare
     elif not is_known:
         set_root(tree, game)
-        tree.noise[0] = seed
+        tree.rng_state[0] = seed
     begin_search(tree, search, board)
     simulate(tree, search, board, simulations)
     root_weights(tree, search, out)
@@ -248,7 +248,7 @@ def search_games(tree, search, games, board, simulations, seeds, out):
     """
     for i in range(len(games)):
         set_root(tree, games[i : i + 1])
-        tree.noise[0] = seeds[i]
+        tree.rng_state[0] = seeds[i]
         begin_search(tree, search, board)
         if tree.nodes[0].edges == 1:
             out[i, tree.edges[tree.nodes[0].first].action] = 1.0

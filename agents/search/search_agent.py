@@ -178,7 +178,7 @@ class SearchAgent(CompiledAgent):
 
     def _stream(self, decision: int, thread: int) -> np.uint64:
         """Return the start of a thread's random stream for a decision."""
-        return np.uint64(seeded(self._noise[0], decision * STREAMS + thread))
+        return np.uint64(seeded(self._rng_state[0], decision * STREAMS + thread))
 
     def _search(self, game: Game) -> np.ndarray:
         """Return the weights of a game's actions, float32, (num_actions,).

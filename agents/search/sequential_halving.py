@@ -22,7 +22,7 @@ def sample_logits(tree, search):
     """Write the root's logits plus scaled Gumbel noise into `search.logits`."""
     first = np.int64(tree.nodes[0].first)
     for k in range(tree.nodes[0].edges):
-        gumbel = -np.log(-np.log(uniform(tree.noise) + 2.0**-54))
+        gumbel = -np.log(-np.log(uniform(tree.rng_state) + 2.0**-54))
         prior = max(tree.edges[first + k].prior, MIN_PRIOR)
         search.logits[k] = np.log(prior) + search.settings.gumbel_scale * gumbel
 

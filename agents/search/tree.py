@@ -43,7 +43,7 @@ class Tree(NamedTuple):
     nodes: NODE, (N,). edges: EDGE, (E,). used: int64, (2,), numbers of nodes and edges in use.
     path: int64, (MAX_DEPTH, 2), nodes and edges of a simulation. wins: float64, (6,), chances to
     win by seat, summed over the simulations, then the number of simulations.
-    noise: uint64, (1,), state of the random stream.
+    rng_state: uint64, (1,), state of the random stream.
     """
 
     nodes: np.ndarray
@@ -51,7 +51,7 @@ class Tree(NamedTuple):
     used: np.ndarray
     path: np.ndarray
     wins: np.ndarray
-    noise: np.ndarray
+    rng_state: np.ndarray
 
 
 def make_tree(nodes: int, edges: int) -> Tree:
@@ -122,7 +122,7 @@ def reroot(tree, root, target):
     """Copy the subtree of a node into another tree, as its root."""
     target.nodes[0] = tree.nodes[root]
     target.wins[:] = 0.0
-    target.noise[0] = tree.noise[0]
+    target.rng_state[0] = tree.rng_state[0]
     nodes, edges, at = 1, 0, 0
     while at < nodes:
         node = target.nodes[at]

@@ -109,8 +109,8 @@ def _expand(tree, search, at, b):
         step(ahead, b, actions[k])
         evaluate(ahead, b, weights, evaluation)
         _find_returns(ahead, settings, evaluation, search.returns)
-        tree.noise[0] += GOLDEN
-        noise = settings.value_noise * 1e-6 * np.float64(below(mix(tree.noise[0]), 1000000))
+        tree.rng_state[0] += GOLDEN
+        noise = settings.value_noise * 1e-6 * np.float64(below(mix(tree.rng_state[0]), 1000000))
         edge = tree.edges[first + k]
         edge.action = actions[k]
         edge.prior = relative_value(ahead, weights, evaluation.values, g.seat) + noise
@@ -129,8 +129,8 @@ def _evaluate_leaf(tree, search, at, b):
     """Evaluate the position that a playout from the leaf reaches."""
     settings, evaluation, ahead = search.settings, search.work.evaluation, search.ahead[0]
     short = tree.nodes[0].visits < settings.full_playout_visits
-    tree.noise[0] += GOLDEN
-    playout(ahead, b, settings.playout_rounds if short else TO_THE_END, mix(tree.noise[0]))
+    tree.rng_state[0] += GOLDEN
+    playout(ahead, b, settings.playout_rounds if short else TO_THE_END, mix(tree.rng_state[0]))
     evaluate(ahead, b, search.weights, evaluation)
     _find_returns(ahead, settings, evaluation, search.returns)
 

@@ -128,10 +128,10 @@ class OpponentPool:
                     actions = _choose(agent, arrays.games, index, rules, boards[board])
                     batch_kernels.apply_agent_actions(arrays, workspace, index, actions)
 
-    def play_game(self, game: Game, learner: int, noise: np.ndarray) -> None:
+    def play_game(self, game: Game, learner: int, rng_states: np.ndarray) -> None:
         """Play one game up to the learner's next decision or the end.
 
-        noise: uint64, (5,), random state of the compiled bots by seat, advanced in place.
+        rng_states: uint64, (5,), random state of the compiled bots by seat, advanced in place.
 
         Raises AgentError if an agent chooses an illegal action.
         """
@@ -141,7 +141,7 @@ class OpponentPool:
         compiled = np.where(kinds < FIRST_AGENT, kinds, 0).astype(np.uint8)
         while True:
             if compiled.any():
-                game.run_bots(compiled, noise)
+                game.run_bots(compiled, rng_states)
             seat = game.current_player
             if seat < 0 or kinds[seat] < FIRST_AGENT:
                 return

@@ -219,7 +219,7 @@ def below(word, bound):
 
 
 @kernel
-def uniform(noise):
+def uniform(rng_state):
     """A number from [0, 1) of a random stream, uint64, (1,), whose state advances."""
-    noise[0] += GOLDEN
-    return np.float64(mix(noise[0]) >> np.uint64(11)) / 2.0**53
+    rng_state[0] += GOLDEN
+    return np.float64(mix(rng_state[0]) >> np.uint64(11)) / 2.0**53

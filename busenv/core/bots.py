@@ -48,8 +48,8 @@ def _deliverable(g, b, seat, steps):
 
 
 @kernel
-def _company_value(g, b, seat):
-    """Value of a seat's company: points, and what its line and buses may deliver soon."""
+def _seat_value(g, b, seat):
+    """Value of a seat alone: points, and what its line and buses may deliver soon."""
     value = np.float64(points_of(g, seat))
     buses = np.int64(g.buses[seat])
     next_drive = 0 if g.action == ACT_VROOM else 1  # the clock advances before the next Vrrooomm!
@@ -89,14 +89,17 @@ def _owns(g, action, seat):
 
 @kernel
 def _position_value(g, b, seat):
-    """Value of a position for a seat: that of its company, minus a share of the best other's."""
-    mine = _company_value(g, b, seat)
+    """Heuristic value of a position for a seat.
+
+    Its own value minus 0.3 times that of the best opponent.
+    """
+    mine = _seat_value(g, b, seat)
     if g.phase == SELECT_ACTIONS:
         mine += _marker_value(g, b, seat)
     best = -100.0
     for other in range(g.players):
         if other != seat:
-            best = max(best, _company_value(g, b, other))
+            best = max(best, _seat_value(g, b, other))
     return mine - 0.3 * best
 
 
@@ -122,41 +125,41 @@ def make_bot_workspace(actions: int) -> BotWorkspace:
 
 
 @kernel
-def greedy_action(g, b, work, noise):
-    """The action with the best position after it; the random word `noise` breaks ties."""
+def greedy_action(g, b, work, word):
+    """The action with the best position after it; the random word `word` breaks ties."""
     ids, ahead, seat = work.ids, work.ahead, g.seat
     best, best_action = -1e9, np.int64(0)
     for k in range(legal_ids(g, b, work.bits, ids)):
-        noise += GOLDEN
+        word += GOLDEN
         ahead[0] = g
         step(ahead[0], b, ids[k])
-        value = _position_value(ahead[0], b, seat) + 1e-6 * np.float64(below(mix(noise), 1000))
+        value = _position_value(ahead[0], b, seat) + 1e-6 * np.float64(below(mix(word), 1000))
         if value > best:
             best, best_action = value, ids[k]
     return best_action
 
 
 @kernel
-def bot_actions(games, board, kind, noise, work, actions):
+def bot_actions(games, board, kind, rng_state, work, actions):
     """Write a bot's action for every running game into `actions` (int64, (N,)).
 
-    noise: uint64, (1,), counter of the random stream, which is advanced.
+    rng_state: uint64, (1,), state of the random stream, advanced.
     """
     for i in range(games.shape[0]):
-        noise[0] += GOLDEN
+        rng_state[0] += GOLDEN
         if games[i].phase != OVER:
             if kind == RANDOM:
-                actions[i] = random_action(games[i], board[0], mix(noise[0]))
+                actions[i] = random_action(games[i], board[0], mix(rng_state[0]))
             else:
-                actions[i] = greedy_action(games[i], board[0], work, mix(noise[0]))
+                actions[i] = greedy_action(games[i], board[0], work, mix(rng_state[0]))
 
 
 @gil_kernel
-def run_bots(game, board, kinds, noise, taken):
+def run_bots(game, board, kinds, rng_states, taken):
     """Let bots decide in one game until a seat without one is to decide, or the game is over.
 
-    kinds: uint8, (5,), by seat; 0 without a bot. noise: uint64, (5,), counters of random streams by
-    seat, which are advanced. taken: int64, receives the actions; the bots stop when it is full.
+    kinds: uint8, (5,), by seat; 0 without a bot. rng_states: uint64, (5,), states of the random
+    streams by seat, advanced. taken: int64, receives the actions; the bots stop when it is full.
     Returns the number of actions.
     """
     g, b = game[0], board[0]
@@ -169,11 +172,11 @@ def run_bots(game, board, kinds, noise, taken):
     count = 0
     while count < taken.shape[0] and g.phase != OVER and kinds[g.seat] != 0:
         seat = g.seat
-        noise[seat] += GOLDEN
+        rng_states[seat] += GOLDEN
         if kinds[seat] == RANDOM:
-            action = random_action(g, b, mix(noise[seat]))
+            action = random_action(g, b, mix(rng_states[seat]))
         else:
-            action = greedy_action(g, b, work, mix(noise[seat]))
+            action = greedy_action(g, b, work, mix(rng_states[seat]))
         step(g, b, action)
         taken[count] = action
         count += 1

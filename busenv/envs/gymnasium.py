@@ -123,10 +123,10 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         game = Game(num_players, self._rules, self.board, first_player, game_seed)
         seeds = random.integers(2**32, size=self._num_opponents, dtype=np.uint64)
         self._opponents.reset(seeds)
-        noise = np.zeros(MAX_PLAYERS, np.uint64)
-        noise[(seat + 1 + np.arange(num_players - 1)) % num_players] = seeds[: num_players - 1]
-        self._opponents.play_game(game, seat, noise)
-        self.game, self.seat, self._noise, self._forfeited = game, seat, noise, False
+        rng_states = np.zeros(MAX_PLAYERS, np.uint64)
+        rng_states[(seat + 1 + np.arange(num_players - 1)) % num_players] = seeds[: num_players - 1]
+        self._opponents.play_game(game, seat, rng_states)
+        self.game, self.seat, self._rng_states, self._forfeited = game, seat, rng_states, False
         if self.render_mode == "human":
             self.render()
         return self._observe()
@@ -147,7 +147,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
             raise IllegalActionError("an illegal action has ended the episode: call reset()")
         if self._relative_types:
             action = absolute_action(game, action)  # type: ignore[arg-type]
-        snapshot, noise, illegal = game.snapshot(), self._noise.copy(), False
+        snapshot, rng_states, illegal = game.snapshot(), self._rng_states.copy(), False
         try:
             try:
                 game.step(action)  # type: ignore[arg-type]  # accepts NumPy integers
@@ -160,12 +160,12 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
                     return observation, -1.0, True, False, info
                 game.step(replacement_action(game))
                 illegal = True
-            self._opponents.play_game(game, self.seat, noise)
+            self._opponents.play_game(game, self.seat, rng_states)
             reward = self._reward_since(snapshot[0], game)
         except BaseException:
             game.restore(snapshot)
             raise
-        self._noise = noise
+        self._rng_states = rng_states
         if self.render_mode == "human":
             self.render()
         observation, info = self._observe(illegal)

@@ -291,15 +291,15 @@ class Game:
             raise illegal_action(self._array, 0, self.board, action)
         self._history.append(action)
 
-    def run_bots(self, kinds: np.ndarray, noise: np.ndarray) -> None:
+    def run_bots(self, kinds: np.ndarray, rng_states: np.ndarray) -> None:
         """Let compiled bots decide until a seat without one is to decide, or the game is over.
 
-        kinds, noise: as for `busenv.core.bots.run_bots`, which advances `noise`.
+        kinds, rng_states: as for `busenv.core.bots.run_bots`, which advances `rng_states`.
         """
         actions = np.empty(64, np.int64)
         count = len(actions)
         while count == len(actions):
-            count = bots.run_bots(self._array, self.board.array, kinds, noise, actions)
+            count = bots.run_bots(self._array, self.board.array, kinds, rng_states, actions)
             self._history += actions[:count].tolist()
 
     def snapshot(self) -> tuple[np.ndarray, int]:

@@ -22,7 +22,8 @@ from busenv.validation import check_seed, check_whole
 class Playouts:
     """Statistics of random games.
 
-    games, decisions: their numbers. rounds: mean a game. deliveries: mean a game, by seat.
+    games, decisions: number of games and of decisions. rounds: mean per game.
+    deliveries: mean per game, by seat.
     endings: number of games by ending: "time_stones", "sites" and "markers" (R15, R19).
     """
 
@@ -49,8 +50,10 @@ def random_playouts(
     players = check_players(num_players)
     board = as_board(board)
     deliveries = np.zeros(MAX_PLAYERS, np.int64)
-    record, noise = as_rules(rules).record(players), np.uint64(check_seed(seed))
-    totals = kernels.random_games(board.array, record, count, noise, deliveries)
+    record = as_rules(rules).record(players)
+    totals = kernels.random_games(
+        board.array, record, count, np.uint64(check_seed(seed)), deliveries
+    )
     share = 1 / max(count, 1)
     return Playouts(
         games=count,

@@ -72,8 +72,8 @@ def core_view(array: np.ndarray, game: Record, board: Board) -> dict:
     legal_ids = ids[: legal.legal_ids(game, record, words, ids)].tolist()
     tested = [a for a in range(-2, board.num_actions + 2) if legal.is_legal(game, record, a)]
     assert tested == legal_ids
-    drawn = [np.uint64(-(-(i << 32) // len(legal_ids)) << 32) for i in range(len(legal_ids))]
-    assert sorted(legal.random_action(game, record, noise) for noise in drawn) == legal_ids
+    random_words = [np.uint64(-(-(i << 32) // len(legal_ids)) << 32) for i in range(len(legal_ids))]
+    assert sorted(legal.random_action(game, record, word) for word in random_words) == legal_ids
     if legal_ids:
         assert legal.random_action(game, record, np.uint64(2**64 - 1)) in legal_ids
     view = {name: getattr(position, name) for name in SHARED_FIELDS}

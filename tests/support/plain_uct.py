@@ -15,7 +15,7 @@ EXPLORATION = 0.3  # against a search with knowledge 0.3 and 0.6 did alike, 1 wo
 
 
 @kernel
-def _search(game, board, simulations, noise, at_depth, tree, actions, bits, ahead):
+def _search(game, board, simulations, seed, at_depth, tree, actions, bits, ahead):
     """Rows of `tree`, int64 (nodes, 5): first child, children, action, visits, wins of whoever
     chose it. The root's most visited action."""
     b, g, used = board[0], ahead[0], 1
@@ -50,8 +50,8 @@ def _search(game, board, simulations, noise, at_depth, tree, actions, bits, ahea
             at = found
             step(g, b, tree[at, 2])
         while g.phase != OVER:
-            noise += GOLDEN
-            step(g, b, random_action(g, b, mix(noise)))
+            seed += GOLDEN
+            step(g, b, random_action(g, b, mix(seed)))
         for k in range(depth + 1):
             node, seat = at_depth[k, 0], at_depth[k, 1]
             tree[node, 3] += 1
@@ -68,17 +68,17 @@ class PlainUct:
     """Chooses by so many simulations of plain UCT."""
 
     def __init__(self, simulations: int, seed: int = 0) -> None:
-        self._simulations, self._noise = simulations, np.random.default_rng(seed)
+        self._simulations, self._rng = simulations, np.random.default_rng(seed)
         self._tree = np.zeros((40 * simulations + 400, 5), np.int64)
 
     def act(self, game: Game) -> int:
         games, board = game.arrays()
         actions = np.zeros(game.board.num_actions, np.int64)
         bits = np.zeros((len(actions) + 63) // 64, np.uint64)
-        noise, path = np.uint64(self._noise.integers(2**62)), np.zeros((2000, 2), np.int64)
+        seed, path = np.uint64(self._rng.integers(2**62)), np.zeros((2000, 2), np.int64)
         return int(
             _search(
-                games, board, self._simulations, noise, path, self._tree, actions, bits,
+                games, board, self._simulations, seed, path, self._tree, actions, bits,
                 np.zeros(1, GAME),
             )
         )  # fmt: skip

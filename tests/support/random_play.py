@@ -8,10 +8,10 @@ from busenv.core.state import OVER
 
 
 @kernel
-def play_out(games, board, noise):
-    """Finish every game; `noise` (uint64, (N,)) holds the counters of their random streams."""
+def play_out(games, board, rng_states):
+    """Finish every game; `rng_states` (uint64, (N,)) holds the states of their random streams."""
     for i in range(games.shape[0]):
-        counter = noise[i]
+        counter = rng_states[i]
         while games[i].phase != OVER:
             counter += GOLDEN
             step(games[i], board[0], random_action(games[i], board[0], mix(counter)))

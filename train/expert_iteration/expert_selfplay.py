@@ -55,7 +55,7 @@ def _search_action(tree, is_full, explores, config, players, board, sample):
     policy[:] = 0.0
     if explores:
         improved_policy(tree, search, policy)
-        action = draw_action(policy, tree.noise)
+        action = draw_action(policy, tree.rng_state)
     else:
         root_weights(tree, search, policy)
         action = np.int64(policy.argmax())
@@ -79,7 +79,7 @@ def _policy_action(tree, players, board, sample):
     policy[:] = 0.0
     for k in range(count):
         policy[work.actions[k]] = work.logits[k]
-    action = draw_action(policy, tree.noise)
+    action = draw_action(policy, tree.rng_state)
     sample.game, sample.actions[0], sample.action_prob = g, action, policy[action]
     for seat in range(g.players):
         sample.win_probs[seat] = search.chances[seat]
@@ -98,22 +98,24 @@ def _play_game(seed, owners, config, players, board, samples):
     """
     b, g = board[0], players.game[0]
     tree, spare, _ = players.trees
-    tree.noise[0] = seed
+    tree.rng_state[0] = seed
     count, decisions, has_subtree = 0, 0, False
     is_mirror = owners[: np.int64(g.players)].max() == LEARNER
     while g.phase != OVER:
         owner, sample, is_sample = owners[g.seat], samples[count], True
         if owner != LEARNER:
-            is_sample = not config.policy_only and uniform(tree.noise) < config.full_search_share
+            is_sample = (
+                not config.policy_only and uniform(tree.rng_state) < config.full_search_share
+            )
             sample.game = g
-            tree.noise[0] += GOLDEN
-            action = opponent_action(owner, mix(tree.noise[0]), config, players, board)
+            tree.rng_state[0] += GOLDEN
+            action = opponent_action(owner, mix(tree.rng_state[0]), config, players, board)
         elif config.policy_only:
             action = _policy_action(tree, players, board, sample)
         else:
             if not has_subtree:
                 set_root(tree, players.game)
-            is_sample = uniform(tree.noise) < config.full_search_share
+            is_sample = uniform(tree.rng_state) < config.full_search_share
             explores = decisions < config.temperature_moves
             action = _search_action(tree, is_sample, explores, config, players, board, sample)
         if is_sample and count < MAX_SAMPLES:

@@ -77,17 +77,17 @@ def make_players(weights: Weights, past_weights: Weights, config: SelfPlayConfig
 
 
 @inlined
-def opponent_action(owner, noise, config, players, board):
-    """Action of a past self or a bot. noise: uint64, the seed of its random choices."""
+def opponent_action(owner, seed, config, players, board):
+    """Action of a past self or a bot. seed: uint64, of its random choices."""
     if owner == PLANNER:
         return planned_action(
-            players.game[0], board[0], players.bot.weights, noise, players.bot.work
+            players.game[0], board[0], players.bot.weights, seed, players.bot.work
         )
     if owner == GREEDY:
-        return greedy_action(players.game[0], board[0], players.greedy, noise)
+        return greedy_action(players.game[0], board[0], players.greedy, seed)
     tree, policy = players.trees[2], players.policy
     set_root(tree, players.game)
-    tree.noise[0] = noise
+    tree.rng_state[0] = seed
     policy[:] = 0.0
     if owner == PAST:
         begin_search(tree, players.past, board)

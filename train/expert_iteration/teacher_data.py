@@ -43,13 +43,13 @@ def play_teacher_games(
         board, rules, reward="win", unit=1.0,
         players=num_players, first=rng.integers(0, num_players),
     )  # fmt: skip
-    noise = rng.integers(2**62, size=1, dtype=np.uint64)
+    rng_state = rng.integers(2**62, size=1, dtype=np.uint64)
     parts, game_numbers = [], []
     teacher.reset(int(rng.integers(2**62)))
     while (running := games.running()).size:
         states = games.states[running]
         policies = teacher.action_probabilities(states, board)
-        actions = draw_actions(policies, noise)
+        actions = draw_actions(policies, rng_state)
         sampled = np.flatnonzero(rng.random(len(running)) < sample_share)
         part = np.zeros(len(sampled), SAMPLE)
         _write_decisions(states[sampled], policies[sampled], part)

@@ -160,33 +160,33 @@ def _nth_street(words, rank):
 
 
 @kernel
-def random_action(g, b, noise):
+def random_action(g, b, word):
     """A legal action, uniformly at random, from a random word. The game must not be over."""
     phase = g.phase
     if phase == SELECT_ACTIONS:
         actions = open_actions(g)
-        return np.int64(nth(actions, below(noise, popcount(actions))))
+        return np.int64(nth(actions, below(word, popcount(actions))))
     if phase == BUILDINGS or phase == SETUP_BUILDINGS:
         sites = open_sites(g, b)
-        rank = below(noise, np.uint64(3) * popcount(sites))
+        rank = below(word, np.uint64(3) * popcount(sites))
         return FIRST_BUILD + 3 * np.int64(nth(sites, rank // 3)) + rank % 3
     if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
         heads = popcount(g.grow_head[0]) + popcount(g.grow_head[1])
         tails = popcount(g.grow_tail[0]) + popcount(g.grow_tail[1])
-        rank = below(noise, heads + tails)
+        rank = below(word, heads + tails)
         if rank < np.int64(heads):
             street, end = _nth_street(g.grow_head, rank), g.head[g.seat]
         else:
             street, end = _nth_street(g.grow_tail, rank - np.int64(heads)), g.tail[g.seat]
         return np.int64(b.first_street) + 2 * street + np.int64(b.street_ends[street, 0] != end)
     if phase == SETUP_FIRST_LINE:
-        return np.int64(b.first_street) + 2 * below(noise, np.uint64(b.streets))
+        return np.int64(b.first_street) + 2 * below(word, np.uint64(b.streets))
     if phase == PASSENGERS:
-        return np.int64(b.first_split) + below(noise, np.uint64(split_limit(g) + 1))
+        return np.int64(b.first_split) + below(word, np.uint64(split_limit(g) + 1))
     if phase == CLOCK:
-        return np.int64(b.first_clock) + below(noise, np.uint64(2))
+        return np.int64(b.first_clock) + below(word, np.uint64(2))
     if phase == PICK_UP:
         stops = pick_ups(g)
-        return np.int64(b.first_pick) + np.int64(nth(stops, below(noise, popcount(stops))))
+        return np.int64(b.first_pick) + np.int64(nth(stops, below(word, popcount(stops))))
     stops = set_downs(g)
-    return np.int64(b.first_set) + np.int64(nth(stops, below(noise, popcount(stops))))
+    return np.int64(b.first_set) + np.int64(nth(stops, below(word, popcount(stops))))
