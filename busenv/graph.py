@@ -95,6 +95,10 @@ def stack_maps(boards: Boards) -> Maps:
     ends = records["street_ends"][:, :streets].astype(np.int64)
     site_node = records["site_intersection"][:, :sites].astype(np.int64)
     zones = np.array([[site.zone for site in board.sites] for board in boards])
+    marks = np.array(
+        [[(i.roundabout, i.train_station) for i in board.intersections] for board in boards],
+        np.float32,
+    )
     edge_index = np.stack([ends.reshape(len(boards), -1), ends[..., ::-1].reshape(len(boards), -1)])
     rows = np.arange(len(boards))[:, None]
     vectors = coordinates[rows, edge_index[1]] - coordinates[rows, edge_index[0]]
@@ -105,7 +109,7 @@ def stack_maps(boards: Boards) -> Maps:
     return Maps(
         coordinates=coordinates,
         node_features=np.concatenate(
-            [coordinates, _marks(records, first), _site_counts(site_node, zones, first)], axis=2
+            [coordinates, marks, _site_counts(site_node, zones, first)], axis=2
         ),
         street_ends=ends,
         edge_index=edge_index.swapaxes(0, 1),
@@ -151,15 +155,6 @@ def _coordinates(board: Board) -> np.ndarray:
     low, high = points.min(axis=0), points.max(axis=0)
     unit = np.sqrt(max(float(np.prod(high - low)), 1e-9) / len(points))
     return ((points - (low + high) / 2) / unit).astype(np.float32)
-
-
-def _marks(records: np.ndarray, board: Board) -> np.ndarray:
-    """Return which intersections are roundabouts and stations: float32, (K, V, 2)."""
-    marks = np.zeros((len(records), len(board.intersections), 2), np.float32)
-    for marked, record in zip(marks, records, strict=True):
-        marked[record["roundabout"][: record["roundabouts"]], 0] = 1
-        marked[record["station"], 1] = 1
-    return marks
 
 
 def _site_counts(site_node: np.ndarray, zones: np.ndarray, board: Board) -> np.ndarray:
