@@ -39,6 +39,7 @@ sizes), `first_player`. Other options are ignored, as PettingZoo's API test requ
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ from busenv.game.board_specs import Boards, as_board, as_boards, sizes_of
 from busenv.game.game import Game
 from busenv.game.initial_state import copy_state
 from busenv.game.rules import Rules, as_rules, check_players
-from busenv.observation import ObservationLayout, absolute_action
+from busenv.observation import absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
 from busenv.validation import Illegal, check_illegal, check_options
@@ -124,16 +125,17 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(self._max_players)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        self._num_actions = self.board.num_actions
         # Every agent has spaces of its own, since libraries seed them.
-        formats = {
-            agent: as_observation_format(self.board, observation_keys, observation_dtype)
+        self.observation_spaces = {
+            agent: copy.deepcopy(self.observation_format.observation_space)
             for agent in self.possible_agents
         }
-        self.observation_spaces = {agent: one.observation_space for agent, one in formats.items()}
-        self.action_spaces = {agent: one.action_space for agent, one in formats.items()}
+        self.action_spaces = {
+            agent: spaces.Discrete(self._num_actions) for agent in self.possible_agents
+        }
         self.state_space = self._state_format.observation_space
-        self._num_actions = self.board.num_actions
-        self._observation_size = ObservationLayout(self.board).size
+        self._observation_size = kernels.observation_length(self.board.array)
         self._reward_row = np.zeros((1, MAX_PLAYERS), np.float32)
         self._seed_generator = np.random.default_rng()
 
@@ -181,7 +183,6 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self._num_players = players
         self._turn_infos: dict[str, dict[str, Any]] | None = None
         self._last_illegal: frozenset[str] = frozenset()  # agents whose last action was illegal
         self.agent_selection = self.agents[self.game.current_player]
@@ -218,17 +219,13 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         "observation": uint8, (size,). "action_mask": int8, (num_actions,), all zeros unless it is
         the agent's turn. Both are zeros for an agent that does not take part.
         """
-        return self.observation_format.convert(*self._row_and_mask(agent))
-
-    def _row_and_mask(self, agent: str) -> tuple[np.ndarray, np.ndarray]:
         seat = self._seats[agent]
         row = np.zeros(self._observation_size, np.uint8)
         mask = np.zeros(self._num_actions, np.int8)
-        if seat < self._num_players:
+        if seat < self.game.num_players:
             games, board = self.game.arrays()
-            relative = self._relative_types
-            kernels.observe_and_mask(games, board, seat, relative, row, mask)
-        return row, mask
+            kernels.observe_and_mask(games, board, seat, self._relative_types, row, mask)
+        return self.observation_format.convert(row, mask)
 
     def state(self) -> np.ndarray:
         """Return the observation of seat 0, which encodes the seat to move.
