@@ -1,4 +1,4 @@
-"""Bounded reads and atomic writes of files, optionally refusing symbolic links."""
+"""Bounded reads, checks and atomic writes of files, optionally refusing symbolic links."""
 
 from __future__ import annotations
 
@@ -35,14 +35,19 @@ def read_bounded(
         else:
             reason = f"{path} cannot be read: {failed.strerror}"
         raise type(failed)(reason) from None
-    check_size(data, str(path), error)
+    check_length(data, str(path), error)
     return data
 
 
-def check_size(data: str | bytes, name: str, error: type[ValueError] = ValueError) -> None:
-    """Raise `error` for data of more than LARGEST bytes, which it calls `name`."""
+def check_length(data: str | bytes, name: str, error: type[ValueError] = ValueError) -> None:
+    """Raise `error` for data of more than LARGEST bytes; `name` is used in the message."""
     if len(data) > LARGEST:
         raise error(f"{name} is larger than {LARGEST:,} bytes, the most that is read")
+
+
+def is_int(value: object, low: int, high: int) -> bool:
+    """Return whether a value of a file is a whole number from low to high; bools are not."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def write_whole(

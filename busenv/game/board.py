@@ -28,6 +28,7 @@ from busenv.core.state import (
 )
 from busenv.error_text import LONGEST, did_you_mean, quote
 from busenv.errors import BoardError
+from busenv.io import is_int
 
 BOARDS = Path(__file__).parents[1] / "boards"  # of the package
 KEYS = ("name", "source", "intersections", "streets", "sites")  # of a board file
@@ -160,10 +161,6 @@ def _entries(data: dict[str, Any], key: str, limit: int) -> list[Any]:
     return entries
 
 
-def _is_int(value: object, low: int, high: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-
-
 def _is_coordinate(value: object) -> bool:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return False
@@ -180,7 +177,7 @@ def _fields(what: str, index: int, entry: Any, **checks: tuple[Check, str]) -> l
     for key in keys:
         if key not in entry:
             raise BoardError(f"{what} {index} has no {key!r}")
-    if not _is_int(entry["id"], index, index):
+    if not is_int(entry["id"], index, index):
         raise BoardError(
             f"{what} {index} has id {quote(entry['id'])}; ids must run 0, 1, 2, ... in order"
         )
@@ -202,7 +199,7 @@ def _intersection(index: int, entry: Any) -> Intersection:
 
 def _street(index: int, entry: Any, intersections: int) -> tuple[int, int]:
     fits = isinstance(entry, list) and len(entry) == 2
-    if not fits or not all(_is_int(end, 0, intersections - 1) for end in entry):
+    if not fits or not all(is_int(end, 0, intersections - 1) for end in entry):
         raise BoardError(
             f"street {index} is {quote(entry)}; it must be a pair of ids 0 to {intersections - 1}"
         )
@@ -215,8 +212,8 @@ def _site(index: int, entry: Any, intersections: int) -> Site:
     last = intersections - 1
     fields = _fields(
         "site", index, entry,
-        intersection=(lambda value: _is_int(value, 0, last), f"0 to {last}"),
-        zone=(lambda value: _is_int(value, 1, MAX_SITES), "1, 2, 3, ..."),
+        intersection=(lambda value: is_int(value, 0, last), f"0 to {last}"),
+        zone=(lambda value: is_int(value, 1, MAX_SITES), "1, 2, 3, ..."),
     )  # fmt: skip
     return Site(*fields)
 

@@ -65,10 +65,10 @@ def generate_board(seed: int, size: str = "city") -> Board:
 
     Raises ValueError for a seed out of range, BoardError for an unknown size.
     """
-    return _generate(check_seed(seed), check_size(size))
+    return _generate(check_seed(seed), check_board_size(size))
 
 
-def check_size(size: str, allowed: Collection[str] = SIZES.keys()) -> str:
+def check_board_size(size: str, allowed: Collection[str] = SIZES.keys()) -> str:
     """Return a size of generated boards; BoardError, which names those allowed, for another."""
     if size not in allowed:
         raise BoardError(

@@ -33,7 +33,7 @@ from busenv.game.board_generator import (
     GENERATOR_VERSION,
     PREFIX,
     SIZES,
-    check_size,
+    check_board_size,
     generate_board,
 )
 from busenv.io import read_bounded
@@ -221,7 +221,7 @@ def _generated_set(spec: str) -> BoardSet:
 def generated_boards(spec: str) -> Board | GeneratedBoards:
     """Return the board or the set of boards of a spec; else raise BoardError."""
     size, *rest = spec.removeprefix(f"{PREFIX}:").split(":")
-    check_size(size, [*SIZES, MIXED])
+    check_board_size(size, [*SIZES, MIXED])
     if len(rest) == 1 and _is_number(rest[0], 0, 2**64 - 1) and size != MIXED:
         return generate_board(int(rest[0]), size)
     if not rest or rest[0] not in SPLITS or len(rest) > 2:

@@ -17,6 +17,7 @@ from busenv.game.actions import RESOLVED_IN, BoardAction, Phase
 from busenv.game.board import Board
 from busenv.game.position import DRIVING, ENDINGS, Position, waiting_and_vacant
 from busenv.game.rules import Rules, check_players
+from busenv.io import is_int
 
 MAX_DELIVERIES = 10_000  # by a seat; no game comes near, and the sum of all seats fits the state
 SETUP = (Phase.SETUP_BUILDINGS, Phase.SETUP_FIRST_LINE, Phase.SETUP_SECOND_LINE)
@@ -60,7 +61,7 @@ def _refuse(field: str, value: object, reason: str) -> NoReturn:
 
 
 def _check_number(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+    if not is_int(value, low, high):
         _refuse(name, value, f"allowed: a whole number {low} to {high}")
 
 

@@ -15,7 +15,7 @@ from busenv.errors import RecordError
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules, check_players
-from busenv.io import check_size
+from busenv.io import check_length, is_int
 
 FORMAT = "busenv-game"
 VERSION = 2
@@ -146,7 +146,7 @@ class Record:
 
 
 def _check_whole(name: str, value: object, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= high:
+    if not is_int(value, 0, high):
         raise RecordError(f"record: {name} is {quote(value)}; allowed: a whole number 0 to {high}")
 
 
@@ -173,7 +173,7 @@ def _check_format(fields: dict[str, Any]) -> None:
 
 
 def _parse_json(text: str | bytes) -> dict[str, Any]:
-    check_size(text, "a game record", RecordError)
+    check_length(text, "a game record", RecordError)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -192,7 +192,7 @@ def encode_fields(fields: dict[str, Any]) -> bytes:
 
 def decode_fields(data: bytes) -> dict[str, Any]:
     """Decode the fields of a record from compact form; RecordError names what is wrong."""
-    check_size(data, "a game record", RecordError)
+    check_length(data, "a game record", RecordError)
     start = len(MAGIC) + _HEAD.size
     if len(data) < start or not data.startswith(MAGIC):
         raise RecordError("not the bytes of a busenv game")

@@ -23,7 +23,7 @@ from busenv.core.state import (
     RULES,
 )
 from busenv.error_text import did_you_mean, quote
-from busenv.io import read_bounded
+from busenv.io import is_int, read_bounded
 
 # Allowed values of fields of Rules. The core's numbers of `sharing_again` are the indices.
 CHOICES = {
@@ -149,7 +149,7 @@ def _plain(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+    if not is_int(value, low, high):
         raise ValueError(f"Rules.{name} is {quote(value)}; allowed: a whole number {low} to {high}")
 
 
