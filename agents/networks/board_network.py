@@ -27,14 +27,14 @@ from busenv.agents.networks.logits import SEAT_VALUES
 from busenv.agents.networks.network import Network
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.core.features import WIDTHS
-from busenv.core.state import FIRST_BUILD, MAX_PLAYERS, MAX_SPLIT
+from busenv.core.state import FIRST_BUILD, MAX_PLAYERS, NUM_SPLITS
 from busenv.observation import ObservationLayout
 
 LAYERS, MAX_BOARD_WIDTH = 4, 1024
 # Numbers that describe an intersection, a street, a site, and the position.
 NODE, STREET, SITE = MARKS + WIDTHS["intersections"], WIDTHS["streets"], WIDTHS["sites"] + 1
 POSITION = MAX_PLAYERS * WIDTHS["players"] + WIDTHS["table"] + FEATURES_SIZE
-POSITION_ACTIONS = FIRST_BUILD + MAX_SPLIT + 2  # that name no street, site or intersection
+POSITION_ACTIONS = FIRST_BUILD + NUM_SPLITS + 2  # that name no street, site or intersection
 LAYER_GAIN, LAST_GAIN = 0.5, 0.01  # of the first weights
 
 

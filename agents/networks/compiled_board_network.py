@@ -26,8 +26,8 @@ from busenv.core.state import (
     FIRST_BUILD,
     MAX_INTERSECTIONS,
     MAX_SITES,
-    MAX_SPLIT,
     MAX_STREETS,
+    NUM_SPLITS,
 )
 
 if TYPE_CHECKING:  # weights play without torch
@@ -329,7 +329,7 @@ def _logits(weights, work, row, at, num_legal):
     layers, local, last_site, last_kind = work.layers, work.layers.local, NONE, NONE
     first_street = FIRST_BUILD + 3 * at.sites
     first_split = first_street + 2 * at.streets
-    first_pick = first_split + MAX_SPLIT + 2
+    first_pick = first_split + NUM_SPLITS + 2
     first_set = first_pick + at.intersections
     for k in range(num_legal):
         action = work.actions[k]

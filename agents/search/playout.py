@@ -14,7 +14,7 @@ import numpy as np
 
 from busenv.core.bits import GOLDEN, ONE, ZERO, below, has, lowest, mix, nth, popcount
 from busenv.core.jit import kernel
-from busenv.core.rules.legal import open_actions, open_sites, random_action, split_limit
+from busenv.core.rules.legal import num_arriving, open_actions, open_sites, random_action
 from busenv.core.rules.resolve import power_of
 from busenv.core.rules.step import step
 from busenv.core.state import (
@@ -131,7 +131,7 @@ def _select_building(g, b, word):
 @kernel
 def _select_split(g, b, word):
     """Send all passengers to the station on the own line; draw a split when it has none or both."""
-    limit = np.int64(split_limit(g))
+    limit = np.int64(num_arriving(g))
     first, second = has(g.reach[g.seat], b.station[0]), has(g.reach[g.seat], b.station[1])
     if first == second:
         return np.int64(b.first_split) + below(word, limit + 1)

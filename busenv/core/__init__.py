@@ -14,7 +14,7 @@ The rules and the functions of `busenv.core.rules` that implement them:
     R10  lines.growth, lines.offer_growth   no empty street; no end can grow
     R11  lines.offer_growth                 the end that moves on a full loop
     R12  resolve.add_bus                    buses
-    R13  legal.split_limit, resolve.arrive  passengers arrive
+    R13  legal.num_arriving, resolve.arrive  passengers arrive
     R14  legal.open_sites, resolve.build    buildings
     R15  clock.stop_time, clock.set_time    the clock
     R16  clock.set_time                     waiting passengers, free buildings

@@ -20,8 +20,8 @@ from busenv.core.jit import kernel
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
-SIX = np.uint64(6)
-LOW = np.uint64(63)
+EACH = np.uint64(0x0101010101010101)  # 1 in each byte
+TOPS = np.uint64(0x8080808080808080)  # the highest bit of each byte
 
 
 @intrinsic
@@ -147,17 +147,14 @@ def records_differ(one, other, first, end):
 @kernel
 def spread(byte):
     """The bits of a byte as the bytes of a word: byte k is 1 when bit k is set."""
-    low = ((byte & np.uint64(0x7F)) * np.uint64(0x0002040810204081)) & np.uint64(0x0101010101010101)
+    low = ((byte & np.uint64(0x7F)) * np.uint64(0x0002040810204081)) & EACH
     return low | ((byte & np.uint64(0x80)) << np.uint64(49))
 
 
 @kernel
 def sum_bytes(word):
     """Sum of the eight bytes of a word, below 256."""
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-TOPS = np.uint64(0x8080808080808080)  # the highest bit of each byte
+    return (word * EACH) >> np.uint64(56)
 
 
 @kernel
@@ -170,7 +167,7 @@ def subtract_bytes(word, other):
 @kernel
 def equal_bytes(word, byte):
     """1 in each byte of a word that equals a byte, else 0; all are below 128."""
-    different = word ^ (byte * np.uint64(0x0101010101010101))
+    different = word ^ (byte * EACH)
     return (~(different + ~TOPS) & TOPS) >> np.uint64(7)
 
 

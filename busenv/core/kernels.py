@@ -32,7 +32,7 @@ def new_games(games, board, rules, first):
 
 @kernel
 def expand(bits, mask):
-    """Expand a bitset (uint64 words) into bytes (bool or uint8, one an action)."""
+    """Expand a bitset (uint64 words) into bytes (bool or uint8, one per action)."""
     mask[:] = 0
     for word in range(bits.shape[0]):
         rest = bits[word]
@@ -76,7 +76,7 @@ def step_games(games, board, actions):
 @gil_kernel
 def try_step(game, board, action):
     """Take an action in one game if it is legal; return whether it was."""
-    if game[0].phase == OVER or not is_legal(game[0], board[0], action):
+    if not is_legal(game[0], board[0], action):
         return False
     step(game[0], board[0], action)
     return True
@@ -106,7 +106,7 @@ def replay_games(games, board, actions, lengths, positions):
     for i in range(games.shape[0]):
         for _ in range(lengths[i]):
             positions[k] = games[i]
-            if games[i].phase == OVER or not is_legal(games[i], board[0], actions[k]):
+            if not is_legal(games[i], board[0], actions[k]):
                 return k
             step(games[i], board[0], actions[k])
             k += 1

@@ -22,17 +22,16 @@ LINE_EXPANSION, PASSENGERS, BUILDINGS, CLOCK, PICK_UP, SET_DOWN, OVER = 4, 5, 6,
 
 # The seven actions, in the order in which they are resolved (R6).
 ACT_LINES, ACT_BUSES, ACT_PASSENGERS, ACT_BUILDINGS, ACT_CLOCK, ACT_VROOM, ACT_START = range(7)
-ALL_ACTIONS = 127  # a bit each
+ALL_ACTIONS = 127  # one bit per action
 PASS = 7
 FIRST_BUILD = 8  # 8 + 3 * site + type
-MAX_SPLIT = 12  # passengers to the first station: 0..11
+NUM_SPLITS = 12  # numbers of passengers to the first station: 0..11
 NO_ACTION = 255
 
 # Sharing again at the next intersection (R9a).
 NEVER, OTHER_LINE, ALWAYS = 0, 1, 2
 
-# How a game ended.
-END_NOT, END_TIME, END_SITES, END_MARKERS = 0, 1, 2, 3
+END_TIME, END_SITES, END_MARKERS = 1, 2, 3  # how a game ended; 0 while it runs
 
 _B, _H, _W = np.uint8, np.uint16, np.uint64
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import TOPS, ZERO, bit, has, load_word, spread
+from busenv.core.bits import EACH, TOPS, ZERO, bit, has, load_word, spread
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import open_sites, pick_ups, set_downs
 from busenv.core.rules.lines import growth
@@ -29,8 +29,8 @@ from busenv.core.state import (
     FIELDS,
     LINE_EXPANSION,
     MAX_SPACES,
-    MAX_SPLIT,
     NO_ACTION,
+    NUM_SPLITS,
     OVER,
     PASSENGERS,
     PICK_UP,
@@ -62,7 +62,6 @@ VALID = -1
 
 # Words of one byte for each action, as in the record; the eighth byte belongs to no action.
 SPACES_FROM, TAKEN_FROM = offset("spaces"), offset("taken")
-EACH = np.uint64(0x0101010101010101)
 ALL_SEVEN = np.uint64(0x00FFFFFFFFFFFFFF)
 SINGLE = np.uint64(sum(1 << 8 * action for action in (ACT_BUSES, ACT_CLOCK, ACT_START)))
 MANY = EACH & ALL_SEVEN & ~SINGLE  # actions with several spaces
@@ -97,7 +96,7 @@ def _check_numbers(g, b):
         return ENDING
     if g.clock > 2:
         return HOUR
-    if g.supply >= MAX_SPLIT:
+    if g.supply >= NUM_SPLITS:
         return SUPPLY
     if g.space > MAX_SPACES:
         return SPACE

@@ -22,7 +22,7 @@ import re
 from enum import IntEnum
 from typing import NamedTuple
 
-from busenv.core.state import FIRST_BUILD, MAX_SPLIT, PASS
+from busenv.core.state import FIRST_BUILD, NUM_SPLITS, PASS
 from busenv.error_text import did_you_mean, quote
 from busenv.game.board import Board
 
@@ -114,7 +114,7 @@ def _segments(board: Board) -> dict[str, _Segment]:
         _Segment(PASS, "subject", 1),
         _Segment(FIRST_BUILD, "site", len(board.sites), "type of building", len(Building)),
         _Segment(int(record["first_street"]), "street", len(board.streets), "direction", 2),
-        _Segment(int(record["first_split"]), "number of passengers", MAX_SPLIT),
+        _Segment(int(record["first_split"]), "number of passengers", NUM_SPLITS),
         _Segment(int(record["first_clock"]), "choice", 2),
         _Segment(int(record["first_pick"]), "intersection", intersections),
         _Segment(int(record["first_set"]), "intersection", intersections),

@@ -23,8 +23,8 @@ from busenv.core.state import (
     FIRST_BUILD,
     MAX_INTERSECTIONS,
     MAX_SITES,
-    MAX_SPLIT,
     MAX_STREETS,
+    NUM_SPLITS,
 )
 from busenv.error_text import LONGEST, did_you_mean, quote
 from busenv.errors import BoardError
@@ -279,7 +279,7 @@ def _array(
     record["roundabouts"] = len(roundabouts)
     record["first_street"] = FIRST_BUILD + 3 * len(sites)
     record["first_split"] = record["first_street"] + 2 * len(streets)
-    record["first_clock"] = record["first_split"] + MAX_SPLIT
+    record["first_clock"] = record["first_split"] + NUM_SPLITS
     record["first_pick"] = record["first_clock"] + 2
     record["first_set"] = record["first_pick"] + len(intersections)
     record["actions"] = record["first_set"] + len(intersections)

@@ -18,8 +18,8 @@ from busenv.core.state import (
     ACT_START,
     MAX_PLAYERS,
     MAX_SPACES,
-    MAX_SPLIT,
     NO_LIMIT,
+    NUM_SPLITS,
     RULES,
 )
 from busenv.error_text import did_you_mean, quote
@@ -73,10 +73,10 @@ class Rules:
         _check_int("spaces", self.spaces, 1, MAX_SPACES)
         _check_int("passengers", self.passengers, 0, 100)
         _check_int("start_passengers", self.start_passengers, 0, self.passengers)
-        if self.passengers - self.start_passengers >= MAX_SPLIT:
+        if self.passengers - self.start_passengers >= NUM_SPLITS:
             raise ValueError(
                 f"Rules.passengers - Rules.start_passengers is "
-                f"{self.passengers - self.start_passengers}; allowed: at most {MAX_SPLIT - 1}"
+                f"{self.passengers - self.start_passengers}; allowed: at most {NUM_SPLITS - 1}"
             )
         if self.line_markers is not None:
             _check_tuple("line_markers", self.line_markers, MAX_PLAYERS, 2, NO_LIMIT - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import LOW, ONE, SIX, ZERO, below, bit, has, lowest, nth, popcount
+from busenv.core.bits import ONE, ZERO, below, bit, has, lowest, nth, popcount
 from busenv.core.jit import kernel
 from busenv.core.state import (
     BUILDINGS,
@@ -35,7 +35,7 @@ def open_sites(g, b):
 
 
 @kernel
-def split_limit(g):
+def num_arriving(g):
     """Number of passengers that arrive: the power, at most the supply (R13)."""
     return min(g.power, g.supply)
 
@@ -55,7 +55,7 @@ def set_downs(g):
 @kernel
 def _add(out, offset, word):
     """Set the bits of a word in a bitset from bit `offset` on."""
-    index, shift = np.uint64(offset) >> SIX, np.uint64(offset) & LOW
+    index, shift = np.uint64(offset) >> np.uint64(6), np.uint64(offset) & np.uint64(63)
     out[index] |= word << shift
     if shift != ZERO and word >> (np.uint64(64) - shift) != ZERO:
         out[index + ONE] |= word >> (np.uint64(64) - shift)
@@ -92,7 +92,7 @@ def legal_bits(g, b, out):
         for street in range(b.streets):
             _add(out, np.uint64(b.first_street) + np.uint64(2 * street), ONE)
     elif phase == PASSENGERS:
-        _add(out, b.first_split, bit(split_limit(g) + 1) - ONE)
+        _add(out, b.first_split, bit(num_arriving(g) + 1) - ONE)
     elif phase == CLOCK:
         _add(out, b.first_clock, np.uint64(3))
     elif phase == PICK_UP:
@@ -140,7 +140,7 @@ def is_legal(g, b, action):
             return has(g.grow_head[street >> 6], street & 63)
         return g.tail[g.seat] == origin and has(g.grow_tail[street >> 6], street & 63)
     if phase == PASSENGERS:
-        return b.first_split <= action <= b.first_split + split_limit(g)
+        return b.first_split <= action <= b.first_split + num_arriving(g)
     if phase == CLOCK:
         return b.first_clock <= action < b.first_pick
     if phase == PICK_UP:
@@ -182,7 +182,7 @@ def random_action(g, b, word):
     if phase == SETUP_FIRST_LINE:
         return np.int64(b.first_street) + 2 * below(word, np.uint64(b.streets))
     if phase == PASSENGERS:
-        return np.int64(b.first_split) + below(word, np.uint64(split_limit(g) + 1))
+        return np.int64(b.first_split) + below(word, np.uint64(num_arriving(g) + 1))
     if phase == CLOCK:
         return np.int64(b.first_clock) + below(word, np.uint64(2))
     if phase == PICK_UP:

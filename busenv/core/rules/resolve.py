@@ -8,6 +8,7 @@ from busenv.core.bits import ZERO, bit
 from busenv.core.jit import kernel
 from busenv.core.rules.clock import set_time
 from busenv.core.rules.drive import next_passenger
+from busenv.core.rules.legal import num_arriving
 from busenv.core.rules.lines import offer_growth
 from busenv.core.state import (
     ACT_BUILDINGS,
@@ -143,7 +144,7 @@ def build(g, b, site, kind):
 @kernel
 def arrive(g, b, to_first):
     """Add passengers: `to_first` at the first station, the rest at the other (R13)."""
-    arriving = min(g.power, g.supply)
+    arriving = num_arriving(g)
     g.supply -= arriving
     for k in range(2):
         count = to_first if k == 0 else arriving - to_first

@@ -10,7 +10,6 @@ from busenv.core.rules.lines import offer_growth
 from busenv.core.rules.select import begin_round, next_seat
 from busenv.core.state import (
     ALL_ACTIONS,
-    END_NOT,
     GAME,
     NO_ACTION,
     NOWHERE,
@@ -53,7 +52,6 @@ def new_game(g, b, rules, first):
     g.max_buses = 1
     g.action = NO_ACTION
     g.power = 2
-    g.ending = END_NOT
     g.space_limit = rules.spaces
     g.bus_limit = rules.bus_limit
     g.final_segment = rules.final_segment
@@ -68,7 +66,7 @@ def _previous_seat(g, seat):
 
 @kernel
 def set_up_building(g, b):
-    """Go to the next first building (two a seat, once round), or to the first lines (R2)."""
+    """Go to the next first building (two per seat, once round), or to the first lines (R2)."""
     g.power -= 1
     if g.power == 0:
         g.power = 2
