@@ -12,12 +12,12 @@ import ray
 from busenv.envs import rllib
 
 
-@pytest.mark.parametrize("players", [(3,), (4,), (3, 4, 5)])
-def test_games_pay_what_they_pay_and_masks_allow_what_is_played(players: tuple[int, ...]) -> None:
-    env, rng = (
-        rllib.BusMultiAgentEnv({"players": players, "reward": "margin"}),
-        np.random.default_rng(0),
-    )
+@pytest.mark.parametrize("num_players", [3, (4,), (3, 4, 5)])
+def test_games_pay_what_they_pay_and_masks_allow_what_is_played(
+    num_players: int | tuple[int, ...],
+) -> None:
+    env = rllib.BusMultiAgentEnv({"num_players": num_players, "reward": "margin"})
+    rng = np.random.default_rng(0)
     met, earned = set(), False
     for game in range(9):
         seen, _ = env.reset(seed=None if game else 3)
@@ -36,7 +36,7 @@ def test_games_pay_what_they_pay_and_masks_allow_what_is_played(players: tuple[i
         assert sum(paid.values()) == pytest.approx(0, abs=1e-4)
         earned |= any(paid.values())
     assert earned
-    assert met == set(players)
+    assert met == {*np.atleast_1d(num_players).tolist()}
 
 
 def test_one_policy_learns_from_every_seat_and_plays_what_is_legal(
@@ -44,7 +44,7 @@ def test_one_policy_learns_from_every_seat_and_plays_what_is_legal(
 ) -> None:
     monkeypatch.setenv("RAY_TMPDIR", "/tmp")
     ray.init("local", num_cpus=1, include_dashboard=False)  # not another test's cluster
-    config = rllib.ppo_config(32, players=(3, 4, 5)).training(
+    config = rllib.ppo_config(32, num_players=(3, 4, 5)).training(
         train_batch_size_per_learner=400, minibatch_size=100, num_epochs=2
     )
     algorithm = config.env_runners(num_env_runners=0).build_algo()

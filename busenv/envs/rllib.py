@@ -4,7 +4,7 @@ Requires the extra `rllib`. Seats are agents, and one policy plays all of them:
 
     from busenv.envs import rllib
 
-    algorithm = rllib.ppo_config(players=(3, 4, 5), reward="shaped").build_algo()
+    algorithm = rllib.ppo_config(num_players=(3, 4, 5), reward="shaped").build_algo()
     algorithm.train()
 """
 
@@ -23,6 +23,7 @@ from ray.tune.registry import register_env
 from torch import nn
 
 from busenv.envs.pettingzoo import raw_env
+from busenv.game.rules import player_counts
 
 NAME, POLICY = "busenv", "seat"
 KEYS = ("observations", "action_mask")
@@ -31,14 +32,14 @@ KEYS = ("observations", "action_mask")
 class BusMultiAgentEnv(MultiAgentEnv):
     """The game with agents `player_0`, ..., in turns; only the agent to move observes.
 
-    settings: "players" is a tuple of numbers of players to draw from in each game, default (4,).
+    settings: "num_players" is a number of players, or several to draw from in each game, default 4.
         The others are those of `busenv.bus_v0.env`; observations are float32 by default.
     """
 
     def __init__(self, settings: dict[str, Any] | None = None) -> None:
         config = {"observation_dtype": "float32", "observation_keys": KEYS, **(settings or {})}
-        self._players = tuple(config.pop("players", (4,)))
-        self._env = raw_env(max(self._players), **config)
+        self._player_counts = player_counts(config.pop("num_players", 4))
+        self._env = raw_env(max(self._player_counts), **config)
         self.possible_agents = self._env.possible_agents
         self.agents = self.possible_agents
         self.observation_spaces = self._env.observation_spaces
@@ -47,7 +48,7 @@ class BusMultiAgentEnv(MultiAgentEnv):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         super().reset(seed=seed)
-        players = int(self.np_random.choice(self._players))
+        players = int(self.np_random.choice(self._player_counts))
         self._env.reset(int(self.np_random.integers(2**63)), {"num_players": players})
         self.agents = self._env.agents
         return self._observations([self._env.agent_selection]), {}
