@@ -58,7 +58,7 @@ STREET = (
             "line",
             5,
             4,
-            "marker of player 0..4: 0 none, 1 a marker, 2 also the street of arrival of the end "
+            "marker of player 0..4: 0 none, 1 a marker, 2 also the arrival street of the end "
             "that did not move last, 3 of the end that did, 4 of both",
         ),
         Feature(
@@ -121,7 +121,7 @@ TABLE = (
     Feature("power", 1, 6, "power left of the marker being resolved, or first buildings left"),
     Feature("space_limit", 1, 6, "spaces of a multi-use action"),
     Feature("bus_limit", 1, 20, "the most buses a player may have"),
-    Feature("final_segment", 1, 1, "whether only the street of arrival may be shared (R9)"),
+    Feature("final_segment", 1, 1, "whether only the arrival street may be shared (R9)"),
     Feature("sharing_again", 1, 2, "sharing again (R9a): 0 never, 1 with another line, 2 always"),
     Feature("extra_needs_power", 1, 1, "whether five players' extra street needs power (R7)"),
     Feature("taken", 7, 6, "markers on each action"),

@@ -78,7 +78,7 @@ class Game:
         1
         >>> busenv.Game.from_position(dataclasses.replace(position, time_stones_left=2))
         Traceback (most recent call last):
-        busenv.errors.PositionError: position: time_stones_left is 2; 0 of 4 are taken
+        busenv.errors.PositionError: position: time_stones_left is 2; allowed: 4, with 0 of 4 taken
 
         Its history is empty. Raises PositionError, which names the field and what contradicts it,
         for an invalid position; rules and board as for a new game.

@@ -146,30 +146,30 @@ def _check_markers(position: Position, rules: Rules) -> Checks:
     limits = rules.line_markers or [None] * position.num_players
     for seat, hand in enumerate(position.action_markers):
         placed = position.placed[seat]
-        spent = rules.action_markers - hand - placed  # in earlier rounds
+        unplaced = rules.action_markers - placed
+        most = unplaced - max(position.round - 1, 0)
         reason = (
-            f"and {placed} on spaces, of {rules.action_markers}; a seat with markers places at "
-            f"least one a round, and this is round {position.round}"
+            f"allowed in round {position.round}: at most {most}, with {placed} on spaces and one "
+            "or more spent in each earlier round"
         )
-        yield spent >= max(position.round - 1, 0), f"action_markers[{seat}]", reason
-        reason = f"and {placed} lie on spaces; before round 2 these are all {rules.action_markers}"
-        yield position.round > 1 or not spent, f"action_markers[{seat}]", reason
+        yield hand <= most, f"action_markers[{seat}]", reason
+        reason = f"allowed before round 2: {unplaced}, with {placed} on spaces"
+        yield position.round > 1 or hand == unplaced, f"action_markers[{seat}]", reason
         used, limit = len(position.streets[seat]), limits[seat]
-        reason = f"but {used} of {'unlimited' if limit is None else limit} lie on streets"
-        yield (
-            position.line_markers[seat] == (None if limit is None else limit - used),
-            f"line_markers[{seat}]",
-            reason,
-        )
+        left, reason = None, "allowed: None (no limit)"
+        if limit is not None:
+            left = limit - used
+            reason = f"allowed: {left}, with {used} of {limit} on streets"
+        yield position.line_markers[seat] == left, f"line_markers[{seat}]", reason
 
 
 def _check_common_pieces(position: Position, rules: Rules) -> Checks:
-    """Passengers, time stones, and the limit of one bus and one time stone a round."""
+    """Passengers, time stones, and the limit of one bus and one time stone per round."""
     in_city, in_bus = sum(position.passengers), int(position.phase == Phase.SET_DOWN)
     reason = f"{in_city} of {rules.passengers} passengers are in the city and {in_bus} in a bus"
     yield in_city + in_bus + position.supply == rules.passengers, "supply", reason
     taken, all_stones = sum(position.time_stones), rules.stones_for(position.num_players)
-    reason = f"{taken} of {all_stones} are taken"
+    reason = f"allowed: {all_stones - taken}, with {taken} of {all_stones} taken"
     yield taken + position.time_stones_left == all_stones, "time_stones_left", reason
     for field, action, phases, count in (
         ("buses", BoardAction.BUSES, AFTER_BUSES, sum(position.buses) - position.num_players),
@@ -178,8 +178,8 @@ def _check_common_pieces(position: Position, rules: Rules) -> Checks:
         this_round = position.phase in phases and len(position.spaces[action])
         most = max(position.round - 1, 0) + this_round
         reason = (
-            f"{count} were taken, one a round at most, but the limit is {most} so far: "
-            f"round is {position.round}, phase {position.phase.name}"
+            f"{count} were taken; allowed up to round {position.round}, phase "
+            f"{position.phase.name}: {most}, at most one per round"
         )
         yield count <= most, field, reason
 
@@ -188,7 +188,7 @@ def _check_deliveries(position: Position, rules: Rules) -> Checks:
     """Deliveries take markers and buses; last deliveries have an order (R17, R20)."""
     for seat, made in enumerate(position.deliveries):
         markers, buses = rules.action_markers - position.action_markers[seat], position.buses[seat]
-        reason = f"more than {markers} markers and {buses} buses can make"
+        reason = f"allowed: at most {markers * buses}, for {markers} markers used and {buses} buses"
         yield made <= markers * buses, f"deliveries[{seat}]", reason
     order = position.delivery_order
     ranks = [rank for rank, made in zip(order, position.deliveries, strict=True) if made]
@@ -215,7 +215,10 @@ def _check_lines(position: Position, board: Board) -> Checks:
             yield street in streets and end in board.streets[street], f"arrivals[{seat}]", reason
         edges = [board.streets[street] for street in streets]
         last = [streets.index(street) for street in arrivals]
-        reason = f"no trail over each of them once between {ends} by streets {arrivals}"
+        reason = (
+            f"these streets form no trail between {ends} that begins and ends with streets "
+            f"{arrivals}"
+        )
         yield not streets or _is_trail(edges, ends, last), f"streets[{seat}]", reason
 
 
@@ -359,8 +362,8 @@ def _check_selection(position: Position, rules: Rules) -> Checks:
         else:
             fits = placed <= turns
         reason = (
-            f"and {placed} on spaces, {'still' if still else 'no longer'} choosing; its turns in "
-            f"this round: {turns}"
+            f"with {placed} on spaces and {'still' if still else 'no longer'} choosing; turns so "
+            f"far in this round: {turns}"
         )
         yield fits, f"action_markers[{other}]", reason
 
@@ -372,7 +375,7 @@ def _check_selected(position: Position, rules: Rules) -> Checks:
         return
     for seat, hand in enumerate(position.action_markers):
         placed = position.placed[seat]
-        reason = f"and {placed} on spaces, but a seat must place two before it may pass (R4)"
+        reason = f"with {placed} on spaces; a seat must place two before it may pass (R4)"
         yield not hand or placed >= 2, f"action_markers[{seat}]", reason
 
 

@@ -63,7 +63,7 @@ does.
 The game also ends after a round if all sites are built on or at most one player has action markers.
 """
 AGAIN = {
-    "never": " An end whose last street bore another player's marker when it was added must not "
+    "never": " An end whose arrival street bore another player's marker when it was added must not "
     "share at its new intersection.",
     "other_line": " An end that has just shared a street must not share at its new intersection "
     "with any of the same players.",

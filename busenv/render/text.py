@@ -99,7 +99,7 @@ def _player(board: Board, position: Position, seat: int) -> str:
     if ends:
         words += f", ends at {' and '.join(map(str, ends))}"
     if arrivals := position.arrivals[seat]:
-        words += f", last streets {_streets(board, arrivals)}"
+        words += f", arrival streets {_streets(board, arrivals)}"
     for end, others in zip(("first", "second"), position.shared_with[seat], strict=False):
         if others:
             words += f", {end} end must not share again with seats {_joined(others)}"

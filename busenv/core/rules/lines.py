@@ -54,7 +54,7 @@ def _growth_from(g, b, seat, end, shared):
 
     Never a street with the seat's own marker (R8). If some street at the end is empty, the others
     must be shared by exception (R9); if none is, any may be taken (R10). shared: bit per seat, what
-    the end remembers of its last street (R9a).
+    the end remembers of its arrival street (R9a).
     """
     low = b.incident[end, 0] & ~g.line[seat, 0]
     high = b.incident[end, 1] & ~g.line[seat, 1]
