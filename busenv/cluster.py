@@ -36,13 +36,13 @@ class ClusterError(ValueError):
 
 
 @contextmanager
-def connected(address: str, cores: int | None = None) -> Iterator[None]:
+def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
     """Connect to a Ray cluster for a `with` block.
 
     address: "auto" for the cluster that this machine is a node of; "local" for a cluster of this
         machine's own, which ends with the block; HOST:PORT of a head node; "" for none. An existing
         connection of this process is used and stays open.
-    cores: number of cores of a local cluster; None uses all.
+    num_cpus: number of cores of a local cluster; None uses all.
 
     Raises ClusterError if there is no such cluster, ModuleNotFoundError if Ray is not installed.
     """
@@ -58,7 +58,7 @@ def connected(address: str, cores: int | None = None) -> Iterator[None]:
     if address == "local":
         for name, value in LOCAL_ENVIRONMENT.items():
             os.environ.setdefault(name, value)
-        options |= {"num_cpus": cores, "include_dashboard": False}
+        options |= {"num_cpus": num_cpus, "include_dashboard": False}
     else:
         if address == "auto":
             address = os.environ.get("RAY_ADDRESS", "auto")
@@ -74,7 +74,7 @@ def connected(address: str, cores: int | None = None) -> Iterator[None]:
         ray.shutdown()
 
 
-def cores() -> int:
+def num_cpus() -> int:
     """Return the current number of cores of the cluster, each of which runs one call."""
     import ray
 

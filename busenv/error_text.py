@@ -21,8 +21,7 @@ def quote(value: object) -> str:
 
 
 def printable(text: object) -> str:
-    """Escape what a terminal may interpret: control characters and line breaks, marks of text
-    direction, surrogates."""
+    """Escape control characters, line breaks, bidirectional marks and surrogates for a terminal."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in str(text)

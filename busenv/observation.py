@@ -1,4 +1,4 @@
-"""Observations: one flat row of bytes a seat, with a named layout.
+"""Observations: one flat row of bytes per seat, with a named layout.
 
 The row is egocentric: the viewer is player 0 and the others follow clockwise, so it does not encode
 the viewer's seat. It has the same length for 3, 4 and 5 players (absent players are zeros). It is
@@ -192,8 +192,7 @@ def _convert(game: Game, action: int, convert: Callable[..., int]) -> int:
 
 
 def relative_games(games: np.ndarray) -> np.ndarray:
-    """Return games (GAME, (N,)) with building types counted from the clock
-    (`busenv.core.relative_types`)."""
+    """Return games (GAME, (N,)) with building types counted from the clock."""
     relative = np.zeros(len(games), GAME)
     relative_kernels.write_relative_games(games, relative)
     return relative

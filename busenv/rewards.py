@@ -14,7 +14,7 @@ a time stone costs its seat at once.
 With a discount of 1 these changes cancel over a game, which keeps the optimal policy (Ng, Harada
 and Russell 1999, "Policy invariance under reward transformations").
 
-A reward may also be a function `pay(before, after, rewards)`: it receives the states of N games
+A reward may also be a function `reward(before, after, rewards)`: it receives the states of N games
 before and after a step (GAME arrays, see `busenv.core.state`, which it must not change) and writes
 the rewards by seat, float32, (N, 5). It returns None. Rewards of games that are reset in the step
 are ignored; all others must be finite.
@@ -56,7 +56,7 @@ def reward_kind(reward: str | Reward) -> int:
         except TypeError as error:
             raise ValueError(
                 f"the reward function {_name(reward)} has other parameters ({error}); "
-                "allowed: pay(before, after, rewards)"
+                "allowed: reward(before, after, rewards)"
             ) from None
         return core.PAY_NOTHING
     if not isinstance(reward, str) or reward not in REWARDS:

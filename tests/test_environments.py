@@ -331,7 +331,7 @@ def test_a_reward_function_without_a_signature_is_accepted() -> None:
         (pay_array, "reward function pay_array returned a value of type ndarray; allowed: None"),
         (pay_nan, "reward function pay_nan wrote nan for seat 1; allowed: finite"),
         (pay_misspelt, "pay_misspelt reads the field 'deliveres'.*did you mean 'deliveries'"),
-        (lambda after: 0, r"other parameters .*; allowed: pay\(before, after, rewards\)"),
+        (lambda after: 0, r"other parameters .*; allowed: reward\(before, after, rewards\)"),
     ],
 )
 def test_wrong_reward_functions_are_named(reward: Any, message: str) -> None:

@@ -117,14 +117,14 @@ class KernelCache(caching.FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the machine code of a signature; None for a cache miss."""
         target_context.refresh()
-        found = None
+        compiled = None
         with contextlib.suppress(Exception):  # whatever a damaged file raises
             data = self._read(self._index_key(sig, target_context.codegen()))
             if data is not None:
-                found = compiler.CompileResult._rebuild(target_context, *data)
-        if found is None:
+                compiled = compiler.CompileResult._rebuild(target_context, *data)
+        if compiled is None:
             announce()
-        return found
+        return compiled
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save the machine code of a signature; a full or vanished disk disables the cache."""

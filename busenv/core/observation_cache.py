@@ -300,7 +300,7 @@ def _update_totals(g, b, row, seats, cache):
 
 @kernel
 def _update_markers(g, b, action, cache):
-    """Write whose markers are on the spaces of an action, a byte a space."""
+    """Write whose markers are on the spaces of an action, one byte per space."""
     at = seats_at(b) + C_SPACES[action]
     taken = np.uint64(8) * np.uint64(g.taken[action])
     placed = (ONE << taken) - ONE if taken < np.uint64(64) else ~ZERO

@@ -107,7 +107,7 @@ def _player_word(g, seat, chooses_next, first):
 
 @kernel
 def _relative(seats, viewer, players):
-    """A set of seats as one byte a player, in clockwise order from the viewer."""
+    """A set of seats as one byte per player, in clockwise order from the viewer."""
     seats = np.uint64(seats)
     turned = seats >> np.uint64(viewer) | seats << np.uint64(players - viewer)
     return spread(turned & ((ONE << np.uint64(players)) - ONE))

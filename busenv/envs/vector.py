@@ -167,9 +167,9 @@ class BusVectorEnv(VectorEnv):
         None without a render mode and before the first reset.
         Images take long to draw, so those from the fifth on are black.
         """
-        if self.render_mode is None or not (drawn := self._renderer.render_batch(self.batch)):
+        if self.render_mode is None or not (images := self._renderer.render_batch(self.batch)):
             return None
-        return (*drawn, *[np.zeros_like(drawn[0])] * (self.num_envs - len(drawn)))
+        return (*images, *[np.zeros_like(images[0])] * (self.num_envs - len(images)))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the opponents built from specs."""

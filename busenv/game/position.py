@@ -33,7 +33,7 @@ POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_
 
 @dataclass(frozen=True)
 class Position:
-    """A position of the game. Lists "by seat" have one entry a player.
+    """A position of the game. Lists "by seat" have one entry per player.
 
     `dataclasses.replace` changes one, and `Game.from_position` makes a game that begins in it.
 

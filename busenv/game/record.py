@@ -107,7 +107,7 @@ class Record:
             raise RecordError(f"record: {error}") from error
 
     def to_json(self) -> str:
-        """Return the record as JSON text, one key a line."""
+        """Return the record as JSON text, one key per line."""
         fields = self.to_dict().items()
         rows = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in fields)
         return "{\n" + ",\n".join(rows) + "\n}\n"
@@ -118,7 +118,7 @@ class Record:
         return cls.from_dict(_parse_json(text))
 
     def to_bytes(self) -> bytes:
-        """Return the record in compact form: a JSON head, two bytes an action, and a checksum."""
+        """Return the record in compact form: a JSON head, two bytes per action, and a checksum."""
         return encode_fields(self.to_dict())
 
     @classmethod

@@ -64,9 +64,9 @@ def play_on_cluster(
     running: list[Any] = []
     with interrupts_deferred() as interrupted:
         while not interrupted:
-            cores = max(cluster.cores(), 1)
-            while remaining and len(running) < CALLS_PER_CORE * cores:
-                count = min(size, -(-len(remaining) // (2 * cores)))
+            num_cpus = max(cluster.num_cpus(), 1)
+            while remaining and len(running) < CALLS_PER_CORE * num_cpus:
+                count = min(size, -(-len(remaining) // (2 * num_cpus)))
                 chunk = [remaining.pop() for _ in range(count)]
                 running.append(cluster.call(play_chunk, payload, chunk))
             if not running:
