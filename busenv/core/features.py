@@ -6,8 +6,9 @@ that write observations (`core.observation_cache`, `core.observe`) take their co
 
 from __future__ import annotations
 
+from collections import namedtuple
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from busenv.core.state import MAX_SPACES
 
@@ -157,6 +158,14 @@ COLUMNS = {block: _columns(block) for block in BLOCKS}  # of each feature, by na
 WIDTHS = {block: sum(feature.width for feature in FEATURES[block]) for block in BLOCKS}
 
 
-def column(block: str, name: str) -> int:
-    """The first column of a feature."""
-    return COLUMNS[block][name].start
+def _first_columns(block: str) -> Any:
+    """Return the first column of each feature of a block, as a named tuple.
+
+    Kernels read its fields as constants, such as `PLAYER_AT.buses`.
+    """
+    columns = COLUMNS[block]
+    names = namedtuple("Columns", columns)  # type: ignore[misc]
+    return names(*(feature.start for feature in columns.values()))
+
+
+INTERSECTION_AT, STREET_AT, SITE_AT, PLAYER_AT, TABLE_AT = map(_first_columns, BLOCKS)

@@ -32,30 +32,20 @@ from busenv.core.bits import (
     subtract_bytes,
     sum_bytes,
 )
-from busenv.core.features import SPACES, WIDTHS, column
+from busenv.core.features import INTERSECTION_AT, PLAYER_AT, SITE_AT, SPACES, STREET_AT, WIDTHS
 from busenv.core.jit import kernel
 from busenv.core.rules.lines import growth
 from busenv.core.rules.score import rank_of
 from busenv.core.state import MAX_PLAYERS, MAX_SPACES, offset
 
-# First columns of core.features. Those of seats alternate: line and line end, line and growth.
-I_BUILDINGS, I_OPEN = column("intersections", "buildings"), column("intersections", "open_sites")
-I_WAITING, I_VACANT = column("intersections", "waiting"), column("intersections", "vacant")
-I_LINE, I_END = column("intersections", "on_line"), column("intersections", "line_end")
-S_LINE, S_GROW = column("streets", "line"), column("streets", "may_grow")
-B_OPEN = column("sites", "open")
 PER_INTERSECTION, PER_STREET = WIDTHS["intersections"], WIDTHS["streets"]
 PER_SITE = WIDTHS["sites"]
 # After the planes, the cache holds the features of each player from "reached" on, by seat.
-P_CACHED = column("players", "reached")
-PER_SEAT = WIDTHS["players"] - P_CACHED
-C_REACHED, C_GROWTH, C_RANK, C_ORDER, C_WAITING, C_VACANT, C_DRIVE = (
-    column("players", name) - P_CACHED
-    for name in ("reached", "growth", "rank", "delivery_order", "waiting", "vacant", "drive")
-)
+PER_SEAT = WIDTHS["players"] - PLAYER_AT.reached
+SEAT_AT = PLAYER_AT._make(column - PLAYER_AT.reached for column in PLAYER_AT)
 # Arrays, because numba compiles an index into a tuple to a chain of branches.
 SPACES_OF = np.array([spaces for _, spaces in SPACES])
-C_SPACES = np.array([column("players", f"spaces_{name}") - P_CACHED for name, _ in SPACES])
+SPACES_AT = np.array([getattr(SEAT_AT, f"spaces_{name}") for name, _ in SPACES])
 
 # Parts of a GAME record that the cache shows, in the order of its fields.
 LINES_FROM, CITY_FROM, PASSENGERS_FROM, MARKERS_FROM, STANDING_FROM, CACHED_TO = (
@@ -104,8 +94,9 @@ def _update_passengers(g, width, row):
             row[at] = g.passengers[at]
     kind = np.int64(g.clock)
     for steps in range(3):
-        buildings = (I_BUILDINGS + kind) * width
-        waiting, vacant = (I_WAITING + steps) * width, (I_VACANT + steps) * width
+        buildings = (INTERSECTION_AT.buildings + kind) * width
+        waiting = (INTERSECTION_AT.waiting + steps) * width
+        vacant = (INTERSECTION_AT.vacant + steps) * width
         if wide:
             for k in range(0, width, 8):
                 at = min(k, width - 8)
@@ -125,8 +116,8 @@ def _update_standing(g, b, cache):
     """Write each seat's rank and delivery order (R20)."""
     for seat in range(g.players):
         at = seats_at(b) + PER_SEAT * seat
-        cache[at + C_RANK] = rank_of(g, seat)
-        cache[at + C_ORDER] = g.delivery_order[seat]
+        cache[at + SEAT_AT.rank] = rank_of(g, seat)
+        cache[at + SEAT_AT.delivery_order] = g.delivery_order[seat]
 
 
 @kernel
@@ -134,11 +125,12 @@ def _update_sites(g, b, row, cached, fresh):
     """Write buildings that `cached` does not have, and the sites that are open now (R14)."""
     width, sites, site_planes = np.int64(b.intersections), np.int64(b.sites), sites_at(b)
     if fresh:
-        clear_bytes(row, I_BUILDINGS * width, (I_WAITING - I_BUILDINGS) * width)
+        first, end = INTERSECTION_AT.buildings * width, INTERSECTION_AT.waiting * width
+        clear_bytes(row, first, end - first)
         clear_bytes(row, site_planes, PER_SITE * sites)
     different = ZERO
     for kind in range(3):
-        plane = (I_BUILDINGS + kind) * width
+        plane = (INTERSECTION_AT.buildings + kind) * width
         rest = g.type_sites[kind] ^ (ZERO if fresh else cached.type_sites[kind])
         different |= rest
         while rest != ZERO:
@@ -149,13 +141,13 @@ def _update_sites(g, b, row, cached, fresh):
             rest &= rest - ONE
     if different == ZERO and not fresh:
         return
-    clear_bytes(row, I_OPEN * width, width)
-    clear_bytes(row, site_planes + B_OPEN * sites, sites)
+    clear_bytes(row, INTERSECTION_AT.open_sites * width, width)
+    clear_bytes(row, site_planes + SITE_AT.open * sites, sites)
     rest = g.free_sites & b.zone_sites[g.zone] if g.free_sites != ZERO else ZERO
     while rest != ZERO:
         site = np.int64(lowest(rest))
-        row[site_planes + B_OPEN * sites + site] = 1
-        row[I_OPEN * width + b.site_intersection[site]] += 1
+        row[site_planes + SITE_AT.open * sites + site] = 1
+        row[INTERSECTION_AT.open_sites * width + b.site_intersection[site]] += 1
         rest &= rest - ONE
 
 
@@ -174,18 +166,18 @@ def _add_streets(low, high, amount, plane):
 def _update_line(g, b, cache, seat):
     """Write a seat's line: intersections, streets and ends."""
     width, streets = np.int64(b.intersections), np.int64(b.streets)
-    clear_bytes(cache, (I_LINE + 2 * seat) * width, 2 * width)
-    line_at = streets_at(b) + (S_LINE + 2 * seat) * streets
+    clear_bytes(cache, (INTERSECTION_AT.on_line + 2 * seat) * width, 2 * width)
+    line_at = streets_at(b) + (STREET_AT.line + 2 * seat) * streets
     clear_bytes(cache, line_at, streets)
     rest = g.reach[seat]
-    cache[seats_at(b) + PER_SEAT * seat + C_REACHED] = popcount(rest)
+    cache[seats_at(b) + PER_SEAT * seat + SEAT_AT.reached] = popcount(rest)
     if rest == ZERO:
         return
     while rest != ZERO:
-        cache[(I_LINE + 2 * seat) * width + np.int64(lowest(rest))] = 1
+        cache[(INTERSECTION_AT.on_line + 2 * seat) * width + np.int64(lowest(rest))] = 1
         rest &= rest - ONE
-    cache[(I_END + 2 * seat) * width + g.head[seat]] += 2
-    cache[(I_END + 2 * seat) * width + g.tail[seat]] += 1
+    cache[(INTERSECTION_AT.line_end + 2 * seat) * width + g.head[seat]] += 2
+    cache[(INTERSECTION_AT.line_end + 2 * seat) * width + g.tail[seat]] += 1
     line = cache[line_at : line_at + streets]
     _add_streets(g.line[seat, 0], g.line[seat, 1], 1, line)
     line[g.head_street[seat]] += 2
@@ -196,17 +188,17 @@ def _update_line(g, b, cache, seat):
 def _update_growth(g, b, cache, seat):
     """Write the streets onto which a seat's line may grow (R8 to R10)."""
     streets = np.int64(b.streets)
-    grow_at = streets_at(b) + (S_GROW + 2 * seat) * streets
+    grow_at = streets_at(b) + (STREET_AT.may_grow + 2 * seat) * streets
     at = seats_at(b) + PER_SEAT * seat
     clear_bytes(cache, grow_at, streets)
-    cache[at + C_GROWTH] = 0
+    cache[at + SEAT_AT.growth] = 0
     if g.reach[seat] == ZERO or g.line_markers[seat] == 0:
         return
     grow = cache[grow_at : grow_at + streets]
     low, high, tail_low, tail_high = growth(g, b, seat)
     _add_streets(low, high, 2, grow)
     _add_streets(tail_low, tail_high, 1, grow)
-    cache[at + C_GROWTH] = popcount(low | tail_low) + popcount(high | tail_high)
+    cache[at + SEAT_AT.growth] = popcount(low | tail_low) + popcount(high | tail_high)
 
 
 @kernel
@@ -272,7 +264,7 @@ def _update_totals(g, b, row, seats, cache):
         if not has(seats, seat):
             continue
         w0 = w1 = w2 = v0 = v1 = v2 = ZERO
-        reach, at = g.reach[seat], I_WAITING * width
+        reach, at = g.reach[seat], INTERSECTION_AT.waiting * width
         while reach != ZERO:  # eight intersections at a time, a byte each; no sum reaches 256
             along = spread(reach & np.uint64(255)) * np.uint64(255)
             w0 += load_word(row, at) & along
@@ -287,21 +279,21 @@ def _update_totals(g, b, row, seats, cache):
         buses = np.uint64(g.buses[seat])
         w0, w1, w2 = sum_bytes(w0), sum_bytes(w1), sum_bytes(w2)
         v0, v1, v2 = sum_bytes(v0), sum_bytes(v1), sum_bytes(v2)
-        cache[totals + C_WAITING] = w0
-        cache[totals + C_WAITING + 1] = w1
-        cache[totals + C_WAITING + 2] = w2
-        cache[totals + C_VACANT] = v0
-        cache[totals + C_VACANT + 1] = v1
-        cache[totals + C_VACANT + 2] = v2
-        cache[totals + C_DRIVE] = min(buses, w0, v0)
-        cache[totals + C_DRIVE + 1] = min(buses, w1, v1)
-        cache[totals + C_DRIVE + 2] = min(buses, w2, v2)
+        cache[totals + SEAT_AT.waiting] = w0
+        cache[totals + SEAT_AT.waiting + 1] = w1
+        cache[totals + SEAT_AT.waiting + 2] = w2
+        cache[totals + SEAT_AT.vacant] = v0
+        cache[totals + SEAT_AT.vacant + 1] = v1
+        cache[totals + SEAT_AT.vacant + 2] = v2
+        cache[totals + SEAT_AT.drive] = min(buses, w0, v0)
+        cache[totals + SEAT_AT.drive + 1] = min(buses, w1, v1)
+        cache[totals + SEAT_AT.drive + 2] = min(buses, w2, v2)
 
 
 @kernel
 def _update_markers(g, b, action, cache):
     """Write whose markers are on the spaces of an action, one byte per space."""
-    at = seats_at(b) + C_SPACES[action]
+    at = seats_at(b) + SPACES_AT[action]
     taken = np.uint64(8) * np.uint64(g.taken[action])
     placed = (ONE << taken) - ONE if taken < np.uint64(64) else ~ZERO
     owners = load_word(g, MARKERS_FROM + MAX_SPACES * action)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from busenv.core.bits import ONE, ZERO, clear_bytes, copy_bytes, has, spread, store_word
-from busenv.core.features import WIDTHS, column
+from busenv.core.features import INTERSECTION_AT, PLAYER_AT, TABLE_AT, WIDTHS
 from busenv.core.jit import kernel
-from busenv.core.observation_cache import I_LINE, P_CACHED, PER_SEAT, seats_at, streets_at
+from busenv.core.observation_cache import PER_SEAT, seats_at, streets_at
 from busenv.core.rules.resolve import power_of
 from busenv.core.state import (
     ACT_BUILDINGS,
@@ -24,30 +24,6 @@ from busenv.core.state import (
 )
 
 PER_PLAYER, TABLE = WIDTHS["players"], WIDTHS["table"]
-(
-    P_PRESENT, P_DECIDES, P_ACTION_MARKERS, P_LINE_MARKERS, P_UNLIMITED, P_BUSES, P_STONES,
-    P_DELIVERIES, P_PLACED, P_CHOOSING, P_STARTS, P_STARTED_GAME, P_CHOOSES_NEXT, P_HEAD_SHARED,
-    P_TAIL_SHARED,
-) = (
-    column("players", name)
-    for name in (
-        "present", "decides", "action_markers", "line_markers", "line_unlimited", "buses",
-        "time_stones", "deliveries", "placed", "choosing", "starts", "started_game", "chooses_next",
-        "head_shared", "tail_shared",
-    )
-)  # fmt: skip
-(
-    T_PHASE, T_PLAYERS, T_ROUND, T_CLOCK, T_STONES, T_SUPPLY, T_ZONE, T_MAX_BUSES, T_ACTION,
-    T_SPACE, T_POWER, T_SPACE_LIMIT, T_BUS_LIMIT, T_FINAL_SEGMENT, T_SHARING_AGAIN,
-    T_EXTRA_NEEDS_POWER, T_TAKEN, T_NEXT_POWER,
-) = (
-    column("table", name)
-    for name in (
-        "phase", "num_players", "round", "clock", "stones_left", "supply", "zone", "max_buses",
-        "action", "space", "power", "space_limit", "bus_limit", "final_segment", "sharing_again",
-        "extra_needs_power", "taken", "next_power",
-    )
-)  # fmt: skip
 
 
 @kernel
@@ -89,19 +65,19 @@ def _player_word(g, seat, chooses_next, first):
     """Eight columns of a player's features, from column `first`, as the bytes of a word."""
     unlimited = g.line_markers[seat] == NO_LIMIT
     return (
-        _byte_at(first, P_PRESENT, 1)
-        | _byte_at(first, P_DECIDES, g.phase != OVER and g.seat == seat)
-        | _byte_at(first, P_ACTION_MARKERS, g.markers[seat])
-        | _byte_at(first, P_LINE_MARKERS, 0 if unlimited else g.line_markers[seat])
-        | _byte_at(first, P_UNLIMITED, unlimited)
-        | _byte_at(first, P_BUSES, g.buses[seat])
-        | _byte_at(first, P_STONES, g.stones[seat])
-        | _byte_at(first, P_DELIVERIES, _byte(g.deliveries[seat]))
-        | _byte_at(first, P_PLACED, g.placed[seat])
-        | _byte_at(first, P_CHOOSING, _selects(g, seat))
-        | _byte_at(first, P_STARTS, g.start == seat)
-        | _byte_at(first, P_STARTED_GAME, g.first == seat)
-        | _byte_at(first, P_CHOOSES_NEXT, chooses_next)
+        _byte_at(first, PLAYER_AT.present, 1)
+        | _byte_at(first, PLAYER_AT.decides, g.phase != OVER and g.seat == seat)
+        | _byte_at(first, PLAYER_AT.action_markers, g.markers[seat])
+        | _byte_at(first, PLAYER_AT.line_markers, 0 if unlimited else g.line_markers[seat])
+        | _byte_at(first, PLAYER_AT.line_unlimited, unlimited)
+        | _byte_at(first, PLAYER_AT.buses, g.buses[seat])
+        | _byte_at(first, PLAYER_AT.time_stones, g.stones[seat])
+        | _byte_at(first, PLAYER_AT.deliveries, _byte(g.deliveries[seat]))
+        | _byte_at(first, PLAYER_AT.placed, g.placed[seat])
+        | _byte_at(first, PLAYER_AT.choosing, _selects(g, seat))
+        | _byte_at(first, PLAYER_AT.starts, g.start == seat)
+        | _byte_at(first, PLAYER_AT.started_game, g.first == seat)
+        | _byte_at(first, PLAYER_AT.chooses_next, chooses_next)
     )
 
 
@@ -123,28 +99,28 @@ def _next_power(g, action):
 def _write_table(g, out):
     """Write the features that belong to no player: phase, clock, supplies, action power."""
     clear_bytes(out, 0, TABLE)
-    out[T_PHASE + g.phase] = 1
-    out[T_PLAYERS + g.players - 3] = 1
-    out[T_ROUND] = _byte(g.round)
-    out[T_CLOCK + g.clock] = 1
-    out[T_STONES] = g.clock_stones
-    out[T_SUPPLY] = g.supply
-    out[T_ZONE] = g.zone
-    out[T_MAX_BUSES] = g.max_buses
+    out[TABLE_AT.phase + g.phase] = 1
+    out[TABLE_AT.num_players + g.players - 3] = 1
+    out[TABLE_AT.round] = _byte(g.round)
+    out[TABLE_AT.clock + g.clock] = 1
+    out[TABLE_AT.stones_left] = g.clock_stones
+    out[TABLE_AT.supply] = g.supply
+    out[TABLE_AT.zone] = g.zone
+    out[TABLE_AT.max_buses] = g.max_buses
     if g.action != NO_ACTION:
-        out[T_ACTION + g.action] = 1
-    out[T_SPACE] = g.space
-    out[T_POWER] = g.power
-    out[T_SPACE_LIMIT] = g.space_limit
-    out[T_BUS_LIMIT] = g.bus_limit
-    out[T_FINAL_SEGMENT] = g.final_segment
-    out[T_SHARING_AGAIN] = g.sharing_again
-    out[T_EXTRA_NEEDS_POWER] = g.extra_needs_power
+        out[TABLE_AT.action + g.action] = 1
+    out[TABLE_AT.space] = g.space
+    out[TABLE_AT.power] = g.power
+    out[TABLE_AT.space_limit] = g.space_limit
+    out[TABLE_AT.bus_limit] = g.bus_limit
+    out[TABLE_AT.final_segment] = g.final_segment
+    out[TABLE_AT.sharing_again] = g.sharing_again
+    out[TABLE_AT.extra_needs_power] = g.extra_needs_power
     for action in range(7):
-        out[T_TAKEN + action] = g.taken[action]
-    out[T_NEXT_POWER] = _next_power(g, ACT_LINES)
-    out[T_NEXT_POWER + 1] = _next_power(g, ACT_PASSENGERS)
-    out[T_NEXT_POWER + 2] = _next_power(g, ACT_BUILDINGS)
+        out[TABLE_AT.taken + action] = g.taken[action]
+    out[TABLE_AT.next_power] = _next_power(g, ACT_LINES)
+    out[TABLE_AT.next_power + 1] = _next_power(g, ACT_PASSENGERS)
+    out[TABLE_AT.next_power + 2] = _next_power(g, ACT_BUILDINGS)
 
 
 @kernel
@@ -159,7 +135,7 @@ def observe(g, b, cache, seat, row, rotated):
     first_player = seats_at(b)
     if not rotated:
         width = np.int64(b.intersections)
-        _rotate(cache, row, I_LINE * width, width, viewer, players)
+        _rotate(cache, row, INTERSECTION_AT.on_line * width, width, viewer, players)
         _rotate(cache, row, streets_at(b), np.int64(b.streets), viewer, players)
     next_known = False
     for slot in range(players):
@@ -171,10 +147,10 @@ def observe(g, b, cache, seat, row, rotated):
         store_word(row, at, _player_word(g, np.uint64(other), chooses_next, 0))
         store_word(row, at + 8, _player_word(g, np.uint64(other), chooses_next, 8))
         head_shared = _relative(g.head_shared[other], viewer, players)
-        store_word(row, at + P_HEAD_SHARED, head_shared)
+        store_word(row, at + PLAYER_AT.head_shared, head_shared)
         tail_shared = _relative(g.tail_shared[other], viewer, players)
-        store_word(row, at + P_TAIL_SHARED, tail_shared)
-        copy_bytes(row, at + P_CACHED, cache, first_player + PER_SEAT * other, PER_SEAT)
+        store_word(row, at + PLAYER_AT.tail_shared, tail_shared)
+        copy_bytes(row, at + PLAYER_AT.reached, cache, first_player + PER_SEAT * other, PER_SEAT)
     for slot in range(players, MAX_PLAYERS):
         clear_bytes(row, first_player + PER_PLAYER * slot, PER_PLAYER)
     _write_table(g, row[first_player + PER_PLAYER * MAX_PLAYERS :])

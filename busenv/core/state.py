@@ -9,6 +9,9 @@ a position was reached.
 
 from __future__ import annotations
 
+from collections import namedtuple
+from typing import Any
+
 import numpy as np
 
 MAX_INTERSECTIONS, MAX_STREETS, MAX_SITES, MAX_PLAYERS = 64, 128, 64, 5
@@ -144,6 +147,8 @@ RULES = np.dtype(
 )
 
 FIELDS: tuple[str, ...] = GAME.names or ()
+# The index of each field in FIELDS, such as FIELD.clock.
+FIELD: Any = namedtuple("FIELD", FIELDS)(*range(len(FIELDS)))
 
 
 def offset(field: str) -> int:

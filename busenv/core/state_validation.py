@@ -26,7 +26,7 @@ from busenv.core.state import (
     ALWAYS,
     BUILDINGS,
     CLOCK,
-    FIELDS,
+    FIELD,
     LINE_EXPANSION,
     MAX_SPACES,
     NO_ACTION,
@@ -42,24 +42,7 @@ from busenv.core.state import (
     offset,
 )
 
-VALID = -1
-# Fields by their indices in GAME.names; kernels return the index of an invalid field.
-(
-    LINE, HEAD, TAIL, HEAD_STREET, TAIL_STREET, HEAD_SHARED, TAIL_SHARED, PLAYERS, ENDING,
-    SPACE_LIMIT, TYPE_SITES, SUPPLY, HOUR, SPACES, TAKEN, OPEN, STONES, FIRST, REACH, FREE_SITES,
-    GROW_HEAD, GROW_TAIL, WAITING, VACANT, MARKERS, PHASE, SEAT, START, CHOOSING, ZONE, ACTION,
-    SPACE, POWER,
-) = (
-    FIELDS.index(name)
-    for name in (
-        "line", "head", "tail", "head_street", "tail_street", "head_shared", "tail_shared",
-        "players", "ending", "space_limit", "type_sites", "supply", "clock", "spaces", "taken",
-        "open", "clock_stones", "first", "reach", "free_sites", "grow_head", "grow_tail", "waiting",
-        "vacant", "markers", "phase", "seat", "start", "choosing", "zone", "action", "space",
-        "power",
-    )
-)  # fmt: skip
-
+VALID = -1  # kernels return this or the index of an invalid field (FIELD)
 # Words of one byte for each action, as in the record; the eighth byte belongs to no action.
 SPACES_FROM, TAKEN_FROM = offset("spaces"), offset("taken")
 ALL_SEVEN = np.uint64(0x00FFFFFFFFFFFFFF)
@@ -83,28 +66,28 @@ def _beyond(word, count):
 def _check_numbers(g, b):
     """Ranges of single fields, on which the other checks depend."""
     if g.players < 3 or g.players > 5:
-        return PLAYERS
+        return FIELD.players
     if g.seat >= g.players:
-        return SEAT
+        return FIELD.seat
     if g.first >= g.players:
-        return FIRST
+        return FIELD.first
     if g.start >= g.players:
-        return START
+        return FIELD.start
     if g.phase > OVER:
-        return PHASE
+        return FIELD.phase
     if g.ending > 3 or (g.ending == 0) != (g.phase != OVER):
-        return ENDING
+        return FIELD.ending
     if g.clock > 2:
-        return HOUR
+        return FIELD.clock
     if g.supply >= NUM_SPLITS:
-        return SUPPLY
+        return FIELD.supply
     if g.space > MAX_SPACES:
-        return SPACE
+        return FIELD.space
     if g.zone > b.zones:
-        return ZONE
+        return FIELD.zone
     if g.clock_stones == 0 and g.phase != OVER:
-        return STONES
-    return ACTION if g.action != RESOLVED[g.phase] else VALID
+        return FIELD.clock_stones
+    return FIELD.action if g.action != RESOLVED[g.phase] else VALID
 
 
 @kernel
@@ -115,34 +98,34 @@ def _check_board(g):
     it from the limit plus 128 clears that bit.
     """
     if g.space_limit < 1 or g.space_limit > MAX_SPACES:
-        return SPACE_LIMIT
+        return FIELD.space_limit
     limits = MANY * np.uint64(g.space_limit) | SINGLE
     taken = load_word(g, TAKEN_FROM) & ALL_SEVEN
     if taken & TOPS != ZERO or ((limits | TOPS) - taken) & TOPS != TOPS:
-        return TAKEN
+        return FIELD.taken
     left = ((limits ^ taken) + ~TOPS) & TOPS  # the highest bit of each byte in which the two differ
     if left >> np.uint64(7) != spread(np.uint64(g.open)):
-        return OPEN
+        return FIELD.open
     high, seats = ZERO, np.uint64(g.players - 1) * EACH | TOPS
     for action in range(7):
         owners = load_word(g, SPACES_FROM + MAX_SPACES * action)
         high |= owners | ~(seats - (owners & ~TOPS))
-    return SPACES if high & TOPS != ZERO else VALID
+    return FIELD.spaces if high & TOPS != ZERO else VALID
 
 
 @kernel
 def _check_city(g, b):
     """Sites are on the board, and the zone is the lowest with a free one (R14)."""
     if _beyond(g.free_sites, b.sites):
-        return FREE_SITES
+        return FIELD.free_sites
     for kind in range(3):
         if _beyond(g.type_sites[kind], b.sites):
-            return TYPE_SITES
+            return FIELD.type_sites
     for zone in range(g.zone):
         if g.free_sites & b.zone_sites[zone] != ZERO:
-            return ZONE
+            return FIELD.zone
     if g.free_sites != ZERO and (g.zone == b.zones or open_sites(g, b) == ZERO):
-        return ZONE
+        return FIELD.zone
     return VALID
 
 
@@ -150,12 +133,12 @@ def _check_city(g, b):
 def _check_ends(g, b, seat):
     """The ends of a line and their arrival streets are on the board."""
     if g.head[seat] >= b.intersections:
-        return HEAD
+        return FIELD.head
     if g.tail[seat] >= b.intersections:
-        return TAIL
+        return FIELD.tail
     if g.head_street[seat] >= b.streets:
-        return HEAD_STREET
-    return TAIL_STREET if g.tail_street[seat] >= b.streets else VALID
+        return FIELD.head_street
+    return FIELD.tail_street if g.tail_street[seat] >= b.streets else VALID
 
 
 @kernel
@@ -196,9 +179,9 @@ def _check_lines(g, b):
         high |= g.line[seat, 1]
         reach |= g.reach[seat]
     if _beyond(low, min(b.streets, 64)) or _beyond(high, max(b.streets, 64) - 64):
-        return LINE
+        return FIELD.line
     if _beyond(reach, b.intersections):
-        return REACH
+        return FIELD.reach
     owners = _line_owners(g)
     for seat in range(g.players):
         head_shared = tail_shared = ZERO
@@ -209,11 +192,11 @@ def _check_lines(g, b):
             head_shared = _seats_to_remember(g, seat, g.head_street[seat])
             tail_shared = _seats_to_remember(g, seat, g.tail_street[seat])
         elif has(owners, seat):
-            return REACH
+            return FIELD.reach
         if np.uint64(g.head_shared[seat]) & ~head_shared != ZERO:
-            return HEAD_SHARED
+            return FIELD.head_shared
         if np.uint64(g.tail_shared[seat]) & ~tail_shared != ZERO:
-            return TAIL_SHARED
+            return FIELD.tail_shared
     return VALID
 
 
@@ -222,10 +205,10 @@ def _check_offers(g, b):
     """`grow_head` and `grow_tail` are what R8 to R11 give, and not both empty."""
     low, high, tail_low, tail_high = growth(g, b, g.seat)
     if g.grow_head[0] != low or g.grow_head[1] != high:
-        return GROW_HEAD
+        return FIELD.grow_head
     if g.grow_tail[0] != tail_low or g.grow_tail[1] != tail_high:
-        return GROW_TAIL
-    return GROW_HEAD if low | high | tail_low | tail_high == ZERO else VALID
+        return FIELD.grow_tail
+    return FIELD.grow_head if low | high | tail_low | tail_high == ZERO else VALID
 
 
 @kernel
@@ -233,11 +216,11 @@ def _check_selection(g):
     """Seats that select actions have markers, and there is a free space (R4)."""
     choosing = np.uint64(g.choosing)
     if choosing >> np.uint64(g.players) != ZERO or not has(choosing, g.seat):
-        return CHOOSING
+        return FIELD.choosing
     for seat in range(g.players):
         if has(choosing, seat) and g.markers[seat] == 0:
-            return MARKERS
-    return OPEN if g.open == 0 else VALID
+            return FIELD.markers
+    return FIELD.open if g.open == 0 else VALID
 
 
 @kernel
@@ -245,9 +228,9 @@ def _check_setup(g):
     """All seats have markers for the first round (R1)."""
     for seat in range(g.players):
         if g.markers[seat] == 0:
-            return MARKERS
+            return FIELD.markers
     if g.phase == SETUP_BUILDINGS and g.power > 2:
-        return POWER
+        return FIELD.power
     return VALID
 
 
@@ -263,15 +246,15 @@ def _check_turn(g, b):
             return wrong
     powered = phase == SETUP_BUILDINGS or (LINE_EXPANSION <= phase <= SET_DOWN and phase != CLOCK)
     if powered and g.power == 0:
-        return POWER
+        return FIELD.power
     if (phase == BUILDINGS or phase == SETUP_BUILDINGS) and g.free_sites == ZERO:
-        return FREE_SITES
+        return FIELD.free_sites
     if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
         return _check_offers(g, b)
     if phase == PICK_UP and pick_ups(g) == ZERO:
-        return WAITING
+        return FIELD.waiting
     if (phase == PICK_UP or phase == SET_DOWN) and set_downs(g) == ZERO:
-        return VACANT
+        return FIELD.vacant
     return VALID
 
 
