@@ -44,7 +44,7 @@ SHORTENED = {  # replacements for a shorter run of a notebook, in its code and i
         "4,830": "360",
     },
     "5_your_own_agent_and_reward": {"decisions: int = 32_768": "decisions: int = 4_096"},
-    "6_generated_boards": {"range(500)": "range(20)", "train:200": "train:20"},
+    "6_generated_boards": {"train:200": "train:20"},
 }
 
 
