@@ -25,7 +25,7 @@ from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import make_tree, set_root
 from busenv.core.state import MAX_PLAYERS
 from busenv.observation import observe_games
-from tests.support.networks import small_network
+from tests.support.networks import decisive_network
 
 CITY = load_board("city")
 SMALL = {"network": "seats", "width": 16}
@@ -35,7 +35,7 @@ CLOCK = 4
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "small.safetensors"
-    save_model(small_network(), CITY, path, SMALL)
+    save_model(decisive_network(), CITY, path, SMALL)
     return path
 
 
@@ -130,7 +130,7 @@ def test_estimates_are_distributions(kind: Callable[..., SearchAgent]) -> None:
 def grown(game: Game, simulations: int, **settings: float):  # type: ignore[no-untyped-def]
     """A tree grown from a game's position, and its guide."""
     tree = make_tree(5000, 200_000)
-    guide = make_az_search(AzSettings(**settings), read_weights(small_network()))  # type: ignore[arg-type]
+    guide = make_az_search(AzSettings(**settings), read_weights(decisive_network()))  # type: ignore[arg-type]
     set_root(tree, game.arrays()[0])
     begin_search(tree, guide, CITY.array)
     simulate(tree, guide, CITY.array, simulations)
@@ -147,12 +147,12 @@ def in_the_middle(players: int = 4, plies: int = 80) -> Game:
 def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
     game = in_the_middle()
     tree, _ = grown(game, 0, score_weight=0.25, score_scale=8.0)
-    shares = make_policy(small_network())(game.arrays()[0], CITY, 1.0)[0]
+    shares = make_policy(decisive_network())(game.arrays()[0], CITY, 1.0)[0]
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert edges["action"].tolist() == game.legal_actions()
     np.testing.assert_allclose(edges["prior"], shares[edges["action"]], atol=1e-5)
     rows, _ = observe_games(game.arrays()[0], CITY)
-    values = small_network()(torch.from_numpy(rows))[1][0].detach().numpy().astype(float)
+    values = decisive_network()(torch.from_numpy(rows))[1][0].detach().numpy().astype(float)
     chances = np.exp(values[:4]) / np.exp(values[:4]).sum()
     points = values[MAX_PLAYERS : MAX_PLAYERS + 4] * POINTS
     margin = np.clip(0.5 + (points - points.mean()) / 16, 0, 1)
@@ -176,7 +176,7 @@ def test_long_searches_also_play_out_to_the_end(
     budget: dict[str, Any], num_playouts: int, weight: float
 ) -> None:
     """The root's value mixes that of the network alone with the results of playouts."""
-    agent, game = AzAgent(small_network(), CITY, seed=1, **budget), in_the_middle()
+    agent, game = AzAgent(decisive_network(), CITY, seed=1, **budget), in_the_middle()
     agent.act(game)
     values = agent._trees[0].nodes[0]["values"][:4]
     alone, _ = grown(game, 1)
@@ -198,7 +198,7 @@ def test_playouts_alone_tell_how_a_game_ends() -> None:
 
 
 def test_a_position_that_a_network_fails_on_has_no_edges() -> None:
-    network = small_network()
+    network = decisive_network()
     network.get_parameter("policy.2.bias").data.fill_(torch.inf)
     search = make_az_search(AzSettings(), read_weights(network))
     tree = make_tree(3000, 60_000)
@@ -318,7 +318,7 @@ def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:
     winner = game.ranking().index(0)
     while game.is_over or len(game.legal_actions()) == 1:
         game.undo()
-    chances, _ = AzAgent(small_network(), CITY, 600, seed=1).estimate(game)
+    chances, _ = AzAgent(decisive_network(), CITY, 600, seed=1).estimate(game)
     assert chances[winner] > 0.99
 
 

@@ -13,7 +13,6 @@ import torch
 
 from busenv import Board, Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.board_network import BoardNetwork
 from busenv.agents.networks.compiled_network import (
     clear_previous_rows,
     copy_weights,
@@ -25,26 +24,14 @@ from busenv.agents.networks.evaluation_features import FEATURES_SIZE
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.inputs import find_offsets, observe_inputs
 from busenv.agents.networks.logits import SEAT_VALUES, action_probabilities
-from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.search.az_agent import AzAgent
 from busenv.core.state import FIRST_BUILD
 from busenv.game.board import assemble_board, make_board
-from tests.support.networks import positions
+from tests.support.networks import positions, random_network
 from tests.support.worlds import random_board
 
 BOARDS = ["city", "generated:small:3", "generated:city:3", "generated:large:3"]
-
-
-def random_network(width: int = 24, relative_types: bool = False) -> BoardNetwork:
-    """A network none of whose weights is what it began with."""
-    network = build_network("board", None, width, seed=1, relative_types=relative_types)
-    assert isinstance(network, BoardNetwork)
-    generator = torch.Generator().manual_seed(2)
-    with torch.no_grad():
-        for weight in network.parameters():
-            weight += torch.randn(weight.shape, generator=generator) / np.sqrt(weight.shape[-1])
-    return network
 
 
 def largest_board() -> Board:
@@ -68,7 +55,7 @@ def largest_board() -> Board:
 @pytest.mark.parametrize("name", [*BOARDS, "largest"])
 def test_compiled_outputs_agree_with_torch_on_boards_of_all_sizes(name: str) -> None:
     board = largest_board() if name == "largest" else load_board(name)
-    network = random_network()
+    network = random_network("board", 24)
     games = positions(150, board)
     rows, masks = observe_inputs(games, board.array, network.inputs)
     with torch.no_grad():
@@ -88,7 +75,7 @@ def test_compiled_outputs_agree_with_torch_on_boards_of_all_sizes(name: str) -> 
 
 
 def test_one_workspace_serves_boards_in_turn() -> None:
-    network = random_network(8)
+    network = random_network("board", 8)
     weights = read_weights(network)
     work = make_workspace(weights)
     for name in (*BOARDS, *BOARDS[:1]):
@@ -133,7 +120,7 @@ def renumbered(board: Board, rng: np.random.Generator) -> tuple[Board, np.ndarra
 
 
 def test_numbers_of_intersections_streets_and_sites_mean_nothing() -> None:
-    network, rng = random_network(), np.random.default_rng(5)
+    network, rng = random_network("board", 24), np.random.default_rng(5)
     with torch.no_grad():  # playouts are random, and their stream depends on the numbers
         network.position[-FEATURES_SIZE:] = 0
     policy = make_policy(network)
@@ -154,7 +141,7 @@ def test_numbers_of_intersections_streets_and_sites_mean_nothing() -> None:
 
 
 def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
-    network, path = random_network(8, relative_types=True), tmp_path / "model.safetensors"
+    network, path = random_network("board", 8, relative_types=True), tmp_path / "model.safetensors"
     save_model(network, load_board("city"), path, {"network": "board", "width": 8})
     loaded, card = load_model(path, load_board("generated:small:1"))
     assert "board" not in card
@@ -181,7 +168,9 @@ def test_cards_of_other_networks_are_refused(
     tmp_path: Path, change: dict[str, object], message: str
 ) -> None:
     path, card = tmp_path / "model.safetensors", tmp_path / "model.json"
-    save_model(random_network(8), load_board("city"), path, {"network": "board", "width": 8})
+    save_model(
+        random_network("board", 8), load_board("city"), path, {"network": "board", "width": 8}
+    )
     card.write_text(json.dumps(json.loads(card.read_text()) | change))
     with pytest.raises(ValueError, match=message):
         load_model(path, load_board("city"))
@@ -189,7 +178,7 @@ def test_cards_of_other_networks_are_refused(
 
 def test_rows_begin_with_the_map() -> None:
     board = make_board(random_board(random.Random(3)))
-    rows, _ = observe_inputs(positions(2, board), board.array, random_network(8).inputs)
+    rows, _ = observe_inputs(positions(2, board), board.array, random_network("board", 8).inputs)
     size = find_offsets(len(board.intersections), len(board.streets), len(board.sites)).node
     assert rows[0, :3].tolist() == [len(board.intersections), len(board.streets), len(board.sites)]
     assert (rows[0, :size] == rows[1, :size]).all()

@@ -16,16 +16,14 @@ from busenv.train.config import PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
-from tests import test_runs as ppo_tests
-from tests.support import expert
 from tests.support.clusters import with_nodes
-from tests.test_runs import same
+from tests.support.training import SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
 
-PPO = ppo_tests.SMALL.changed({
+PPO = SMALL_PPO.changed({
     "games": 6, "num_workers": 3, "snapshot_every": 1, "warm_start": "greedy",
     "imitation_share": 0.0001, "bots": ("random",), "decisions": 10**6,
 })  # fmt: skip
-SEARCH = expert.SMALL.changed({
+SEARCH = SMALL_EXPERT.changed({
     "games": 6, "replay_size": 500_000, "snapshot_every": 1, "decisions": 10**6,
 })  # fmt: skip
 STEPS = 4
@@ -38,7 +36,7 @@ def trained(
     kind: Any = PPORun if isinstance(config, PPOConfig) else ExpertRun
     run = kind(config, folder, on_cluster)
     scalars = [run.step().scalars for _ in range(STEPS)]
-    return run.network.state_dict(), scalars
+    return parameters(run), scalars
 
 
 def after(calls: int, then: Callable[[], None], patch: pytest.MonkeyPatch) -> None:
@@ -58,16 +56,16 @@ def test_ppo_is_the_same_on_any_number_of_nodes_and_when_one_is_lost(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted, scalars = trained(PPO, tmp_path / "here")
-    assert not same(wanted, trained(PPO.changed({"num_workers": 2}), tmp_path / "other")[0])
+    assert not same_tensors(wanted, trained(PPO.changed({"num_workers": 2}), tmp_path / "other")[0])
     assert any("train/imitation_loss" in one for one in scalars)
     assert any("train/policy_gradient_loss" in one for one in scalars)
     with with_nodes(nodes, 1), connected(nodes.address):
-        assert same(wanted, trained(PPO, tmp_path / "one", True)[0])
+        assert same_tensors(wanted, trained(PPO, tmp_path / "one", True)[0])
         loaded = cluster.call(eval, "'torch' in __import__('sys').modules")
         assert cluster.result(loaded) is False
         with with_nodes(nodes, 2) as more:
             after(8, lambda: nodes.remove_node(more[0], allow_graceful=False), monkeypatch)
-            assert same(wanted, trained(PPO, tmp_path / "two", True)[0])
+            assert same_tensors(wanted, trained(PPO, tmp_path / "two", True)[0])
             assert more[0] not in nodes.worker_nodes
 
 
@@ -79,11 +77,11 @@ def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
     ahead = SEARCH.changed({"staleness": 2})
     stale, scalars = trained(ahead, tmp_path / "stale")
     assert [one["games/staleness"] for one in scalars] == [0, 1, 2, 2]
-    assert not same(wanted, stale)
+    assert not same_tensors(wanted, stale)
     with with_nodes(nodes, 2) as both, connected(nodes.address):
-        assert same(wanted, trained(SEARCH, tmp_path / "two", True)[0])
+        assert same_tensors(wanted, trained(SEARCH, tmp_path / "two", True)[0])
         after(3, lambda: nodes.remove_node(both[0], allow_graceful=False), monkeypatch)
-        assert same(stale, trained(ahead, tmp_path / "ahead", True)[0])
+        assert same_tensors(stale, trained(ahead, tmp_path / "ahead", True)[0])
         assert both[0] not in nodes.worker_nodes
 
 

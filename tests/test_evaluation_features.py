@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import load_board
 from busenv.agents.networks.evaluation_features import (
     CHANCE_SCALE,
     COLUMNS,
@@ -22,7 +21,7 @@ from busenv.agents.networks.evaluation_features import (
 )
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.inputs import Inputs, observe_inputs
-from busenv.agents.networks.mlp import SeatsMlp, build_network
+from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.planner.evaluation import (
     AT,
@@ -35,15 +34,7 @@ from busenv.agents.planner.evaluation import (
 from busenv.agents.search.playout import playout
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.observation import observe_games
-from tests.support.networks import positions
-
-CITY = load_board("city")
-
-
-def network_of(width: int = 16) -> SeatsMlp:
-    network = build_network("features", CITY, width, seed=1)
-    assert isinstance(network, SeatsMlp)
-    return network
+from tests.support.networks import CITY, positions
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
@@ -126,7 +117,8 @@ def test_without_a_plan_there_is_the_observation_alone() -> None:
 
 def test_a_model_keeps_its_evaluation_weights(tmp_path: Path) -> None:
     """So that it plays the same when the hand-made ones are tuned again."""
-    network, games = network_of(), positions(40, players=(4,))
+    network = build_network("features", CITY, 16, seed=1)
+    games = positions(40, players=(4,))
     with torch.no_grad():
         network.policy[2].weight *= 100  # a fresh network hardly distinguishes actions
     before = make_policy(network)(games, CITY, 1.0)

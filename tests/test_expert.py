@@ -23,14 +23,10 @@ from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
-from tests.support.expert import CITY, SMALL, teacher_samples
+from tests.support.networks import CITY
+from tests.support.training import SMALL_EXPERT, parameters, same_tensors, teacher_samples
 
-LONG = SMALL.changed({"decisions": 10**6})
-
-
-def assert_same_network(run: ExpertRun, other: ExpertRun) -> None:
-    one, two = run.network.state_dict(), other.network.state_dict()
-    assert all(torch.equal(one[name], two[name]) for name in one)
+LONG = SMALL_EXPERT.changed({"decisions": 10**6})
 
 
 def file_names(folder: Path) -> list[str]:
@@ -54,7 +50,7 @@ def updates(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, float]]:
 def assert_falling(updates: list[tuple[np.ndarray, float]]) -> None:
     rates = [rate for _, rate in updates]
     assert rates == sorted(rates, reverse=True)
-    assert rates[0] == SMALL.learning_rate
+    assert rates[0] == SMALL_EXPERT.learning_rate
     assert rates[-1] < 0.5 * rates[0]
 
 
@@ -74,7 +70,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
     assert resumed.iteration == 3
     for _ in range(2):
         resumed.step()
-    assert_same_network(straight, resumed)
+    assert same_tensors(parameters(straight), parameters(resumed))
     assert resumed.decisions == straight.decisions
     assert straight.decisions > straight.imitated > 0
     fresh = build_network(config.network, CITY, 8, config.seed)
@@ -85,7 +81,7 @@ def test_teacher_samples_are_learned_from_once_all_games_are_played_and_then_del
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: list[tuple[np.ndarray, float]]
 ) -> None:
     monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
-    config = SMALL.changed({"teacher": "greedy", "teacher_games": 6, "replay_size": 10**6})
+    config = SMALL_EXPERT.changed({"teacher": "greedy", "teacher_games": 6, "replay_size": 10**6})
     run = ExpertRun(config, tmp_path / "straight")
     for _ in range(3):
         run.step()
@@ -107,7 +103,7 @@ def test_teacher_samples_are_learned_from_once_all_games_are_played_and_then_del
         again = ExpertRun(config, tmp_path / folder)
         for _ in range(steps):
             again.step()
-        assert_same_network(run, again)
+        assert same_tensors(parameters(run), parameters(again))
 
 
 def test_each_offline_sample_is_learned_from_in_every_epoch(
@@ -142,7 +138,7 @@ def test_offline_data_without_samples_are_refused(tmp_path: Path) -> None:
             ValueError,
             match=rf"no samples in {folder}; allowed: .* which holds files such as 000000\.safet",
         ):
-            ExpertRun(SMALL.changed({"offline_data": (str(folder),)}), tmp_path / "run")
+            ExpertRun(SMALL_EXPERT.changed({"offline_data": (str(folder),)}), tmp_path / "run")
 
 
 def test_a_teacher_stops_when_the_replay_buffer_is_full(tmp_path: Path) -> None:
@@ -157,7 +153,7 @@ def test_a_teacher_stops_when_the_replay_buffer_is_full(tmp_path: Path) -> None:
 @pytest.mark.parametrize("limit", [{"decisions": 400, "seconds": None}, {"seconds": 1e-3}])
 def test_a_teacher_uses_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path) -> None:
     changes = {"teacher": "greedy", "teacher_games": 10**6, "decisions": None, **limit}
-    run = ExpertRun(SMALL.changed(changes), tmp_path)
+    run = ExpertRun(SMALL_EXPERT.changed(changes), tmp_path)
     while not run.is_done:
         run.step()
     assert run.iteration <= 4
@@ -172,8 +168,9 @@ def test_a_run_starts_from_a_model_with_fewer_inputs(
 ) -> None:
     model = build_network(source, CITY, 8, seed=5, relative_types=True)
     model.get_parameter("policy.2.weight").data *= 300
-    save_model(model, CITY, tmp_path / "model.safetensors", {"network": source, "width": 8})
-    config = SMALL.changed({"network": network, "init_from": str(tmp_path / "model.safetensors")})
+    path = tmp_path / "model.safetensors"
+    save_model(model, CITY, path, {"network": source, "width": 8})
+    config = SMALL_EXPERT.changed({"network": network, "init_from": str(path)})
     run, games = ExpertRun(config, tmp_path / "run"), teacher_samples()["game"][:50].copy()
     expected = make_policy(model)(games, CITY, 1.0)
     np.testing.assert_allclose(make_policy(run.network)(games, CITY, 1.0), expected, atol=1e-6)
@@ -191,7 +188,7 @@ def test_a_run_starts_from_the_mean_of_models(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{k}.safetensors") for k in range(3)]
     for network, path in zip(networks, paths, strict=True):
         save_model(network, CITY, Path(path), {"network": "features", "width": 8})
-    config = SMALL.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
+    config = SMALL_EXPERT.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
     mean = ExpertRun(config, tmp_path / "run").network.state_dict()
     one, *others = (network.state_dict() for network in networks)
     assert not one["shared.weight"].equal(others[0]["shared.weight"])
@@ -202,12 +199,12 @@ def test_a_run_starts_from_the_mean_of_models(tmp_path: Path) -> None:
             tensor, (one[name] + others[0][name] + others[1][name]) / 3, rtol=1e-5, atol=1e-7
         )
     with pytest.raises(ValueError, match="average_checkpoints names models, but init_from is ''"):
-        SMALL.changed({"average_checkpoints": paths[1:]})
+        SMALL_EXPERT.changed({"average_checkpoints": paths[1:]})
 
 
 def test_an_interrupted_update_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, step, calls = ExpertRun(SMALL, tmp_path), Learner.step, []
-    before = {name: value.clone() for name, value in run.network.state_dict().items()}
+    run, step, calls = ExpertRun(SMALL_EXPERT, tmp_path), Learner.step, []
+    before = parameters(run)
 
     def interrupted(self: Learner, *arguments: Any) -> dict[str, float]:
         losses = step(self, *arguments)
@@ -220,16 +217,16 @@ def test_an_interrupted_update_is_undone(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt):
         run.step()
     run.save()
-    assert all(torch.equal(value, before[name]) for name, value in run.network.state_dict().items())
-    assert ExpertRun(SMALL, tmp_path).iteration == 0
+    assert same_tensors(before, parameters(run))
+    assert ExpertRun(SMALL_EXPERT, tmp_path).iteration == 0
     assert not file_names(tmp_path / "replay")
 
 
 def test_a_recipe_is_trained_rated_and_playable(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.json"
-    recipe.write_text(json.dumps(SMALL.to_dict()))
+    recipe.write_text(json.dumps(SMALL_EXPERT.to_dict()))
     config = read_config(str(recipe))
-    assert config == SMALL
+    assert config == SMALL_EXPERT
     console = Console(record=True, width=70, file=io.StringIO())
     run, curve = run_training(config, tmp_path / "run", console)
     assert run.decisions >= 500
@@ -272,4 +269,4 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
     network = build_network("features", CITY, 12)
     save_model(network, CITY, model, {"network": "features", "width": 12})
     with pytest.raises(ValueError, match="of width 8; allowed with it: features, of width 12"):
-        ExpertRun(SMALL.changed({"init_from": str(model)}), tmp_path / "run")
+        ExpertRun(SMALL_EXPERT.changed({"init_from": str(model)}), tmp_path / "run")

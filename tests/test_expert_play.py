@@ -43,7 +43,12 @@ from busenv.train.expert_iteration.selfplay_players import (
     assign_seats,
     make_players,
 )
-from tests.support.expert import CITY, RULES, SMALL, decisive_network, small_weights
+from tests.support.networks import CITY, decisive_network, small_network
+from tests.support.training import RULES, SMALL_EXPERT
+
+
+def small_weights(seed: int) -> Weights:
+    return read_weights(small_network(seed=seed))
 
 
 def play(
@@ -51,7 +56,7 @@ def play(
 ) -> tuple[list[np.ndarray], GameSpecs]:
     """Samples of games, and what the games are."""
     no_opponents = {"past_share": 0.0, "bot_share": 0.0}
-    config = SMALL.changed({**no_opponents, "temperature_moves": 10, **settings})
+    config = SMALL_EXPERT.changed({**no_opponents, "temperature_moves": 10, **settings})
     selfplay = SelfPlayConfig(*(getattr(config, name) for name in SelfPlayConfig._fields))
     games = draw_games(config, RULES, CITY, config.past_share, np.random.default_rng(seed))
     payload = SelfPlayPayload(weights, small_weights(2), selfplay, CITY)
@@ -97,7 +102,7 @@ def test_games_without_a_search_do_not_depend_on_threads() -> None:
 def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
     """Compared with a plain implementation in numpy. Opponents' decisions are not samples; without
     opponents each action leads to the next sample."""
-    network = decisive_network()
+    network = decisive_network(8)
     weights = read_weights(network)
     parts, games = play(
         weights, 5, 2, games=12, policy_only=True, past_share=0.2, bot_share=0.5, bots=tuple(BOTS)
@@ -135,13 +140,13 @@ def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
 def test_policy_only_learning_follows_advantages() -> None:
     """Actions with an advantage above the mean become more probable, others less. The first update
     is on the policy that played, so the loss is the entropy bonus."""
-    network = decisive_network()
+    network = decisive_network(8)
     weights = read_weights(network)
     samples = add_advantages(play(weights, 6, 2, games=12, players=(4,), policy_only=True)[0])
     states, taken = samples["game"].copy(), (np.arange(len(samples)), samples["actions"][:, 0])
     before = make_policy(weights)(states, CITY, POLICY_TEMPERATURE)
     only_policy = {"policy_only": True, "value_weight": 0.0, "score_weight": 0.0}
-    learner = Learner(network, CITY, SMALL.changed(only_policy))
+    learner = Learner(network, CITY, SMALL_EXPERT.changed(only_policy))
     first = learner.step(samples, 1e-3)
     entropy = -(before * np.log(np.where(before > 0, before, 1))).sum(axis=1).mean()
     assert first["train/policy_loss"] == pytest.approx(-ENTROPY_WEIGHT * entropy, abs=1e-4)
@@ -157,7 +162,7 @@ def test_policy_only_learning_follows_advantages() -> None:
 
 def test_a_policy_only_run_learns_in_bfloat16_from_its_last_games(tmp_path: Path) -> None:
     changes = {"policy_only": True, "precision": "bfloat16", "decisions": 10**6}
-    run = ExpertRun(SMALL.changed(changes), tmp_path)
+    run = ExpertRun(SMALL_EXPERT.changed(changes), tmp_path)
     weight = run.network.shared.weight.clone()
     scalars = run.step().scalars
     assert run.decisions > 100
@@ -179,7 +184,7 @@ def test_policy_only_excludes_teachers_and_needs_games_without_opponents(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        SMALL.changed({"policy_only": True, **changes})
+        SMALL_EXPERT.changed({"policy_only": True, **changes})
 
 
 @kernel
@@ -210,7 +215,9 @@ def test_bots_in_self_play_act_as_the_agents_do(bot: str) -> None:
 
 def test_every_game_has_a_seat_of_the_learner() -> None:
     counts = np.resize((3, 4, 5), 3000)
-    config = SMALL.changed({"bot_share": 0.3, "all_opponents_share": 0.75, "bots": tuple(BOTS)})
+    config = SMALL_EXPERT.changed(
+        {"bot_share": 0.3, "all_opponents_share": 0.75, "bots": tuple(BOTS)}
+    )
     owners = assign_seats(counts, config, 0.2, np.random.default_rng(2))
     present = np.arange(5) < counts[:, None]
     assert ((owners == LEARNER) & present).any(axis=1).all()

@@ -20,7 +20,8 @@ from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
 from busenv.train.expert_iteration.learner import CLIP_RANGE, ENTROPY_WEIGHT, Learner
 from busenv.train.expert_iteration.replay_buffer import ROWS, ReplayBuffer
 from busenv.train.expert_iteration.samples import SAMPLE, make_batch
-from tests.support.expert import CITY, SMALL, small_network, teacher_samples
+from tests.support.networks import CITY, small_network
+from tests.support.training import SMALL_EXPERT, teacher_samples
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_the_value_target_mixes_estimate_and_winner(samples: np.ndarray) -> None
 
 
 def test_a_learner_approaches_its_targets(samples: np.ndarray) -> None:
-    learner = Learner(small_network(32), CITY, SMALL)
+    learner = Learner(small_network(32), CITY, SMALL_EXPERT)
     losses = [learner.step(samples[:256], 3e-3) for _ in range(40)]
     for name in ("train/policy_loss", "train/value_loss", "train/score_loss"):
         assert losses[-1][name] < 0.8 * losses[0][name]
@@ -73,13 +74,13 @@ def test_a_learner_approaches_its_targets(samples: np.ndarray) -> None:
 def test_samples_without_a_policy_target_train_the_value_heads_only(samples: np.ndarray) -> None:
     with_policy, without = samples[:64].copy(), samples[64:128].copy()
     without["policy"] = 0
-    alone = Learner(small_network(16), CITY, SMALL).step(with_policy, 1e-3)
+    alone = Learner(small_network(16), CITY, SMALL_EXPERT).step(with_policy, 1e-3)
     both = np.concatenate([with_policy, without])
-    mixed = Learner(small_network(16), CITY, SMALL).step(both, 1e-3)
+    mixed = Learner(small_network(16), CITY, SMALL_EXPERT).step(both, 1e-3)
     for name in ("train/policy_loss", "train/policy_divergence"):
         assert mixed[name] == pytest.approx(alone[name], rel=1e-4)
     assert mixed["train/value_loss"] != alone["train/value_loss"]
-    learner = Learner(small_network(16), CITY, SMALL)
+    learner = Learner(small_network(16), CITY, SMALL_EXPERT)
     weights = learner.network.policy[2].weight.clone()
     assert learner.step(without, 1e-3)["train/policy_loss"] == 0
     torch.testing.assert_close(learner.network.policy[2].weight, weights, atol=1e-6, rtol=1e-3)
@@ -89,7 +90,7 @@ def test_policy_only_loss_is_that_of_ppo(samples: np.ndarray) -> None:
     """The clipped loss of Schulman et al. 2017 (7), in plain numpy. Samples of games with opponents
     train no values, and their advantages are centred apart."""
     some, rng = samples[:48].copy(), np.random.default_rng(3)
-    network, config = small_network(16), SMALL.changed({"policy_only": True})
+    network, config = small_network(16), SMALL_EXPERT.changed({"policy_only": True})
     batch = make_batch(some, CITY, 0.5, Inputs())
     with torch.no_grad():
         logits = network(torch.from_numpy(batch.rows))[0].double().numpy()
@@ -213,7 +214,7 @@ def test_damaged_replay_files_are_refused_or_learned_from(
         except ValueError as error:
             messages[kind].append(str(error))
             continue
-        learner = Learner(small_network(8), CITY, SMALL)
+        learner = Learner(small_network(8), CITY, SMALL_EXPERT)
         assert all(map(np.isfinite, learner.step(buffer.sample(40, rng), 1e-3).values()))
     assert len(messages["truncated"]) == 100
     assert 80 < len(messages["flipped"]) < 200

@@ -35,12 +35,12 @@ from busenv.train.league import League
 from busenv.train.ppo_run import PPORun
 from tests.support.commands import refusal
 from tests.support.mutate import damaged
+from tests.support.training import SMALL_PPO, same_tensors
 from tests.support.worlds import write_town
-from tests.test_runs import SMALL, same
 
 CITY = load_board("city")
 
-RUN = SMALL.changed({
+RUN = SMALL_PPO.changed({
     "players": (4,), "snapshot_every": 1, "warm_start": "", "decisions": 600,
 })  # fmt: skip
 
@@ -86,7 +86,7 @@ def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
     save_checkpoint(folder, network, optimizer, about)
     read = read_checkpoint(folder)
     assert read[0] == state
-    assert same(read[1], tensors)
+    assert same_tensors(read[1], tensors)
     refused("seconds is nan", seconds=float("nan"))
     refused("iteration is -1", iteration=-1)
     refused("decisions is '5'", decisions="5")
@@ -166,7 +166,7 @@ def test_damaged_training_folders_are_refused_or_read_as_stored(
             assert len(words) < 5000
         else:
             assert len(read) == len(good)
-            assert all(map(same, read, good))
+            assert all(map(same_tensors, read, good))
         path.write_bytes(data)
     assert refused > 0.6 * tries
 

@@ -23,9 +23,9 @@ from busenv.core.state import FIRST_BUILD
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch, write_outcome
 from busenv.train.selfplay import SelfPlayGames, play_games
-from tests.support.expert import CITY, SMALL, teacher_samples
-from tests.support.networks import positions, random_network
+from tests.support.networks import CITY, positions, random_network
 from tests.support.positions import relabelled
+from tests.support.training import SMALL_EXPERT, teacher_samples
 
 SITES = len(CITY.sites)
 KINDS = ("mlp", "seats", "features")
@@ -36,12 +36,6 @@ def relabelled_ids(ids: np.ndarray) -> np.ndarray:
     builds = (ids >= FIRST_BUILD) & (ids < FIRST_BUILD + 3 * SITES)
     offsets = ids.astype(np.int64) - FIRST_BUILD
     return np.where(builds, FIRST_BUILD + offsets // 3 * 3 + (offsets + 1) % 3, ids)
-
-
-def relative_network(kind: str) -> Mlp:
-    network = build_network(kind, CITY, 24, relative_types=True)
-    network.load_state_dict(random_network(kind, 24).state_dict())
-    return network
 
 
 class ByTorch(nn.Module):
@@ -58,7 +52,7 @@ class ByTorch(nn.Module):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
-    network, games = relative_network(kind), positions(150)
+    network, games = random_network(kind, 24, relative_types=True), positions(150)
     policies = make_policy(network)(games, CITY, 1.0)
     columns = relabelled_ids(np.arange(CITY.num_actions))
     turned = make_policy(network)(relabelled(games, 1), CITY, 1.0)
@@ -103,7 +97,7 @@ def test_relabelled_types_change_no_update_by_ppo() -> None:
     turned = samples.copy()
     turned["game"] = relabelled(samples["game"], 1)
     turned["actions"] = relabelled_ids(samples["actions"])
-    config, losses = SMALL.changed({"policy_only": True, "auxiliary_weight": 0.0}), []
+    config, losses = SMALL_EXPERT.changed({"policy_only": True, "auxiliary_weight": 0.0}), []
     for rows in (samples, turned):
         network = build_network("seats", CITY, 16, 3, relative_types=True)
         assert isinstance(network, SeatsMlp)
@@ -148,7 +142,7 @@ def test_model_files_hold_relative_types_and_no_auxiliary_head(tmp_path: Path) -
 
 
 def test_ppo_plays_and_learns_relative_actions() -> None:
-    network, players = relative_network("mlp"), np.array([3, 4, 5])
+    network, players = random_network("mlp", 24, relative_types=True), np.array([3, 4, 5])
     games = SelfPlayGames(
         CITY, "capstone-2024", reward="win", unit=1.0, players=players, first=players * 0,
         relative_types=True,

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from busenv import load_board
 from busenv.agents.networks.mlp import build_network
@@ -24,44 +23,18 @@ from busenv.train.config import PRESETS, PPOConfig, parse_settings
 from busenv.train.config_files import read_config
 from busenv.train.league import League, LeagueMember, update_scores
 from busenv.train.ppo_run import PPORun
-
-SMALL = PPOConfig(
-    width=8,
-    players=(3, 4),
-    games=4,
-    batch_size=256,
-    snapshot_every=2,
-    pool_size=2,
-    warm_start="uct@2:4",
-    imitation_share=0.3,
-    opponent_share=0.4,
-    threads=1,
-    device="cpu",
-    seconds=None,
-    decisions=4000,
-    rate_games=4,
-    bots=("greedy",),
-    rated=("random",),
-)
-
-
-def parameters(run: PPORun) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in run.network.state_dict().items()}
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+from tests.support.training import SMALL_PPO, parameters, same_tensors
 
 
 def test_a_run_is_repeatable_and_resumes_bit_for_bit(tmp_path: Path) -> None:
     """With a bot twice in the league."""
-    config = SMALL.changed({"bots": ("greedy", "random", "greedy")})
+    config = SMALL_PPO.changed({"bots": ("greedy", "random", "greedy")})
     straight = PPORun(config, tmp_path / "straight")
     fresh = parameters(straight)
     while not straight.is_done:
         straight.step()
     assert straight.iteration >= 7
-    assert not same(fresh, parameters(straight))
+    assert not same_tensors(fresh, parameters(straight))
 
     for stop in (1, 5):
         folder = tmp_path / f"stopped{stop}"
@@ -74,31 +47,32 @@ def test_a_run_is_repeatable_and_resumes_bit_for_bit(tmp_path: Path) -> None:
         assert resumed.iteration == stop
         while not resumed.is_done:
             resumed.step()
-        assert same(parameters(straight), parameters(resumed))
+        assert same_tensors(parameters(straight), parameters(resumed))
         assert resumed._league.state() == straight._league.state()
         assert resumed.decisions == straight.decisions
 
     other = PPORun(config.changed({"seed": 1}), tmp_path / "other")
-    assert not same(fresh, parameters(other))
+    assert not same_tensors(fresh, parameters(other))
 
 
 def test_a_run_begins_with_a_model(tmp_path: Path) -> None:
-    first = PPORun(SMALL, tmp_path / "first")
+    first = PPORun(SMALL_PPO, tmp_path / "first")
     first.step()
     save_model(first.network, first.board, tmp_path / "model.safetensors", first.card())
     start = str(tmp_path / "model.safetensors")
-    second = PPORun(SMALL.changed({"init_from": start}), tmp_path / "second")
-    assert same(parameters(first), parameters(second))
+    second = PPORun(SMALL_PPO.changed({"init_from": start}), tmp_path / "second")
+    assert same_tensors(parameters(first), parameters(second))
     with pytest.raises(ValueError, match="width 8, the settings say 'mlp' of width 32"):
-        PPORun(SMALL.changed({"init_from": start, "width": 32}), tmp_path / "third")
+        PPORun(SMALL_PPO.changed({"init_from": start, "width": 32}), tmp_path / "third")
     with pytest.raises(FileNotFoundError, match=r"no file .*none\.safetensors"):
         PPORun(
-            SMALL.changed({"init_from": str(tmp_path / "none.safetensors")}), tmp_path / "fourth"
+            SMALL_PPO.changed({"init_from": str(tmp_path / "none.safetensors")}),
+            tmp_path / "fourth",
         )
 
 
 def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
-    run = PPORun(SMALL, tmp_path / "run")
+    run = PPORun(SMALL_PPO, tmp_path / "run")
     while not run.is_done:
         run.step()
     run.save()
@@ -112,10 +86,10 @@ def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / "run", folder)
     (broken / "pool" / f"{names[1]}.safetensors").write_bytes(b"")
     with pytest.raises(ValueError, match=f"{names[1]}.safetensors does not match the checksum"):
-        PPORun(SMALL, broken)
+        PPORun(SMALL_PPO, broken)
     (missing / "pool" / f"{names[2]}.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=names[2]):
-        PPORun(SMALL, missing)
+        PPORun(SMALL_PPO, missing)
 
 
 def test_opponents_that_win_are_drawn_more_often(tmp_path: Path) -> None:
@@ -149,15 +123,15 @@ def test_scores_count_pairs_of_seats() -> None:
 def test_damaged_checkpoints_and_full_disks_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    PPORun(SMALL, tmp_path).save()
+    PPORun(SMALL_PPO, tmp_path).save()
     with pytest.raises(ValueError, match="no checkpoint to resume from"):
-        PPORun(SMALL.changed({"width": 9}), tmp_path)
+        PPORun(SMALL_PPO.changed({"width": 9}), tmp_path)
     (tmp_path / CHECKPOINT_FILE).write_bytes(b"hello, this is no tensor")
     with pytest.raises(ValueError, match="no checkpoint to resume from"):
-        PPORun(SMALL, tmp_path)
+        PPORun(SMALL_PPO, tmp_path)
     monkeypatch.setattr(run, "FREE_BYTES", 2**62)
     with pytest.raises(OSError, match="MB are free on the disk"):
-        PPORun(SMALL, tmp_path / "fresh")
+        PPORun(SMALL_PPO, tmp_path / "fresh")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +214,7 @@ def test_settings_come_from_presets_files_and_words(tmp_path: Path) -> None:
 
 
 def command(folder: Path) -> list[str]:
-    settings = {name: value for name, value in SMALL.to_dict().items() if name != "seconds"}
+    settings = {name: value for name, value in SMALL_PPO.to_dict().items() if name != "seconds"}
     words = [
         f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in settings.items()

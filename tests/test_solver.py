@@ -23,7 +23,7 @@ from busenv.agents.search.tree import Tree, make_tree, reroot, set_root
 from busenv.agents.search.uct_agent import UctAgent
 from busenv.agents.search.uct_search import UctSettings, make_uct_search
 from busenv.core.state import MAX_PLAYERS
-from tests.support.networks import small_network
+from tests.support.networks import decisive_network
 
 CITY = load_board("city")
 MAX_POSITIONS = 250  # of an exhaustive search
@@ -72,7 +72,7 @@ class Exhaustive:
 def make_search(kind: str, scale: float) -> Any:
     if kind == "uct":
         return make_uct_search(UctSettings(margin_scale=scale), WEIGHTS, CITY.num_actions)
-    return make_az_search(AzSettings(score_scale=scale / 2), read_weights(small_network()))
+    return make_az_search(AzSettings(score_scale=scale / 2), read_weights(decisive_network()))
 
 
 def grown(game: Game, search: Any, simulations: int) -> Tree:
@@ -184,7 +184,7 @@ def build(request: pytest.FixtureRequest) -> Callable[..., SearchAgent]:
     def make(**settings: Any) -> SearchAgent:
         if request.param == "uct":
             return UctAgent(seed=1, **settings)
-        return AzAgent(small_network(), CITY, seed=1, **settings)
+        return AzAgent(decisive_network(), CITY, seed=1, **settings)
 
     return make
 

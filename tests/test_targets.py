@@ -11,17 +11,16 @@ import pytest
 import torch
 
 from busenv.agents.networks.inputs import Inputs
-from busenv.agents.networks.mlp import SeatsMlp, build_network
 from busenv.experiments.studies import targets
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
 from busenv.train.expert_iteration.samples import make_batch
-from tests.support.expert import CITY, teacher_samples
+from tests.support.networks import CITY, small_network
+from tests.support.training import teacher_samples
 
 
 def test_measures_of_a_network_that_knows_nothing() -> None:
     """Uniform outputs: the logarithms of the numbers of players and of legal actions."""
-    network, samples = build_network("seats", CITY, 8), teacher_samples()
-    assert isinstance(network, SeatsMlp)
+    network, samples = small_network(), teacher_samples()
     with torch.no_grad():
         for head in (network.policy, network.value):
             head[2].weight.zero_()

@@ -13,7 +13,6 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -45,8 +44,8 @@ from busenv.train.config_files import read_config
 from busenv.train.ppo import PPO
 from busenv.train.ppo_run import PPORun
 from tests.support.commands import refusal
+from tests.support.training import SMALL_PPO, parameters, same_tensors
 from tests.support.worlds import write_town
-from tests.test_runs import SMALL
 
 
 def test_a_run_leaves_model_curve_and_scalars(
@@ -54,7 +53,7 @@ def test_a_run_leaves_model_curve_and_scalars(
 ) -> None:
     monkeypatch.setattr(training, "COLLAPSED", 99.0)  # any entropy is lower
     console = Console(record=True, width=120)
-    config = SMALL.changed({"rate_every": 0.001, "decisions": 2000})
+    config = SMALL_PPO.changed({"rate_every": 0.001, "decisions": 2000})
     run, curve = run_training(config, tmp_path, console)
     assert console.export_text().count("nearly stopped exploring") == 1
     stored = read_curve(tmp_path / "curve.csv")
@@ -97,7 +96,7 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
     assert first == again
     assert seen == [(4, "splotter-1999")] * 2
     seen.clear()
-    config = SMALL.changed({"rules": "splotter-1999", "rate_games": 2, "players": (5,)})
+    config = SMALL_PPO.changed({"rules": "splotter-1999", "rate_games": 2, "players": (5,)})
     run = PPORun(config, tmp_path)
     with closing(ScalarLog(tmp_path, 1)) as log:
         training._rate(run, [], log)
@@ -140,7 +139,7 @@ def test_curves_show_intervals_par_and_phases(
 
 
 def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
-    short = SMALL.changed({"decisions": 700})
+    short = SMALL_PPO.changed({"decisions": 700})
     before, _ = run_training(short, tmp_path, Console(quiet=True))
     assert 0 < before.imitated < before.decisions
     console = Console(record=True, width=200, file=io.StringIO())
@@ -156,7 +155,7 @@ def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
     for change in ("decisions 700 → 7000", "rate_games 4 → 2", "('random',) → ('greedy',)"):
         assert change in output
     # 0.1 of the new length is done, less than `imitation_share`: imitation does not come back.
-    assert before.decisions / 7000 < SMALL.imitation_share
+    assert before.decisions / 7000 < SMALL_PPO.imitation_share
     assert after.imitated == before.imitated
     assert after.decisions > before.decisions
     assert read_config(str(tmp_path / "run.json")) == going_on
@@ -174,7 +173,7 @@ def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
 def test_a_finished_run_is_rated_again_only_if_its_ratings_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = SMALL.changed({"decisions": 300})
+    config = SMALL_PPO.changed({"decisions": 300})
     changed = config.changed({"rate_games": 2, "rated": ("greedy", "random")})
     run_training(config, tmp_path, Console(quiet=True))
     _, curve = run_training(changed, tmp_path, Console(quiet=True))
@@ -186,7 +185,7 @@ def test_a_finished_run_is_rated_again_only_if_its_ratings_change(
 def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, folder = SMALL.changed({"decisions": 2000}), tmp_path / "a run"
+    config, folder = SMALL_PPO.changed({"decisions": 2000}), tmp_path / "a run"
     straight, _ = run_training(config, tmp_path / "straight", Console(quiet=True))
     console = Console(record=True, width=60, file=io.StringIO())
     update = PPO.update
@@ -212,15 +211,14 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
         with pytest.raises(KeyboardInterrupt):
             PPORun(config, folder)
     resumed, _ = run_training(read_config(str(folder / "run.json")), folder, Console(quiet=True))
-    one, other = (run.network.state_dict() for run in (straight, resumed))
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert same_tensors(parameters(straight), parameters(resumed))
 
 
 @pytest.mark.parametrize("place", ["store_config", "PPORun.save"])
 def test_ctrl_c_before_anything_is_learned_leaves_a_folder_to_go_on_in(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = SMALL.changed({"decisions": 300})
+    config = SMALL_PPO.changed({"decisions": 300})
     with monkeypatch.context() as patched:
         patched.setattr(f"{run_training.__module__}.{place}", press)
         with pytest.raises(KeyboardInterrupt):
@@ -235,7 +233,7 @@ def press(*_: object) -> None:
 
 def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
     folder, file = tmp_path / "run", tmp_path / "town.json"
-    config = SMALL.changed({"board": write_town(file), "decisions": 300})
+    config = SMALL_PPO.changed({"board": write_town(file), "decisions": 300})
     run, _ = run_training(config, folder, Console(quiet=True))
     fingerprint = load_board(file).fingerprint
     assert fingerprint != load_board("city").fingerprint
@@ -266,7 +264,7 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
 
 
 def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
-    config = SMALL.changed({"board": write_town(tmp_path / "town.json")})
+    config = SMALL_PPO.changed({"board": write_town(tmp_path / "town.json")})
     for changes in ({"rated": ["ppo:city-2"]}, {"bots": ["greedy", "ppo:city-2"]}):
         with pytest.raises(ValueError, match=r"ppo:city-2 was trained on .*city.*, not on .*town"):
             run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))
@@ -279,7 +277,7 @@ def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
 def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
     folder, file = tmp_path / "run", tmp_path / "house.json"
     file.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
-    config = SMALL.changed({"rules": str(file), "decisions": 300})
+    config = SMALL_PPO.changed({"rules": str(file), "decisions": 300})
     run_training(config, folder, Console(quiet=True))
     card = json.loads((folder / "model.json").read_text())
     assert card["rules"]["bus_limit"] == 3
@@ -348,7 +346,7 @@ def test_a_full_disk_is_reported_with_the_name_of_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """In a run that resumes; no file is empty or cut off, and the run resumes later."""
-    run, _ = run_training(SMALL.changed({"decisions": 500}), tmp_path, Console(quiet=True))
+    run, _ = run_training(SMALL_PPO.changed({"decisions": 500}), tmp_path, Console(quiet=True))
     before = {path: path.read_bytes() for path in tmp_path.glob("*") if path.is_file()}
     capsys.readouterr()
     command = ["train", str(tmp_path), "--set", f"decisions={run.decisions + 1}"]

@@ -25,11 +25,9 @@ from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo_run import PPORun
 from busenv.train.selfplay import GAMES_PER_BOARD
-from tests.support.expert import RULES
-from tests.support.expert import SMALL as SMALL_EXPERT
-from tests.test_runs import SMALL, parameters, same
+from tests.support.training import RULES, SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
 
-SET = SMALL.changed(
+SET = SMALL_PPO.changed(
     {"board": "generated:small:train:6", "games": 2 * GAMES_PER_BOARD, "warm_start": "greedy"}
 )
 
@@ -64,7 +62,7 @@ def test_a_run_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     resumed = PPORun(SET, stopped.folder)
     while not resumed.is_done:
         resumed.step()
-    assert same(parameters(straight), parameters(resumed))
+    assert same_tensors(parameters(straight), parameters(resumed))
     with pytest.raises(ValueError, match=r"a board with fingerprint .*small:train:7 is another"):
         PPORun(SET.changed({"board": "generated:small:train:7"}), stopped.folder)
 
@@ -171,7 +169,7 @@ def test_expert_iteration_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     resumed = ExpertRun(EXPERT_SET, stopped.folder)
     while not resumed.is_done:
         resumed.step()
-    assert same(straight.network.state_dict(), resumed.network.state_dict())
+    assert same_tensors(parameters(straight), parameters(resumed))
 
 
 def assert_on_several_boards(folder: Path) -> None:
@@ -266,7 +264,7 @@ def test_a_run_on_boards_of_all_sizes_resumes_bit_for_bit(
     resumed = ExpertRun(config, stopped.folder)
     while not resumed.is_done:
         resumed.step()
-    assert same(straight.network.state_dict(), resumed.network.state_dict())
+    assert same_tensors(parameters(straight), parameters(resumed))
     counts = {games: rating_boards(resumed, games) for games in (16, 32, 100, 130)}
     boards = (4, 4, 4, 8)
     assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from busenv import EDITIONS, Board, Game, load_board
+from busenv.agents.networks.board_network import BoardNetwork
 from busenv.agents.networks.mlp import Mlp, SeatsMlp, build_network
 from busenv.core.state import GAME
 
@@ -28,10 +29,12 @@ def positions(
     return games
 
 
-def random_network(kind: str, width: int, board: Board = CITY) -> Mlp:
+def random_network(
+    kind: str, width: int, board: Board = CITY, *, relative_types: bool = False
+) -> Mlp | BoardNetwork:
     """A network without zero biases: random numbers are added to its initial weights."""
-    network = build_network(kind, board, width, seed=1)
-    assert isinstance(network, Mlp)
+    network = build_network(kind, board, width, seed=1, relative_types=relative_types)
+    assert isinstance(network, Mlp | BoardNetwork)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for weight in network.parameters():
@@ -40,10 +43,16 @@ def random_network(kind: str, width: int, board: Board = CITY) -> Mlp:
     return network
 
 
-def small_network(seed: int = 1) -> SeatsMlp:
-    """An untrained network whose policy and values differ between positions."""
-    network = build_network("seats", CITY, 16, seed)
+def small_network(width: int = 8, seed: int = 1) -> SeatsMlp:
+    """A network with values for every seat, at its initial weights."""
+    network = build_network("seats", CITY, width, seed)
     assert isinstance(network, SeatsMlp)
+    return network
+
+
+def decisive_network(width: int = 16) -> SeatsMlp:
+    """An untrained network whose policy and values differ clearly between positions."""
+    network = small_network(width)
     network.get_parameter("policy.2.weight").data *= 300
     network.get_parameter("value.2.weight").data *= 30
     return network
