@@ -23,7 +23,7 @@ from busenv.train.config import PRESETS
 from tests.support.clusters import other_version, with_nodes
 from tests.support.commands import refusal
 from tests.support.programs import EXAMPLE
-from tests.support.ratings import SMALL, alone, bare, stored
+from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 
 LONG = Schedule(("uct:20", "random", "random"), players=3, games=90)
 
@@ -36,11 +36,11 @@ def played(plan: Schedule, numbers: range) -> list[dict[str, Any]]:
 
 
 def test_games_are_the_same_on_any_number_of_nodes(nodes: Any) -> None:
-    wanted = bare(alone(SMALL))
+    wanted = without_times(games_of(THREE_AGENTS))
     with with_nodes(nodes, 1), connected(nodes.address):
-        assert bare(played(SMALL, range(SMALL.total))) == wanted
+        assert without_times(played(THREE_AGENTS, range(THREE_AGENTS.total))) == wanted
         with with_nodes(nodes, 1):
-            assert bare(played(SMALL, range(SMALL.total))) == wanted
+            assert without_times(played(THREE_AGENTS, range(THREE_AGENTS.total))) == wanted
 
 
 def test_a_run_goes_on_on_a_cluster_and_back_and_loses_nothing_with_a_node(
@@ -51,7 +51,7 @@ def test_a_run_goes_on_on_a_cluster_and_back_and_loses_nothing_with_a_node(
 
         def remove(*arguments: Any) -> None:
             append(*arguments)
-            if not removed and len(stored(tmp_path)) >= 30:
+            if not removed and len(stored_games(tmp_path)) >= 30:
                 removed.append(both[0])
                 nodes.remove_node(both[0], allow_graceful=False)
 
@@ -61,12 +61,12 @@ def test_a_run_goes_on_on_a_cluster_and_back_and_loses_nothing_with_a_node(
         monkeypatch.setattr(rating, "append_games", remove)
         run_rating(LONG, tmp_path, ray="auto")
     assert removed
-    assert stored(tmp_path)[:10] == [*map(parsed, lines[:10])]
-    assert bare(stored(tmp_path)) == bare(alone(LONG))
+    assert stored_games(tmp_path)[:10] == [*map(parsed, lines[:10])]
+    assert without_times(stored_games(tmp_path)) == without_times(games_of(LONG))
     lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
     (tmp_path / GAMES).write_bytes(b"".join(lines[:-5]))
     run_rating(LONG, tmp_path)
-    assert bare(stored(tmp_path)) == bare(alone(LONG))
+    assert without_times(stored_games(tmp_path)) == without_times(games_of(LONG))
 
 
 def parsed(line: bytes) -> dict[str, Any]:
@@ -83,13 +83,13 @@ def test_models_travel_and_programs_have_to_be_there(
     monkeypatch.chdir(tmp_path)
     models = Schedule((f"net:{model}", "random"), players=3, games=18)
     programs = Schedule((f"exec:{sys.executable} player.py", "random"), players=3, games=18)
-    wanted = bare(alone(models)), bare(alone(programs))
+    wanted = without_times(games_of(models)), without_times(games_of(programs))
     with with_nodes(nodes, 1), connected(nodes.address):
         games = play_on_cluster(models, [*range(models.total)])
         some = next(games)  # the kit is on its way
         model.unlink()
-        assert bare([*some, *(game for more in games for game in more)]) == wanted[0]
-        assert bare(played(programs, range(programs.total))) == wanted[1]
+        assert without_times([*some, *(game for more in games for game in more)]) == wanted[0]
+        assert without_times(played(programs, range(programs.total))) == wanted[1]
         monkeypatch.setattr(
             distributed_games, "file_hashes", lambda specs: dict.fromkeys(specs, "another")
         )
@@ -107,14 +107,15 @@ def test_a_node_with_another_version_is_refused(
         connected(nodes.address),
         pytest.raises(RunError, match=r"another busenv \(0\.0\.9, .* install the same") as error,
     ):
-        run_rating(SMALL, tmp_path / "run", ray="auto")
+        run_rating(THREE_AGENTS, tmp_path / "run", ray="auto")
     assert f"the same command with --out {tmp_path / 'run'} resumes" in str(error.value)
 
 
 def test_a_full_disk_is_reported_and_the_run_resumes(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    command = ["rate", *SMALL.agents, "--players", "3", "--games", "90", "--out", str(tmp_path)]
+    command = ["rate", *THREE_AGENTS.agents, "--players", "3", "--games", "90"]
+    command += ["--out", str(tmp_path)]
 
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / GAMES))
@@ -125,8 +126,8 @@ def test_a_full_disk_is_reported_and_the_run_resumes(
             error = refusal(capsys, *command, "--ray", nodes.address)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert error == f"busenv: {tmp_path / GAMES}: No space left on device\n"
-        run_rating(SMALL, tmp_path, ray=nodes.address)
-    assert bare(stored(tmp_path)) == bare(alone(SMALL))
+        run_rating(THREE_AGENTS, tmp_path, ray=nodes.address)
+    assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_a_full_disk_is_reported_and_the_run_resumes(
 )
 def test_where_there_is_no_cluster_nothing_begins(address: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=words):
-        run_rating(SMALL, tmp_path / "run", ray=address)
+        run_rating(THREE_AGENTS, tmp_path / "run", ray=address)
     with pytest.raises(ClusterError, match=words):
         run_training(PRESETS["quick"], tmp_path / "run", Console(quiet=True), address)
     assert not (tmp_path / "run").exists()
@@ -147,7 +148,10 @@ def test_where_there_is_no_cluster_nothing_begins(address: str, words: str, tmp_
 
 @pytest.mark.parametrize(
     ("command", "extras"),
-    [(["rate", *SMALL.agents], "report,cluster"), (["train", "quick"], "train,report,cluster")],
+    [
+        (["rate", *THREE_AGENTS.agents], "report,cluster"),
+        (["train", "quick"], "train,report,cluster"),
+    ],
 )
 def test_without_ray_a_command_says_what_to_install(
     command: list[str],

@@ -17,13 +17,13 @@ from safetensors.torch import load_file
 
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.rating_store import GAMES, parse_games
+from busenv.experiments.ratings.rating_store import GAMES
 from busenv.train.checkpoint import CHECKPOINT_FILE, NETWORK, read_state
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
 from tests.support.bursts import attack, check_files, marked
-from tests.support.ratings import SMALL, alone, bare
+from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 
 MARK = "BUSENV_KILLED"  # in the environment of all that the command starts
 LIMIT = 90.0  # seconds in which all of it has to be gone: Ray's agents look for its head for 60
@@ -102,17 +102,17 @@ def kill(command: list[str], seconds: float, begun: Callable[[], bool] = lambda:
 
 def test_ten_kills_of_a_rating_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:
     rng = random.Random(0)
-    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *SMALL.agents]
+    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *THREE_AGENTS.agents]
     command += ["--players", "3", "--games", "90", "--workers", "1", "--out", str(tmp_path)]
     kept: list[dict] = []
     for _ in range(KILLS):
         kill([*command, "--ray", "local"], rng.uniform(2, LONGEST))
         if (tmp_path / GAMES).exists():
-            found = parse_games((tmp_path / GAMES).read_bytes())[0]
+            found = stored_games(tmp_path)
             assert found[: len(kept)] == kept
             kept = found
-    run_rating(SMALL, tmp_path)
-    assert bare(parse_games((tmp_path / GAMES).read_bytes())[0]) == bare(alone(SMALL))
+    run_rating(THREE_AGENTS, tmp_path)
+    assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from busenv.experiments import cli
 from busenv.experiments.cli.extras import missing_extras
-from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tournament import play_game
+from tests.support.ratings import rated_game
 
 BLOCK = """import json, sys
 class Block:
@@ -59,8 +58,7 @@ def test_modules_map_to_extras() -> None:
 def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Path) -> None:
     """One process runs all commands as if no extra were installed."""
     games, picture, page = (tmp_path / name for name in ("games.jsonl", "game.svg", "game.html"))
-    game = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
-    games.write_text(json.dumps(game) + "\n")
+    games.write_text(json.dumps(rated_game(7)) + "\n")
     plain = [
         ["--help"],
         ["show", f"{games}:7"],

@@ -27,8 +27,6 @@ from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.runs import SETTINGS, RunError, store_settings
 from busenv.experiments.ratings.game_log import MAX_LINE_BYTES, check_game, check_scheduled
 from busenv.experiments.ratings.rating_store import GAMES, parse_games, recover_games
-from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.narration import load_recorded_game
 from busenv.game.board import BOARDS
 from busenv.game.record import decode_fields, encode_fields
@@ -36,9 +34,9 @@ from busenv.game.rules import load_rules
 from busenv.io import LARGEST
 from tests.support.commands import refusal
 from tests.support.mutate import as_text, damaged, mutated
-from tests.support.play import cut_off, played
+from tests.support.play import played
+from tests.support.ratings import TWO_AGENTS, forfeited, rated_game
 
-PLAN = Schedule(("greedy", "random"), players=3, games=18)
 MEASURED = ("seconds", "timed")  # fields of a line that no rule determines
 
 often = pytest.mark.parametrize("tries", [1000, pytest.param(100_000, marks=pytest.mark.slow)])
@@ -47,15 +45,15 @@ often = pytest.mark.parametrize("tries", [1000, pytest.param(100_000, marks=pyte
 @pytest.fixture(scope="module")
 def lines() -> list[dict[str, Any]]:
     """Two rated games, the second forfeited."""
-    return [play_game(PLAN, 7), cut_off(play_game(PLAN, 8), 30, number=8)]
+    return [rated_game(7), forfeited(rated_game(8), plies=30, number=8)]
 
 
 def accepted_games(text: bytes) -> list[dict[str, Any]]:
     """Return the games of a games file, checked as when a rating resumes."""
 
     def check(game: dict[str, Any]) -> None:
-        check_scheduled(game, PLAN)
-        check_game(game, PLAN.board_of(0))
+        check_scheduled(game, TWO_AGENTS)
+        check_game(game, TWO_AGENTS.board_of(0))
 
     return parse_games(text, GAMES, check)[0]
 
@@ -140,7 +138,7 @@ def test_lies_in_a_games_file_are_named_with_file_and_line(
     path.write_bytes(as_text(lines[1]) + as_text(lie))
     before = path.read_bytes()
     with pytest.raises(RunError, match=f"{GAMES}, line 2, is damaged: .*{message}") as refused:
-        recover_games(tmp_path, PLAN)
+        recover_games(tmp_path, TWO_AGENTS)
     assert str(refused.value).startswith(str(path))
     assert path.read_bytes() == before
 
@@ -148,12 +146,12 @@ def test_lies_in_a_games_file_are_named_with_file_and_line(
 @often
 def test_changed_settings_of_a_run(tmp_path: Path, tries: int) -> None:
     rng = random.Random(7)
-    store_settings(tmp_path, PLAN.settings())
+    store_settings(tmp_path, TWO_AGENTS.settings())
     path = tmp_path / SETTINGS
     whole = path.read_bytes()
     for damage in [b"[[1, 2]]", b"3", b"[" * 100_000, *(damaged(whole, rng) for _ in range(tries))]:
         path.write_bytes(damage)
-        _, refusal = outcome(lambda folder: store_settings(folder, PLAN.settings()), tmp_path)
+        _, refusal = outcome(lambda folder: store_settings(folder, TWO_AGENTS.settings()), tmp_path)
         assert refusal or without_paths(damage) == without_paths(whole)
 
 
@@ -231,7 +229,7 @@ def test_long_input_is_not_quoted_whole(tmp_path: Path) -> None:
         (played(seed=1).record().to_dict(), Game.load),
         (json.loads((BOARDS / "city.json").read_text()), load_board),
         (Rules().to_dict(), load_rules),
-        (PLAN.settings(), lambda path: store_settings(tmp_path, PLAN.settings())),
+        (TWO_AGENTS.settings(), lambda path: store_settings(tmp_path, TWO_AGENTS.settings())),
     ):
         for key in (*content, long):
             for name in (path, tmp_path / "run.json"):

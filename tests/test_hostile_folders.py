@@ -13,11 +13,9 @@ from busenv import io
 from busenv.experiments.common.plot_style import default_style
 from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.schedule import Schedule
 from busenv.io import open_plain, write_whole
 from tests.support.commands import refusal
-
-PLAN = Schedule(("greedy", "random"), players=3, games=18)
+from tests.support.ratings import TWO_AGENTS
 
 RUN_FILES = (
     *("run.json", "games.jsonl", "lock", "report.md", "results.csv", "pairs.csv", "seats.csv"),
@@ -38,7 +36,7 @@ def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
         else:
             target.write_bytes(content)
         with pytest.raises(OSError, match=f"{name} is a symbolic link to .*target'; allowed"):
-            run_rating(PLAN, folder)
+            run_rating(TWO_AGENTS, folder)
         assert (target.read_bytes() if target.exists() else None) == content
         assert [path.name for path in folder.iterdir()] == [name]
 

@@ -1,6 +1,7 @@
 """Ratings: the games do not depend on workers or kills; reports and the ladder."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-import busenv
 from busenv import Game, Record, Rules
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.experiments import cli
@@ -26,12 +26,15 @@ from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tables import different_games, result_table, seat_rows
 from busenv.experiments.ratings.tournament import play_game, play_games
+from busenv.game.board import BOARDS
 from tests.support.commands import refusal
 from tests.support.programs import children
-from tests.support.ratings import SMALL, alone, bare, stored
+from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 from tests.support.worlds import write_town
 
 pytestmark = pytest.mark.usefixtures("few_resamples", "threads_as_workers")
+
+LIMIT = 240.0  # seconds that a rating in another process may take, on a busy machine
 
 
 def quiet() -> Console:
@@ -44,32 +47,38 @@ def processes(monkeypatch: pytest.MonkeyPatch, threads_as_workers: None) -> None
     monkeypatch.setattr(tournament, "worker_pool", worker_pool)
 
 
+def wait_for_games(run: subprocess.Popen, folder: Path, count: int) -> None:
+    """Wait until a rating in a process has stored some games."""
+    path, deadline = folder / GAMES, time.monotonic() + LIMIT
+    while not (path.exists() and path.read_bytes().count(b"\n") >= count):
+        assert run.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @pytest.mark.usefixtures("processes")
 def test_games_do_not_depend_on_the_workers() -> None:
-    together = [game for some in play_games(SMALL, range(SMALL.total), 2) for game in some]
-    assert bare(together) == bare(alone(SMALL))
-    assert bare(alone(Schedule(SMALL.agents, 3, 9, seed=1))) != bare(alone(SMALL))[:9]
+    numbers, expected = range(THREE_AGENTS.total), without_times(games_of(THREE_AGENTS))
+    together = [game for some in play_games(THREE_AGENTS, numbers, 2) for game in some]
+    assert without_times(together) == expected
+    other_seed = Schedule(THREE_AGENTS.agents, 3, 9, seed=1)
+    assert without_times(games_of(other_seed)) != expected[:9]
 
 
 @pytest.mark.usefixtures("processes")
 def test_a_killed_run_resumes_and_loses_nothing(tmp_path: Path) -> None:
-    games = 450
-    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *SMALL.agents]
-    command += ["--players", "3", "--games", str(games), "--workers", "2", "--out", str(tmp_path)]
+    schedule = Schedule(THREE_AGENTS.agents, 3, games=450)
+    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *schedule.agents]
+    command += ["--players", "3", "--games", "450", "--workers", "2", "--out", str(tmp_path)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    path = tmp_path / GAMES
-    deadline = time.monotonic() + 240
-    while not (path.exists() and path.read_bytes().count(b"\n") >= 20):
-        assert run.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for_games(run, tmp_path, 20)
     run.kill()
     run.wait()
-    before = stored(tmp_path)
-    assert 20 <= len(before) < games
-    run_rating(Schedule(SMALL.agents, 3, games), tmp_path, 2, quiet())
-    assert stored(tmp_path)[: len(before)] == before
-    assert bare(stored(tmp_path)) == bare(alone(Schedule(SMALL.agents, 3, games)))
+    before = stored_games(tmp_path)
+    assert 20 <= len(before) < schedule.total
+    run_rating(schedule, tmp_path, 2, quiet())
+    assert stored_games(tmp_path)[: len(before)] == before
+    assert without_times(stored_games(tmp_path)) == without_times(games_of(schedule))
 
 
 SLOW = """import os, sys, time
@@ -94,11 +103,7 @@ def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path, sent: signal.Si
     command = [sys.executable, "-m", "busenv.experiments.cli", "rate", agent, f"{agent} other"]
     command += ["--players", "3", "--games", "900", "--workers", "2", "--out", str(out)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    path, deadline = out / GAMES, time.monotonic() + 240
-    while not (path.exists() and path.read_bytes().count(b"\n") >= 2):
-        assert run.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for_games(run, out, 2)
     workers = children(run.pid)
     assert len(workers) >= 2
     run.send_signal(sent)
@@ -106,12 +111,13 @@ def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path, sent: signal.Si
     assert run.returncode == (130 if sent == signal.SIGINT else -sent)
     if sent == signal.SIGINT:
         assert errors == "busenv: stopped\n"
+    deadline = time.monotonic() + LIMIT
     programs = {int(pid) for pid in (tmp_path / "pids").read_text().split()}
     while any(Path(f"/proc/{pid}").exists() for pid in workers | programs):
         assert time.monotonic() < deadline
         time.sleep(0.05)
         programs |= {int(pid) for pid in (tmp_path / "pids").read_text().split()}
-    assert len(stored(out)) >= 2
+    assert len(stored_games(out)) >= 2
 
 
 def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
@@ -131,7 +137,7 @@ def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
 
 
 def test_repeated_games_are_reported(tmp_path: Path) -> None:
-    small_games = alone(SMALL)
+    small_games = games_of(THREE_AGENTS)
     assert different_games(small_games) == len(small_games)
     turned = [
         {
@@ -143,7 +149,7 @@ def test_repeated_games_are_reported(tmp_path: Path) -> None:
     ]
     assert different_games(small_games + turned) == len(small_games)
     console = Console(record=True, width=200)
-    assert run_rating(SMALL, tmp_path / "a", 1, console).warning == ""
+    assert run_rating(THREE_AGENTS, tmp_path / "a", 1, console).warning == ""
     same = Schedule(("ppo@0:city-2", "ppo@0.0:city-2"), 3, 9)
     report = run_rating(same, tmp_path / "b", 1, console)
     assert report.warning.startswith("Only 6 of the 18 games are different")
@@ -151,13 +157,13 @@ def test_repeated_games_are_reported(tmp_path: Path) -> None:
 
 
 def test_a_half_written_tail_is_dropped(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    run_rating(SMALL, tmp_path)
+    run_rating(THREE_AGENTS, tmp_path)
     whole = (tmp_path / GAMES).read_bytes()
     for cut in (1, 300):
         (tmp_path / GAMES).write_bytes(whole[:-cut])
-        run_rating(SMALL, tmp_path, 1, Console())
+        run_rating(THREE_AGENTS, tmp_path, 1, Console())
         assert "Dropped a half-written game" in capsys.readouterr().out
-        assert bare(stored(tmp_path)) == bare(alone(SMALL))
+        assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))
     lines = whole.splitlines(keepends=True)
     with pytest.raises(RunError, match=r"line 2: game \d+ occurs twice"):
         parse_games(lines[0] * 2)
@@ -166,7 +172,8 @@ def test_a_half_written_tail_is_dropped(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_folder_in_use_or_of_another_run_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    arguments = ["rate", *SMALL.agents, "--players", "3", "--games", "9", "--out", str(tmp_path)]
+    arguments = ["rate", *THREE_AGENTS.agents, "--players", "3", "--games", "9"]
+    arguments += ["--out", str(tmp_path)]
     with lock_folder(tmp_path):
         error = refusal(capsys, *arguments)
     assert "in use by another process; wait for it or choose another folder" in error
@@ -185,17 +192,14 @@ def test_resuming_with_other_rules_or_another_board_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     rules, board, out = tmp_path / "rules.json", tmp_path / "map.json", tmp_path / "run"
-    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
-    board.write_text(json.dumps(city))
+    shutil.copy(BOARDS / "city.json", board)
     rules.write_text(json.dumps(Rules(bus_limit=3).to_dict()))
-    arguments = ["rate", *SMALL.agents, "--players", "3", "--games", "9", "--workers", "1"]
+    arguments = ["rate", *THREE_AGENTS.agents, "--players", "3", "--games", "9", "--workers", "1"]
     arguments += ["--rules", str(rules), "--board", str(board), "--out", str(out)]
     cli.main(arguments)
     assert max(max(game.position().buses) for game in replayed(out, board)) == 3
     rules.write_text(json.dumps(Rules(bus_limit=4).to_dict()))
-    (one, other) = city["streets"][0]
-    city["streets"][0] = [other, one]
-    board.write_text(json.dumps(city))
+    write_town(board)
     games = (out / GAMES).read_bytes()
     error = refusal(capsys, *arguments)
     assert "rules: bus_limit 3, not 4; give" in error
@@ -208,7 +212,7 @@ def test_a_rating_on_a_set_of_boards_resumes(tmp_path: Path, capsys: pytest.Capt
     arguments += ["--workers", "1", "--out", str(tmp_path)]
     cli.main([*arguments, "--board", "generated:mixed:test:2"])
     assert "2 boards of generated:mixed:test:2" in capsys.readouterr().out
-    games = stored(tmp_path)
+    games = stored_games(tmp_path)
     names = {game["number"]: game["record"]["board"]["name"] for game in games}
     small, medium = names[0], names[3]
     assert small.startswith("generated:small:")
@@ -217,13 +221,13 @@ def test_a_rating_on_a_set_of_boards_resumes(tmp_path: Path, capsys: pytest.Capt
     lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
     (tmp_path / GAMES).write_bytes(b"".join(lines[:4]))
     cli.main([*arguments, "--board", "generated:mixed:test:2"])
-    assert bare(stored(tmp_path)) == bare(games)
+    assert without_times(stored_games(tmp_path)) == without_times(games)
     error = refusal(capsys, *arguments, "--board", "generated:mixed:test:3")
     assert "board: fingerprint " in error
 
 
 def replayed(folder: Path, board: Path) -> list[Game]:
-    records = [Record.from_dict(game["record"]) for game in stored(folder)]
+    records = [Record.from_dict(game["record"]) for game in stored_games(folder)]
     return [Game.from_record(record, str(board)) for record in records]
 
 

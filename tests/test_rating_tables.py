@@ -17,7 +17,7 @@ from busenv.experiments.ratings.tables import (
     seat_rows,
     seat_table,
 )
-from tests.support.ratings import SMALL, alone
+from tests.support.ratings import THREE_AGENTS, games_of
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
 
@@ -29,7 +29,7 @@ def test_long_names_leave_room_in_pictures() -> None:
 
 
 def test_finished_games_are_kept_whole() -> None:
-    for game in alone(SMALL)[:9]:
+    for game in games_of(THREE_AGENTS)[:9]:
         replayed = Game.from_record(Record.from_dict(game["record"]))
         assert replayed.is_over
         assert game["ranking"] == replayed.ranking()
@@ -39,7 +39,7 @@ def test_finished_games_are_kept_whole() -> None:
 
 def test_identical_agents_are_at_par() -> None:
     schedule = Schedule(("greedy",) * 4, games=480)
-    rows = seat_rows(alone(schedule))
+    rows = seat_rows(games_of(schedule))
     table = result_table(rows, schedule)
     assert (table["par"] == 0.25).all()
     assert (table["low"] < table["par"]).all()
@@ -53,12 +53,13 @@ def test_identical_agents_are_at_par() -> None:
 
 
 def test_tables_count_what_they_say() -> None:
-    rows = seat_rows(alone(SMALL))
-    table = result_table(rows, SMALL)
+    games = games_of(THREE_AGENTS)
+    rows = seat_rows(games)
+    table = result_table(rows, THREE_AGENTS)
     assert [*table.index] == ["greedy", "random", "random#2"]
     assert (table["games"] == 90).all()
     assert table["rank"].sum() == pytest.approx(6)
-    won = sum(game["ranking"][game["agents"].index("greedy")] == 0 for game in alone(SMALL))
+    won = sum(game["ranking"][game["agents"].index("greedy")] == 0 for game in games)
     assert table.loc["greedy", "won"] == won / 90
     assert table.loc["random", "rating"] == 0
     assert table.loc["greedy", "rating_low"] > 0 > table.loc["random#2", "rating_low"]
@@ -76,7 +77,7 @@ def test_tables_count_what_they_say() -> None:
 
 def test_par_of_copies_is_their_share_of_the_seats() -> None:
     schedule = Schedule(("greedy",), games=16, against="random")
-    table = result_table(seat_rows(alone(schedule)), schedule)
+    table = result_table(seat_rows(games_of(schedule)), schedule)
     assert table["par"].to_dict() == {"greedy": 0.25, "random": 0.75}
     assert table.loc["greedy", "rating"] > table.loc["random", "rating"] == 0
 

@@ -6,18 +6,16 @@ from pathlib import Path
 
 import pytest
 
-import busenv
 from busenv import Game
 from busenv.experiments import cli
 from busenv.experiments.cli.replay_commands import list_games
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.narration import load_recorded_game
 from busenv.render.phrases import count
 from tests.support.commands import refusal
 from tests.support.golden import FOLDER, GAMES
-from tests.support.play import cut_off
+from tests.support.ratings import forfeited, rated_game
+from tests.support.worlds import write_town
 
 
 def golden(name: str, players: int, rules: str, seed: int) -> Game:
@@ -51,26 +49,30 @@ def test_golden_games_in_words(setup: list, tmp_path: Path, capsys: pytest.Captu
     assert not re.search(r"\b1 (points|buses|passengers|deliveries)", told)
 
 
-def test_a_game_of_a_rating_in_words(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    played = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
-    cut = cut_off(played, 30, number=8)
+@pytest.fixture
+def games_file(tmp_path: Path) -> Path:
+    """Two games of a rating, numbers 12 (forfeited) and 7."""
+    games = forfeited(rated_game(7), plies=30, number=12), rated_game(7)
     path = tmp_path / "games.jsonl"
-    path.write_text(f"{json.dumps(played)}\n{json.dumps(cut)}\n")
-    cli.main(["show", f"{path}:7"])
-    told = capsys.readouterr().out
-    assert "\nseat 0: greedy\nseat 1: random\n" in told
-    assert "\nOver: " in told
-    cli.main(["show", f"{path}:8"])
-    assert (
-        f"\nForfeited by seat {cut['forfeit']['seat']} at ply 30: no answer\nRanking: "
-        in capsys.readouterr().out
-    )
+    path.write_text("".join(f"{json.dumps(game)}\n" for game in games))
+    return path
+
+
+def test_show_narrates_a_game_of_a_rating(games_file: Path, capsys: pytest.CaptureFixture) -> None:
+    cli.main(["show", f"{games_file}:7"])
+    text = capsys.readouterr().out
+    assert "\nseat 0: greedy\nseat 1: random\n" in text
+    assert "\nOver: " in text
+    cli.main(["show", f"{games_file}:12"])
+    forfeit = json.loads(games_file.read_text().splitlines()[0])["forfeit"]
+    words = f"\nForfeited by seat {forfeit['seat']} at ply 30: no answer\nRanking: "
+    assert words in capsys.readouterr().out
 
 
 def test_a_games_file_stands_for_its_only_game(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    games = [play_game(Schedule(("greedy", "random"), players=3, games=18), k) for k in (7, 8)]
+    games = [rated_game(number) for number in (7, 8)]
     path = tmp_path / "games.jsonl"
     path.write_text("".join(f"{json.dumps(game)}\n" for game in games))
     with pytest.raises(RunError, match=r"holds 2 games, numbered 7 to 8; name one, such as .*:7$"):
@@ -106,16 +108,6 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "--ply needs --draw" in error
 
 
-@pytest.fixture(scope="module")
-def games_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two games of a rating, the second cut off."""
-    played = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
-    cut = cut_off(played, 30, number=12)
-    path = tmp_path_factory.mktemp("run") / "games.jsonl"
-    path.write_text(f"{json.dumps(cut)}\n{json.dumps(played)}\n")
-    return path
-
-
 def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture) -> None:
     cli.main(["show", str(games_file)])
     head, first, second, empty, hint = capsys.readouterr().out.splitlines()
@@ -149,22 +141,11 @@ def test_drawings_are_svg_or_png(
     assert not wrong.exists()
 
 
-def other_board(folder: Path) -> Path:
-    """The city with its two last zones in the other order: another board for the rules."""
-    city = json.loads((Path(busenv.__file__).parent / "boards/city.json").read_text())
-    last = max(site["zone"] for site in city["sites"])
-    for site in city["sites"]:
-        site["zone"] = {last: last - 1, last - 1: last}.get(site["zone"], site["zone"])
-    path = folder / "map.json"
-    path.write_text(json.dumps({**city, "name": "Map"}))
-    return path
-
-
 @pytest.mark.usefixtures("threads_as_workers")
 def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    board, run = other_board(tmp_path), tmp_path / "run"
+    board, run = write_town(tmp_path / "map.json"), tmp_path / "run"
     rate = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "9"]
-    cli.main([*rate, "--board", str(board), "--workers", "1", "--out", str(run)])
+    cli.main([*rate, "--board", board, "--workers", "1", "--out", str(run)])
     assert f"board {board}" in "".join(capsys.readouterr().out.split("\n"))
     source, page = f"{run / 'games.jsonl'}:3", str(tmp_path / "game.html")
     for command in (
@@ -173,8 +154,8 @@ def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFi
         ["show", source],
     ):
         error = refusal(capsys, *command)
-        assert "the game was played on board 'Map' (fingerprint" in error
+        assert "the game was played on board 'map' (fingerprint" in error
         assert error.endswith("give that board (board=..., --board NAME or FILE)\n")
-        cli.main([*command, "--board", str(board)])
-    assert "board Map" in capsys.readouterr().out
+        cli.main([*command, "--board", board])
+    assert "board map" in capsys.readouterr().out
     assert Path(page).exists()

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from busenv import Board, Game, Record, Rules, decode
+from busenv import Board, Game, Rules, decode
 from busenv.core import kernels
-from busenv.experiments.ratings.game_log import ranking
 from busenv.game.actions import BoardAction
 
 # Weights by kind of action; 1 for what is not named. "join" weighs a street that leads back to an
@@ -99,22 +98,3 @@ def paid(game: Game, reward: str) -> list[float]:
     if reward == "rank":
         return [1 - 2 * place / others for place in places]
     return [1.0 if place == 0 else -1 / others for place in places]
-
-
-def cut_off(line: dict[str, Any], plies: int, number: int) -> dict[str, Any]:
-    """A rated game (ratings.tournament.play_game), but the seat to decide then forfeits."""
-    record = {**line["record"], "actions": line["record"]["actions"][:plies], "result": None}
-    decided = [0] * record["players"]
-    for game, _ in Game.replay(Record.from_dict(record)):
-        decided[game.current_player] += 1
-    loser = game.current_player
-    return {
-        **line,
-        "number": number,
-        "record": record,
-        "points": game.points,
-        "ranking": ranking(game.ranking(), loser),
-        "forfeit": {"seat": loser, "ply": plies, "why": "no answer"},
-        "decisions": decided,
-        "timed": decided,
-    }

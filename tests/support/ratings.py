@@ -1,28 +1,55 @@
-"""A small rating that tests play."""
+"""Games of small ratings."""
 
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from busenv import Game, Record
+from busenv.experiments.ratings.game_log import ranking
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
 
-SMALL = Schedule(("greedy", "random", "random"), players=3, games=90)
+THREE_AGENTS = Schedule(("greedy", "random", "random"), players=3, games=90)
+TWO_AGENTS = Schedule(("greedy", "random"), players=3, games=18)
 
 
 @cache
-def alone(schedule: Schedule) -> list[dict[str, Any]]:
-    """A schedule's games, played here and in reverse. Callers do not change them."""
-    return [play_game(schedule, number) for number in reversed(range(schedule.total))]
+def rated_game(number: int, schedule: Schedule = TWO_AGENTS) -> dict[str, Any]:
+    """One game of a schedule, played in this process. Callers do not change it."""
+    return play_game(schedule, number)
 
 
-def stored(folder: Path) -> list[dict[str, Any]]:
-    """The games of a run."""
+def games_of(schedule: Schedule) -> list[dict[str, Any]]:
+    """A schedule's games, played in this process and in reverse. Callers do not change them."""
+    return [rated_game(number, schedule) for number in reversed(range(schedule.total))]
+
+
+def stored_games(folder: Path) -> list[dict[str, Any]]:
+    """The games in a run's folder."""
     return parse_games((folder / GAMES).read_bytes())[0]
 
 
-def bare(games: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Games in order of number, without what was measured."""
+def without_times(games: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Games in order of number, without measured times."""
     played = [{key: game[key] for key in game if key not in ("seconds", "timed")} for game in games]
     return sorted(played, key=lambda game: game["number"])
+
+
+def forfeited(line: dict[str, Any], plies: int, number: int) -> dict[str, Any]:
+    """A rated game under another number, in which the seat to decide forfeits after some plies."""
+    record = {**line["record"], "actions": line["record"]["actions"][:plies], "result": None}
+    decided = [0] * record["players"]
+    for game, _ in Game.replay(Record.from_dict(record)):
+        decided[game.current_player] += 1
+    loser = game.current_player
+    return {
+        **line,
+        "number": number,
+        "record": record,
+        "points": game.points,
+        "ranking": ranking(game.ranking(), loser),
+        "forfeit": {"seat": loser, "ply": plies, "why": "no answer"},
+        "decisions": decided,
+        "timed": decided,
+    }
