@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from busenv import BoardAction, Game, Phase
+from busenv import Game
 from busenv.experiments.play.catalogue import AGENTS, CITY_AGENTS, DEFAULT_OPPONENT, PREPARED
 from busenv.experiments.play.launch import make_catalogue
 from busenv.render.phrases import describe_move
 from tests.support.browser_player import FIRST, Player
 from tests.support.play import played
 from tests.support.play_client import Served, serving
+from tests.support.positions import at_passengers
 
 
 def test_default_game_has_opponents_of_middling_strength(
@@ -186,12 +187,7 @@ def test_tour_and_rules(served: Served, player: Callable[..., Player]) -> None:
 def test_passengers_are_divided_by_named_stations(
     served: Served, player: Callable[..., Player]
 ) -> None:
-    game = Game(3, first_player=0, seed=5)
-    while game.phase != Phase.PASSENGERS:
-        legal = game.legal_actions()
-        wanted = [BoardAction.BUSES, BoardAction.PASSENGERS, 7]
-        game.step(next((action for action in wanted if action in legal), legal[0]))
-    powers = []
+    game, powers = at_passengers(), []
     me = player().join(
         served.origin + served.begin("me", "me", "me", record=game.record().to_json())
     )

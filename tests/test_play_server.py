@@ -8,8 +8,9 @@ import pytest
 
 import busenv
 from busenv.experiments.play import analysis
-from busenv.render.svg import draw_map, draw_panels
+from tests.support.drawings import drawn_parts
 from tests.support.play_client import PageClient, Served, serving
+from tests.support.positions import at_passengers
 
 
 def play_to_the_end(page: PageClient, seed: int = 0) -> None:
@@ -34,9 +35,7 @@ def test_whole_game(served: Served) -> None:
     result = page.state["result"]
     assert (result["points"], result["ranking"]) == (game.points, game.ranking())
     assert len(page.state["variation"]) == len(game.history) + 1
-    parts = draw_map(game.board, game.position(), game.last_decision)
-    parts |= draw_panels(game.board, game.position(), game.rules, game.last_decision)
-    assert page.views[page.state["node"]] == parts
+    assert page.views[page.state["node"]] == drawn_parts(game, game.last_decision)
     status, text, headers = served.get(f"{link}/replay.html")
     assert status == 200
     assert "Final score" in text
@@ -201,12 +200,7 @@ def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
 
 
 def test_prompt_counts_the_passengers_in_supply(served: Served) -> None:
-    game = busenv.Game(3, first_player=0, seed=5)
-    while game.phase != busenv.Phase.PASSENGERS:
-        legal = game.legal_actions()
-        wanted = [busenv.BoardAction.BUSES, busenv.BoardAction.PASSENGERS, 7]
-        game.step(next((action for action in wanted if action in legal), legal[0]))
-    position = game.position()
+    position = at_passengers().position()
     people = [position.supply - 1 + position.passengers[0], *position.passengers[1:]]
     position = dataclasses.replace(position, supply=1, passengers=people)
     assert position.power == 2

@@ -23,25 +23,12 @@ from busenv.render.panels import X as PANELS_X
 from busenv.render.phrases import POWER_WORDS, RESOLVED_IN, headline
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS, SMALL
 from busenv.render.raster import DisplayWindow, draw_pixels, svg_to_png
-from busenv.render.svg import Decision, describe_last, draw_map, draw_panels, draw_svg
+from busenv.render.svg import describe_last, draw_map, draw_svg
 from busenv.render.text import draw_text
+from tests.support.drawings import drawn_parts
 from tests.support.play import played
+from tests.support.positions import at_ply
 from tests.support.worlds import random_board, random_rules
-
-
-def at(game: Game, ply: int) -> Game:
-    """Return the game after some of its plies."""
-    now = Game(game.num_players, game.rules, game.board, game.first_player, game.seed)
-    for action in game.history[:ply]:
-        now.step(action)
-    return now
-
-
-def drawn_parts(game: Game, last: Decision | None = None) -> dict[str, str]:
-    """Return the parts of a game's drawing without the headline."""
-    position = game.position()
-    city = draw_map(game.board, position, last)
-    return city | draw_panels(game.board, position, game.rules, last)
 
 
 def check_map(game: Game) -> None:
@@ -81,7 +68,7 @@ def check_text(drawing: str) -> None:
 def test_the_drawing_shows_the_position(players: int) -> None:
     game = played(players, seed=players)
     for ply in range(0, len(game.history) + 1, 7):
-        now = at(game, ply)
+        now = at_ply(game, ply)
         check_map(now)
         check_text(now.svg())
     position, parts = game.position(), drawn_parts(game)
@@ -168,7 +155,7 @@ def test_the_text_determines_the_position() -> None:
     rng = random.Random(3)
     for players in (3, 4, 5):
         games = [played(players, seed, plies=rng.randrange(20, 150)) for seed in range(8)]
-        positions = [at(game, ply).position() for game in games for ply in (0, 9, 60, 150)]
+        positions = [at_ply(game, ply).position() for game in games for ply in (0, 9, 60, 150)]
         board, rules = games[0].board, games[0].rules
         for position in positions:
             over = position.phase == Phase.OVER
@@ -208,7 +195,7 @@ def test_the_headline_has_turn_and_last_action() -> None:
 
 def test_the_marker_being_resolved_is_ringed_and_the_rest_of_the_power_shown() -> None:
     game, phases = played(5, seed=3), set()
-    now = at(game, 0)
+    now = at_ply(game, 0)
     for action in game.history:
         position, parts = now.position(), drawn_parts(now)
         rings = [name for name, part in parts.items() if 'class="acting"' in part]
@@ -230,7 +217,7 @@ def test_the_marker_being_resolved_is_ringed_and_the_rest_of_the_power_shown() -
 def test_every_kind_of_last_action_is_highlighted() -> None:
     kinds = set()
     game = played(4, seed=5)
-    now = at(game, 0)
+    now = at_ply(game, 0)
     for action in game.history:
         seat, phase = now.current_player, now.phase
         now.step(action)
@@ -242,7 +229,7 @@ def test_every_kind_of_last_action_is_highlighted() -> None:
 
 def test_pixels_have_one_size_and_change_with_the_game() -> None:
     game = played(3, seed=1)
-    end, start = draw_pixels(game.svg()), draw_pixels(at(game, 0).svg())
+    end, start = draw_pixels(game.svg()), draw_pixels(at_ply(game, 0).svg())
     assert end.shape == start.shape == (800, 1200, 3)
     assert end.dtype == np.uint8
     assert (end != start).any()

@@ -12,23 +12,23 @@ from playwright.sync_api import Browser, Page
 
 from busenv import Game
 from busenv.experiments import cli
-from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tournament import play_game
 from busenv.experiments.replays.replay_files import draw_record, write_replay
 from busenv.game.board import make_board
 from busenv.render.chart import BOTTOM, TOP, WIDTH, draw_chart
 from busenv.render.pieces import SEAT_COLOURS
 from busenv.render.replay import Estimate, replay_page
+from tests.support.drawings import drawn_parts
 from tests.support.play import played
+from tests.support.positions import at_ply
+from tests.support.ratings import rated_game
 from tests.support.worlds import random_board
-from tests.test_render import at, drawn_parts
 
 Opener = Callable[[str], Page]
 
 
 def page_of(game: Game, **extras: Any) -> str:
     """A game's replay page."""
-    now, positions = at(game, 0), []
+    now, positions = at_ply(game, 0), []
     for action in game.history:
         positions.append(now.position())
         now.step(action)
@@ -77,9 +77,9 @@ def check_board(page: Page, game: Game, ply: int) -> None:
       group.innerHTML = text;
       return group.innerHTML !== document.querySelector(`[data-part="${name}"]`).innerHTML;
     }).map(([name]) => name)"""
-    mover = at(game, ply - 1).current_player if ply else -1
+    mover = at_ply(game, ply - 1).current_player if ply else -1
     last = (mover, game.history[ply - 1]) if ply else None
-    assert page.evaluate(script, drawn_parts(at(game, ply), last)) == []
+    assert page.evaluate(script, drawn_parts(at_ply(game, ply), last)) == []
 
 
 def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> None:
@@ -106,8 +106,8 @@ def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> Non
     check_board(page, game, 61)
     assert game.describe(game.history[60]) in page.inner_text("#moves [aria-current]")
     page.click(".round-buttons button >> nth=0")
-    assert at(game, where(page)).round == 1
-    assert at(game, where(page) - 1).round == 0
+    assert at_ply(game, where(page)).round == 1
+    assert at_ply(game, where(page) - 1).round == 0
     start = where(page)
     for name, ply in (("back", start - 1), ("forward", start), ("first", 0), ("end", plies)):
         page.click(f"#{name}")
@@ -228,7 +228,7 @@ def test_on_a_phone_the_city_fills_the_width_and_the_panels_stand_below(
 
 def test_a_page_may_begin_in_the_middle_of_a_game() -> None:
     game = played(4, seed=1)
-    now = at(game, 0)
+    now = at_ply(game, 0)
     while now.round < 2:
         now.step(game.history[len(now.history)])
     page = replay_page(now.board, now.rules, [now.position()], [])
@@ -237,7 +237,7 @@ def test_a_page_may_begin_in_the_middle_of_a_game() -> None:
 
 
 def test_wrong_numbers_of_anything_are_named() -> None:
-    game = at(played(3, seed=1), 3)
+    game = at_ply(played(3, seed=1), 3)
     estimates: list[Estimate] = [([], [])] * 2
     for extras, message in (
         ({"estimates": estimates}, "2 estimates; allowed: none or 3"),
@@ -269,7 +269,7 @@ def test_curves_of_equal_value_share_their_true_height() -> None:
 
 
 def test_a_game_that_goes_on_and_one_not_begun(show: Opener) -> None:
-    page = show(page_of(at(played(4, seed=1), 30)))
+    page = show(page_of(at_ply(played(4, seed=1), 30)))
     page.keyboard.press("End")
     assert where(page) == 30
     assert "The game is not over" in page.inner_text("aside")
@@ -310,7 +310,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_pages_of_a_ratings_game_name_its_agents(tmp_path: Path) -> None:
-    game = play_game(Schedule(("greedy", "random"), players=3, games=18), 7)
+    game = rated_game(7)
     games, out = tmp_path / "games.jsonl", tmp_path / "game.html"
     games.write_text(f"{json.dumps(game)}\n")
     write_replay(games, out)
@@ -325,7 +325,7 @@ def test_a_records_position_as_a_file(tmp_path: Path) -> None:
     game = played(3, seed=1)
     game.save(record)
     draw_record(record, 20, out)
-    assert out.read_text(encoding="utf-8") == at(game, 20).svg()
+    assert out.read_text(encoding="utf-8") == at_ply(game, 20).svg()
     draw_record(record, None, out)
     assert out.read_text(encoding="utf-8") == game.svg()
     draw_record(record, 20, tmp_path / "game.png")

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from busenv import EDITIONS, Game, Phase
+from busenv import EDITIONS, BoardAction, Game, Phase
 from tests.support.play import STYLES, choose
 
 CASES = [(players, rules) for rules in EDITIONS for players in (3, 4, 5)]
@@ -30,6 +30,24 @@ def at_phase(
             if game.phase == phase and game.round >= least_round:
                 return game
     raise AssertionError(f"no game comes to {phase.name}")
+
+
+def at_ply(game: Game, ply: int) -> Game:
+    """The game after some of its plies."""
+    earlier = Game(game.num_players, game.rules, game.board, game.first_player, game.seed)
+    for action in game.history[:ply]:
+        earlier.step(action)
+    return earlier
+
+
+def at_passengers() -> Game:
+    """A game in which seat 0 divides two passengers between the stations."""
+    game = Game(3, first_player=0, seed=5)
+    while game.phase != Phase.PASSENGERS:
+        legal = game.legal_actions()
+        wanted = [BoardAction.BUSES, BoardAction.PASSENGERS, 7]
+        game.step(next((action for action in wanted if action in legal), legal[0]))
+    return game
 
 
 def begun(game: Game) -> Game:
