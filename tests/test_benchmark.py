@@ -40,9 +40,8 @@ from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
 from tests.support.commands import refusal
-from tests.support.pages import blocks
+from tests.support.pages import ROOT, blocks
 
-ROOT = Path(__file__).parents[1]
 SMALL = {"width": 8, "games": 4, "batch_size": 256, "warm_start": "", "opponent_share": 0.0}
 TINY = 800  # decisions: a rollout of four games is a little less
 

@@ -29,32 +29,14 @@ from busenv.agents.search.az_agent import AzAgent
 from busenv.core.state import FIRST_BUILD
 from busenv.game.board import assemble_board, make_board
 from tests.support.networks import positions, random_network
-from tests.support.worlds import random_board
+from tests.support.worlds import largest, random_board
 
 BOARDS = ["city", "generated:small:3", "generated:city:3", "generated:large:3"]
 
 
-def largest_board() -> Board:
-    """A grid with diagonals, as large as boards can be."""
-    ids = np.arange(64).reshape(8, 8)
-    diagonals = np.stack([ids[:-1, :-1], ids[1:, 1:]], axis=2).reshape(-1, 2)[:16]
-    ends = [ids[:, [k, k + 1]] for k in range(7)] + [ids[[k, k + 1]].T for k in range(7)]
-    places = [{"id": i, "x": i % 8, "y": i // 8} for i in range(64)]
-    return make_board(
-        {
-            "intersections": [
-                {**place, "roundabout": i == 27, "train_station": i in (0, 63)}
-                for i, place in enumerate(places)
-            ],
-            "streets": np.concatenate([*ends, diagonals]).tolist(),
-            "sites": [{"id": i, "intersection": i, "zone": i // 16 + 1} for i in range(64)],
-        }
-    )
-
-
 @pytest.mark.parametrize("name", [*BOARDS, "largest"])
 def test_compiled_outputs_agree_with_torch_on_boards_of_all_sizes(name: str) -> None:
-    board = largest_board() if name == "largest" else load_board(name)
+    board = make_board(largest()) if name == "largest" else load_board(name)
     network = random_network("board", 24)
     games = positions(150, board)
     rows, masks = observe_inputs(games, board.array, network.inputs)

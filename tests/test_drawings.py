@@ -8,8 +8,8 @@ import pytest
 import busenv
 from busenv import Game
 from busenv.experiments.replays.readme_pictures import FOLDER, POSITIONS, RECORD, draw_pictures
+from tests.support.pages import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "busenv/RULES.md", "agents/external/EXEC.md"),
     *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),

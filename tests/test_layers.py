@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support.pages import ROOT
+
 SHARED = {"busenv.envs.observation_format", "busenv.envs.illegal_actions"}  # for all environments
 # PettingZoo's two interfaces, RLlib's environment over its AEC interface, words over Gymnasium's.
 BUILT_ON = {

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
-from tests.support.notebooks import FOLDER, ROOT, run_notebook, tidy
+from tests.support.notebooks import FOLDER, run_notebook, tidy
+from tests.support.pages import ROOT
 
 INSTALL = "pip install -c constraints.txt -e '.[notebooks]'"
 

@@ -1,7 +1,6 @@
 """The trained agent of the package: it is there, as it says, and plays well."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -11,10 +10,9 @@ from busenv.agents.networks.model_files import SHIPPED, load_model, model_path, 
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import evaluate_against
 from busenv.train.config_files import read_config
+from tests.support.pages import ROOT
 
-RECIPES = Path(__file__).parents[1] / "train/recipes"
-
-
+RECIPES = ROOT / "train/recipes"
 STAGES = {
     "city-2": ["city-2-1", "city-2-2"],
     "city-3": ["city-3-1", "city-3-2", "city-3-3", "city-3-4"],

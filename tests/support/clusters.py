@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from busenv.cluster import LOCAL_ENVIRONMENT
+from tests.support.pages import ROOT
 
-ROOT = Path(__file__).parents[2]
 NODE = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
 ENVIRONMENT = {
     **LOCAL_ENVIRONMENT,  # gives the nodes a share of a core next to other tests

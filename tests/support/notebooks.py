@@ -16,8 +16,8 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from busenv.io import write_whole
+from tests.support.pages import ROOT
 
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
 
 
