@@ -36,7 +36,7 @@ def fresh_network(seed: int = 0) -> nn.Module:
 
 @pytest.mark.parametrize("spec", ["random", "greedy"])
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_agents_play_whole_games_repeatably(spec: str, players: int) -> None:
+def test_bots_play_whole_games_repeatably(spec: str, players: int) -> None:
     games = []
     for _ in range(2):
         agent = make_agent(spec, seed=4)
@@ -72,7 +72,7 @@ GUIDED = "a guided search needs a model, and a number of"
         ("command .*No closing quotation", ["exec:'python3"]),
     ],
 )  # fmt: skip
-def test_specs_that_are_wrong_are_refused(message: str, specs: list[Any]) -> None:
+def test_invalid_specs_are_refused(message: str, specs: list[Any]) -> None:
     for spec in specs:
         with pytest.raises(ValueError, match=message):
             make_agent(spec)
@@ -133,7 +133,7 @@ def test_models_save_and_load(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mlp", "seats"])
-def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None:
+def test_a_model_of_a_custom_board_plays_only_that_board(kind: str, tmp_path: Path) -> None:
     """The card of a model for a board of one's own holds the board."""
     board = make_board(largest())
     path = tmp_path / "large.safetensors"
@@ -153,7 +153,7 @@ def test_models_of_other_boards_play_on_those(kind: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("kind", "outputs"), [("mlp", 1), ("seats", 10)])
-def test_networks_answer_each_row_by_itself(kind: str, outputs: int) -> None:
+def test_network_outputs_of_a_row_do_not_depend_on_other_rows(kind: str, outputs: int) -> None:
     board = load_board("city")
     network = build_network(kind, board, 8, seed=3)
     rows = np.stack([observe(Game(players, seed=players)) for players in (3, 4, 5)])
@@ -181,7 +181,7 @@ class Trap:
         return Path.touch, (self.path,)
 
 
-def test_damaged_models_are_refused_and_nothing_is_executed(tmp_path: Path) -> None:
+def test_a_pickled_model_is_refused_and_not_executed(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     save_model(fresh_network(), load_board("city"), path, CARD)
     card = path.with_suffix(".json")
@@ -194,7 +194,7 @@ def test_damaged_models_are_refused_and_nothing_is_executed(tmp_path: Path) -> N
     assert not (tmp_path / "sprung").exists()
 
 
-def test_temperature(tmp_path: Path) -> None:
+def test_temperature_sharpens_the_policy(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     network = fresh_network()
     network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
@@ -239,7 +239,7 @@ def test_games_of_another_board_are_refused() -> None:
 
 
 @pytest.mark.parametrize("spec", ["greedy", "uct:12", "uct@2:12", "ppo:city-2"])
-def test_shares_add_up_to_one_over_what_is_legal(spec: str) -> None:
+def test_action_probabilities_sum_to_one_over_legal_actions(spec: str) -> None:
     game = Game(seed=2)
     many = np.repeat(game.arrays()[0], 5)
     shares = make_agent(spec, 3).action_probabilities(many, game.board)
@@ -251,7 +251,7 @@ def test_shares_add_up_to_one_over_what_is_legal(spec: str) -> None:
         assert (shares.argmax(axis=1) == actions).all()
 
 
-def test_what_agents_estimate() -> None:
+def test_estimates_list_legal_actions_by_probability() -> None:
     game = Game(seed=2)
     agent, twin = (PolicyAgent(fresh_network(), game.board, seed=3) for _ in range(2))
     chances, favourites = agent.estimate(game)
@@ -266,7 +266,7 @@ def test_what_agents_estimate() -> None:
 
 
 @pytest.mark.parametrize("spec", ["random", "greedy", "planner", "uct:10", "ppo:city-2"])
-def test_games_may_come_from_a_file(spec: str, tmp_path: Path) -> None:
+def test_games_of_a_file_are_valid_input(spec: str, tmp_path: Path) -> None:
     game = Game(seed=2)
     games = np.repeat(game.arrays()[0], 3)
     np.save(tmp_path / "games.npy", games)
@@ -293,7 +293,7 @@ def test_games_may_come_from_a_file(spec: str, tmp_path: Path) -> None:
         "az:city-3:4",
     ],
 )
-def test_threads_may_share_an_agent(spec: str) -> None:
+def test_an_agent_is_thread_safe(spec: str) -> None:
     """Four threads play games and batches with one agent, whose kernels share arrays."""
     agent = make_agent(spec, 1)
 

@@ -54,7 +54,7 @@ def kind(request: pytest.FixtureRequest, model: Path) -> Callable[..., SearchAge
 
 @pytest.mark.parametrize("budget", ["8", "80", "0.001s"])
 @pytest.mark.parametrize("threads", ["", "@2"])
-def test_agents_play_whole_games_the_same_for_a_seed(
+def test_search_agents_play_whole_games_repeatably(
     kind: Callable[..., SearchAgent], budget: str, threads: str
 ) -> None:
     played, agent = [], kind(budget, threads)
@@ -144,7 +144,7 @@ def in_the_middle(players: int = 4, plies: int = 80) -> Game:
     return game
 
 
-def test_priors_and_values_are_the_networks_turned_to_seats() -> None:
+def test_priors_and_values_are_those_of_the_network_by_seat() -> None:
     game = in_the_middle()
     tree, _ = grown(game, 0, score_weight=0.25, score_scale=8.0)
     shares = make_policy(decisive_network())(game.arrays()[0], CITY, 1.0)[0]
@@ -186,7 +186,7 @@ def test_long_searches_also_play_out_to_the_end(
     assert agent._settings.num_playouts == num_playouts
 
 
-def test_playouts_alone_tell_how_a_game_ends() -> None:
+def test_playouts_without_the_network_count_wins() -> None:
     """Where the network counts for nothing, a chance to win is a share of the playouts."""
     tree, _ = grown(in_the_middle(3), 20, num_playouts=4, playout_weight=1.0, score_weight=0.0)
     nodes = tree.nodes[: tree.used[0]]
@@ -197,7 +197,7 @@ def test_playouts_alone_tell_how_a_game_ends() -> None:
     assert (won.max(axis=0) > 0).all()
 
 
-def test_a_position_that_a_network_fails_on_has_no_edges() -> None:
+def test_a_root_with_infinite_logits_has_no_edges() -> None:
     network = decisive_network()
     network.get_parameter("policy.2.bias").data.fill_(torch.inf)
     search = make_az_search(AzSettings(), read_weights(network))
@@ -208,7 +208,7 @@ def test_a_position_that_a_network_fails_on_has_no_edges() -> None:
     assert tree.nodes[0]["edges"] == 0
 
 
-def test_a_search_does_not_depend_on_the_one_before() -> None:
+def test_a_search_does_not_depend_on_the_previous_search() -> None:
     tree, guide = grown(in_the_middle(4, 90), 50)
     set_root(tree, in_the_middle().arrays()[0])
     tree.rng_state[0] = 0
@@ -220,7 +220,7 @@ def test_a_search_does_not_depend_on_the_one_before() -> None:
     assert tree.edges[:count].tobytes() == fresh.edges[:count].tobytes()
 
 
-def test_the_tree_holds_no_forced_decisions_and_adds_up() -> None:
+def test_tree_nodes_have_choices_and_consistent_visit_counts() -> None:
     game = in_the_middle()
     tree, _ = grown(game, 400)
     nodes, edges = tree.nodes[: tree.used[0]], tree.edges[: tree.used[1]]
@@ -239,7 +239,7 @@ def test_the_tree_holds_no_forced_decisions_and_adds_up() -> None:
 
 
 @pytest.mark.parametrize(("simulations", "visits"), [(8, [1, 1, 3, 3]), (2, [0, 0, 1, 1])])
-def test_simulations_are_shared_out_by_halving(simulations: int, visits: list[int]) -> None:
+def test_sequential_halving_allocates_the_simulations(simulations: int, visits: list[int]) -> None:
     tree, guide = grown(in_the_middle(), simulations, max_considered_actions=4)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert sorted(edges["visits"].tolist())[-4:] == visits
@@ -247,7 +247,7 @@ def test_simulations_are_shared_out_by_halving(simulations: int, visits: list[in
     assert tried == set(np.argsort(-guide.logits[: len(edges)])[: len(tried)].tolist())
 
 
-def test_the_improved_policy_prefers_what_turned_out_well() -> None:
+def test_the_improved_policy_follows_the_mean_values() -> None:
     tree, guide = grown(in_the_middle(), 32, value_scale=1.0, root_prior_visits=1e-9)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     policies = np.zeros(CITY.num_actions, np.float32)
@@ -260,7 +260,7 @@ def test_the_improved_policy_prefers_what_turned_out_well() -> None:
     assert np.ptp(ratio[~tried]) < 1e-3  # all alike: worth what the position is
 
 
-def test_a_value_of_one_visit_counts_less_than_one_of_many() -> None:
+def test_the_improved_policy_weighs_a_value_by_its_visits() -> None:
     """The improved policy rises with the visits of a value; dropped actions are not played."""
     tree, guide = grown(in_the_middle(), 32)
     edges = tree.edges[: tree.nodes[0]["edges"]]
@@ -289,7 +289,7 @@ def test_visits_of_an_earlier_search_do_not_drop_the_best_action() -> None:
     assert weights[edges["action"][[action, before]]].all()
 
 
-def test_search_keeps_its_tree_in_a_game_and_past_forced_decisions(
+def test_the_tree_is_reused_within_a_game(
     kind: Callable[..., SearchAgent],
 ) -> None:
     agent, rng = kind("200"), random.Random(2)
@@ -309,7 +309,7 @@ def test_search_keeps_its_tree_in_a_game_and_past_forced_decisions(
         assert agent._trees[0].nodes["visits"][0] == 200
 
 
-def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:
+def test_a_search_of_the_last_choice_finds_the_winner() -> None:
     """A search of the last choice of a game, all of whose ends have one winner, finds the winner
     against its network's opinion."""
     game, rng = Game(3, seed=1), random.Random(3)
@@ -322,7 +322,7 @@ def test_the_end_of_a_game_counts_as_it_is_ranked() -> None:
     assert chances[winner] > 0.99
 
 
-def test_models_without_values_for_every_seat_cannot_guide(model: Path) -> None:
+def test_models_without_values_for_every_seat_are_refused(model: Path) -> None:
     with pytest.raises(ValueError, match="az:city-2:30: the network has no values for every seat"):
         make_agent("az:city-2:30")
     assert make_agent(f"net:{model}", 1).act(Game(seed=1)) in Game(seed=1).legal_actions()

@@ -87,7 +87,7 @@ def write_card(path: Path, card: dict[str, Any]) -> Path:
     return path
 
 
-def test_interquartile_means_leave_out_a_quarter_at_either_end() -> None:
+def test_interquartile_means_drop_a_quarter_at_either_end() -> None:
     assert interquartile_mean(np.array([100.0, 3, 1, 2, 4])) == 3
     assert interquartile_mean(np.arange(8.0)) == np.mean([2, 3, 4, 5])
     assert interquartile_mean(np.array([2.0, 4])) == 3
@@ -148,7 +148,7 @@ def test_invalid_cards_are_refused(edit: Callable[[dict], Any], words: str, tmp_
     assert sorted(p.name for p in tmp_path.iterdir()) == ["invalid.json", "valid.json"]
 
 
-def test_the_last_card_of_a_learner_replaces_earlier_ones(tmp_path: Path) -> None:
+def test_later_cards_of_a_learner_replace_earlier_ones(tmp_path: Path) -> None:
     shipped = tmp_path / "shipped"
     shipped.mkdir()
     old, new, other = (
@@ -340,7 +340,7 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
 
 
 @pytest.mark.usefixtures("quick", "few_resamples", "threads_as_workers")
-def test_the_commands_that_the_page_of_programs_shows(
+def test_the_commands_of_the_page_of_programs_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = ROOT / "agents/external/EXEC.md"

@@ -56,7 +56,7 @@ def test_compiled_outputs_agree_with_torch_on_boards_of_all_sizes(name: str) -> 
     np.testing.assert_allclose(policies, expected, atol=1e-3)
 
 
-def test_one_workspace_serves_boards_in_turn() -> None:
+def test_one_workspace_evaluates_several_boards() -> None:
     network = random_network("board", 8)
     weights = read_weights(network)
     work = make_workspace(weights)
@@ -101,7 +101,7 @@ def renumbered(board: Board, rng: np.random.Generator) -> tuple[Board, np.ndarra
     )
 
 
-def test_numbers_of_intersections_streets_and_sites_mean_nothing() -> None:
+def test_renumbering_a_board_changes_no_policy() -> None:
     network, rng = random_network("board", 24), np.random.default_rng(5)
     with torch.no_grad():  # playouts are random, and their stream depends on the numbers
         network.position[-FEATURES_SIZE:] = 0

@@ -69,7 +69,7 @@ def test_claims_are_listed(clone: Path, capsys: pytest.CaptureFixture) -> None:
     assert "no claim 'overlaps'; did you mean 'overlap'?" in error
 
 
-def test_figures_inside(clone: Path, capsys: pytest.CaptureFixture) -> None:
+def test_figures_within_the_interval_agree(clone: Path, capsys: pytest.CaptureFixture) -> None:
     status, out = run(capsys, "exact", "overlap", "groups", "range", "table")
     assert status == 0
     assert "overlap: expected 48% [43, 53], measured 52.4% [47.5, 57.2]: agrees" in out
@@ -87,7 +87,7 @@ def test_figures_inside(clone: Path, capsys: pytest.CaptureFixture) -> None:
         ("missing", "failed: .*no-such-program"),
     ],
 )
-def test_figures_that_differ_and_failures(
+def test_figures_that_differ_and_failed_commands_are_reported(
     key: str, words: str, clone: Path, capsys: pytest.CaptureFixture
 ) -> None:
     status, out = run(capsys, key, "overlap")
@@ -135,7 +135,7 @@ def test_updates_need_a_clone(clone: Path, capsys: pytest.CaptureFixture) -> Non
     assert (clone / "claims.json").read_bytes() == before
 
 
-def test_pages_that_differ_from_the_registry(clone: Path) -> None:
+def test_pages_are_rewritten_from_the_registry(clone: Path) -> None:
     registry = claims.read_claims()
     assert claims.with_claims(PAGE, registry) != PAGE
     current = claims.with_claims(PAGE, registry)
@@ -163,6 +163,6 @@ def test_figures_without_a_claim_are_found(text: str) -> None:
     assert not unclaimed_figures(f"```sh\n{text}\n```\n<!--claim a-->{text}<!--/claim-->")
 
 
-def test_settings_and_par_are_no_figures() -> None:
+def test_settings_and_par_need_no_claim() -> None:
     text = "95% intervals, par 25%; 0.5 seconds per decision, [0, 1], 40% of the games, 5 of 12"
     assert not unclaimed_figures(text)

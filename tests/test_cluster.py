@@ -43,7 +43,7 @@ def test_games_are_the_same_on_any_number_of_nodes(nodes: Any) -> None:
             assert without_times(played(THREE_AGENTS, range(THREE_AGENTS.total))) == wanted
 
 
-def test_a_run_goes_on_on_a_cluster_and_back_and_loses_nothing_with_a_node(
+def test_a_rating_resumes_on_and_off_a_cluster_that_loses_a_node(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append, removed = rating.append_games, []
@@ -73,7 +73,7 @@ def parsed(line: bytes) -> dict[str, Any]:
     return parse_games(line)[0][0]
 
 
-def test_models_travel_and_programs_have_to_be_there(
+def test_models_are_sent_to_nodes_and_programs_are_compared(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, program = tmp_path / "mine.safetensors", tmp_path / "player.py"
@@ -138,7 +138,9 @@ def test_a_full_disk_is_reported_and_the_run_resumes(
         ("head", "no cluster at 'head': .*; allowed: auto"),
     ],
 )
-def test_where_there_is_no_cluster_nothing_begins(address: str, words: str, tmp_path: Path) -> None:
+def test_an_invalid_address_is_refused_without_a_folder(
+    address: str, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(ClusterError, match=words):
         run_rating(THREE_AGENTS, tmp_path / "run", ray=address)
     with pytest.raises(ClusterError, match=words):
@@ -153,7 +155,7 @@ def test_where_there_is_no_cluster_nothing_begins(address: str, words: str, tmp_
         (["train", "quick"], "train,report,cluster"),
     ],
 )
-def test_without_ray_a_command_says_what_to_install(
+def test_a_command_without_ray_names_the_extras(
     command: list[str],
     extras: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -100,7 +100,7 @@ def kill(command: list[str], seconds: float, begun: Callable[[], bool] = lambda:
     assert shared_memory() <= before
 
 
-def test_ten_kills_of_a_rating_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:
+def test_a_rating_killed_ten_times_resumes_without_loss(tmp_path: Path) -> None:
     rng = random.Random(0)
     command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *THREE_AGENTS.agents]
     command += ["--players", "3", "--games", "90", "--workers", "1", "--out", str(tmp_path)]
@@ -116,7 +116,7 @@ def test_ten_kills_of_a_rating_lose_nothing_and_leave_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_ten_kills_of_training_lose_nothing_and_leave_nothing(method: str, tmp_path: Path) -> None:
+def test_a_training_run_killed_ten_times_resumes_without_loss(method: str, tmp_path: Path) -> None:
     rng, folder, notes = random.Random(0), tmp_path / "run", tmp_path / "notes"
     (tmp_path / "settings.json").write_text(json.dumps(METHODS[method]))
     command = [sys.executable, "-c", TRAIN, str(notes), "train", str(tmp_path / "settings.json")]

@@ -52,7 +52,7 @@ def after(calls: int, then: Callable[[], None], patch: pytest.MonkeyPatch) -> No
     patch.setattr(cluster, "result", counted)
 
 
-def test_ppo_is_the_same_on_any_number_of_nodes_and_when_one_is_lost(
+def test_ppo_does_not_depend_on_the_nodes_of_a_cluster(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted, scalars = trained(PPO, tmp_path / "here")
@@ -69,7 +69,7 @@ def test_ppo_is_the_same_on_any_number_of_nodes_and_when_one_is_lost(
             assert more[0] not in nodes.worker_nodes
 
 
-def test_search_plays_the_same_and_ahead_and_when_a_node_is_lost(
+def test_expert_iteration_does_not_depend_on_the_nodes_of_a_cluster(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted, scalars = trained(SEARCH, tmp_path / "here")

@@ -39,7 +39,7 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
         ),
     ],
 )
-def test_wrong_calls_name_the_cause(
+def test_invalid_arguments_are_reported_on_the_last_line(
     words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -39,7 +39,7 @@ def test_tables_keep_names_and_figures_whole(width: int) -> None:
     assert one_line == (width >= 130)
 
 
-def test_short_names_stay_whole_where_columns_can_move_together() -> None:
+def test_short_names_are_not_folded() -> None:
     figures = ["70.4%\n[60.8, 75.7]"] * 3 + ["5.7%\n[4.7, 8.3]"] * 2
     lines = shown(
         TextTable("Won", ["learner", "runs", *"abcde"], [["every-seat", "5", *figures]]), 80
@@ -55,14 +55,14 @@ def test_tables_of_narrow_terminals_are_lists() -> None:
     assert lines.count("  4 players (par 25%): 52.1% [49.0, 55.2]") == 2
 
 
-def test_tables_in_markdown() -> None:
+def test_tables_are_formatted_in_markdown() -> None:
     assert TextTable("t", ["a", "b\nc"], [["x|y", "1\n2"]]).markdown() == (
         "| a | b c |\n| --- | ---: |\n| x\\|y | 1 2 |\n"
     )
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_progress_bars_have_room(width: int) -> None:
+def test_progress_bars_fit_the_terminal(width: int) -> None:
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
     with progress_bar(console, "games") as bar:
         bar.add_task("", total=4000, completed=2000, note="12 forfeits")

@@ -135,18 +135,18 @@ def process(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_one_line_and_no_more(case: str, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_command_in_one_line(case: str, tmp_path: Path) -> None:
     body, words = CASES[case]
     done = process(tmp_path, body)
     assert (done.returncode, done.stderr) == (STATUS, STOPPED.replace("\n", f"{words}\n"))
 
 
-def test_nothing_changes_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
+def test_an_ignored_ctrl_c_has_no_effect(tmp_path: Path) -> None:
     done = process(tmp_path, "press(); print('on')", "SIG_IGN")
     assert (done.returncode, done.stdout, done.stderr) == (0, "on\n", "")
 
 
-def test_importing_busenv_leaves_signals_and_threads_alone() -> None:
+def test_importing_busenv_changes_no_signal_handler_and_no_thread() -> None:
     code = """
 import signal, threading
 before = signal.getsignal(signal.SIGINT), threading.active_count()

@@ -28,7 +28,7 @@ def with_agent(margin: np.ndarray, row: list[float]) -> np.ndarray:
     ],
     ids=["tie", "cycle", "loser", "other loser", "winner", "tied winners"],
 )
-def test_examples(margin: np.ndarray, ratings: list[float]) -> None:
+def test_ratings_of_small_games(margin: np.ndarray, ratings: list[float]) -> None:
     assert deviation_ratings(margin) == pytest.approx(ratings, abs=1e-6)
 
 

@@ -174,7 +174,7 @@ def test_every_claim_is_used() -> None:
     assert {key for _, key, _, _ in MARKED.findall(pages)} == {*read_claims()}
 
 
-def test_tables_leave_nothing_out() -> None:
+def test_tables_list_every_extra_reward_and_agent() -> None:
     """Every extra, reward, kind of agent, and edition has a row in its table."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     kinds = {re.split(r"[:@]", spec)[0] for spec in SPECS}

@@ -52,7 +52,7 @@ def test_links_have_targets(name: str) -> None:
         assert not anchor or anchor in anchors(file), link
 
 
-def test_every_picture_is_shown_beside_the_rules() -> None:
+def test_every_picture_is_in_the_rules() -> None:
     rules = (ROOT / "busenv/RULES.md").read_text(encoding="utf-8")
     assert re.findall(r"\]\(pictures/(\w+)\.svg\)", rules) == [*POSITIONS]
 

@@ -109,13 +109,13 @@ def test_playout_features_are_means_over_playouts(players: int) -> None:
     assert len(np.unique(foreseen[:, 0, 0])) > 40
 
 
-def test_without_a_plan_there_is_the_observation_alone() -> None:
+def test_inputs_without_evaluation_weights_are_the_observation() -> None:
     games = positions(40, players=(4,))
     rows, _ = observe_inputs(games, CITY.array, Inputs())
     assert (rows == observe_games(games, CITY)[0]).all()
 
 
-def test_a_model_keeps_its_evaluation_weights(tmp_path: Path) -> None:
+def test_a_model_file_stores_its_evaluation_weights(tmp_path: Path) -> None:
     """So that it plays the same when the hand-made ones are tuned again."""
     network = build_network("features", CITY, 16, seed=1)
     games = positions(40, players=(4,))

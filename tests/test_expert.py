@@ -54,7 +54,7 @@ def assert_falling(updates: list[tuple[np.ndarray, float]]) -> None:
     assert rates[-1] < 0.5 * rates[0]
 
 
-def test_a_killed_run_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     config = LONG.changed({"teacher": "greedy", "teacher_games": 1})
     straight = ExpertRun(config, tmp_path / "straight")
     for k in range(5):
@@ -77,7 +77,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
     assert not torch.equal(straight.network.shared.weight, fresh.state_dict()["shared.weight"])
 
 
-def test_teacher_samples_are_learned_from_once_all_games_are_played_and_then_deleted(
+def test_teacher_samples_are_learned_from_after_all_games_and_then_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: list[tuple[np.ndarray, float]]
 ) -> None:
     monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
@@ -151,7 +151,7 @@ def test_a_teacher_stops_when_the_replay_buffer_is_full(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [{"decisions": 400, "seconds": None}, {"seconds": 1e-3}])
-def test_a_teacher_uses_a_share_of_the_run(limit: dict[str, Any], tmp_path: Path) -> None:
+def test_a_teacher_stops_at_its_share_of_the_run(limit: dict[str, Any], tmp_path: Path) -> None:
     changes = {"teacher": "greedy", "teacher_games": 10**6, "decisions": None, **limit}
     run = ExpertRun(SMALL_EXPERT.changed(changes), tmp_path)
     while not run.is_done:

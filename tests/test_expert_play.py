@@ -93,7 +93,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets(
     assert (others["win_probs"].max(axis=1) == 1).all()
 
 
-def test_games_without_a_search_do_not_depend_on_threads() -> None:
+def test_policy_only_games_do_not_depend_on_threads() -> None:
     settings = {"games": 12, "policy_only": True}
     parts, again = (play(small_weights(1), 5, threads, **settings)[0] for threads in (1, 2))
     assert [part.tobytes() for part in parts] == [part.tobytes() for part in again]
@@ -196,7 +196,7 @@ def play_on(games, board, actions, work):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("bot", ["planner", "greedy"])
-def test_bots_in_self_play_act_as_the_agents_do(bot: str) -> None:
+def test_bots_in_self_play_act_as_the_agents_of_their_names(bot: str) -> None:
     """The agent's action mostly leads to the next sample; random tie breaks prevent equality."""
     weights = small_weights(1)
     parts, games = play(weights, 7, games=9, bot_share=1.0, bots=(bot,), full_search_share=1.0)

@@ -62,7 +62,7 @@ def test_the_value_target_mixes_estimate_and_winner(samples: np.ndarray) -> None
     np.testing.assert_allclose(mixed, expected, atol=1e-6)
 
 
-def test_a_learner_approaches_its_targets(samples: np.ndarray) -> None:
+def test_losses_fall_on_a_fixed_batch(samples: np.ndarray) -> None:
     learner = Learner(small_network(32), CITY, SMALL_EXPERT)
     losses = [learner.step(samples[:256], 3e-3) for _ in range(40)]
     for name in ("train/policy_loss", "train/value_loss", "train/score_loss"):
@@ -150,7 +150,7 @@ def test_the_replay_buffer_keeps_the_last_samples(tmp_path: Path, samples: np.nd
         ("win_probs", np.nan, "its win_probs has values outside of 0 to 1"),
     ],
 )
-def test_samples_that_no_game_has_are_refused(
+def test_invalid_fields_of_samples_are_refused(
     field: str, value: Any, message: str, tmp_path: Path, samples: np.ndarray
 ) -> None:
     bad = samples[:20].copy()

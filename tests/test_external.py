@@ -58,7 +58,7 @@ def test_the_example_client_plays_whole_games_repeatably(
     assert all(map(is_gone, pids))
 
 
-def test_the_page_shows_the_client_and_a_true_dialogue(write: Callable[..., str]) -> None:
+def test_the_page_shows_the_client_and_a_valid_dialogue(write: Callable[..., str]) -> None:
     assert f"```python\n{EXAMPLE.read_text()}```\n" in PAGE
     dialogue = re.findall(r"^([<>]) (.*)$", PAGE.split("## An example\n")[1], re.MULTILINE)
     spec = write(
@@ -89,7 +89,9 @@ for side, line in lines:
     assert done.stdout.splitlines() == [line for side, line in dialogue if side == "<"]
 
 
-def test_programs_receive_a_changed_set_up(write: Callable[..., str], tmp_path: Path) -> None:
+def test_programs_receive_rules_and_board_when_they_change(
+    write: Callable[..., str], tmp_path: Path
+) -> None:
     log = tmp_path / "log.txt"
     agent = make_agent(
         write(f"""
@@ -161,7 +163,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("code", FAILURES)
-def test_failures_are_named_and_the_next_game_is_played(
+def test_a_failed_program_is_reported_and_restarted(
     code: str, write: Callable[..., str], tmp_path: Path
 ) -> None:
     """A program that fails in its first game and plays well when it is started again."""
@@ -195,7 +197,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize("code", SILENT.values(), ids=SILENT)
-def test_silence_is_a_failure_and_the_program_is_ended(
+def test_a_program_that_exceeds_its_time_is_ended(
     code: str, write: Callable[..., str], pids: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "GRACE", 0.1)
@@ -205,7 +207,7 @@ def test_silence_is_a_failure_and_the_program_is_ended(
     assert all(map(is_gone, pids))
 
 
-def test_a_program_that_answers_without_reading_is_not_waited_for(
+def test_the_time_limit_includes_writing_to_the_program(
     write: Callable[..., str],
 ) -> None:
     """What it leaves unread fills the pipe, and the time limit ends the writing too."""
@@ -228,7 +230,7 @@ def test_a_program_that_answers_without_reading_is_not_waited_for(
         ("import time; time.sleep(60)", r"no answer within 0\.3 s"),
     ],
 )
-def test_programs_that_do_not_get_ready(
+def test_programs_that_do_not_get_ready_are_reported(
     code: str,
     words: str,
     write: Callable[..., str],
@@ -246,7 +248,7 @@ def test_programs_that_do_not_get_ready(
     assert all(map(is_gone, pids))
 
 
-def test_an_interrupted_question_does_not_leave_its_answer_behind(
+def test_the_answer_to_an_interrupted_question_is_discarded(
     write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = make_agent(write("while True: say('bestmove ' + asked().split()[6])"))
@@ -267,7 +269,7 @@ def test_an_interrupted_question_does_not_leave_its_answer_behind(
     agent.close()
 
 
-def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
+def test_programs_that_cannot_be_started_are_reported(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no program 'no-such-program' to run"):
         make_agent("exec:no-such-program --fast")
     path = tmp_path / "player"
@@ -294,7 +296,9 @@ class LastLegal(Agent):
         return masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
 
 
-def test_programs_follow_the_games_of_a_batch(write: Callable[..., str], pids: list[int]) -> None:
+def test_programs_decide_in_batches_like_the_same_agent_in_process(
+    write: Callable[..., str], pids: list[int]
+) -> None:
     """In matches and rollouts they decide as the same agent does in this process."""
     player = make_agent(write("while go := asked(): say('bestmove ' + go.split()[-1])"))
     with pytest.raises(ValueError, match=r"whole games only: use act\(game\)"):
@@ -337,7 +341,7 @@ def test_programs_are_opponents_in_gymnasium(pids: list[int]) -> None:
     assert all(map(is_gone, pids))
 
 
-def test_threads_may_share_a_program(write: Callable[..., str], pids: list[int]) -> None:
+def test_a_program_is_thread_safe(write: Callable[..., str], pids: list[int]) -> None:
     """Every answer is to the question of its own thread."""
     agent = make_agent(write("while go := asked(): say('bestmove ' + go.split()[-1])"))
 

@@ -112,7 +112,7 @@ for name in names:
 """
 
 
-def test_help_of_a_module_starts_nothing(tmp_path: Path) -> None:
+def test_module_help_prints_usage_only(tmp_path: Path) -> None:
     names = [f"busenv.experiments.{name}" for name in mains()]
     command = [sys.executable, "-c", HELP, *names]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
@@ -124,7 +124,7 @@ def test_help_of_a_module_starts_nothing(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_imports_load_no_library_that_they_can_do_without() -> None:
+def test_imports_load_no_optional_library() -> None:
     for modules, others in (
         ("busenv", "torch stable_baselines3 matplotlib rich pandas"),
         ("busenv.cluster, busenv.experiments.ratings.rating, busenv.train.ppo_run", "ray"),

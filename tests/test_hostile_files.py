@@ -88,7 +88,7 @@ def may_be_true(game: dict[str, Any], line: dict[str, Any]) -> bool:
 
 
 @often
-def test_changed_games_files(lines: list[dict[str, Any]], tries: int) -> None:
+def test_changed_games_files_are_refused_or_true(lines: list[dict[str, Any]], tries: int) -> None:
     """A changed line in half of the tries, else damaged bytes."""
     rng = random.Random(1)
     text = b"".join(map(as_text, lines))
@@ -129,7 +129,7 @@ LIES = (
 
 
 @pytest.mark.parametrize(("change", "message"), [lie[1:] for lie in LIES], ids=[x[0] for x in LIES])
-def test_lies_in_a_games_file_are_named_with_file_and_line(
+def test_false_games_are_reported_with_file_and_line(
     lines: list[dict[str, Any]], tmp_path: Path, change: Any, message: str
 ) -> None:
     lie = json.loads(json.dumps(lines[0]))
@@ -144,7 +144,7 @@ def test_lies_in_a_games_file_are_named_with_file_and_line(
 
 
 @often
-def test_changed_settings_of_a_run(tmp_path: Path, tries: int) -> None:
+def test_changed_settings_of_a_run_are_refused(tmp_path: Path, tries: int) -> None:
     rng = random.Random(7)
     store_settings(tmp_path, TWO_AGENTS.settings())
     path = tmp_path / SETTINGS
@@ -163,7 +163,7 @@ def without_paths(settings: bytes) -> dict[str, Any]:
     return values
 
 
-def test_games_without_a_plan_are_checked_by_the_rules(
+def test_games_without_a_schedule_are_checked_by_the_rules(
     lines: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     path = tmp_path / GAMES
@@ -300,7 +300,7 @@ def same_record(game: Game, content: dict[str, Any]) -> bool:
 
 
 @often
-def test_changed_records(tries: int) -> None:
+def test_changed_records_are_refused_or_read_as_written(tries: int) -> None:
     rng = random.Random(3)
     contents = [json.loads(game.record().to_json()) for game in games_to_record()]
     refused = 0
@@ -314,7 +314,7 @@ def test_changed_records(tries: int) -> None:
 
 
 @often
-def test_changed_bytes_of_games(tries: int) -> None:
+def test_changed_bytes_of_games_are_refused_or_read_as_written(tries: int) -> None:
     """With a correct checksum; test_records.py damages the bytes themselves."""
     rng = random.Random(4)
     contents = [json.loads(game.record().to_json()) for game in games_to_record()]
@@ -331,7 +331,7 @@ def test_changed_bytes_of_games(tries: int) -> None:
 
 
 @often
-def test_changed_boards(tries: int, tmp_path: Path) -> None:
+def test_changed_boards_are_refused_or_read_as_written(tries: int, tmp_path: Path) -> None:
     """Accepted boards equal their file and can be played on."""
     rng = random.Random(5)
     city, path = json.loads((BOARDS / "city.json").read_text()), tmp_path / "map.json"
@@ -357,7 +357,7 @@ def test_changed_boards(tries: int, tmp_path: Path) -> None:
 
 
 @often
-def test_changed_rules(tries: int, tmp_path: Path) -> None:
+def test_changed_rules_are_refused_or_read_as_written(tries: int, tmp_path: Path) -> None:
     """Accepted rules equal their file and can be played by."""
     rng = random.Random(6)
     path, accepted = tmp_path / "rules.json", 0

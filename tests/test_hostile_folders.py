@@ -55,7 +55,7 @@ def test_a_training_folder_with_a_link_is_refused(
     assert target.read_text() == "precious"
 
 
-def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
+def test_no_way_to_open_a_file_follows_a_link(tmp_path: Path) -> None:
     """Each way to open or write a file: 4 links, 3 pipes."""
     target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
     target.write_bytes(b"precious")
@@ -78,7 +78,7 @@ def test_links_that_come_later_are_not_followed(tmp_path: Path) -> None:
     assert target.read_bytes() == b"newer"
 
 
-def test_a_link_put_in_place_after_the_check_is_not_followed(
+def test_a_link_created_after_the_check_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
@@ -93,7 +93,7 @@ def test_a_link_put_in_place_after_the_check_is_not_followed(
     assert (link.read_bytes(), target.read_bytes()) == (b"new", b"precious")
 
 
-def test_a_ladder_goes_into_no_linked_folder(
+def test_a_ladder_in_a_linked_folder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ladder, "PLAYERS", (3,))
@@ -138,7 +138,7 @@ def test_a_matplotlibrc_in_the_current_folder_is_not_applied(tmp_path: Path) -> 
     assert drawn[0] == drawn[1]
 
 
-def test_pictures_are_drawn_by_defaults_and_leave_settings_as_they_were() -> None:
+def test_pictures_use_default_settings_and_restore_those_of_the_caller() -> None:
     import matplotlib
 
     with matplotlib.rc_context({"lines.linewidth": 99}):

@@ -129,7 +129,7 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
         (b"\xff\xfe", "invalid JSON"),
     ],
 )
-def test_files_that_are_no_cards_are_refused(text: str | bytes, words: str, model: Path) -> None:
+def test_malformed_cards_are_refused(text: str | bytes, words: str, model: Path) -> None:
     card = model.with_suffix(".json")
     card.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ValueError, match=f"small.json is not a model card: .*{words}") as refused:
@@ -165,7 +165,7 @@ def test_files_that_are_no_cards_are_refused(text: str | bytes, words: str, mode
         ({"board": {"fingerprint": "y"}}, r"a board \(fingerprint y\) that is neither in busenv"),
     ],
 )
-def test_wrong_fields_of_a_card_are_refused(
+def test_invalid_fields_of_a_card_are_refused(
     changes: dict[str, Any], words: str, model: Path
 ) -> None:
     change_card(model, **changes)
@@ -191,7 +191,7 @@ def some_games(count: int = 300) -> np.ndarray:
     return np.concatenate(games)
 
 
-def test_no_temperature_makes_an_illegal_action_possible() -> None:
+def test_illegal_actions_have_probability_0_at_every_temperature() -> None:
     """5 temperatures x (hundreds of positions), by logits that favour what is illegal."""
     games = some_games()
     _, masks = observe_games(games, CITY)
@@ -239,7 +239,7 @@ def test_a_network_that_overflows_fails_at_its_decision(kind: str, tmp_path: Pat
             game.step(agent.act(game))
 
 
-def test_games_that_are_over_have_no_action() -> None:
+def test_finished_games_are_refused() -> None:
     with pytest.raises(ValueError, match="no action is legal: a game is over"):
         action_probabilities(np.zeros((1, 3), np.float32), np.zeros((1, 3), bool), 1.0)
     game, agent = Game(3, seed=1), make_agent("net:city-2")

@@ -69,7 +69,7 @@ def read_checkpoint(folder: Path) -> tuple[State, dict[str, torch.Tensor]]:
     return read_state(folder), read_tensors(folder, weights)
 
 
-def test_checkpoints_that_were_made_wrong_are_refused(folder: Path) -> None:
+def test_invalid_checkpoints_are_refused(folder: Path) -> None:
     state, tensors = read_checkpoint(folder)
     about = state.model_dump(exclude={"format"})
     network = build_network("mlp", load_board(folder / "board.json"), 8)
@@ -190,7 +190,7 @@ def change_json(path: Path, **changes: Any) -> None:
         (" " * 10_000_001, "is too large; allowed: 10,000,000 bytes"),
     ],
 )
-def test_curves_are_numbers(line: str, words: str, tmp_path: Path) -> None:
+def test_invalid_learning_curves_are_refused(line: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "curve.csv"
     path.write_text(f"seconds,decisions,games,random\n{line}\n")
     with pytest.raises(ValueError, match=f"curve.csv.*{words}"):
@@ -203,7 +203,7 @@ def test_curves_are_numbers(line: str, words: str, tmp_path: Path) -> None:
         assert str(refused.value).isprintable()
 
 
-def test_a_folder_that_is_not_one_run_is_refused(
+def test_a_folder_with_inconsistent_files_is_refused(
     folder: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """5 folders; nothing in them is changed."""
@@ -230,7 +230,7 @@ def test_a_folder_that_is_not_one_run_is_refused(
     refused("curve.csv is not a learning curve")
 
 
-def test_past_selves_are_taken_from_the_pool_alone(tmp_path: Path) -> None:
+def test_past_selves_outside_the_pool_are_refused(tmp_path: Path) -> None:
     for name in ("../past-1", "/etc/past-1", "past-1/../x", "past-1\n"):
         league = League(("greedy",), tmp_path, CITY, 3)
         with pytest.raises(ValueError, match="is no past self; allowed: past-NUMBER"):
@@ -238,7 +238,7 @@ def test_past_selves_are_taken_from_the_pool_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bots", "rated", "warm_start"])
-def test_a_file_names_no_program_that_the_command_line_does_not(
+def test_programs_named_only_in_a_file_are_refused(
     name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """3 settings x 4 ways: a run folder, a recipe, another program named, the same one named."""

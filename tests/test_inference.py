@@ -41,7 +41,7 @@ def _one_thread() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("kind", "width"), [("mlp", 384), ("seats", 384), ("features", 384), ("seats", 13)]
 )
-def test_compiled_networks_compute_what_torch_computes(kind: str, width: int) -> None:
+def test_compiled_networks_agree_with_torch(kind: str, width: int) -> None:
     network, games = random_network(kind, width), positions()
     rows, masks = observe_inputs(games, CITY.array, network.inputs)
     with torch.no_grad():
@@ -57,7 +57,7 @@ def test_compiled_networks_compute_what_torch_computes(kind: str, width: int) ->
         assert not shares[~masks].any()
 
 
-def test_boards_of_any_size_are_read_to_the_last_byte() -> None:
+def test_compiled_networks_read_rows_of_any_board_to_the_last_byte() -> None:
     board = make_board(random_board(random.Random(3)))
     network = random_network("seats", 16, board)
     rows, masks = observe_games(positions(60, board), board)
@@ -69,7 +69,7 @@ def test_boards_of_any_size_are_read_to_the_last_byte() -> None:
     np.testing.assert_allclose(outputs, values, atol=1e-4)
 
 
-def test_compiled_network_follows_weight_updates() -> None:
+def test_compiled_networks_follow_weight_updates() -> None:
     network, games = random_network("seats", 32), positions(50)
     rows, masks = observe_games(games, CITY)
     forward, optimizer = make_forward(network), torch.optim.Adam(network.parameters(), 0.01)
@@ -129,7 +129,7 @@ def test_policies_do_not_depend_on_the_other_rows() -> None:
     assert (policy(games, CITY, 1.0) == policy(games[::-1].copy(), CITY, 1.0)[::-1]).all()
 
 
-def test_weights_are_read_in_place() -> None:
+def test_weights_of_another_layout_are_refused() -> None:
     scattered = build_network("mlp", CITY, 8)
     scattered.shared.weight.data = scattered.shared.weight.data.contiguous()
     with pytest.raises(ValueError, match="are not stored by input"):
@@ -147,7 +147,7 @@ def test_draws_follow_the_probabilities_and_the_seed() -> None:
     assert (drawn != other).any()
 
 
-def test_agents_choose_alike_one_by_one_and_in_batches() -> None:
+def test_act_and_choose_return_the_same_actions() -> None:
     game, seen = Game(5, seed=2), []
     agent, twin = make_agent("net:city-2", seed=5), make_agent("net:city-2", seed=5)
     while not game.is_over:

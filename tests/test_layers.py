@@ -68,7 +68,7 @@ def test_imports_go_to_the_same_or_a_lower_layer() -> None:
     assert [pair for pair in pairs if layer_of(pair[1]) > layer_of(pair[0])] == []
 
 
-def test_the_core_knows_arrays_only_and_no_environment_knows_another() -> None:
+def test_the_core_imports_only_itself_and_no_environment_another() -> None:
     core = [name for name in MODULES if name.startswith("busenv.core")]
     assert {o for name in core for o in IMPORTS[name] if not o.startswith("busenv.core")} == set()
     environments = {name for name in MODULES if name.startswith("busenv.envs.")} - SHARED
@@ -77,14 +77,14 @@ def test_the_core_knows_arrays_only_and_no_environment_knows_another() -> None:
     assert pairs == BUILT_ON
 
 
-def test_nothing_is_imported_in_a_circle() -> None:
+def test_imports_have_no_cycle() -> None:
     try:
         TopologicalSorter(IMPORTS).prepare()
     except CycleError as error:
         pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
 
 
-def test_the_tree_of_imports_is_read_as_a_whole() -> None:
+def test_imports_are_read_from_all_layers_and_statements() -> None:
     assert {layer_of(name) for name in MODULES} == {0, 1, 2, 3}
     assert layer_of("busenv.agents.search.uct_agent") == 1
     assert "busenv.agents" in IMPORTS["busenv.experiments.ratings.rating"]

@@ -161,7 +161,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_responses_forfeit(name: str, variables: Callable[..., None], tmp_path: Path) -> None:
+def test_invalid_responses_forfeit_after_three_attempts(
+    name: str, variables: Callable[..., None], tmp_path: Path
+) -> None:
     answer, words = BAD[name]
     with chat_server(answer) as (url, requests):
         variables(OPENAI_BASE_URL=url, OPENAI_API_KEY=KEY, BUSENV_LLM_SECONDS="0.3")
@@ -185,7 +187,7 @@ def test_bad_responses_forfeit(name: str, variables: Callable[..., None], tmp_pa
         ("503 Busy", 3, "check OPENAI_BASE_URL and the model"),
     ],
 )
-def test_a_server_that_refuses_is_unavailable(
+def test_a_server_that_refuses_makes_the_agent_unavailable(
     status: str, times: int, words: str, variables: Callable[..., None]
 ) -> None:
     text = f"HTTP/1.1 {status}\r\nConnection: close\r\n\r\nbad key\n{KEY}"
@@ -197,7 +199,7 @@ def test_a_server_that_refuses_is_unavailable(
     assert f"{caught.value}".startswith(f"llm:m: the server answered {status[:3]}: bad key\\n[key]")
 
 
-def test_settings_are_named_when_they_are_missing_or_wrong(variables: Callable[..., None]) -> None:
+def test_missing_and_invalid_settings_are_reported(variables: Callable[..., None]) -> None:
     with pytest.raises(ValueError, match="need OPENAI_API_KEY, or OPENAI_BASE_URL"):
         make_agent("llm:m")
     variables(OPENAI_API_KEY=KEY)
@@ -232,7 +234,7 @@ def rate(folder: Path, *more: str) -> None:
 
 
 @pytest.mark.usefixtures("threads_as_workers")
-def test_a_rating_logs_counts_and_resumes_without_asking_again(
+def test_a_rating_logs_replies_and_resumes_without_repeated_requests(
     variables: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, wrong = tmp_path / "run", random.Random(1)

@@ -63,7 +63,7 @@ def test_a_client_plays_a_game_by_tools() -> None:
     asyncio.run(play())
 
 
-def test_clients_name_only_agents_and_boards_of_the_lists(tmp_path: Path) -> None:
+def test_agents_and_boards_outside_the_lists_are_refused(tmp_path: Path) -> None:
     async def play() -> None:
         mark = tmp_path / "mark"
         async with Client(build_server(["greedy"])) as client:

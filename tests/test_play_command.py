@@ -134,7 +134,7 @@ def test_port_in_use_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert f"cannot listen at 127.0.0.1, port {port}" in capsys.readouterr().err
 
 
-def test_agents_of_the_command_line_are_trusted() -> None:
+def test_the_catalogue_contains_agents_of_the_command_line() -> None:
     catalogue = make_catalogue(["me", "exec:cat", "greedy"], "splotter-1999", "city")
     catalogue.check_agent("exec:cat")
     assert catalogue.to_dict()["seats"] == ["me", "exec:cat", "greedy"]
@@ -154,7 +154,7 @@ def show(*seats: str, folder: Path, rules: str | Rules = "capstone-2024") -> str
     return notebook.play(seats, rules, "city", 0, 5, folder, 700).src
 
 
-def test_cell_with_a_playable_game(tmp_path: Path) -> None:
+def test_a_notebook_cell_shows_a_playable_game(tmp_path: Path) -> None:
     frame = notebook.play(("me", "greedy", "greedy"), "capstone-2024", "city", 0, 5, tmp_path, 700)
     assert (frame.width, frame.height) == ("100%", 700)
     origin = frame.src.partition("/play/")[0]
@@ -174,7 +174,7 @@ def test_cell_with_a_playable_game(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("board", ["city", "generated:small:5"])
-def test_analysts_play_the_board(board: str) -> None:
+def test_analysts_can_play_the_board(board: str) -> None:
     game = Game(board=board)
     kinds = [spec.partition(":")[0] for spec in analysts_of(game.board)]
     assert kinds == (["az", "uct", "net", "az"] if board == "city" else ["uct", "az"])

@@ -11,7 +11,7 @@ from tests.support.play import played
 from tests.support.play_client import Served
 
 
-def test_undo_branches_and_earlier_moves(served: Served, player: Callable[..., Player]) -> None:
+def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[..., Player]) -> None:
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     page = me.page
     me.my_turn()

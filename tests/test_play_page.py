@@ -91,7 +91,7 @@ def test_card_describes_a_choice_before_the_click(
     assert me.page.is_hidden("#card")
 
 
-def test_keyboard(served: Served, player: Callable[..., Player]) -> None:
+def test_whole_turn_by_keyboard(served: Served, player: Callable[..., Player]) -> None:
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
     page, press = me.page, me.page.keyboard.press
     focus = "document.activeElement.dataset.target ?? document.activeElement.id"

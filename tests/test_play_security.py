@@ -228,7 +228,7 @@ def test_other_host_names_are_refused(served: Served) -> None:
     assert not is_own_host("evil.example", "0.0.0.0")
 
 
-def test_invalid_post_bodies(served: Served) -> None:
+def test_invalid_post_bodies_are_refused(served: Served) -> None:
     path = f"{served.start_link}/games"
     three: list[dict[str, Any]] = [{"kind": "me"}] * 3
     agent = {"kind": "agent", "spec": "greedy"}
@@ -334,7 +334,7 @@ def test_idle_connections_leave_room_for_players(
     page.close()
 
 
-def test_specs_shown_to_pages() -> None:
+def test_specs_on_pages_hide_paths() -> None:
     assert short_spec("net:/home/me/runs/x/model.safetensors") == "net:model"
     assert short_spec("az:runs/m.safetensors:300") == "az:m:300"
     assert short_spec("exec@2:python3 /home/me/player.py") == "exec@2:python3"

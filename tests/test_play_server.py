@@ -22,7 +22,7 @@ def play_to_the_end(page: PageClient, seed: int = 0) -> None:
         page.decide(targets[seed % len(targets)]["choices"][0]["action"])
 
 
-def test_whole_game(served: Served) -> None:
+def test_whole_game_by_messages(served: Served) -> None:
     page = served.open(link := served.begin("me", "greedy", "planner", "greedy", seed=5))
     page.send("delay", seconds=0)
     play_to_the_end(page)

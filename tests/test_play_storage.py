@@ -84,7 +84,7 @@ def test_game_on_a_full_disk_is_one_line_and_leaves_no_file(
     assert served.begin("me", "me", "me")
 
 
-def test_names_are_limited_and_a_grown_file_is_read(
+def test_renames_are_limited_and_a_large_file_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(game_session, "MAX_RENAMES", 3)
@@ -110,7 +110,9 @@ def test_names_are_limited_and_a_grown_file_is_read(
     [(b"", ""), (b"\x1b[31mred\n", "holds no key"), (b"\xff" * 30, "holds no key")],
     ids=["empty", "escape", "binary"],
 )
-def test_damaged_key_of_the_start_page(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_damaged_key_of_the_start_page_is_reported(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     store = GameStore(tmp_path)
     (tmp_path / "key").write_bytes(content)
     if message:
@@ -121,7 +123,7 @@ def test_damaged_key_of_the_start_page(tmp_path: Path, content: bytes, message: 
         assert store.key() == store.key()
 
 
-def test_limit_of_games_holds_for_rematches(
+def test_rematches_count_towards_the_limit_of_games(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = served.open(served.begin("me", "me", "me"))
@@ -130,7 +132,7 @@ def test_limit_of_games_holds_for_rematches(
     page.close()
 
 
-def test_finished_games_are_on_disk_only(tmp_path: Path) -> None:
+def test_finished_games_are_not_held_in_memory(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         page = served.open(link := served.begin("random", "random", "greedy", seed=1))
         page.send("delay", seconds=0)
@@ -155,7 +157,9 @@ def test_finished_games_are_on_disk_only(tmp_path: Path) -> None:
         assert served.post(path, {}, "DELETE")[0] == 200
 
 
-def test_deleted_game(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_game_has_no_files_and_no_link(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page: PageClient = served.open(link := served.begin("me", "me", "me"))
     (game,) = [one for one in served.server.start_options()["games"] if one["link"] == link]
     path = f"{served.start_link}/games/{game['id']}"

@@ -42,7 +42,7 @@ def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.nd
         (0.98, 0.08, UNCLEAR),
     ],
 )
-def test_verdicts(times: float, noise: float, verdict: str) -> None:
+def test_speed_ratio_returns_a_verdict(times: float, noise: float, verdict: str) -> None:
     ratio = speed_ratio(*paired(times, noise, 31), tolerance=0.03)
     assert ratio.verdict == verdict
     assert ratio.low <= ratio.ratio <= ratio.high

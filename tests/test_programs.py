@@ -18,7 +18,7 @@ from busenv.agents.external import program
 from tests.support.programs import EXAMPLE, command, is_gone, runs
 
 
-def test_standard_error_is_free(write: Callable[..., str]) -> None:
+def test_standard_error_of_a_program_is_ignored(write: Callable[..., str]) -> None:
     agent = make_agent(
         write("""
 line = asked()
@@ -32,7 +32,7 @@ asked("quit")
     agent.close()
 
 
-def test_a_program_that_ignores_quit_is_killed_with_what_it_started(
+def test_a_program_that_ignores_quit_is_killed_with_its_children(
     write: Callable[..., str], pids: list[int], tmp_path: Path
 ) -> None:
     fifo = tmp_path / "fifo"
@@ -59,7 +59,7 @@ while True:
     os.close(held)
 
 
-def test_forgotten_agents_end_their_programs(pids: list[int]) -> None:
+def test_deleted_agents_end_their_programs(pids: list[int]) -> None:
     agent = make_agent(f"exec:{command(EXAMPLE)}")
     agent.act(Game(3, seed=1))
     del agent

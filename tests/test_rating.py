@@ -66,7 +66,7 @@ def test_games_do_not_depend_on_the_workers() -> None:
 
 
 @pytest.mark.usefixtures("processes")
-def test_a_killed_run_resumes_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_killed_rating_resumes_without_loss(tmp_path: Path) -> None:
     schedule = Schedule(THREE_AGENTS.agents, 3, games=450)
     command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *schedule.agents]
     command += ["--players", "3", "--games", "450", "--workers", "2", "--out", str(tmp_path)]
@@ -96,7 +96,7 @@ for line in sys.stdin:
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path, sent: signal.Signals) -> None:
+def test_a_stopped_rating_leaves_no_process(tmp_path: Path, sent: signal.Signals) -> None:
     program, out = tmp_path / "slow.py", tmp_path / "run"
     program.write_text(SLOW)
     agent = f"exec:{sys.executable} {program}"
@@ -120,7 +120,7 @@ def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path, sent: signal.Si
     assert len(stored_games(out)) >= 2
 
 
-def test_an_agent_that_fails_for_being_closed_does_not_keep_the_others_open(
+def test_all_agents_are_closed_when_one_has_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     closed = []
@@ -156,7 +156,7 @@ def test_repeated_games_are_reported(tmp_path: Path) -> None:
     assert report.warning in (tmp_path / "b/report.md").read_text()
 
 
-def test_a_half_written_tail_is_dropped(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_half_written_game_is_dropped(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     run_rating(THREE_AGENTS, tmp_path)
     whole = (tmp_path / GAMES).read_bytes()
     for cut in (1, 300):
@@ -231,7 +231,7 @@ def replayed(folder: Path, board: Path) -> list[Game]:
     return [Game.from_record(record, str(board)) for record in records]
 
 
-def test_unknown_agents_are_refused_before_anything_is_made(
+def test_unknown_agents_are_refused_without_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     for wrong in ("randm", "ppo:nowhere.pt"):
@@ -240,7 +240,7 @@ def test_unknown_agents_are_refused_before_anything_is_made(
     assert not (tmp_path / "run").exists()
 
 
-def test_agents_that_cannot_play_on_a_board_are_refused(tmp_path: Path) -> None:
+def test_agents_trained_on_another_board_are_refused(tmp_path: Path) -> None:
     board = write_town(tmp_path / "map.json")
     check_agent("uct:5", "capstone-2024", board)
     for spec in ("net:city-2", "ppo:city-2", "az:city-3:90000", "az@2:city-3:60s"):
@@ -249,7 +249,7 @@ def test_agents_that_cannot_play_on_a_board_are_refused(tmp_path: Path) -> None:
             check_agent(spec, "capstone-2024", "city", board)
 
 
-def test_networks_that_play_one_board_of_a_set_are_refused(tmp_path: Path) -> None:
+def test_networks_of_one_board_are_refused_on_a_set(tmp_path: Path) -> None:
     for board in ("generated:small:test:2", "generated:mixed:test:4"):
         with pytest.raises(RunError, match=r"agent 'net:city-2': .* trained on"):
             run_rating(Schedule(("net:city-2",), 3, 9, against="greedy", board=board), tmp_path)
@@ -339,7 +339,7 @@ class SlowToBegin(Faulty):
         return self.inner.choose(games, board)
 
 
-def test_what_is_compiled_at_first_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_decisions_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tournament.time, "perf_counter", lambda: SlowToBegin.clock)
     game = play_game(Schedule(("slow to begin",) * 3, players=3, games=16), 0, SlowToBegin)
     assert sum(game["seconds"]) == sum(game["timed"])
@@ -348,7 +348,7 @@ def test_what_is_compiled_at_first_is_not_measured(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.filterwarnings("error")
-def test_rate_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_rate_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """The folder's name looks like markup of the console."""
     tmp_path /= "a[/b]"
     arguments = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "10"]

@@ -22,13 +22,13 @@ from tests.support.ratings import THREE_AGENTS, games_of
 pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
-def test_long_names_leave_room_in_pictures() -> None:
+def test_long_names_are_shortened_in_pictures() -> None:
     assert short_name("uct:300") == "uct:300"
     long = short_name("net:runs/demo-20261122-021652/model.safetensors")
     assert long == "…22-021652/model.safetensors"
 
 
-def test_finished_games_are_kept_whole() -> None:
+def test_rated_games_hold_record_ranking_and_decisions() -> None:
     for game in games_of(THREE_AGENTS)[:9]:
         replayed = Game.from_record(Record.from_dict(game["record"]))
         assert replayed.is_over
@@ -52,7 +52,7 @@ def test_identical_agents_are_at_par() -> None:
     assert ((ahead["low"] < 0.5) & (ahead["high"] > 0.5)).all()
 
 
-def test_tables_count_what_they_say() -> None:
+def test_tables_count_games_wins_and_margins() -> None:
     games = games_of(THREE_AGENTS)
     rows = seat_rows(games)
     table = result_table(rows, THREE_AGENTS)
@@ -95,7 +95,7 @@ def test_ratings_recover_simulated_strengths() -> None:
     assert means - means[0] == pytest.approx(strengths, abs=0.25)
 
 
-def test_bootstrap_holds_the_truth_and_the_anchor_still() -> None:
+def test_bootstrap_intervals_cover_the_truth_and_fix_the_anchor() -> None:
     orders = drawn(np.array([0.0, 1.0, 1.0]), [0, 1, 2], 400)
     rate = partial(rate_agents, agents=3, anchor=0)
     (low, _), (high, _) = bootstrap(rate, orders, seed=0)

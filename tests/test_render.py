@@ -151,7 +151,7 @@ def comparable(position: Position) -> Position:
     return dataclasses.replace(position, shared_with=memory)
 
 
-def test_the_text_determines_the_position() -> None:
+def test_the_text_shows_every_field_of_the_position() -> None:
     rng = random.Random(3)
     for players in (3, 4, 5):
         games = [played(players, seed, plies=rng.randrange(20, 150)) for seed in range(8)]
@@ -193,7 +193,7 @@ def test_the_headline_has_turn_and_last_action() -> None:
     assert text == over.text()
 
 
-def test_the_marker_being_resolved_is_ringed_and_the_rest_of_the_power_shown() -> None:
+def test_the_marker_being_resolved_has_a_ring_and_the_headline_its_power() -> None:
     game, phases = played(5, seed=3), set()
     now = at_ply(game, 0)
     for action in game.history:

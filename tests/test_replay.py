@@ -121,7 +121,7 @@ def test_keys_slider_buttons_and_list_move_through_the_game(show: Opener) -> Non
     assert where(page) == 0
 
 
-def test_play_runs_on_until_it_is_paused(show: Opener) -> None:
+def test_play_advances_until_it_is_paused(show: Opener) -> None:
     page = show(page_of(played(3, seed=1)))
     page.keyboard.press(" ")
     reached(page, 2)
@@ -136,7 +136,7 @@ def test_play_runs_on_until_it_is_paused(show: Opener) -> None:
 
 
 @pytest.mark.parametrize("players", [3, 5])
-def test_the_final_score_is_the_games(show: Opener, players: int) -> None:
+def test_the_final_score_is_that_of_the_game(show: Opener, players: int) -> None:
     game = played(players, seed=4)
     page = show(page_of(game))
     shown = [
@@ -157,7 +157,7 @@ def test_the_final_score_is_the_games(show: Opener, players: int) -> None:
         assert str(points[seat]) in words
 
 
-def test_players_are_named(show: Opener) -> None:
+def test_names_of_players_are_shown_and_escaped(show: Opener) -> None:
     game = played(3, seed=4)
     names = ["anna", "<b>bob</b>", "uct:" + "9" * 80]
     page = show(page_of(game, names=names, note="Forfeited by seat 1 at ply 3: silent"))
@@ -226,7 +226,7 @@ def test_on_a_phone_the_city_fills_the_width_and_the_panels_stand_below(
     assert panels["y"] == pytest.approx(city["y"], abs=1)
 
 
-def test_a_page_may_begin_in_the_middle_of_a_game() -> None:
+def test_a_page_of_a_later_position_starts_in_its_round() -> None:
     game = played(4, seed=1)
     now = at_ply(game, 0)
     while now.round < 2:
@@ -236,7 +236,7 @@ def test_a_page_may_begin_in_the_middle_of_a_game() -> None:
     assert 'title="Round 2"' in page
 
 
-def test_wrong_numbers_of_anything_are_named() -> None:
+def test_wrong_numbers_of_estimates_names_or_positions_are_refused() -> None:
     game = at_ply(played(3, seed=1), 3)
     estimates: list[Estimate] = [([], [])] * 2
     for extras, message in (
@@ -249,7 +249,7 @@ def test_wrong_numbers_of_anything_are_named() -> None:
         replay_page(game.board, game.rules, [game.position()], game.history)
 
 
-def test_curves_of_equal_value_share_their_true_height() -> None:
+def test_curves_of_equal_value_are_drawn_as_dashes_of_one_line() -> None:
     curves = [[0, 0, 1, 2], [0, 0, 0, 2], [0, 1, 1, 1]]
     chart = draw_chart("x", curves, 0, 2, rounds={}, ranking=[1, 0, 2])
     paths = re.findall(r'<path d="([^"]+)" class="line" stroke="(#\w+)"([^>]*)', chart)
@@ -268,7 +268,7 @@ def test_curves_of_equal_value_share_their_true_height() -> None:
     assert labels == [orange, blue, green]
 
 
-def test_a_game_that_goes_on_and_one_not_begun(show: Opener) -> None:
+def test_unfinished_and_new_games_are_shown(show: Opener) -> None:
     page = show(page_of(at_ply(played(4, seed=1), 30)))
     page.keyboard.press("End")
     assert where(page) == 30
@@ -278,7 +278,7 @@ def test_a_game_that_goes_on_and_one_not_begun(show: Opener) -> None:
     assert where(page) == 0
 
 
-def test_what_a_board_is_called_cannot_harm(show: Opener) -> None:
+def test_the_name_of_a_board_is_escaped(show: Opener) -> None:
     name = "</script><script>throw 1</script>{{data}}"
     board = make_board(random_board(random.Random(3)) | {"name": name})
     game = Game(3, board=board, seed=1)
@@ -292,7 +292,9 @@ def test_the_page_of_a_long_game_is_small() -> None:
     assert len(page_of(longest).encode()) < 2_000_000
 
 
-def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replay_writes_a_page_and_refuses_invalid_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     record, out = tmp_path / "game.json", tmp_path / "game.html"
     game = played(3, seed=1)
     game.save(record)
@@ -309,7 +311,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (tmp_path / "other").exists()
 
 
-def test_pages_of_a_ratings_game_name_its_agents(tmp_path: Path) -> None:
+def test_pages_of_a_rated_game_name_its_agents(tmp_path: Path) -> None:
     game = rated_game(7)
     games, out = tmp_path / "games.jsonl", tmp_path / "game.html"
     games.write_text(f"{json.dumps(game)}\n")
@@ -320,7 +322,7 @@ def test_pages_of_a_ratings_game_name_its_agents(tmp_path: Path) -> None:
     assert '<span title="anna">' in out.read_text(encoding="utf-8")
 
 
-def test_a_records_position_as_a_file(tmp_path: Path) -> None:
+def test_positions_of_a_record_are_drawn_to_files(tmp_path: Path) -> None:
     record, out = tmp_path / "game.json", tmp_path / "game.svg"
     game = played(3, seed=1)
     game.save(record)
@@ -336,7 +338,7 @@ def test_a_records_position_as_a_file(tmp_path: Path) -> None:
         draw_record(record, None, tmp_path / "game.jpg")
 
 
-def test_games_on_a_board_of_ones_own(tmp_path: Path) -> None:
+def test_games_on_a_custom_board_are_drawn(tmp_path: Path) -> None:
     data = random_board(random.Random(3))
     file = tmp_path / "map.json"
     file.write_text(json.dumps(data))

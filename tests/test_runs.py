@@ -55,7 +55,7 @@ def test_a_run_is_repeatable_and_resumes_bit_for_bit(tmp_path: Path) -> None:
     assert not same_tensors(fresh, parameters(other))
 
 
-def test_a_run_begins_with_a_model(tmp_path: Path) -> None:
+def test_a_run_starts_from_a_model(tmp_path: Path) -> None:
     first = PPORun(SMALL_PPO, tmp_path / "first")
     first.step()
     save_model(first.network, first.board, tmp_path / "model.safetensors", first.card())
@@ -71,7 +71,7 @@ def test_a_run_begins_with_a_model(tmp_path: Path) -> None:
         )
 
 
-def test_the_pool_is_bounded_and_its_files_are_needed(tmp_path: Path) -> None:
+def test_the_pool_is_bounded_and_damaged_pool_files_are_refused(tmp_path: Path) -> None:
     run = PPORun(SMALL_PPO, tmp_path / "run")
     while not run.is_done:
         run.step()
@@ -170,20 +170,20 @@ def test_damaged_checkpoints_and_full_disks_are_reported(
         ({"reward": "fun"}, "reward is 'fun'; allowed: win"),
     ],
 )
-def test_bad_settings_are_refused_in_one_sentence(changes: dict[str, object], message: str) -> None:
+def test_invalid_settings_are_refused_in_one_line(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message) as refused:
         PPOConfig().changed(changes)
     assert "\n" not in str(refused.value)
 
 
-def test_decisions_clears_seconds_and_back() -> None:
+def test_setting_decisions_clears_seconds_and_vice_versa() -> None:
     config = PPOConfig().changed({"decisions": 100})
     assert (config.seconds, config.decisions) == (None, 100)
     config = config.changed({"seconds": 5})
     assert (config.seconds, config.decisions) == (5.0, None)
 
 
-def test_settings_come_from_presets_files_and_words(tmp_path: Path) -> None:
+def test_settings_are_read_from_presets_files_and_words(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"games": 5, "decisions": 100, "players": [3, 5]}))
     config = read_config(str(path))
@@ -222,7 +222,9 @@ def command(folder: Path) -> list[str]:
     return ["train", "quick", "--set", *words, "--games", "4", "--out", str(folder)]
 
 
-def test_a_killed_command_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_train_command_resumes_bit_for_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "run"
     every_step = "import busenv.experiments.training.training_run as t; t.SAVE_EVERY = 0; "
     call = f"import sys, busenv.experiments.cli as c; c.main({command(folder)!r})"

@@ -31,7 +31,7 @@ def test_every_agent_has_every_seat_and_turn_equally_often(entrants: int, player
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_one_against_copies(players: int) -> None:
+def test_an_agent_against_copies_has_every_seat_and_turn_equally_often(players: int) -> None:
     design = schedule(2, players, against="other")
     counts: Counter[tuple[int, int, int]] = Counter()
     for number in range(design.block):
@@ -42,14 +42,14 @@ def test_one_against_copies(players: int) -> None:
     assert len(counts) == 2 * players**2
 
 
-def test_line_ups() -> None:
+def test_round_robin_lists_every_line_up() -> None:
     assert round_robin(2, 4) == [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]
     assert round_robin(3, 3) == [(0, 1, 2)]
     assert len(round_robin(5, 3)) == 10
     assert len(round_robin(3, 5)) == 6
 
 
-def test_neighbours_change_from_block_to_block() -> None:
+def test_blocks_alternate_the_order_of_the_seats() -> None:
     assert circular_orders((0, 1, 2)) == [(0, 1, 2), (0, 2, 1)]
     assert circular_orders((0, 0, 1, 1)) == [(0, 0, 1, 1), (0, 1, 0, 1)]
     design = schedule(4, 4)
@@ -68,7 +68,7 @@ def test_games_are_rounded_up_to_whole_blocks() -> None:
     assert schedule(1, 5, against="other", games=26).total == 50
 
 
-def test_the_games_take_the_boards_of_a_set_in_turn() -> None:
+def test_games_alternate_the_boards_of_a_set() -> None:
     on_city = schedule(2, 4, against="other")
     assert {on_city.board_of(number).name for number in range(40)} == {"city"}
     assert [board.name for board in on_city.sample_boards] == ["city"]
@@ -119,7 +119,7 @@ def test_invalid_schedules_are_refused() -> None:
         Schedule(("a", "b"), rules="nowhere")
 
 
-def test_a_schedule_is_sent_with_the_content_of_its_files(tmp_path: Path) -> None:
+def test_a_pickled_schedule_holds_the_content_of_its_files(tmp_path: Path) -> None:
     rules, board = tmp_path / "rules.json", tmp_path / "map.json"
     rules.write_text(json.dumps(Rules(bus_limit=3).to_dict()))
     city = Path(busenv.__file__).parent / "boards/city.json"

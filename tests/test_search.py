@@ -172,13 +172,13 @@ def test_long_searches_play_out_to_the_end() -> None:
 
 
 @pytest.mark.slow
-def test_knowledge_is_no_ceiling() -> None:
+def test_uct_with_playouts_is_not_weaker_than_plain_uct() -> None:
     """With many simulations the search does not lose to one that knows the rules alone."""
     others = [PlainUct(6000, seed) for seed in range(3)]
     assert wins_against(make_agent("uct:6000"), others, 40) >= 10
 
 
-def test_search_takes_the_last_stone_to_win() -> None:
+def test_search_takes_the_last_time_stone_to_win() -> None:
     """Whoever leads by enough ends the game by stopping the clock (R15), or is as good as sure."""
     rules, endings = dataclasses.replace(EDITIONS["capstone-2024"], time_stones=(1, 1)), 0
     rng, planner = random.Random(4), make_agent("planner")

@@ -27,7 +27,7 @@ def test_models_are_small() -> None:
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_models_tell_how_they_were_made(name: str) -> None:
+def test_model_cards_hold_the_training_procedure(name: str) -> None:
     _, card = load_model(model_path(name), load_board("city"))
     stages = card["training"]["stages"]
     assert sum(stage["decisions"] for stage in stages) == card["training"]["decisions"]
@@ -47,13 +47,13 @@ def test_a_shipped_model_guides_a_search() -> None:
 
 
 @pytest.mark.parametrize("size", ["small", "medium", "city", "large"])
-def test_the_network_for_every_board_beats_greedy_on_unseen_boards(size: str) -> None:
+def test_generated_1_beats_greedy_on_unseen_boards(size: str) -> None:
     boards = f"generated:{size}:test:8"
     score, _ = evaluate_against(make_agent("net:generated-1"), "greedy", 64, seed=1, board=boards)
     assert score.wins / score.games > 0.5
 
 
 @pytest.mark.parametrize(("bot", "share"), [("greedy", 0.8), ("planner", 0.55)])
-def test_the_shipped_agent_beats_the_scripted_ones(bot: str, share: float) -> None:
+def test_city_2_beats_the_scripted_agents(bot: str, share: float) -> None:
     score, _ = evaluate_against(make_agent("ppo:city-2"), bot, 100, seed=1)
     assert score.wins / score.games > share

@@ -27,7 +27,9 @@ def golden(name: str, players: int, rules: str, seed: int) -> Game:
 
 
 @pytest.mark.parametrize("setup", [setup for *setup, _ in GAMES])
-def test_golden_games_in_words(setup: list, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_show_narrates_golden_games(
+    setup: list, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     game = golden(*setup)
     game.save(tmp_path / "game.json")
     cli.main(["show", str(tmp_path / "game.json")])
@@ -69,7 +71,7 @@ def test_show_narrates_a_game_of_a_rating(games_file: Path, capsys: pytest.Captu
     assert words in capsys.readouterr().out
 
 
-def test_a_games_file_stands_for_its_only_game(
+def test_a_games_file_with_one_game_needs_no_number(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     games = [rated_game(number) for number in (7, 8)]
@@ -87,13 +89,13 @@ def test_a_games_file_stands_for_its_only_game(
         load_recorded_game(path)
 
 
-def test_games_that_run_are_told_so_far(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_show_narrates_unfinished_games(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     Game(first_player=3, seed=1).save(tmp_path / "new.json")
     cli.main(["show", str(tmp_path / "new.json")])
     assert "Not over: Setup, first buildings: seat 3 to move" in capsys.readouterr().out
 
 
-def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_sources_without_a_game_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "games.jsonl").write_text("")
     (tmp_path / "words.json").write_text("hello")
     for source, message in (
@@ -108,7 +110,7 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "--ply needs --draw" in error
 
 
-def test_a_games_file_is_listed(games_file: Path, capsys: pytest.CaptureFixture) -> None:
+def test_show_lists_a_games_file(games_file: Path, capsys: pytest.CaptureFixture) -> None:
     cli.main(["show", str(games_file)])
     head, first, second, empty, hint = capsys.readouterr().out.splitlines()
     game = json.loads(games_file.read_text().splitlines()[1])
@@ -142,7 +144,9 @@ def test_drawings_are_svg_or_png(
 
 
 @pytest.mark.usefixtures("threads_as_workers")
-def test_games_of_another_board_need_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_games_of_another_board_need_the_option_board(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     board, run = write_town(tmp_path / "map.json"), tmp_path / "run"
     rate = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "9"]
     cli.main([*rate, "--board", board, "--workers", "1", "--out", str(run)])

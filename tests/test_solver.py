@@ -147,7 +147,7 @@ def test_proofs_agree_with_exhaustive_search(kind: str, scale: float) -> None:
 
 
 @pytest.mark.parametrize("kind", ["uct", "az"])
-def test_a_decided_search_ends_early_and_knows_the_winner(kind: str) -> None:
+def test_a_proven_root_has_the_winner_and_its_children_stay_proven(kind: str) -> None:
     solved, kept, search = 0, 0, make_search(kind, 12.0)
     for game, exhaustive in late_positions(0.6 if kind == "uct" else 0.8, 12.0, 20):
         tree, policy = grown(game, search, 300), np.zeros(CITY.num_actions, np.float32)
@@ -234,7 +234,9 @@ def children_of_one_node(proven: list[int], values: list[list[float]], seat: int
         ([7, 0], [[0.3, 0.5, 0.2], [0.0, 0.0, 0.0]], 0b000),
     ],
 )  # fmt: skip
-def test_what_children_prove(proven: list[int], values: list[list[float]], expected: int) -> None:
+def test_back_up_proof_of_children(
+    proven: list[int], values: list[list[float]], expected: int
+) -> None:
     tree = children_of_one_node(proven, values, 0)
     assert back_up_proof(tree, 0, 0, True) == (expected > 0)
     assert tree.nodes[0]["proven"] == expected

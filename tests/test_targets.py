@@ -18,7 +18,7 @@ from tests.support.networks import CITY, small_network
 from tests.support.training import teacher_samples
 
 
-def test_measures_of_a_network_that_knows_nothing() -> None:
+def test_losses_of_a_uniform_network_are_log_counts() -> None:
     """Uniform outputs: the logarithms of the numbers of players and of legal actions."""
     network, samples = small_network(), teacher_samples()
     with torch.no_grad():

@@ -79,7 +79,7 @@ def new_games(players: list[int], reward: str = "margin", unit: float = 1.0) -> 
 
 
 @pytest.mark.parametrize("reward", ["margin", "win", "deliveries"])
-def test_only_real_choices_come_up_and_all_rewards_are_counted(reward: str) -> None:
+def test_self_play_skips_forced_decisions_and_sums_all_rewards(reward: str) -> None:
     games = new_games([3, 4, 5], reward, unit=2.0)
     agent = make_agent("random", 3)
     while (running := games.running()).size:
@@ -105,7 +105,7 @@ def returns_of(decisions: Decisions) -> np.ndarray:
     return compute_gae(decisions.trajectories, decisions.rewards, zeros, 1.0, 1.0)
 
 
-def test_a_rollout_has_the_learners_decisions_and_no_others() -> None:
+def test_a_rollout_holds_the_decisions_of_the_learner_only() -> None:
     games, players = new_games([4, 4, 3, 5]), (4, 4, 3, 5)
     seat_owner = np.array([[0] * 5, [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 2]])
     asked: list[int] = []
@@ -136,7 +136,7 @@ def test_a_rollout_has_the_learners_decisions_and_no_others() -> None:
     assert decisions.masks[np.arange(len(decisions.actions)), decisions.actions].all()
 
 
-def test_games_in_parts_come_together_as_a_whole() -> None:
+def test_parts_of_a_rollout_are_joined_in_order() -> None:
     forward, bots = make_forward(build_network("mlp", CITY, 8)), [make_agent("random")]
     unplayed = [new_games([3, 4]), new_games([5, 3, 4])]
     owners = np.array([[0, 1, 0, 1, 0]] * 5)
@@ -163,7 +163,7 @@ def test_minibatches_have_every_decision_once_an_epoch() -> None:
         assert sorted(chain.from_iterable(epoch)) == [*range(30)]
 
 
-def test_every_game_keeps_a_seat_for_the_learner() -> None:
+def test_every_game_has_a_seat_of_the_learner() -> None:
     players = np.array([3, 4, 5] * 200)
     seat_owner = draw_seat_owners(players, 2, 0.4, np.random.default_rng(0))
     there = np.arange(5) < players[:, None]
@@ -192,7 +192,7 @@ def rollout(ppo: PPO, teacher: str = "", temperature: float = 1.0) -> Decisions:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_ppo_makes_actions_with_advantages_likelier_and_fits_the_returns(precision: str) -> None:
+def test_ppo_updates_lower_policy_and_value_losses(precision: str) -> None:
     torch.set_num_threads(1)
     config = PPOConfig(width=16, batch_size=256, epochs=4, entropy_coef=0.0, precision=precision)
     ppo, rng = PPO(build_network("mlp", CITY, 16), config), np.random.default_rng(0)
@@ -219,7 +219,7 @@ def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:
     assert not uses_bfloat16("auto", gpu)
 
 
-def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the_rest() -> None:
+def test_a_teacher_plays_half_of_the_games_and_the_network_the_rest() -> None:
     ppo = PPO(build_network("mlp", CITY, 32), SMALL)
     ppo.network.get_parameter("policy.2.weight").data *= 1e7  # clearer preferences
     decisions = rollout(ppo, "uct:4", temperature=0.0)
@@ -231,7 +231,7 @@ def test_a_teacher_plays_half_of_the_games_and_the_favourites_of_the_network_the
     assert not teaching[~masks].any()
 
 
-def test_imitation_follows_the_squares_of_probabilities_among_what_is_legal() -> None:
+def test_imitation_targets_are_squared_probabilities_of_legal_actions() -> None:
     ppo, one = PPO(build_network("mlp", CITY, 8), SMALL), np.zeros(1, np.int64)
     teaching = np.zeros((1, CITY.num_actions), np.float32)
     teaching[0, 3:5] = 0.8, 0.2
@@ -249,7 +249,7 @@ def test_imitation_follows_the_squares_of_probabilities_among_what_is_legal() ->
     assert losses["train/value_loss"] == pytest.approx(float((values - 2) ** 2), rel=1e-5)
 
 
-def test_imitation_learns_the_teachers_actions_and_the_returns() -> None:
+def test_imitation_updates_lower_policy_and_value_losses() -> None:
     torch.set_num_threads(1)
     ppo, rng = PPO(build_network("mlp", CITY, 32), SMALL), np.random.default_rng(0)
     decisions = rollout(ppo, "greedy")

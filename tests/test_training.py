@@ -48,7 +48,7 @@ from tests.support.training import SMALL_PPO, parameters, same_tensors
 from tests.support.worlds import write_town
 
 
-def test_a_run_leaves_model_curve_and_scalars(
+def test_a_run_writes_model_curve_and_scalars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training, "COLLAPSED", 99.0)  # any entropy is lower
@@ -78,7 +78,7 @@ def test_a_run_leaves_model_curve_and_scalars(
         assert tag.encode() in content
 
 
-def test_ratings_depend_on_agent_seed_and_rules_alone(
+def test_ratings_are_repeatable_and_follow_the_rules_and_players_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent, seen = make_agent("ppo@1:city-2"), []
@@ -103,7 +103,7 @@ def test_ratings_depend_on_agent_seed_and_rules_alone(
     assert seen == [(5, "splotter-1999")]
 
 
-def test_curves_are_kept(tmp_path: Path) -> None:
+def test_learning_curves_round_trip(tmp_path: Path) -> None:
     curve = [
         CurvePoint(0.0, 0, 8, {"random": 0.25, "x": 0.0}),
         CurvePoint(1.5, 9, 8, {"random": 0.5, "x": 1.0}),
@@ -138,7 +138,7 @@ def test_curves_show_intervals_par_and_phases(
     assert (at_half.min(), at_half.max()) == pytest.approx(wilson(20, 40))
 
 
-def test_a_run_is_lengthened_but_not_shortened(tmp_path: Path) -> None:
+def test_a_run_can_be_lengthened_but_not_shortened(tmp_path: Path) -> None:
     short = SMALL_PPO.changed({"decisions": 700})
     before, _ = run_training(short, tmp_path, Console(quiet=True))
     assert 0 < before.imitated < before.decisions
@@ -182,7 +182,7 @@ def test_a_finished_run_is_rated_again_only_if_its_ratings_change(
     run_training(changed, tmp_path, Console(quiet=True))
 
 
-def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
+def test_a_run_resumes_bit_for_bit_after_ctrl_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, folder = SMALL_PPO.changed({"decisions": 2000}), tmp_path / "a run"
@@ -215,7 +215,7 @@ def test_ctrl_c_leaves_a_whole_iteration_to_go_on_from(
 
 
 @pytest.mark.parametrize("place", ["store_config", "PPORun.save"])
-def test_ctrl_c_before_anything_is_learned_leaves_a_folder_to_go_on_in(
+def test_a_run_starts_after_ctrl_c_before_its_first_checkpoint(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = SMALL_PPO.changed({"decisions": 300})
@@ -231,7 +231,7 @@ def press(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
+def test_a_run_on_a_board_file_stores_the_board(tmp_path: Path) -> None:
     folder, file = tmp_path / "run", tmp_path / "town.json"
     config = SMALL_PPO.changed({"board": write_town(file), "decisions": 300})
     run, _ = run_training(config, folder, Console(quiet=True))
@@ -263,7 +263,7 @@ def test_a_run_on_another_board_keeps_it(tmp_path: Path) -> None:
         run_training(stored, moved, Console(quiet=True))
 
 
-def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
+def test_opponents_trained_on_another_board_are_refused_at_the_start(tmp_path: Path) -> None:
     config = SMALL_PPO.changed({"board": write_town(tmp_path / "town.json")})
     for changes in ({"rated": ["ppo:city-2"]}, {"bots": ["greedy", "ppo:city-2"]}):
         with pytest.raises(ValueError, match=r"ppo:city-2 was trained on .*city.*, not on .*town"):
@@ -274,7 +274,7 @@ def test_agents_of_another_board_are_found_at_the_start(tmp_path: Path) -> None:
         PPORun(config.changed({"bots": ["random"]}), run.folder)
 
 
-def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
+def test_a_run_with_a_rules_file_stores_the_rules(tmp_path: Path) -> None:
     folder, file = tmp_path / "run", tmp_path / "house.json"
     file.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
     config = SMALL_PPO.changed({"rules": str(file), "decisions": 300})
@@ -299,11 +299,11 @@ def test_a_run_by_rules_of_a_file_keeps_them(tmp_path: Path) -> None:
         ({"imitation_share": 1.0}, "imitation of planner"),
     ],
 )
-def test_training_is_described(changes: dict[str, Any], words: str) -> None:
+def test_the_training_procedure_is_described(changes: dict[str, Any], words: str) -> None:
     assert describe_training(PPOConfig().changed(changes)) == words
 
 
-def test_pictures_leave_the_backend_of_the_caller_alone(
+def test_drawing_does_not_change_the_backend_of_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(matplotlib.rcParams, "backend", "svg")  # as a notebook has its own
@@ -324,7 +324,7 @@ def test_pictures_leave_the_backend_of_the_caller_alone(
         (["quick", "--set", "games"], "setting 'games'; allowed: NAME=VALUE"),
     ],
 )
-def test_bad_settings_end_the_command_before_anything_is_made(
+def test_invalid_settings_end_the_command_without_a_folder(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     assert message in refusal(capsys, "train", *words, "--out", str(tmp_path / "run"))

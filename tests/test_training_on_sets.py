@@ -103,7 +103,7 @@ def test_a_model_of_a_set_plays_all_boards_of_the_size(tmp_path: Path) -> None:
         PPORun(tuned.changed({"board": "generated:medium:train"}), tmp_path / "medium")
 
 
-def test_ratings_share_their_games_among_boards_for_validation(tmp_path: Path) -> None:
+def test_ratings_divide_their_games_among_validation_boards(tmp_path: Path) -> None:
     run = PPORun(SET, tmp_path)
     assert rating_boards(run, 5 * 16 + 3) == "generated:small:validation:5"
     own, others = evaluate_against(run.agent, "random", 35, 1, board="generated:small:validation:2")
@@ -126,7 +126,7 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
     assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]
 
 
-def test_wins_belong_to_the_agent_where_each_board_has_one_game() -> None:
+def test_wins_are_attributed_where_each_board_has_one_game() -> None:
     board = "generated:city:train:16"
     own, others = evaluate_against(make_agent("random"), "planner", 16, 1, board=board)
     assert (own.wins, others.wins) == (0, 16)
@@ -221,7 +221,7 @@ MIXED = EXPERT_SET.changed(
 )  # fmt: skip
 
 
-def test_mixed_sets_have_all_sizes_in_turn() -> None:
+def test_mixed_sets_alternate_all_sizes() -> None:
     names = [board.name for board in training_boards(MIXED.board)]
     sizes = ("small", "medium", "city", "large", "small", "medium")
     assert names == [f"generated:{size}:{seed}" for seed, size in enumerate(sizes)]
@@ -295,7 +295,7 @@ def test_losses_of_a_batch_are_means_over_all_sizes() -> None:
 
 
 @pytest.mark.parametrize("policy_only", [False, True])
-def test_a_batch_in_parts_has_the_gradient_of_the_whole(
+def test_accumulated_gradients_equal_those_of_the_whole_batch(
     policy_only: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     samples = samples_of_boards([0, 3])[::3].copy()
