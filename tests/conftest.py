@@ -57,7 +57,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., str]:
-    """Writes a program and tells the spec that plays it."""
+    """Writes a program and returns the spec of the agent that runs it."""
 
     def spec(code: str, start: str = READY, seconds: float = 20) -> str:
         path = tmp_path / "a program.py"
@@ -69,15 +69,15 @@ def write(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of the programs that a test starts, as they start."""
-    start, found = program.Program.__init__, []
+    """The process ids of the programs that a test starts, in order."""
+    start, started = program.Program.__init__, []
 
-    def noted(self: program.Program, name: str, arguments: list[str]) -> None:
+    def record_start(self: program.Program, name: str, arguments: list[str]) -> None:
         start(self, name, arguments)
-        found.append(self._process.pid)
+        started.append(self._process.pid)
 
-    monkeypatch.setattr(program.Program, "__init__", noted)
-    return found
+    monkeypatch.setattr(program.Program, "__init__", record_start)
+    return started
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def threads_as_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Ratings and exports play in a thread: starting a process takes two seconds."""
+    """Ratings and exports play in a thread, since starting a process takes two seconds."""
     for module in (dataset_export, intervals, tournament):
         monkeypatch.setattr(module, "worker_pool", lambda *_: ThreadPoolExecutor(1))
     yield
@@ -97,7 +97,7 @@ def threads_as_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def nodes() -> Iterator[Any]:
-    """Ray's cluster of several nodes on this machine, all of its nodes without cores at first."""
+    """A Ray cluster on this machine whose only node, the head, has no cores."""
     utils = pytest.importorskip("ray.cluster_utils")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in clusters.ENVIRONMENT.items():

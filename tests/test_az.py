@@ -175,19 +175,19 @@ def test_priors_and_values_are_those_of_the_network_by_seat() -> None:
 def test_long_searches_also_play_out_to_the_end(
     budget: dict[str, Any], num_playouts: int, weight: float
 ) -> None:
-    """The root's value mixes that of the network alone with the results of playouts."""
+    """The root's value is a mean of the network's and of the results of playouts."""
     agent, game = AzAgent(decisive_network(), CITY, seed=1, **budget), in_the_middle()
     agent.act(game)
     values = agent._trees[0].nodes[0]["values"][:4]
-    alone, _ = grown(game, 1)
-    mixed = values - (1 - weight) * alone.nodes[0]["values"][:4]
+    network_only, _ = grown(game, 1)
+    mixed = values - (1 - weight) * network_only.nodes[0]["values"][:4]
     assert (abs(mixed) < 1e-6).all() == (num_playouts == 0)
     assert 0 <= mixed.min() <= mixed.max() <= weight + 1e-6
     assert agent._settings.num_playouts == num_playouts
 
 
 def test_playouts_without_the_network_count_wins() -> None:
-    """Where the network counts for nothing, a chance to win is a share of the playouts."""
+    """With weight 0 for the network, a chance to win is a share of the playouts."""
     tree, _ = grown(in_the_middle(3), 20, num_playouts=4, playout_weight=1.0, score_weight=0.0)
     nodes = tree.nodes[: tree.used[0]]
     won = 4 * nodes["values"][nodes["edges"] > 0, :3]
@@ -257,7 +257,7 @@ def test_the_improved_policy_follows_the_mean_values() -> None:
     tried = edges["visits"] > 0
     means = edges["total"][tried] / edges["visits"][tried]
     assert np.corrcoef(ratio[tried], means)[0, 1] > 0.99
-    assert np.ptp(ratio[~tried]) < 1e-3  # all alike: worth what the position is
+    assert np.ptp(ratio[~tried]) < 1e-3  # untried actions have the value of the position
 
 
 def test_the_improved_policy_weighs_a_value_by_its_visits() -> None:
@@ -310,8 +310,7 @@ def test_the_tree_is_reused_within_a_game(
 
 
 def test_a_search_of_the_last_choice_finds_the_winner() -> None:
-    """A search of the last choice of a game, all of whose ends have one winner, finds the winner
-    against its network's opinion."""
+    """All ends have the same winner; the network is untrained."""
     game, rng = Game(3, seed=1), random.Random(3)
     while not game.is_over:
         game.step(rng.choice(game.legal_actions()))

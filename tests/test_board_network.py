@@ -67,8 +67,8 @@ def test_one_workspace_evaluates_several_boards() -> None:
         legal = evaluate(game, board.array[0], weights, work)
         expected = make_policy(network)(positions(1, board), board, 1.0)[0]
         logits = work.logits[:legal] - work.logits[:legal].max()
-        found = np.exp(logits) / np.exp(logits).sum()
-        np.testing.assert_allclose(expected[work.actions[:legal]], found, rtol=1e-5)
+        probabilities = np.exp(logits) / np.exp(logits).sum()
+        np.testing.assert_allclose(expected[work.actions[:legal]], probabilities, rtol=1e-5)
 
 
 def renumbered(board: Board, rng: np.random.Generator) -> tuple[Board, np.ndarray]:
@@ -78,7 +78,7 @@ def renumbered(board: Board, rng: np.random.Generator) -> tuple[Board, np.ndarra
     )
     while (
         np.diff(nodes[board.array[0]["station"]]) < 0
-    ):  # ids tell the first station from the other
+    ):  # the first station is the one with the lower id
         nodes = rng.permutation(len(nodes))
     moved = np.arange(board.num_actions)
     record = board.array[0]
@@ -127,7 +127,7 @@ def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
     save_model(network, load_board("city"), path, {"network": "board", "width": 8})
     loaded, card = load_model(path, load_board("generated:small:1"))
     assert "board" not in card
-    city = load_board("city")  # which is of no effect
+    city = load_board("city")  # has no effect
     searches = (make_agent(f"az:{path}:8", seed=3), AzAgent(network, city, 8, seed=3))
     for agent in (make_agent(f"net:{path}", seed=3), *searches):
         for name in BOARDS:

@@ -1,4 +1,4 @@
-"""Ratings on a cluster are those of one machine, whatever becomes of its nodes."""
+"""Ratings on a cluster equal those of one machine, also when nodes are lost."""
 
 import errno
 import shutil

@@ -1,4 +1,4 @@
-"""A command with a cluster of its own is killed: what is done is kept, and nothing lives on."""
+"""Killed commands with a local cluster: they resume without loss and leave no process."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from busenv.train.ppo_run import PPORun
 from tests.support.bursts import attack, check_files, marked
 from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 
-MARK = "BUSENV_KILLED"  # in the environment of all that the command starts
+MARK = "BUSENV_KILLED"  # in the environment of all processes of the command
 LIMIT = 90.0  # seconds in which all of it has to be gone: Ray's agents look for its head for 60
 KILLS, LONGEST = 10, 25.0  # how often, and seconds from a command's start
 
@@ -77,7 +77,7 @@ def shared_memory() -> set[str]:
 
 
 def kill(command: list[str], seconds: float, begun: Callable[[], bool] = lambda: True) -> None:
-    """Begin a command and kill it some seconds after it has begun; nothing of it must live on."""
+    """Start a command, kill it some seconds after `begun`, and check that no process is left."""
     pytest.importorskip("ray")
     before, mark = shared_memory(), f"{os.getpid()}-{time.monotonic()}"
     run = subprocess.Popen(
@@ -104,13 +104,12 @@ def test_a_rating_killed_ten_times_resumes_without_loss(tmp_path: Path) -> None:
     rng = random.Random(0)
     command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *THREE_AGENTS.agents]
     command += ["--players", "3", "--games", "90", "--workers", "1", "--out", str(tmp_path)]
-    kept: list[dict] = []
+    games: list[dict] = []
     for _ in range(KILLS):
         kill([*command, "--ray", "local"], rng.uniform(2, LONGEST))
         if (tmp_path / GAMES).exists():
-            found = stored_games(tmp_path)
-            assert found[: len(kept)] == kept
-            kept = found
+            before, games = games, stored_games(tmp_path)
+            assert games[: len(before)] == before
     run_rating(THREE_AGENTS, tmp_path)
     assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))
 
@@ -136,11 +135,11 @@ def test_a_training_run_killed_ten_times_resumes_without_loss(method: str, tmp_p
         assert noted == sorted(noted)
         assert saved[-1] >= noted[-1]
     assert len({*saved}) > KILLS // 2  # it went on in between
-    assert torch.equal(*map(parameters, (folder, alone_for(saved[-1], folder, tmp_path / "one"))))
+    assert torch.equal(*map(parameters, (folder, undisturbed(saved[-1], folder, tmp_path / "one"))))
 
 
-def alone_for(iterations: int, folder: Path, other: Path) -> Path:
-    """A folder in which the run of a folder was made without a cluster, or a kill."""
+def undisturbed(iterations: int, folder: Path, other: Path) -> Path:
+    """A folder with the run of another folder, made without a cluster and without a kill."""
     config: Any = read_config(str(folder / "run.json"))
     run = (PPORun if config.method == "ppo" else ExpertRun)(config, other)
     while run.iteration < iterations:
@@ -150,9 +149,9 @@ def alone_for(iterations: int, folder: Path, other: Path) -> Path:
 
 
 def parameters(folder: Path) -> torch.Tensor:
-    """All that a checkpoint holds of the network, in a row."""
-    found = load_file(folder / CHECKPOINT_FILE)
-    return torch.cat([found[name].ravel() for name in sorted(found) if name.startswith(NETWORK)])
+    """All parameters of the network in a checkpoint, as one vector."""
+    state = load_file(folder / CHECKPOINT_FILE)
+    return torch.cat([state[name].ravel() for name in sorted(state) if name.startswith(NETWORK)])
 
 
 def test_ctrl_c_ends_training_on_a_cluster_in_one_line(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The page for people with a cluster: what it hands out is of the form that it is read in."""
+"""The files on the page about clusters are valid."""
 
 import json
 import shlex
@@ -20,10 +20,10 @@ CLOUD, JOB = map(yaml.safe_load, blocks(PAGE, "yaml"))
 
 
 def schema() -> dict[str, Any]:
-    found = find_spec("ray")
-    if found is None or found.origin is None:
+    spec = find_spec("ray")
+    if spec is None or spec.origin is None:
         pytest.skip("Ray is not installed")
-    path = Path(found.origin).parent / "autoscaler/ray-schema.json"
+    path = Path(spec.origin).parent / "autoscaler/ray-schema.json"
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -55,13 +55,13 @@ def test_the_kubernetes_manifest_has_the_form_of_a_job() -> None:
     for group in groups[1:]:
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
     program, *words = shlex.split(JOB["spec"]["entrypoint"])
-    chosen = parser().parse_args(words)
-    assert (program, chosen.ray) == ("busenv", "auto")
+    arguments = parser().parse_args(words)
+    assert (program, arguments.ray) == ("busenv", "auto")
     paths = [
         mount["mountPath"]
         for mount in groups[0]["template"]["spec"]["containers"][0]["volumeMounts"]
     ]
-    assert any(str(chosen.out).startswith(path) for path in paths)
+    assert any(str(arguments.out).startswith(path) for path in paths)
 
 
 def test_the_slurm_script_is_a_script() -> None:

@@ -1,4 +1,4 @@
-"""Training on a cluster ends with the parameters of one machine, whatever becomes of its nodes."""
+"""Training on a cluster gives the parameters of one machine, also when nodes are lost."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +40,7 @@ def trained(
 
 
 def after(calls: int, then: Callable[[], None], patch: pytest.MonkeyPatch) -> None:
-    """Do something while results of the cluster are waited for."""
+    """Call a function when a number of results has been requested from the cluster."""
     result, seen = cluster.result, []
 
     def counted(reference: Any) -> Any:

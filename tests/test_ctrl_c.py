@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command in one line, whatever it is doing and however often it comes."""
+"""Ctrl-C ends a command with one line, at any moment and when it is repeated."""
 
 import random
 import subprocess
@@ -13,7 +13,7 @@ from busenv import experiments
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from tests.support.bursts import COMMANDS, STOPPED, Outcome, attack, check_files
 
-LIMIT = 10.0  # seconds; two are promised, on a machine that does nothing else
+LIMIT = 10.0  # seconds; two are documented, for an idle machine
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="processes are looked up in /proc"
@@ -48,7 +48,7 @@ def test_bursts_end_every_command_in_one_line_225_tries(tmp_path: Path) -> None:
     assert sum(outcome.status == STATUS for outcome in outcomes) > 150
 
 
-CASES = {  # what happens while it runs, and what it says
+CASES = {  # name: code of the command, and the end of the line
     "in compiled code": ("compiled()", ""),
     "in a text that is run": ("exec('press(); time.sleep(60)')", ""),
     "with a semaphore": (
@@ -76,7 +76,7 @@ CASES = {  # what happens while it runs, and what it says
         1 / 0""",
         "",
     ),
-    "what it says": ("raise KeyboardInterrupt('not saved') if not press() else None", ""),
+    "with a message": ("raise KeyboardInterrupt('not saved') if not press() else None", ""),
     "again and again": (
         """try:
         press(); time.sleep(60)

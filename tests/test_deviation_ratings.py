@@ -23,7 +23,7 @@ def with_agent(margin: np.ndarray, row: list[float]) -> np.ndarray:
         (with_agent(CYCLE, [-1, 0, 0]), [0, 0, 0, -1 / 2]),
         (with_agent(CYCLE, [0, -1, 0]), [0, 0, 0, -1 / 3]),
         (with_agent(CYCLE, [0.1, 0.2, 0.3]), [-0.1, -0.2, -0.3, 0]),
-        # Two agents tie: any mixture of them is maximal, and the second alone is the strictest.
+        # Two agents tie: any mixture of them is maximal, and only the second is the strictest.
         (with_agent(np.zeros((2, 2)), [-0.2, -0.4]), [0, 0, -0.4]),
     ],
     ids=["tie", "cycle", "loser", "other loser", "winner", "tied winners"],

@@ -68,22 +68,15 @@ def test_evaluation_features_are_the_evaluation_of_the_seat_to_decide(players: i
 
 @pytest.mark.parametrize("players", [3, 4, 5])
 def test_playout_features_are_means_over_playouts(players: int) -> None:
-    """On the mean as many playouts of other random choices do; and each position's are its own."""
-    games, evaluated, ahead = (
-        positions(120, players=(players,)),
-        make_evaluation(),
-        np.zeros(1, GAME),
-    )
-    rows, _ = observe_inputs(games, CITY.array, Inputs(eval_weights=WEIGHTS))
-    foreseen = (
-        rows[:, -FEATURES_SIZE:]
-        .reshape(-1, MAX_PLAYERS, COLUMNS)[..., EVALUATION_COLUMNS:]
-        .astype(float)
-    )
-    assert not foreseen[:, players:].any()
-    assert (
-        observe_inputs(games[::-1], CITY.array, Inputs(eval_weights=WEIGHTS))[0][::-1] == rows
-    ).all()
+    """Their mean is that of more playouts with other random choices; rows are independent."""
+    games, inputs = positions(120, players=(players,)), Inputs(eval_weights=WEIGHTS)
+    evaluated, ahead = make_evaluation(), np.zeros(1, GAME)
+    rows, _ = observe_inputs(games, CITY.array, inputs)
+    assert (observe_inputs(games[::-1], CITY.array, inputs)[0][::-1] == rows).all()
+    columns = rows[:, -FEATURES_SIZE:].reshape(-1, MAX_PLAYERS, COLUMNS).astype(float)
+    assert not columns[:, players:].any()
+    features = columns[:, :players, EVALUATION_COLUMNS:]
+    assert len(np.unique(features[:, 0, 0])) > 40
     chances, points = np.zeros((2, len(games), players))
     many = 10 * FEATURE_PLAYOUTS
     for i, game in enumerate(games):
@@ -96,17 +89,14 @@ def test_playout_features_are_means_over_playouts(players: int) -> None:
             chances[i] += evaluated.chances[seats] / many
             made = ahead["deliveries"][0].astype(float) - ahead["stones"][0]
             points[i] += (made[seats] - made[:players].mean()) / many
-    said = foreseen[:, :players]
-    np.testing.assert_allclose(
-        (said[..., 0] / PLAYOUT_CHANCE_SCALE).sum(axis=1), 1, atol=players / PLAYOUT_CHANCE_SCALE
-    )
-    assert np.abs(said[..., 0] / PLAYOUT_CHANCE_SCALE - chances).mean() < 0.12
-    assert np.abs((said[..., 2] - said[..., 3]) / POINTS_SCALE - points).mean() < 0.25
-    assert np.corrcoef(said[..., 0].ravel(), chances.ravel())[0, 1] > 0.8
-    sure = -LOG_CHANCE_SCALE * np.log(np.maximum(said[..., 0] / PLAYOUT_CHANCE_SCALE, MIN_CHANCE))
-    likely = said[..., 0] > PLAYOUT_CHANCE_SCALE / 4  # below it a byte of the chance is too coarse
-    np.testing.assert_allclose(said[..., 1][likely], sure[likely], atol=3)
-    assert len(np.unique(foreseen[:, 0, 0])) > 40
+    estimates = features[..., 0] / PLAYOUT_CHANCE_SCALE
+    np.testing.assert_allclose(estimates.sum(axis=1), 1, atol=players / PLAYOUT_CHANCE_SCALE)
+    assert np.abs(estimates - chances).mean() < 0.12
+    assert np.corrcoef(estimates.ravel(), chances.ravel())[0, 1] > 0.8
+    assert np.abs((features[..., 2] - features[..., 3]) / POINTS_SCALE - points).mean() < 0.25
+    logarithms = -LOG_CHANCE_SCALE * np.log(np.maximum(estimates, MIN_CHANCE))
+    precise = estimates > 1 / 4  # the byte of a smaller chance is too coarse
+    np.testing.assert_allclose(features[..., 1][precise], logarithms[precise], atol=3)
 
 
 def test_inputs_without_evaluation_weights_are_the_observation() -> None:
@@ -116,7 +106,7 @@ def test_inputs_without_evaluation_weights_are_the_observation() -> None:
 
 
 def test_a_model_file_stores_its_evaluation_weights(tmp_path: Path) -> None:
-    """So that it plays the same when the hand-made ones are tuned again."""
+    """It plays the same when the handcrafted weights are tuned again."""
     network = build_network("features", CITY, 16, seed=1)
     games = positions(40, players=(4,))
     with torch.no_grad():

@@ -74,12 +74,12 @@ def test_losses_fall_on_a_fixed_batch(samples: np.ndarray) -> None:
 def test_samples_without_a_policy_target_train_the_value_heads_only(samples: np.ndarray) -> None:
     with_policy, without = samples[:64].copy(), samples[64:128].copy()
     without["policy"] = 0
-    alone = Learner(small_network(16), CITY, SMALL_EXPERT).step(with_policy, 1e-3)
+    only_with_policy = Learner(small_network(16), CITY, SMALL_EXPERT).step(with_policy, 1e-3)
     both = np.concatenate([with_policy, without])
     mixed = Learner(small_network(16), CITY, SMALL_EXPERT).step(both, 1e-3)
     for name in ("train/policy_loss", "train/policy_divergence"):
-        assert mixed[name] == pytest.approx(alone[name], rel=1e-4)
-    assert mixed["train/value_loss"] != alone["train/value_loss"]
+        assert mixed[name] == pytest.approx(only_with_policy[name], rel=1e-4)
+    assert mixed["train/value_loss"] != only_with_policy["train/value_loss"]
     learner = Learner(small_network(16), CITY, SMALL_EXPERT)
     weights = learner.network.policy[2].weight.clone()
     assert learner.step(without, 1e-3)["train/policy_loss"] == 0

@@ -47,7 +47,7 @@ def test_the_example_client_plays_whole_games_repeatably(
     agent, twin = make_agent(spec, seed=4), make_agent(spec, seed=4)
     first, second = play(agent, players, rules), play(agent, players, rules)
     assert play(twin, players, rules).history == first.history
-    assert second.history != first.history  # its chances run on
+    assert second.history != first.history  # its random stream continues
     agent.reset(4)
     assert play(agent, players, rules).history == first.history
     with pytest.raises(ValueError, match="the game is over"):
@@ -77,9 +77,9 @@ for side, line in lines:
     assert dialogue[0] == (">", f"hello busenv {__version__} protocol 1")
     game = Game(3, first_player=2, seed=0)
     agent = make_agent(spec, seed=7)
-    for said in [line for _, line in dialogue if line.startswith("bestmove")]:
+    for answer in [line for _, line in dialogue if line.startswith("bestmove")]:
         action = agent.act(game)
-        assert said == f"bestmove {action}"
+        assert answer == f"bestmove {action}"
         game.step(action)
     agent.close()
     dialogue_input = "".join(line + "\n" for side, line in dialogue if side == ">")
@@ -104,7 +104,7 @@ for line in sys.stdin:
     )
 
     def lines_before(game: Game) -> list[str]:
-        """First words of what the program hears when it is asked, without position and go."""
+        """The first words of the lines that the program receives before `position` and `go`."""
         log.unlink(missing_ok=True)
         assert agent.act(game) == game.legal_actions()[0]
         lines = log.read_text().splitlines()
@@ -142,7 +142,7 @@ for line in sys.stdin:
 
 
 FAILURES = {
-    # what the program does: what the error says
+    # code of the program: pattern of the error
     "asked(); sys.exit(3)": "ended with exit code 3",
     "asked(); os.kill(os.getpid(), signal.SIGKILL)": "ended by signal 9",
     "asked(); os.close(1); time.sleep(60)": "closed its input or output",
@@ -210,7 +210,7 @@ def test_a_program_that_exceeds_its_time_is_ended(
 def test_the_time_limit_includes_writing_to_the_program(
     write: Callable[..., str],
 ) -> None:
-    """What it leaves unread fills the pipe, and the time limit ends the writing too."""
+    """The program reads nothing, so that the pipe is full after some decisions."""
     agent = make_agent(write("os.close(2)\nwhile True: say('bestmove 8')", seconds=0.3))
 
     def ask_often() -> None:
@@ -299,7 +299,7 @@ class LastLegal(Agent):
 def test_programs_decide_in_batches_like_the_same_agent_in_process(
     write: Callable[..., str], pids: list[int]
 ) -> None:
-    """In matches and rollouts they decide as the same agent does in this process."""
+    """In matches and in rollouts."""
     player = make_agent(write("while go := asked(): say('bestmove ' + go.split()[-1])"))
     with pytest.raises(ValueError, match=r"whole games only: use act\(game\)"):
         player.choose(Game(3).arrays()[0], Game(3).board)

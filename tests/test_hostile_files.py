@@ -1,6 +1,6 @@
-"""Damaged and malicious files: a false file is refused with one sentence.
+"""Damaged and malicious files are refused with a one-line message.
 
-The numbers of tries are the tests' defaults; those marked slow try a hundred times as often.
+Each test tries some hundred files; the slow variants try a hundred times as many.
 """
 
 import contextlib
@@ -68,9 +68,11 @@ def outcome(read: Callable[[Any], Any], content: Any) -> tuple[Any, str]:
     return None, str(refusal)
 
 
-def claims(game: dict[str, Any]) -> dict[str, Any]:
-    """Return a line without measured values, the words of an agent that failed, and the actions:
-    another legal action may lead to the same end."""
+def compared_fields(game: dict[str, Any]) -> dict[str, Any]:
+    """Return a line without measured values, the message of a failed agent, and the actions.
+
+    Another legal action may lead to the same end.
+    """
     game = {key: value for key, value in game.items() if key not in MEASURED}
     game["record"] = Game.from_record(Record.from_dict(game["record"])).record().to_dict()
     del game["record"]["actions"]
@@ -78,13 +80,14 @@ def claims(game: dict[str, Any]) -> dict[str, Any]:
 
 
 def may_be_true(game: dict[str, Any], line: dict[str, Any]) -> bool:
-    """Return whether it is the line's game; a forfeit may follow an illegal action."""
+    """Return whether a game is that of a line; a forfeit may follow an illegal action."""
     if game["forfeit"]:
         seat, decided = line["forfeit"]["seat"], [*line["decisions"]]
         if game["decisions"][seat] == decided[seat] + 1:
             decided[seat] += 1
             line = {**line, "decisions": decided}
-    return json.dumps(claims(game)) == json.dumps(claims({key: line[key] for key in game}))
+    expected = compared_fields({key: line[key] for key in game})
+    return json.dumps(compared_fields(game)) == json.dumps(expected)
 
 
 @often
@@ -93,7 +96,7 @@ def test_changed_games_files_are_refused_or_true(lines: list[dict[str, Any]], tr
     rng = random.Random(1)
     text = b"".join(map(as_text, lines))
     by_number = {line["number"]: line for line in lines}
-    assert [claims(game) for game in accepted_games(text)] == [*map(claims, lines)]
+    assert [*map(compared_fields, accepted_games(text))] == [*map(compared_fields, lines)]
     refused = {"mutated": 0, "damaged": 0}
     for number in range(2 * tries):
         kind = "damaged" if number % 2 else "mutated"

@@ -1,4 +1,4 @@
-"""Folders from strangers: nothing is written through links, and no settings in them are read."""
+"""Untrusted folders: no write follows a link in them, and no settings in them are read."""
 
 import os
 import shutil

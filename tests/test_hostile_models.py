@@ -30,7 +30,7 @@ CITY = load_board("city")
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """The weights of a small model; its card is beside it."""
+    """The weights of a small model, with its card in the same folder."""
     path = tmp_path / "small.safetensors"
     save_model(build_network("mlp", CITY, 8), CITY, path, {"network": "mlp", "width": 8})
     return path

@@ -125,8 +125,10 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
-    """All networks that go on from a folder: the learner's, past selves', the model's; and all
-    else is read as it is by the command."""
+    """All networks that are read when a run resumes: the learner's, past selves', the model's.
+
+    The other files are read too, as by the command.
+    """
     config = read_config(str(folder / "run.json"))
     run_folder.changed_settings(folder, config)
     read_curve(folder / "curve.csv")

@@ -1,5 +1,4 @@
-"""Who imports whom, by the syntax trees, with imports inside of functions: only lower layers, and
-never in a circle."""
+"""Imports between the modules of the package, read from their syntax trees."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ import pytest
 from tests.support.pages import ROOT
 
 SHARED = {"busenv.envs.observation_format", "busenv.envs.illegal_actions"}  # for all environments
-# PettingZoo's two interfaces, RLlib's environment over its AEC interface, words over Gymnasium's.
+# PettingZoo's two interfaces, RLlib's environment over the AEC interface, text over Gymnasium's.
 BUILT_ON = {
     *((f"busenv.envs.{name}", "busenv.envs.pettingzoo") for name in ("parallel", "rllib")),
     ("busenv.envs.text", "busenv.envs.gymnasium"),
@@ -21,35 +20,35 @@ LAYERS = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")  # lo
 
 def find_modules() -> dict[str, Path]:
     """Every module of the package by its name, with its file."""
-    found = {}
+    modules = {}
     for layer in LAYERS:
         folder = ROOT / layer.rpartition(".")[2]
         for path in folder.rglob("*.py"):
             parts = path.relative_to(folder).with_suffix("").parts
             name = ".".join((layer, *parts))
-            found[name.removesuffix(".__init__")] = path
-    return found
+            modules[name.removesuffix(".__init__")] = path
+    return modules
 
 
 MODULES = find_modules()
 
 
 def imports_of(source: str, module: str = "") -> set[str]:
-    """The modules of the package that a source imports; not what only a type checker reads."""
-    found = set()
+    """The modules of the package that a source imports; without those under `if TYPE_CHECKING:`."""
+    imported = set()
     for node in _walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{module}: a relative import"
             # A name may be a module's, or one in the package's __init__.
             inside = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if name in MODULES else str(node.module) for name in inside}
-    return found & {*MODULES}
+            imported |= {name if name in MODULES else str(node.module) for name in inside}
+    return imported & {*MODULES}
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node, but for those in the body of an `if TYPE_CHECKING:`."""
+    """Every node outside of `if TYPE_CHECKING:`."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
@@ -81,7 +80,7 @@ def test_imports_have_no_cycle() -> None:
     try:
         TopologicalSorter(IMPORTS).prepare()
     except CycleError as error:
-        pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
+        pytest.fail(f"a cycle of imports: {' <- '.join(error.args[1])}")
 
 
 def test_imports_are_read_from_all_layers_and_statements() -> None:

@@ -272,7 +272,7 @@ def test_files_of_agents_are_hashed(tmp_path: Path) -> None:
 
 
 class Faulty(Agent):
-    """Plays at random, then fails in the way its name says."""
+    """Plays at random, then fails in the way of its name."""
 
     closed = 0
 

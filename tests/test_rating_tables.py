@@ -1,4 +1,4 @@
-"""The numbers of a rating mean what they say."""
+"""Tables and statistics of a rating."""
 
 from functools import partial
 

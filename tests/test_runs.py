@@ -222,9 +222,7 @@ def command(folder: Path) -> list[str]:
     return ["train", "quick", "--set", *words, "--games", "4", "--out", str(folder)]
 
 
-def test_a_killed_train_command_resumes_bit_for_bit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_train_command_resumes_bit_for_bit(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     every_step = "import busenv.experiments.training.training_run as t; t.SAVE_EVERY = 0; "
     call = f"import sys, busenv.experiments.cli as c; c.main({command(folder)!r})"

@@ -160,7 +160,7 @@ def wins_against(agent: Agent, others: Sequence[Agent | PlainUct], games: int) -
 
 
 def test_long_searches_play_out_to_the_end() -> None:
-    """Early in a game the end is farther than two rounds, so that playouts cost and tell more."""
+    """Early in a game, playouts to the end give other values than playouts of two rounds."""
 
     def chances(**settings: int) -> np.ndarray:
         agent = UctAgent(400, seed=1, settings=UctSettings(**settings))
@@ -172,8 +172,8 @@ def test_long_searches_play_out_to_the_end() -> None:
 
 
 @pytest.mark.slow
-def test_uct_with_playouts_is_not_weaker_than_plain_uct() -> None:
-    """With many simulations the search does not lose to one that knows the rules alone."""
+def test_a_long_search_is_not_weaker_than_plain_uct() -> None:
+    """With many simulations, handcrafted knowledge does not weaken the search."""
     others = [PlainUct(6000, seed) for seed in range(3)]
     assert wins_against(make_agent("uct:6000"), others, 40) >= 10
 

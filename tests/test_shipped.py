@@ -1,4 +1,4 @@
-"""The trained agent of the package: it is there, as it says, and plays well."""
+"""The trained models of the package: size, cards, playing strength."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Recorded games are told in words."""
+"""`busenv show`: games in words, lists of games, drawings."""
 
 import json
 import re
@@ -33,8 +33,8 @@ def test_show_narrates_golden_games(
     game = golden(*setup)
     game.save(tmp_path / "game.json")
     cli.main(["show", str(tmp_path / "game.json")])
-    told = capsys.readouterr().out
-    lines = told.splitlines()
+    text = capsys.readouterr().out
+    lines = text.splitlines()
     decisions = [line.strip() for line in lines if line.startswith("    seat ")]
     assert [line.partition(": ")[2] for line in decisions] == [
         game.describe(action) for action in game.history
@@ -48,7 +48,7 @@ def test_show_narrates_golden_games(
     )
     winner = game.ranking().index(0)
     assert lines[-1].startswith(f"Ranking: seat {winner} ({count(game.points[winner], 'point')}), ")
-    assert not re.search(r"\b1 (points|buses|passengers|deliveries)", told)
+    assert not re.search(r"\b1 (points|buses|passengers|deliveries)", text)
 
 
 @pytest.fixture

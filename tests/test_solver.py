@@ -148,7 +148,7 @@ def test_proofs_agree_with_exhaustive_search(kind: str, scale: float) -> None:
 
 @pytest.mark.parametrize("kind", ["uct", "az"])
 def test_a_proven_root_has_the_winner_and_its_children_stay_proven(kind: str) -> None:
-    solved, kept, search = 0, 0, make_search(kind, 12.0)
+    solved, solved_later, search = 0, 0, make_search(kind, 12.0)
     for game, exhaustive in late_positions(0.6 if kind == "uct" else 0.8, 12.0, 20):
         tree, policy = grown(game, search, 300), np.zeros(CITY.num_actions, np.float32)
         root, everyone = tree.nodes[0], (1 << game.num_players) - 1
@@ -171,10 +171,10 @@ def test_a_proven_root_has_the_winner_and_its_children_stay_proven(kind: str) ->
             begin_search(later, search, CITY.array)
             simulate(later, search, CITY.array, 300)
             if child["proven"] == everyone:
-                kept += 1
+                solved_later += 1
                 assert later.wins[MAX_PLAYERS] == later.wins.max() == 1
     assert solved > 10
-    assert kept > 10
+    assert solved_later > 10
 
 
 @pytest.fixture(params=["uct", "az"])

@@ -166,21 +166,22 @@ def test_minibatches_have_every_decision_once_an_epoch() -> None:
 def test_every_game_has_a_seat_of_the_learner() -> None:
     players = np.array([3, 4, 5] * 200)
     seat_owner = draw_seat_owners(players, 2, 0.4, np.random.default_rng(0))
-    there = np.arange(5) < players[:, None]
-    assert ((seat_owner == 0) & there).any(axis=1).all()
+    present = np.arange(5) < players[:, None]
+    assert ((seat_owner == 0) & present).any(axis=1).all()
     assert set(seat_owner.flatten().tolist()) == {0, 1, 2}
-    alone = ((seat_owner == 0) & there).sum(axis=1) == 1
-    assert 0.4 < alone.mean() < 0.7
+    one_seat = ((seat_owner == 0) & present).sum(axis=1) == 1
+    assert 0.4 < one_seat.mean() < 0.7
     others = [
-        set(row[seats & (row > 0)].tolist()) for row, seats in zip(seat_owner, there, strict=True)
+        set(row[seats & (row > 0)].tolist()) for row, seats in zip(seat_owner, present, strict=True)
     ]
     copies = np.array([len(kinds) == 1 for kinds in others])
-    assert (alone & copies).mean() > 0.4
-    assert (alone & copies & (seat_owner.max(axis=1, where=there, initial=0) == 2)).mean() > 0.15
+    assert (one_seat & copies).mean() > 0.4
+    last_opponent = seat_owner.max(axis=1, where=present, initial=0) == 2
+    assert (one_seat & copies & last_opponent).mean() > 0.15
     assert not draw_seat_owners(players, 2, 0.0, np.random.default_rng(0)).any()
     assert not draw_seat_owners(players, 0, 0.4, np.random.default_rng(0)).any()
     learner = draw_seat_owners(players, 1, 1.0, np.random.default_rng(0)) == 0
-    assert ((learner & there).sum(axis=1) == 1).all()
+    assert ((learner & present).sum(axis=1) == 1).all()
 
 
 def rollout(ppo: PPO, teacher: str = "", temperature: float = 1.0) -> Decisions:

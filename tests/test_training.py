@@ -124,10 +124,10 @@ def test_curves_show_intervals_par_and_phases(
     curve = [CurvePoint(k, 1000 * k, 40, {"random": k / 4, "x": 0.25}) for k in range(5)]
     draw_curve(tmp_path / "curve.png", curve, "title", players=3, imitated=1000)
     draw_curve(tmp_path / "curve.png", curve, "title")
-    phased, alone = (figure.axes[0] for figure in drawn)
+    phased, plain = (figure.axes[0] for figure in drawn)
     assert phased.get_ylim() == (0, 1)
     assert [text.get_text() for text in phased.texts] == ["imitation", "PPO"]
-    assert [text.get_text() for text in alone.texts] == ["PPO"]
+    assert [text.get_text() for text in plain.texts] == ["PPO"]
     labels = {str(line.get_label()): line for line in phased.lines}
     assert [label for label in labels if label[0] != "_"] == [
         "against 2 random", "against 2 x", "par, 33%",
@@ -306,7 +306,7 @@ def test_the_training_procedure_is_described(changes: dict[str, Any], words: str
 def test_drawing_does_not_change_the_backend_of_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(matplotlib.rcParams, "backend", "svg")  # as a notebook has its own
+    monkeypatch.setitem(matplotlib.rcParams, "backend", "svg")  # a notebook sets another one, too
     table = pd.DataFrame([[0.5, 0.4, 0.6, 0.25]], index=["ppo"])
     draw_intervals(tmp_path / "wins.png", table, "title", "note", share=True)
     draw_curve(tmp_path / "curve.png", [CurvePoint(0.0, 0, 8, {"random": 0.25})], "title")

@@ -1,4 +1,4 @@
-"""Ctrl-C, several times and at random moments, to commands that run long."""
+"""Bursts of Ctrl-C at random moments to long commands."""
 
 import os
 import random
@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from busenv import Game
 from busenv.agents.networks.mlp import weights_of
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.game.board_specs import load_board
 from busenv.train.checkpoint import CHECKPOINT_FILE, read_state, read_tensors
+from tests.support.play import played
 from tests.support.programs import EXAMPLE
 
 STOPPED = "busenv: stopped\n"
-MARK = "BUSENV_BURST"  # in the environment of all that a command starts
+MARK = "BUSENV_BURST"  # in the environment of all processes of a command
 TICK = 0.01
-MOST = 30.0  # seconds after which a command hangs
+MAX_WAIT = 30.0  # a command that runs longer hangs
 
 SMALL = "width=16 games=4 batch_size=256 threads=1 rate_games=4 rated=random"
 
@@ -57,7 +57,7 @@ class Outcome:
     """The end of a command.
 
     seconds: from the first signal to the end. status: None if it had to be killed. errors: its
-    standard error. left: the processes that it left.
+    standard error. left: its processes that still run.
     """
 
     command: str
@@ -82,10 +82,7 @@ class Outcome:
 def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
     """Run a command of COMMANDS in an empty folder, and send it a burst of signals."""
     command, longest = COMMANDS[name]
-    game = Game(seed=1)
-    while not game.is_over:
-        game.step(rng.choice(game.legal_actions()))
-    game.save(folder / "game.json")
+    played(seed=1).save(folder / "game.json")
     places = {f"OUT{suffix}": str(folder / f"out{suffix}") for suffix in ("", ".html", ".json")}
     places |= {"GAME": str(folder / "game.json"), "PROGRAM": f"exec:{sys.executable} {EXAMPLE}"}
     module, *words = command.split()
@@ -104,7 +101,7 @@ def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
             preexec_fn=_default_sigint,
         )
         start, first = time.monotonic(), 0.0
-        while process.poll() is None and (spent := time.monotonic() - start) < longest + MOST:
+        while process.poll() is None and (spent := time.monotonic() - start) < longest + MAX_WAIT:
             if moments and spent >= moments[0]:
                 moments.pop(0)
                 first = first or time.monotonic()
@@ -125,7 +122,7 @@ def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
 
 
 def check_files(folder: Path) -> None:
-    """What a command leaves is whole: every line of its games, its checkpoint, and no drafts."""
+    """Check that games and checkpoint in a folder are complete, without temporary files."""
     for path in folder.rglob("*"):
         assert not re.fullmatch(r"\..+\.[0-9a-f]{16}", path.name), path
         if path.name == GAMES:

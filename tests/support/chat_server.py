@@ -18,7 +18,7 @@ def chat(content: object, **other: Any) -> bytes:
 
 
 def first_legal(body: dict[str, Any]) -> bytes:
-    """A thoughtful model: takes the first action of the list."""
+    """Answer with some text and the first action of the list."""
     listed = body["messages"][1]["content"].split("legal actions:\n")[-1]
     return chat(f"Let me think.\n\n{listed.partition(':')[0]}\n")
 

@@ -1,4 +1,4 @@
-"""Ray's cluster of several nodes on this machine, as small as they can be."""
+"""Ray clusters of several small nodes on this machine."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,27 +12,25 @@ from tests.support.pages import ROOT
 NODE = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
 ENVIRONMENT = {
     **LOCAL_ENVIRONMENT,  # gives the nodes a share of a core next to other tests
-    "RAY_TMPDIR": "/tmp",  # sockets want short names
-    "RAY_health_check_period_ms": "500",  # a lost node is missed soon, a slow one is not lost
+    "RAY_TMPDIR": "/tmp",  # the length of a socket's name is limited
+    "RAY_health_check_period_ms": "500",  # a lost node is detected soon, and a slow one is not lost
     "RAY_health_check_failure_threshold": "8",
 }
-
-
-TRIES = 3  # at starting a node, which Ray gives 30 seconds: little where all cores are taken
+TRIES = 3  # Ray allows a node 30 seconds to start, which is too little when all cores are busy
 
 
 def started(start: Callable[[], Any]) -> Any:
-    """What comes of starting a node, or all of a cluster."""
+    """The node or cluster that `start` returns; repeated when it times out."""
     for left in reversed(range(TRIES)):
         try:
             return start()
-        except Exception as error:  # Ray has no kind of its own for it
+        except Exception as error:  # Ray has no class for a timeout
             if not left or "timed out during startup" not in str(error):
                 raise
 
 
 def end(cluster: Any) -> None:
-    """End a cluster and forget its address, which others would find."""
+    """End a cluster and remove its address, to which other tests would connect."""
     import ray
 
     ray.shutdown()
@@ -41,19 +39,19 @@ def end(cluster: Any) -> None:
 
 @contextmanager
 def with_nodes(cluster: Any, count: int, **more: Any) -> Iterator[list[Any]]:
-    """For a block: so many nodes of one core besides the head, which has none."""
+    """Add nodes of one core each for a block."""
     one = {**NODE, "num_cpus": 1, **more}
-    found = [started(lambda: cluster.add_node(**one)) for _ in range(count)]
+    added = [started(lambda: cluster.add_node(**one)) for _ in range(count)]
     try:
-        yield found
+        yield added
     finally:
-        for node in found:
+        for node in added:
             if node in cluster.worker_nodes:
                 cluster.remove_node(node, allow_graceful=False)
 
 
 def other_version(folder: Path) -> Path:
-    """A folder to import busenv from that has another version of it."""
+    """A folder with a copy of busenv that has another version."""
     package = folder / "busenv"
     shutil.copytree(ROOT / "busenv", package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("agents", "train", "experiments"):

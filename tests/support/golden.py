@@ -56,7 +56,7 @@ def ranges(ids: list[int]) -> str:
 
 
 def digest(observation: np.ndarray) -> str:
-    """Eight hex digits that tell observations apart."""
+    """Eight hex digits of a hash of an observation."""
     return hashlib.blake2b(observation, digest_size=4).hexdigest()
 
 

@@ -13,7 +13,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def mutated(value: Any, rng: random.Random) -> Any:
-    """A JSON value with one to three places changed: replaced, dropped, doubled or swapped."""
+    """A JSON value with one to three entries replaced, removed, doubled or swapped."""
     value = copy.deepcopy(value)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         _change_one(value, rng)
@@ -47,7 +47,7 @@ def _change_one(value: Any, rng: random.Random) -> None:
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """Bytes with some of them changed, cut out, doubled or put in."""
+    """Bytes of which some are changed, removed, doubled or inserted."""
     for _ in range(rng.choice((1, 1, 2, 5))):
         start = rng.randrange(len(data) + 1)
         end = min(len(data), start + rng.choice((0, 1, 1, 2, 10, 100)))

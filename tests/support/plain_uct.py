@@ -1,5 +1,8 @@
-"""Plain UCT for several players (Kocsis and Szepesvari 2006; max^n), which knows the rules alone:
-uniform play to the end, 1 for who wins. A search with knowledge is held against it."""
+"""UCT for several players (Kocsis and Szepesvari 2006; max^n) without handcrafted knowledge.
+
+Leaves are played out uniformly at random to the end of the game; a win counts 1. The opponent in a
+test of the search with knowledge.
+"""
 
 import numpy as np
 
@@ -11,13 +14,16 @@ from busenv.core.rules.score import rank_of
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, OVER
 
-EXPLORATION = 0.3  # against a search with knowledge 0.3 and 0.6 did alike, 1 worse
+EXPLORATION = 0.3  # against the search with knowledge, 0.3 and 0.6 are equally strong, 1 is weaker
 
 
 @kernel
 def _search(game, board, simulations, seed, at_depth, tree, actions, bits, ahead):
-    """Rows of `tree`, int64 (nodes, 5): first child, children, action, visits, wins of whoever
-    chose it. The root's most visited action."""
+    """Return the root's most visited action.
+
+    tree: int64, (nodes, 5): first child, children, action, visits, wins of the seat that chose the
+    action.
+    """
     b, g, used = board[0], ahead[0], 1
     tree[0, :] = 0
     for _ in range(simulations):
@@ -36,7 +42,7 @@ def _search(game, board, simulations, seed, at_depth, tree, actions, bits, ahead
                     tree[used + k, :] = 0
                     tree[used + k, 2] = actions[k]
                 used += count
-            best, found, log = -1.0, 0, np.log(np.float64(tree[at, 3]) + 1.0)
+            best, selected, log = -1.0, 0, np.log(np.float64(tree[at, 3]) + 1.0)
             for child in range(tree[at, 0], tree[at, 0] + tree[at, 1]):
                 visits = np.float64(tree[child, 3])
                 score = 1e9
@@ -44,10 +50,10 @@ def _search(game, board, simulations, seed, at_depth, tree, actions, bits, ahead
                     score = np.float64(tree[child, 4]) / visits
                     score += EXPLORATION * np.sqrt(log / visits)
                 if score > best:
-                    best, found = score, child
+                    best, selected = score, child
             depth += 1
-            at_depth[depth, 0], at_depth[depth, 1] = found, np.int64(g.seat)
-            at = found
+            at_depth[depth, 0], at_depth[depth, 1] = selected, np.int64(g.seat)
+            at = selected
             step(g, b, tree[at, 2])
         while g.phase != OVER:
             seed += GOLDEN
@@ -57,15 +63,15 @@ def _search(game, board, simulations, seed, at_depth, tree, actions, bits, ahead
             tree[node, 3] += 1
             if seat >= 0 and rank_of(g, seat) == 0:
                 tree[node, 4] += 1
-    best, found = -1, 0
+    best, action = -1, 0
     for child in range(tree[0, 0], tree[0, 0] + tree[0, 1]):
         if tree[child, 3] > best:
-            best, found = tree[child, 3], tree[child, 2]
-    return found
+            best, action = tree[child, 3], tree[child, 2]
+    return action
 
 
 class PlainUct:
-    """Chooses by so many simulations of plain UCT."""
+    """An agent that runs a number of simulations of plain UCT."""
 
     def __init__(self, simulations: int, seed: int = 0) -> None:
         self._simulations, self._rng = simulations, np.random.default_rng(seed)

@@ -1,7 +1,6 @@
-"""Random play that leans towards the rare: long games, loops, full boards, stopped clocks.
+"""Random play in styles that reach rare positions: long games, loops, full boards, stopped clocks.
 
-Uniformly random play passes early and seldom loops, so each game here is played in a style of its
-own: a weight for each kind of action.
+Uniformly random play passes early and seldom loops. A style is a weight for each kind of action.
 """
 
 import random
@@ -80,7 +79,7 @@ def played(
     plies: int = 10_000,
     **setup: Any,
 ) -> Game:
-    """A game of uniformly random play, to its end or so far."""
+    """A game of uniformly random play, to its end or for a number of plies."""
     rng = random.Random(seed)
     game = Game(num_players, rules, seed=seed, **setup)
     while not game.is_over and len(game.history) < plies:
@@ -89,7 +88,7 @@ def played(
 
 
 def paid(game: Game, reward: str) -> list[float]:
-    """What a finished game has paid each seat, from its result."""
+    """The rewards of a finished game by seat, computed from its result."""
     places, points, others = game.ranking(), np.array(game.points), game.num_players - 1
     if reward == "deliveries":
         return [float(count) for count in game.deliveries]

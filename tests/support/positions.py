@@ -1,4 +1,4 @@
-"""Games at a phase, and games that begin in their positions."""
+"""Games at a phase or ply, and games that begin in a position."""
 
 import random
 from functools import cache

@@ -1,4 +1,4 @@
-"""Programs that tests play by the protocol of EXEC.md."""
+"""Programs that play by the protocol of EXEC.md, and the processes of programs."""
 
 import os
 import shlex
@@ -18,8 +18,6 @@ def asked(word="go"):
         if line.split()[0] == word:
             return line
 """
-
-
 READY = HELPERS + "asked('hello'); say('ready')\n"
 
 

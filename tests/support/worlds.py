@@ -1,4 +1,4 @@
-"""Boards and rules unlike the real ones."""
+"""Boards and rules other than the published ones."""
 
 import json
 import random
