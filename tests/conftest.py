@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from busenv.agents.external import program
 from busenv.experiments.common import intervals
-from busenv.experiments.ratings import tournament
+from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.replays import dataset_export
 from tests.support import clusters
 from tests.support.browser_player import Player
@@ -38,6 +39,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     others = [item for item in items if item not in {*batches, *last}]
     middle = len(items) // 2
     items[:] = [*others[:middle], *batches, *others[middle:], *last]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c() -> None:
+    """Restore Ctrl-C where pytest runs in the background of a shell.
+
+    Programs that tests start would inherit that it is ignored.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +104,14 @@ def threads_as_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "worker_pool", lambda *_: ThreadPoolExecutor(1))
     yield
     tournament.close_agents()
+
+
+@pytest.fixture
+def small_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ladder of two agents with three players."""
+    monkeypatch.setattr(ladder, "PLAYERS", (3,))
+    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy"))
+    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"),))
 
 
 @pytest.fixture(scope="session")

@@ -93,12 +93,8 @@ def test_a_link_created_after_the_check_is_not_followed(
     assert (link.read_bytes(), target.read_bytes()) == (b"new", b"precious")
 
 
-def test_a_ladder_in_a_linked_folder_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ladder, "PLAYERS", (3,))
-    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy"))
-    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"),))
+@pytest.mark.usefixtures("small_ladder")
+def test_a_ladder_in_a_linked_folder_is_refused(tmp_path: Path) -> None:
     elsewhere, folder = tmp_path / "elsewhere", tmp_path / "run"
     elsewhere.mkdir()
     for name in ("3-players", "3-players/greedy-against-random"):

@@ -365,16 +365,14 @@ def test_rate_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     assert "| greedy | 18 |" in (tmp_path / "report.md").read_text()
 
 
-def test_ladder_writes_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ladder, "PLAYERS", (4,))
-    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy"))
-    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"),))
+@pytest.mark.usefixtures("small_ladder")
+def test_ladder_writes_its_table(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     ladder.run_ladder(folder, 1, 0, 1, quiet())
     table = (folder / ladder.TABLE).read_text()
     assert "| greedy | random | " in table
-    played = (folder / "4-players/round-robin" / GAMES).read_text().count("\n")
-    assert f"round robin: {played} with 4 players" in table
+    played = (folder / "3-players/round-robin" / GAMES).read_text().count("\n")
+    assert f"round robin: {played} with 3 players" in table
     assert "| random | 0.0 [0.0, 0.0] |" in table
     assert "| greedy | 0.0% [" in table
     games = {path: path.read_bytes() for path in folder.glob(f"*/*/{GAMES}")}

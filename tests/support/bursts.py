@@ -98,7 +98,6 @@ def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
             stderr=errors,
             env={**os.environ, MARK: mark.partition("=")[2]},
             start_new_session=True,
-            preexec_fn=_default_sigint,
         )
         start, first = time.monotonic(), 0.0
         while process.poll() is None and (spent := time.monotonic() - start) < longest + MAX_WAIT:
@@ -132,11 +131,6 @@ def check_files(folder: Path) -> None:
             state = read_state(path.parent)
             network, width = state.config["network"], state.config["width"]
             read_tensors(path.parent, weights_of(network, load_board("city"), width))
-
-
-def _default_sigint() -> None:
-    """Restore the default handler, which programs in a shell's background lack."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def marked(mark: str) -> Iterator[tuple[int, str]]:
