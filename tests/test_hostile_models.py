@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from busenv import Game, load_board
+from busenv import Game
 from busenv.agents import make_agent
 from busenv.agents.networks import model_files
 from busenv.agents.networks.inference import make_forward
@@ -24,8 +23,7 @@ from busenv.observation import observe_games
 from busenv.train.config import PPOConfig
 from busenv.train.ppo import PPO
 from busenv.train.selfplay import Decisions
-
-CITY = load_board("city")
+from tests.support.networks import CITY, positions
 
 
 @pytest.fixture
@@ -176,24 +174,9 @@ def test_invalid_fields_of_a_card_are_refused(
     assert re.search(r"small\.(json|safetensors)", str(refused.value))
 
 
-@cache
-def some_games(count: int = 300) -> np.ndarray:
-    """Games after some random moves each, none of them over."""
-    games = []
-    for seed in range(count):
-        game, rng = Game(3 + seed % 3, seed=seed), np.random.default_rng(seed)
-        for _ in range(seed):
-            game.step(int(rng.choice(game.legal_actions())))
-            if game.is_over:
-                break
-        if not game.is_over:
-            games.append(game.arrays()[0])
-    return np.concatenate(games)
-
-
 def test_illegal_actions_have_probability_0_at_every_temperature() -> None:
     """5 temperatures x (hundreds of positions), by logits that favour what is illegal."""
-    games = some_games()
+    games = positions(300)
     _, masks = observe_games(games, CITY)
     noise = np.random.default_rng(1).standard_normal(masks.shape)
     logits = (np.where(masks, -1e6, 1e6) + noise).astype(np.float32)
@@ -252,7 +235,7 @@ def test_finished_games_are_refused() -> None:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e9])
 def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
     """4 scales of logits x hundreds of positions: PPO's loss and imitation's."""
-    observations, masks = map(torch.from_numpy, observe_games(some_games(), CITY))
+    observations, masks = map(torch.from_numpy, observe_games(positions(300), CITY))
     network = build_network("mlp", CITY, 8)
     network.get_parameter("policy.2.bias").data.normal_(0, scale)
     ppo, rng = PPO(network, PPOConfig(batch_size=64, device="cpu")), np.random.default_rng(0)

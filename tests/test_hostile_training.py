@@ -116,8 +116,8 @@ NASTY = (
 )  # fmt: skip
 
 
-def mutated(data: bytes, rng: random.Random) -> bytes:
-    """A file with some bytes changed, or a number or text of JSON or a table replaced."""
+def damaged_file(data: bytes, rng: random.Random) -> bytes:
+    """The content of a file with some bytes changed, or with a number or text replaced."""
     if rng.random() < 0.6:
         return damaged(data, rng)
     word = rng.choice([*re.finditer(rb'-?[0-9][0-9.]*|"[^"]*"', data)])
@@ -142,7 +142,7 @@ def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
 def test_damaged_training_folders_are_refused_or_read_as_stored(
     tries: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Mutated files of a run, 20 of each, give a one-line error or the same weights."""
+    """Damaged files of a run, 20 of each, give a one-line error or the same weights."""
     monkeypatch.setattr(PPORun, "_warm_up", lambda _: None)
     monkeypatch.setattr(PPORun, "save", lambda _: None)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
@@ -155,7 +155,7 @@ def test_damaged_training_folders_are_refused_or_read_as_stored(
     for attempt in range(tries):
         path = paths[attempt % len(paths)]
         data = path.read_bytes()
-        path.write_bytes(mutated(data, rng))
+        path.write_bytes(damaged_file(data, rng))
         words = ""
         try:
             read = weights_in_play(folder)

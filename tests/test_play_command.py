@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from busenv import Game, Rules, load_board
-from busenv.experiments.cli import main
 from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.play import agent_pool, notebook
 from busenv.experiments.play.catalogue import analysts_of
 from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
+from tests.support.commands import refusal
 from tests.support.play_client import PATIENCE, PageClient
 from tests.support.programs import children, runs
 from tests.support.worlds import write_town
@@ -109,9 +109,8 @@ def test_ctrl_c_stops_the_server_with_one_line(tmp_path: Path) -> None:
 def test_invalid_options_are_one_line_errors(
     options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["play", "--no-browser", "--folder", str(tmp_path / "games"), *options])
-    assert re.search(message, capsys.readouterr().err)
+    command = ["play", "--no-browser", "--folder", str(tmp_path / "games")]
+    assert re.search(message, refusal(capsys, *command, *options))
     assert not (tmp_path / "games").exists()
 
 
@@ -120,18 +119,16 @@ def test_folder_that_is_a_file_is_an_error(
 ) -> None:
     file = tmp_path / "games"
     file.write_text("mine")
-    with pytest.raises(SystemExit, match="2"):
-        main(["play", "--no-browser", "--folder", str(file)])
-    assert f"{file} is a file; allowed: a folder" in capsys.readouterr().err
+    error = refusal(capsys, "play", "--no-browser", "--folder", str(file))
+    assert f"{file} is a file; allowed: a folder" in error
     assert file.read_text() == "mine"
 
 
 def test_port_in_use_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        with pytest.raises(SystemExit, match="2"):
-            main(["play", "--no-browser", "--folder", str(tmp_path), "--port", port])
-    assert f"cannot listen at 127.0.0.1, port {port}" in capsys.readouterr().err
+        command = ["play", "--no-browser", "--folder", str(tmp_path), "--port", port]
+        assert f"cannot listen at 127.0.0.1, port {port}" in refusal(capsys, *command)
 
 
 def test_the_catalogue_contains_agents_of_the_command_line() -> None:

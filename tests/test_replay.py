@@ -17,6 +17,7 @@ from busenv.game.board import make_board
 from busenv.render.chart import BOTTOM, TOP, WIDTH, draw_chart
 from busenv.render.pieces import SEAT_COLOURS
 from busenv.render.replay import Estimate, replay_page
+from tests.support.commands import refusal
 from tests.support.drawings import drawn_parts
 from tests.support.play import played
 from tests.support.positions import at_ply
@@ -305,10 +306,8 @@ def test_replay_writes_a_page_and_refuses_invalid_options(
         (["--agent", "random"], "gives no estimates"),
         (["--board", "x"], "no bo"),
     ):
-        with pytest.raises(SystemExit, match="2"):
-            cli.main(["replay", str(record), "-o", str(tmp_path / "other"), *wrong])
-        assert words in capsys.readouterr().err
-    assert not (tmp_path / "other").exists()
+        assert words in refusal(capsys, "replay", str(record), "-o", str(tmp_path / "x"), *wrong)
+    assert not (tmp_path / "x").exists()
 
 
 def test_pages_of_a_rated_game_name_its_agents(tmp_path: Path) -> None:
