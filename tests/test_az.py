@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import Game, Phase, load_board
+from busenv import Game, Phase
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_network import read_weights
 from busenv.agents.networks.inference import make_policy
@@ -22,20 +22,17 @@ from busenv.agents.search.az_search import AzSettings, make_az_search
 from busenv.agents.search.search import begin_search, root_weights, simulate
 from busenv.agents.search.search_agent import SearchAgent
 from busenv.agents.search.sequential_halving import improved_policy
-from busenv.agents.search.tree import make_tree, set_root
+from busenv.agents.search.tree import Tree, make_tree, set_root
 from busenv.core.state import MAX_PLAYERS
 from busenv.observation import observe_games
-from tests.support.networks import decisive_network
-
-CITY = load_board("city")
-SMALL = {"network": "seats", "width": 16}
-CLOCK = 4
+from tests.support.networks import CITY, decisive_network
+from tests.support.searches import grow_tree
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "small.safetensors"
-    save_model(decisive_network(), CITY, path, SMALL)
+    save_model(decisive_network(), CITY, path, {"network": "seats", "width": 16})
     return path
 
 
@@ -127,14 +124,10 @@ def test_estimates_are_distributions(kind: Callable[..., SearchAgent]) -> None:
     assert sum(share for _, share in favourites) == pytest.approx(1)
 
 
-def grown(game: Game, simulations: int, **settings: float):  # type: ignore[no-untyped-def]
-    """A tree grown from a game's position, and its guide."""
-    tree = make_tree(5000, 200_000)
-    guide = make_az_search(AzSettings(**settings), read_weights(decisive_network()))  # type: ignore[arg-type]
-    set_root(tree, game.arrays()[0])
-    begin_search(tree, guide, CITY.array)
-    simulate(tree, guide, CITY.array, simulations)
-    return tree, guide
+def grown(game: Game, simulations: int, **settings: Any) -> tuple[Tree, Any]:
+    """The tree of a search with an untrained network, and the search."""
+    search = make_az_search(AzSettings(**settings), read_weights(decisive_network()))
+    return grow_tree(game, search, simulations), search
 
 
 def in_the_middle(players: int = 4, plies: int = 80) -> Game:
@@ -209,11 +202,11 @@ def test_a_root_with_infinite_logits_has_no_edges() -> None:
 
 
 def test_a_search_does_not_depend_on_the_previous_search() -> None:
-    tree, guide = grown(in_the_middle(4, 90), 50)
+    tree, search = grown(in_the_middle(4, 90), 50)
     set_root(tree, in_the_middle().arrays()[0])
     tree.rng_state[0] = 0
-    begin_search(tree, guide, CITY.array)
-    simulate(tree, guide, CITY.array, 50)
+    begin_search(tree, search, CITY.array)
+    simulate(tree, search, CITY.array, 50)
     fresh, _ = grown(in_the_middle(), 50)
     count = fresh.used[1]
     assert tree.used[1] == count
@@ -240,18 +233,18 @@ def test_tree_nodes_have_choices_and_consistent_visit_counts() -> None:
 
 @pytest.mark.parametrize(("simulations", "visits"), [(8, [1, 1, 3, 3]), (2, [0, 0, 1, 1])])
 def test_sequential_halving_allocates_the_simulations(simulations: int, visits: list[int]) -> None:
-    tree, guide = grown(in_the_middle(), simulations, max_considered_actions=4)
+    tree, search = grown(in_the_middle(), simulations, max_considered_actions=4)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     assert sorted(edges["visits"].tolist())[-4:] == visits
     tried = {int(k) for k in np.flatnonzero(edges["visits"])}
-    assert tried == set(np.argsort(-guide.logits[: len(edges)])[: len(tried)].tolist())
+    assert tried == set(np.argsort(-search.logits[: len(edges)])[: len(tried)].tolist())
 
 
 def test_the_improved_policy_follows_the_mean_values() -> None:
-    tree, guide = grown(in_the_middle(), 32, value_scale=1.0, root_prior_visits=1e-9)
+    tree, search = grown(in_the_middle(), 32, value_scale=1.0, root_prior_visits=1e-9)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     policies = np.zeros(CITY.num_actions, np.float32)
-    improved_policy(tree, guide, policies)
+    improved_policy(tree, search, policies)
     assert policies.sum() == pytest.approx(1, abs=1e-4)
     ratio = np.log(policies[edges["action"]] / edges["prior"])
     tried = edges["visits"] > 0
@@ -262,30 +255,30 @@ def test_the_improved_policy_follows_the_mean_values() -> None:
 
 def test_the_improved_policy_weighs_a_value_by_its_visits() -> None:
     """The improved policy rises with the visits of a value; dropped actions are not played."""
-    tree, guide = grown(in_the_middle(), 32)
+    tree, search = grown(in_the_middle(), 32)
     edges = tree.edges[: tree.nodes[0]["edges"]]
     once, often = np.flatnonzero(edges["visits"])[:2]
     edges["visits"][[once, often]] = 1, 20
     edges["total"][[once, often]] = 0.9, 18.0
     policies, weights = (np.zeros(CITY.num_actions, np.float32) for _ in range(2))
-    improved_policy(tree, guide, policies)
+    improved_policy(tree, search, policies)
     ratio = np.log(policies[edges["action"]] / edges["prior"])
     untried = ratio[edges["visits"] == 0][0]
     assert untried < ratio[once] < ratio[often]
-    root_weights(tree, guide, weights)
+    root_weights(tree, search, weights)
     assert weights[edges["action"][often]] > 0
     assert weights[edges["action"][once]] == 0
 
 
 def test_visits_of_an_earlier_search_do_not_drop_the_best_action() -> None:
-    tree, guide = grown(in_the_middle(), 32)
+    tree, search = grown(in_the_middle(), 32)
     edges = tree.edges[: tree.nodes[0]["edges"]]
-    action = guide.ranking[0]
+    action = search.ranking[0]
     before = (action + 1) % len(edges)
     edges["visits"][before] = 1000
     edges["total"][before] = 990 * edges["total"][action] / edges["visits"][action]
     weights = np.zeros(CITY.num_actions, np.float32)
-    root_weights(tree, guide, weights)
+    root_weights(tree, search, weights)
     assert weights[edges["action"][[action, before]]].all()
 
 

@@ -42,7 +42,10 @@ from busenv.train.ppo_run import PPORun
 from tests.support.commands import refusal
 from tests.support.pages import ROOT, blocks
 
-SMALL = {"width": 8, "games": 4, "batch_size": 256, "warm_start": "", "opponent_share": 0.0}
+PPO_SETTINGS = {
+    "width": 8, "games": 4, "batch_size": 256, "warm_start": "", "opponent_share": 0.0,
+}  # fmt: skip
+ONE_SEAT_SETTINGS = {**PPO_SETTINGS, "games": 8, "bots": ("greedy",)}
 TINY = 800  # decisions: a rollout of four games is a little less
 
 
@@ -50,9 +53,9 @@ TINY = 800  # decisions: a rollout of four games is a little less
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A small panel and small learners; without the shipped cards, which have the full panel."""
     monkeypatch.setattr(all_results, "__defaults__", ((), tmp_path / "no cards"))
-    monkeypatch.setitem(LEARNERS, "ppo", BenchmarkLearner("a small one", SMALL))
-    usual = {**SMALL, "games": 8, "bots": ("greedy",)}
-    monkeypatch.setitem(LEARNERS, "one-seat", BenchmarkLearner("a small one", usual, OneSeatRun))
+    monkeypatch.setitem(LEARNERS, "ppo", BenchmarkLearner("a small one", PPO_SETTINGS))
+    one_seat = BenchmarkLearner("a small one", ONE_SEAT_SETTINGS, OneSeatRun)
+    monkeypatch.setitem(LEARNERS, "one-seat", one_seat)
     panels = [(panel, dict(panel)) for panel in (protocol.PANEL, protocol.CURVE_PANEL)]
     for panel, _ in panels:
         panel.clear()
@@ -232,7 +235,7 @@ def untimed(card: BenchmarkResult) -> dict[str, Any]:
     return fields
 
 
-SMALL_EXPERT = ExpertConfig(
+EXPERT_CONFIG = ExpertConfig(
     network="seats", width=8, games=4, num_simulations=2, fast_simulations=1, full_search_share=0.5
 )
 
@@ -251,7 +254,7 @@ def test_an_interrupted_benchmark_resumes_with_the_same_card(
     shipped = LEARNERS["expert-iteration"].config(entry, 7, 3)
     assert (shipped.players, shipped.seed, shipped.threads) == ((3,), 7, 3)
     assert (shipped.decisions, shipped.seconds, shipped.teacher) == (budget, None, "")
-    small = BenchmarkLearner("a small one", {}, ExpertRun, SMALL_EXPERT)
+    small = BenchmarkLearner("a small one", {}, ExpertRun, EXPERT_CONFIG)
     monkeypatch.setitem(LEARNERS, "expert-iteration", small)
     monkeypatch.setattr(measure, "SAVE_EVERY", 0)
 
@@ -293,8 +296,8 @@ def test_one_seat_resumes_from_its_checkpoint(
 ) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    usual = BenchmarkLearner("", {**SMALL, "games": 8, "bots": ("greedy",)}, OneSeatRun)
-    config = usual.config(make_entry("one-seat", "x", 4, 2000), 3, 1)
+    learner = BenchmarkLearner("", ONE_SEAT_SETTINGS, OneSeatRun)
+    config = learner.config(make_entry("one-seat", "x", 4, 2000), 3, 1)
     straight = OneSeatRun(config, tmp_path)
     fresh = {name: value.clone() for name, value in straight.network.state_dict().items()}
     straight.step()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import Game, load_board
+from busenv import Game
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_network import (
     clear_previous_rows,
@@ -24,10 +24,8 @@ from busenv.agents.networks.mlp import build_network
 from busenv.core.state import MAX_PLAYERS, OVER
 from busenv.game.board import make_board
 from busenv.observation import observe_games
-from tests.support.networks import positions, random_network
+from tests.support.networks import CITY, positions, random_network
 from tests.support.worlds import random_board
-
-CITY = load_board("city")
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busenv import Game, Phase, load_board
+from busenv import Game, Phase
 from busenv.agents.networks.compiled_network import read_weights
 from busenv.agents.planner.evaluation import WEIGHTS
 from busenv.agents.search.az_agent import AzAgent
@@ -23,9 +23,9 @@ from busenv.agents.search.tree import Tree, make_tree, reroot, set_root
 from busenv.agents.search.uct_agent import UctAgent
 from busenv.agents.search.uct_search import UctSettings, make_uct_search
 from busenv.core.state import MAX_PLAYERS
-from tests.support.networks import decisive_network
+from tests.support.networks import CITY, decisive_network
+from tests.support.searches import grow_tree
 
-CITY = load_board("city")
 MAX_POSITIONS = 250  # of an exhaustive search
 
 Outcomes = set[tuple[float, ...]]  # returns of all seats
@@ -75,14 +75,6 @@ def make_search(kind: str, scale: float) -> Any:
     return make_az_search(AzSettings(score_scale=scale / 2), read_weights(decisive_network()))
 
 
-def grown(game: Game, search: Any, simulations: int) -> Tree:
-    tree = make_tree(3000, 60_000)
-    set_root(tree, game.arrays()[0])
-    begin_search(tree, search, CITY.array)
-    simulate(tree, search, CITY.array, simulations)
-    return tree
-
-
 def late_positions(
     win_weight: float, scale: float, games: int
 ) -> Iterator[tuple[Game, Exhaustive]]:
@@ -129,7 +121,7 @@ def test_proofs_agree_with_exhaustive_search(kind: str, scale: float) -> None:
     win_weight, decided, count = 0.6 if kind == "uct" else 0.8, [0] * 6, 0
     search = make_search(kind, scale)
     for game, exhaustive in late_positions(win_weight, scale, 45):
-        tree = grown(game, search, 300)
+        tree = grow_tree(game, search, 300)
         count += check_proofs(tree, 0, game.clone(), exhaustive, kind == "az")
         if not is_decided(tree):
             continue
@@ -150,7 +142,7 @@ def test_proofs_agree_with_exhaustive_search(kind: str, scale: float) -> None:
 def test_a_proven_root_has_the_winner_and_its_children_stay_proven(kind: str) -> None:
     solved, solved_later, search = 0, 0, make_search(kind, 12.0)
     for game, exhaustive in late_positions(0.6 if kind == "uct" else 0.8, 12.0, 20):
-        tree, policy = grown(game, search, 300), np.zeros(CITY.num_actions, np.float32)
+        tree, policy = grow_tree(game, search, 300), np.zeros(CITY.num_actions, np.float32)
         root, everyone = tree.nodes[0], (1 << game.num_players) - 1
         if root["proven"] != everyone:
             continue

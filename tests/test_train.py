@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import load_board
 from busenv.agents import make_agent
 from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.mlp import build_network, mask_logits
@@ -19,9 +18,9 @@ from busenv.train.config import PPOConfig
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import PPO, clipped_policy_loss, compute_gae, uses_bfloat16
 from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_games
+from tests.support.networks import CITY
 
-CITY = load_board("city")
-SMALL = PPOConfig(width=8, batch_size=64, precision="float32", device="cpu")
+CONFIG = PPOConfig(width=8, batch_size=64, precision="float32", device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_parts_of_a_rollout_are_joined_in_order() -> None:
 
 
 def test_minibatches_have_every_decision_once_an_epoch() -> None:
-    ppo = PPO(build_network("mlp", CITY, 8), SMALL)
+    ppo = PPO(build_network("mlp", CITY, 8), CONFIG)
     batches = [rows.tolist() for rows in ppo._minibatches(30, 8, 2, np.random.default_rng(0))]
     assert max(map(len, batches)) <= 8
     for epoch in (batches[:4], batches[4:]):
@@ -206,11 +205,11 @@ def test_ppo_updates_lower_policy_and_value_losses(precision: str) -> None:
 
 
 def test_the_learning_rate_falls_to_a_twentieth() -> None:
-    ppo, rng = PPO(build_network("mlp", CITY, 8), SMALL), np.random.default_rng(0)
+    ppo, rng = PPO(build_network("mlp", CITY, 8), CONFIG), np.random.default_rng(0)
     decisions = rollout(ppo)
     for progress, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.05)):
         ppo.update(decisions, progress, rng)
-        assert ppo.optimizer.param_groups[0]["lr"] == pytest.approx(share * SMALL.learning_rate)
+        assert ppo.optimizer.param_groups[0]["lr"] == pytest.approx(share * CONFIG.learning_rate)
 
 
 def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:
@@ -221,7 +220,7 @@ def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:
 
 
 def test_a_teacher_plays_half_of_the_games_and_the_network_the_rest() -> None:
-    ppo = PPO(build_network("mlp", CITY, 32), SMALL)
+    ppo = PPO(build_network("mlp", CITY, 32), CONFIG)
     ppo.network.get_parameter("policy.2.weight").data *= 1e7  # clearer preferences
     decisions = rollout(ppo, "uct:4", temperature=0.0)
     trajectories, _, observations, masks, actions, *_, teaching = map(torch.from_numpy, decisions)
@@ -233,7 +232,7 @@ def test_a_teacher_plays_half_of_the_games_and_the_network_the_rest() -> None:
 
 
 def test_imitation_targets_are_squared_probabilities_of_legal_actions() -> None:
-    ppo, one = PPO(build_network("mlp", CITY, 8), SMALL), np.zeros(1, np.int64)
+    ppo, one = PPO(build_network("mlp", CITY, 8), CONFIG), np.zeros(1, np.int64)
     teaching = np.zeros((1, CITY.num_actions), np.float32)
     teaching[0, 3:5] = 0.8, 0.2
     observation = np.zeros((1, len(ppo.network.scale)), np.uint8)
@@ -252,7 +251,7 @@ def test_imitation_targets_are_squared_probabilities_of_legal_actions() -> None:
 
 def test_imitation_updates_lower_policy_and_value_losses() -> None:
     torch.set_num_threads(1)
-    ppo, rng = PPO(build_network("mlp", CITY, 32), SMALL), np.random.default_rng(0)
+    ppo, rng = PPO(build_network("mlp", CITY, 32), CONFIG), np.random.default_rng(0)
     decisions = rollout(ppo, "greedy")
     first, *_, last = [ppo.imitate(decisions, rng) for _ in range(15)]
     assert last["train/imitation_loss"] < 0.8 * first["train/imitation_loss"]
