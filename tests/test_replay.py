@@ -321,22 +321,6 @@ def test_pages_of_a_rated_game_name_its_agents(tmp_path: Path) -> None:
     assert '<span title="anna">' in out.read_text(encoding="utf-8")
 
 
-def test_positions_of_a_record_are_drawn_to_files(tmp_path: Path) -> None:
-    record, out = tmp_path / "game.json", tmp_path / "game.svg"
-    game = played(3, seed=1)
-    game.save(record)
-    draw_record(record, 20, out)
-    assert out.read_text(encoding="utf-8") == at_ply(game, 20).svg()
-    draw_record(record, None, out)
-    assert out.read_text(encoding="utf-8") == game.svg()
-    draw_record(record, 20, tmp_path / "game.png")
-    assert (tmp_path / "game.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ValueError, match="ply is -1; allowed: 0 to"):
-        draw_record(record, -1, out)
-    with pytest.raises(ValueError, match=r"game\.jpg; allowed: FILE.svg or FILE.png"):
-        draw_record(record, None, tmp_path / "game.jpg")
-
-
 def test_games_on_a_custom_board_are_drawn(tmp_path: Path) -> None:
     data = random_board(random.Random(3))
     file = tmp_path / "map.json"

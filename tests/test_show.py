@@ -14,6 +14,8 @@ from busenv.experiments.replays.narration import load_recorded_game
 from busenv.render.phrases import count
 from tests.support.commands import refusal
 from tests.support.golden import FOLDER, GAMES
+from tests.support.play import played
+from tests.support.positions import at_ply
 from tests.support.ratings import forfeited, rated_game
 from tests.support.worlds import write_town
 
@@ -130,17 +132,21 @@ def test_show_lists_a_games_file(games_file: Path, capsys: pytest.CaptureFixture
     assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
 
 
-def test_drawings_are_svg_or_png(
-    games_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    source = f"{games_file}:7"
-    cli.main(["show", source, "--ply", "20", "--draw", str(tmp_path / "a.svg")])
-    cli.main(["show", source, "--draw", str(tmp_path / "a.png")])
-    assert (tmp_path / "a.svg").read_text().startswith("<svg")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    wrong = tmp_path / "a.gif"
-    assert "allowed: FILE.svg or FILE.png" in refusal(capsys, "show", source, "--draw", str(wrong))
-    assert not wrong.exists()
+def test_show_draws_positions_as_svg_or_png(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    game, record = played(3, seed=1), tmp_path / "game.json"
+    game.save(record)
+    svg, png = str(tmp_path / "a.svg"), str(tmp_path / "a.png")
+    for ply, words in ((20, ["--ply", "20"]), (len(game.history), [])):
+        cli.main(["show", str(record), *words, "--draw", svg])
+        assert Path(svg).read_text(encoding="utf-8") == at_ply(game, ply).svg()
+    cli.main(["show", str(record), "--draw", png])
+    assert Path(png).read_bytes().startswith(b"\x89PNG")
+    for words, message in (
+        (["--draw", svg, "--ply", "-1"], "ply is -1; allowed: 0 to"),
+        (["--draw", str(tmp_path / "a.gif")], "a.gif; allowed: FILE.svg or FILE.png"),
+    ):
+        assert message in refusal(capsys, "show", str(record), *words)
+    assert not (tmp_path / "a.gif").exists()
 
 
 @pytest.mark.usefixtures("threads_as_workers")
