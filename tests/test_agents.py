@@ -134,7 +134,7 @@ def test_models_save_and_load(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["mlp", "seats"])
 def test_a_model_of_a_custom_board_plays_only_that_board(kind: str, tmp_path: Path) -> None:
-    """The card of a model for a board of one's own holds the board."""
+    """The card of a model for a custom board holds the board."""
     board = make_board(largest())
     path = tmp_path / "large.safetensors"
     save_model(build_network(kind, board, 8, seed=1), board, path, {"network": kind, "width": 8})
@@ -172,7 +172,7 @@ def test_network_outputs_of_a_row_do_not_depend_on_other_rows(kind: str, outputs
 
 
 class Trap:
-    """Something that acts when it is unpickled."""
+    """Creates a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -197,7 +197,7 @@ def test_a_pickled_model_is_refused_and_not_executed(tmp_path: Path) -> None:
 def test_temperature_sharpens_the_policy(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     network = fresh_network()
-    network.get_parameter("policy.2.weight").data *= 30000  # clearer preferences
+    network.get_parameter("policy.2.weight").data *= 30000  # probabilities far from uniform
     save_model(network, load_board("city"), path, CARD)
     game = Game(seed=2)
     many = np.repeat(game.arrays()[0], 400)
@@ -244,7 +244,7 @@ def test_action_probabilities_sum_to_one_over_legal_actions(spec: str) -> None:
     assert shares.shape == (5, game.board.num_actions)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
     assert set(shares.nonzero()[1].tolist()) <= set(game.legal_actions())
-    if spec != "ppo:city-2":  # which does not always choose its favourite
+    if spec != "ppo:city-2":  # samples its actions
         actions = make_agent(spec, 3).choose(many, game.board)
         assert (shares.argmax(axis=1) == actions).all()
 
@@ -258,7 +258,7 @@ def test_estimates_list_legal_actions_by_probability() -> None:
     assert set(actions) <= set(game.legal_actions())
     assert list(shares) == sorted(shares, reverse=True)
     assert 0 < sum(shares) <= 1
-    assert agent.act(game) == twin.act(game)  # asking changes nothing
+    assert agent.act(game) == twin.act(game)  # estimate() does not change the random stream
     with pytest.raises(ValueError, match="agent 'greedy' gives no estimates"):
         make_agent("greedy").estimate(game)
 
@@ -306,7 +306,7 @@ def test_an_agent_is_thread_safe(spec: str) -> None:
 
     with ThreadPoolExecutor(4) as threads:
         played = [*threads.map(play, range(8))]
-    if spec == "net@0:city-2":  # whose actions do not depend on the order of calls
+    if spec == "net@0:city-2":  # greedy: the order of calls has no effect
         assert played == [play(seed) for seed in range(8)]
     agent.close()
 
@@ -320,7 +320,7 @@ def test_an_agent_is_thread_safe(spec: str) -> None:
 def test_copies_of_agents_continue_like_the_original(
     spec: str, duplicate: Callable[[Agent], Agent]
 ) -> None:
-    """Copied after some decisions, and asked in turns."""
+    """Copied after some decisions; original and copy decide alternately."""
     game, agent = Game(seed=2), make_agent(spec, 3)
     for _ in range(12):
         game.step(agent.act(game))

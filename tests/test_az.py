@@ -297,7 +297,7 @@ def test_the_tree_is_reused_within_a_game(
         game.step(action if rng.random() < 0.7 else greedy.act(game))
     assert forced > 0
     assert reused > 40
-    for first_player in (0, 1):  # other games, of which the second has the history of the first
+    for first_player in (0, 1):  # other games; both have an empty history
         agent.act(Game(3, first_player=first_player))
         assert agent._trees[0].nodes["visits"][0] == 200
 

@@ -99,7 +99,7 @@ def test_interquartile_means_drop_a_quarter_at_either_end() -> None:
 
 
 def test_intervals_are_of_runs_within_each_task() -> None:
-    """Opponents of different strength widen none; runs that differ do, and more runs less."""
+    """Opponents of different strength do not widen an interval; runs that differ do."""
     same = np.tile([0.9, 0.5, 0.4, 0.0], (5, 1))
     assert bootstrap_interval(same) == (0.45, 0.45)
     runs = np.array([0.3, 0.4, 0.5, 0.6, 0.7])[:, None]
@@ -280,7 +280,7 @@ def test_an_interrupted_benchmark_resumes_with_the_same_card(
         assert times == sorted(times)
 
     monkeypatch.setattr(kind, "__init__", None)
-    assert bench(folder) == resumed  # finished: nothing is trained or played
+    assert bench(folder) == resumed  # finished: neither trained nor played
     shutil.copytree(folder / "seed-1", folder / "seed-2")
     assert [run.seed for run in bench(folder, (1, 2)).runs] == [1, 2]
     other = make_entry(name, "a small one", 4, budget)

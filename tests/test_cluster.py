@@ -86,7 +86,7 @@ def test_models_are_sent_to_nodes_and_programs_are_compared(
     wanted = without_times(games_of(models)), without_times(games_of(programs))
     with with_nodes(nodes, 1), connected(nodes.address):
         games = play_on_cluster(models, [*range(models.total)])
-        some = next(games)  # the kit is on its way
+        some = next(games)  # the model has been sent
         model.unlink()
         assert without_times([*some, *(game for more in games for game in more)]) == wanted[0]
         assert without_times(played(programs, range(programs.total))) == wanted[1]

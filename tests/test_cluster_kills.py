@@ -26,10 +26,10 @@ from tests.support.bursts import attack, check_files, marked
 from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 
 MARK = "BUSENV_KILLED"  # in the environment of all processes of the command
-LIMIT = 90.0  # seconds in which all of it has to be gone: Ray's agents look for its head for 60
-KILLS, LONGEST = 10, 25.0  # how often, and seconds from a command's start
+LIMIT = 90.0  # seconds until all processes have ended; Ray's agents wait 60 for its head
+KILLS, LONGEST = 10, 25.0  # number of kills; seconds from a command's start to the latest
 
-# `busenv train`, which saves every iteration, and notes it once it is saved.
+# `busenv train`, which saves every iteration and then writes its number to a file.
 TRAIN = """
 import sys
 from busenv.experiments import cli
@@ -134,7 +134,7 @@ def test_a_training_run_killed_ten_times_resumes_without_loss(method: str, tmp_p
         saved.append(read_state(folder).iteration if (folder / CHECKPOINT_FILE).exists() else 0)
         assert noted == sorted(noted)
         assert saved[-1] >= noted[-1]
-    assert len({*saved}) > KILLS // 2  # it went on in between
+    assert len({*saved}) > KILLS // 2  # it made progress in between
     assert torch.equal(*map(parameters, (folder, undisturbed(saved[-1], folder, tmp_path / "one"))))
 
 

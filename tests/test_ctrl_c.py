@@ -91,7 +91,7 @@ COMMAND = """
 import ctypes, os, signal, sys, time
 
 import types
-sys.modules["busenv"] = types.ModuleType("busenv")  # without its slow imports
+sys.modules["busenv"] = types.ModuleType("busenv")  # avoids its slow imports
 sys.modules["busenv"].__path__ = {folders!r}
 from busenv.experiments.common.keyboard_interrupt import run_command
 
@@ -100,7 +100,7 @@ def press():
 
 def compiled():
     press_soon()
-    ctypes.CDLL(None).sleep(60)  # signals wake it, so again
+    ctypes.CDLL(None).sleep(60)  # a signal ends the first one
     ctypes.CDLL(None).sleep(60)
 
 def press_soon():

@@ -59,7 +59,7 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
         r"Training: imitation of uct@\d:50, then expert iteration if the budget lasts\.", first
     )
     assert re.search(r"rating ━+ 8/8 ", out)
-    (last,) = (line for line in out.splitlines() if "won random" in line)  # after the training
+    (last,) = (line for line in out.splitlines() if "won random" in line)  # of the last rating
     share = (folder / "curve.csv").read_text().splitlines()[-1].split(",")[3]
     assert f"won random {float(share):.0%}" in last
     (head,) = (line for line in out.splitlines() if line.startswith("line-up"))

@@ -1,5 +1,4 @@
-"""The examples of README, CONTRIBUTING and docs/ run; their commands, options, modules, names and
-files exist; generated tables are current."""
+"""README, CONTRIBUTING and docs/: examples run, names and files exist, tables are current."""
 
 import doctest
 import importlib
@@ -206,7 +205,7 @@ def test_files_in_commands_exist(path: Path) -> None:
 
 
 def test_the_readme_has_a_block_for_the_demo_and_one_for_the_tests() -> None:
-    """A stranger copies both blocks, and .ci/run executes the second one."""
+    """Readers copy both blocks, and .ci/run executes the second one."""
     setup = (
         r"python3 -m venv \.venv\n"
         r"\.venv/bin/pip install -q -c constraints\.txt -e '\.\[[\w,]+\]'\n"

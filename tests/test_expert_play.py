@@ -54,7 +54,7 @@ def small_weights(seed: int) -> Weights:
 def play(
     weights: Weights, seed: int, threads: int = 1, **settings: Any
 ) -> tuple[list[np.ndarray], GameSpecs]:
-    """Samples of games, and what the games are."""
+    """Samples by game, and the specs of the games."""
     no_opponents = {"past_share": 0.0, "bot_share": 0.0}
     config = SMALL_EXPERT.changed({**no_opponents, "temperature_moves": 10, **settings})
     selfplay = SelfPlayConfig(*(getattr(config, name) for name in SelfPlayConfig._fields))
@@ -189,7 +189,7 @@ def test_policy_only_excludes_teachers_and_needs_games_without_opponents(
 
 @kernel
 def play_on(games, board, actions, work):  # type: ignore[no-untyped-def]
-    """Take an action in each game, and then the forced ones."""
+    """Take an action and the forced ones that follow in each game."""
     for i in range(games.shape[0]):
         step(games[i], board[0], actions[i])
         pass_forced(games[i], board[0], work.bits)

@@ -342,7 +342,7 @@ def test_programs_are_opponents_in_gymnasium(pids: list[int]) -> None:
 
 
 def test_a_program_is_thread_safe(write: Callable[..., str], pids: list[int]) -> None:
-    """Every answer is to the question of its own thread."""
+    """Every thread receives the answers to its own questions."""
     agent = make_agent(write("while go := asked(): say('bestmove ' + go.split()[-1])"))
 
     def act(game: Game) -> list[int]:

@@ -37,7 +37,7 @@ from tests.support.mutate import as_text, damaged, mutated
 from tests.support.play import played
 from tests.support.ratings import TWO_AGENTS, forfeited, rated_game
 
-MEASURED = ("seconds", "timed")  # fields of a line that no rule determines
+MEASURED = ("seconds", "timed")  # fields of a line that the rules do not determine
 
 often = pytest.mark.parametrize("tries", [1000, pytest.param(100_000, marks=pytest.mark.slow)])
 
@@ -192,7 +192,7 @@ def test_games_without_a_schedule_are_checked_by_the_rules(
 def test_files_beyond_the_limit_are_refused_before_they_are_parsed(
     tmp_path: Path, read: Callable[[Any], Any], error: type[ValueError], beginning: bytes
 ) -> None:
-    """Files of 100 MB are not read whole."""
+    """Of 100 MB, only the first part is read."""
     path = tmp_path / "big.json"
     path.write_bytes(beginning)
     os.truncate(path, 100_000_000)
@@ -281,7 +281,7 @@ def test_control_characters_of_files_do_not_reach_the_terminal(
     console = Console(width=200, file=io.StringIO(), record=True)
     TextTable(HOSTILE, ["agent", "won\n95%"], [[HOSTILE, "1"]]).show(console)
     text = console.export_text()
-    assert text.count(ESCAPED.split("\\r")[0]) == 2  # title and cell, on one line each
+    assert text.count(ESCAPED.split("\\r")[0]) == 2  # title and cell, each on one line
     assert all(letter.isprintable() for letter in text.replace("\n", ""))
     assert printable(HOSTILE) == ESCAPED
     assert printable("naïve → 日本 [x] #2") == "naïve → 日本 [x] #2"

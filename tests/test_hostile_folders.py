@@ -45,7 +45,7 @@ def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_training_folder_with_a_link_is_refused(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture
 ) -> None:
-    """5 links, which training would write through."""
+    """Training would write through these links."""
     folder, target = tmp_path / "run", tmp_path / "target"
     target.write_text("precious")
     (folder / name).parent.mkdir(parents=True)
@@ -56,7 +56,7 @@ def test_a_training_folder_with_a_link_is_refused(
 
 
 def test_no_way_to_open_a_file_follows_a_link(tmp_path: Path) -> None:
-    """Each way to open or write a file: 4 links, 3 pipes."""
+    """Links and pipes, opened in each mode and replaced."""
     target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
     target.write_bytes(b"precious")
     link.symlink_to(target)

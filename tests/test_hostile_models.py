@@ -52,7 +52,7 @@ def test_a_model_is_read_again_while_it_is_written(
     other = tmp_path / "other.safetensors"
     network = build_network("mlp", CITY, 8, seed=1)
     save_model(network, CITY, other, {"network": "mlp", "width": 8})
-    model.write_bytes(other.read_bytes())  # the first of the two files
+    model.write_bytes(other.read_bytes())  # the card is still the previous one
     pauses = []
 
     def second(seconds: float) -> None:
@@ -175,7 +175,7 @@ def test_invalid_fields_of_a_card_are_refused(
 
 
 def test_illegal_actions_have_probability_0_at_every_temperature() -> None:
-    """5 temperatures x (hundreds of positions), by logits that favour what is illegal."""
+    """With logits that favour illegal actions."""
     games = positions(300)
     _, masks = observe_games(games, CITY)
     noise = np.random.default_rng(1).standard_normal(masks.shape)
@@ -234,7 +234,7 @@ def test_finished_games_are_refused() -> None:
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e9])
 def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
-    """4 scales of logits x hundreds of positions: PPO's loss and imitation's."""
+    """The losses of PPO and of imitation."""
     observations, masks = map(torch.from_numpy, observe_games(positions(300), CITY))
     network = build_network("mlp", CITY, 8)
     network.get_parameter("policy.2.bias").data.normal_(0, scale)

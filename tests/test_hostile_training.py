@@ -47,7 +47,7 @@ RUN = SMALL_PPO.changed({
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run, in a folder with all the files that there can be."""
+    """The folder of a finished run, with every kind of file."""
     place = tmp_path_factory.mktemp("trained")
     town, house = place / "town.json", place / "house.json"
     write_town(town)
@@ -59,7 +59,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(trained: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be damaged."""
+    """A copy of the trained folder that a test may damage."""
     return Path(shutil.copytree(trained, tmp_path / "run"))
 
 
@@ -208,7 +208,7 @@ def test_invalid_learning_curves_are_refused(line: str, words: str, tmp_path: Pa
 def test_a_folder_with_inconsistent_files_is_refused(
     folder: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    """5 folders; nothing in them is changed."""
+    """No file in them is changed."""
 
     def refused(words: str) -> None:
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -243,7 +243,7 @@ def test_past_selves_outside_the_pool_are_refused(tmp_path: Path) -> None:
 def test_programs_named_only_in_a_file_are_refused(
     name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    """3 settings x 4 ways: a run folder, a recipe, another program named, the same one named."""
+    """In a run folder and in a recipe; also when the command line names another program."""
     touched = tmp_path / "touched"
     program = f"exec@5:touch {touched}"
     value = program if name == "warm_start" else ["greedy", program]

@@ -253,7 +253,7 @@ def test_a_rating_logs_replies_and_resumes_without_repeated_requests(
         files = sorted((folder / "replies").glob("*.jsonl"))
         rows = [row for file in files for row in read_replies(file)]
         assert len(games) == len(files) == 9
-        assert len(rows) == calls["answers"]  # nothing was asked twice
+        assert len(rows) == calls["answers"]  # no request was repeated
         assert sum(row["attempt"] == 0 for row in rows) == sum(
             game["decisions"][game["agents"].index("llm:stub")] for game in games
         )

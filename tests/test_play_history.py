@@ -25,7 +25,7 @@ def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[...
     me.wait_for_node(1)
     me.my_turn()
     assert len(me.rows()) == ply + 1  # moves that can be redone stay in the list
-    assert page.locator(".target:focus").count() == 0  # Shift is no key that selects choices
+    assert page.locator(".target:focus").count() == 0  # Shift selects no choice
     page.click("#redo")
     page.locator(f"#steps > :nth-child({ply + 1}) [aria-current]").wait_for()
     page.click("#undo")

@@ -25,7 +25,7 @@ from tests.support.commands import refusal
 
 
 def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Speeds of two versions, the second so many times as fast, on a machine that drifts."""
+    """Speeds of two versions with a ratio `times`, on a machine whose speed varies."""
     random = np.random.default_rng(seed)
     machine = 1000 * np.exp(random.normal(0, 0.3, pairs))  # the same for both of a pair
     runs = np.exp(random.normal(0, noise, (2, pairs)))
@@ -107,7 +107,7 @@ def versions_in_a_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def checkout(folder: Path, seconds: float = 1.0) -> Path:
-    """A checkout of something like busenv whose play takes so long, by a clock that it sets."""
+    """A checkout of a stub of busenv whose playouts take a number of simulated seconds."""
     (folder / "busenv").mkdir(parents=True)
     (folder / "agents").mkdir()
     (folder / "agents/__init__.py").write_text("")

@@ -43,7 +43,7 @@ def quiet() -> Console:
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch, threads_as_workers: None) -> None:
-    """Worker processes, as outside of tests."""
+    """Worker processes instead of threads."""
     monkeypatch.setattr(tournament, "worker_pool", worker_pool)
 
 
@@ -128,7 +128,7 @@ def test_all_agents_are_closed_when_one_has_failed(
     class Closing(Faulty):
         def close(self) -> None:
             closed.append(self)
-            agents.pop(("b", 0), None)  # as a game does whose agent fails
+            agents.pop(("b", 0), None)  # as when an agent fails in a game
 
     agents: dict[tuple[str, int], Agent] = {(name, 0): Closing(name) for name in "ab"}
     monkeypatch.setattr(tournament, "_agents", agents)

@@ -38,8 +38,15 @@ def relabelled_ids(ids: np.ndarray) -> np.ndarray:
     return np.where(builds, FIRST_BUILD + offsets // 3 * 3 + (offsets + 1) % 3, ids)
 
 
+def relabelled_samples(samples: np.ndarray) -> np.ndarray:
+    twins = samples.copy()
+    twins["game"] = relabelled(samples["game"], 1)
+    twins["actions"] = relabelled_ids(samples["actions"])
+    return twins
+
+
 class ByTorch(nn.Module):
-    """A network that torch runs."""
+    """A network that is evaluated by torch instead of compiled code."""
 
     def __init__(self, network: Mlp) -> None:
         super().__init__()
@@ -77,9 +84,7 @@ def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
 
 def test_relabelled_types_change_no_sample() -> None:
     samples = teacher_samples()
-    turned = samples.copy()
-    turned["game"] = relabelled(samples["game"], 1)
-    turned["actions"] = relabelled_ids(samples["actions"])
+    turned = relabelled_samples(samples)
     turned["final_buildings"] = np.roll(samples["final_buildings"], 1, axis=1)
     for relative in (False, True):
         one, two = (make_batch(rows, CITY, 0.5, Inputs(relative)) for rows in (samples, turned))
@@ -94,9 +99,7 @@ def test_relabelled_types_change_no_update_by_ppo() -> None:
     samples = teacher_samples()[:600].copy()
     samples["action_prob"] = 0.5
     samples["advantage"] = np.random.default_rng(1).normal(size=len(samples))
-    turned = samples.copy()
-    turned["game"] = relabelled(samples["game"], 1)
-    turned["actions"] = relabelled_ids(samples["actions"])
+    turned = relabelled_samples(samples)
     config, losses = SMALL_EXPERT.changed({"policy_only": True, "auxiliary_weight": 0.0}), []
     for rows in (samples, turned):
         network = build_network("seats", CITY, 16, 3, relative_types=True)

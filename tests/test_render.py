@@ -146,7 +146,7 @@ def test_boards_are_drawn_from_their_own_coordinates(tight: float) -> None:
 
 
 def comparable(position: Position) -> Position:
-    """The position with an empty memory for lines not yet begun, which implies that they are."""
+    """The position with an empty `shared_with` for lines not yet begun, as the text implies."""
     memory = [ends or [[], []] for ends in position.shared_with]
     return dataclasses.replace(position, shared_with=memory)
 

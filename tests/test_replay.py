@@ -39,12 +39,12 @@ def page_of(game: Game, **extras: Any) -> str:
 
 @pytest.fixture
 def show(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
-    """Opens a page's text; afterwards it must have met no error and asked for nothing else."""
+    """Opens the text of a page; afterwards checks for errors and for requests of other files."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    page, faults, asked = context.new_page(), [], []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda message: faults.append(message.text))
-    page.on("request", lambda request: asked.append(request.url))
+    page, errors, requests = context.new_page(), [], []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("request", lambda request: requests.append(request.url))
     file = tmp_path / "game.html"
 
     def open_page(text: str) -> Page:
@@ -53,13 +53,13 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
         return page
 
     yield open_page
-    assert faults == []
-    assert {url for url in asked if not url.startswith("data:")} == {file.as_uri()}
+    assert errors == []
+    assert {url for url in requests if not url.startswith("data:")} == {file.as_uri()}
     context.close()
 
 
 def where(page: Page) -> int:
-    """The ply that the page shows, on which slider, list and words agree."""
+    """The ply that the page shows; slider, list and text agree."""
     ply = int(page.input_value("#slider"))
     assert page.inner_text("#ply").startswith(f"ply {ply} of ")
     assert page.get_attribute("#moves [aria-current]", "data-ply") == str(ply)

@@ -42,7 +42,7 @@ def test_a_run_is_repeatable_and_resumes_bit_for_bit(tmp_path: Path) -> None:
         for _ in range(stop):
             stopped.step()
         stopped.save()
-        stopped.step()  # lost
+        stopped.step()  # not saved
         resumed = PPORun(config, folder)
         assert resumed.iteration == stop
         while not resumed.is_done:
@@ -116,7 +116,7 @@ def test_scores_count_pairs_of_seats() -> None:
     seat_owner = np.array([[0, 1, 0, 0, 0], [1, 1, 0, 9, 9]])
     ranks = np.array([[0, 1, 2, 3, 0], [0, 1, 2, 9, 9]])
     update_scores([member], seat_owner, ranks, np.array([4, 3]))
-    # Of five pairs the learner's seat is ahead in one.
+    # The learner's seat is ahead in one of five pairs.
     assert member.score == pytest.approx(0.8 * 0.5 + 0.2 * 1 / 5)
 
 
@@ -236,7 +236,7 @@ def test_a_killed_train_command_resumes_bit_for_bit(tmp_path: Path) -> None:
     cli.main(command(tmp_path / "straight"))
     for file in ("model.safetensors", CHECKPOINT_FILE):
         one, other = (tmp_path / name / file for name in ("run", "straight"))
-        if file == CHECKPOINT_FILE:  # holds seconds too
+        if file == CHECKPOINT_FILE:  # also holds seconds, which differ
             assert one.stat().st_size == pytest.approx(other.stat().st_size, abs=64)
         else:
             assert one.read_bytes() == other.read_bytes()

@@ -35,7 +35,7 @@ from tests.support.plain_uct import PlainUct
 from tests.support.worlds import random_board, random_rules
 
 CITY = load_board("city")
-CLOCK = 4  # the id of placing a marker there
+CLOCK = 4  # action id of a marker on the clock
 
 
 def test_features_are_those_of_the_position() -> None:
@@ -50,7 +50,7 @@ def test_features_are_those_of_the_position() -> None:
 
 
 def check_features(game: Game, features: np.ndarray) -> None:
-    """Work out the features again from the position, in plain Python."""
+    """Recompute the features from the position, in plain Python."""
     position, players, board = game.position(), game.num_players, game.board
     homes = [[0] * len(board.intersections) for _ in range(3)]
     free = []
@@ -179,7 +179,7 @@ def test_a_long_search_is_not_weaker_than_plain_uct() -> None:
 
 
 def test_search_takes_the_last_time_stone_to_win() -> None:
-    """Whoever leads by enough ends the game by stopping the clock (R15), or is as good as sure."""
+    """A leader who can end the game by stopping the clock (R15) does so, or wins almost surely."""
     rules, endings = dataclasses.replace(EDITIONS["capstone-2024"], time_stones=(1, 1)), 0
     rng, planner = random.Random(4), make_agent("planner")
     for seed in range(60):

@@ -217,8 +217,8 @@ def children_of_one_node(proven: list[int], values: list[list[float]], seat: int
     ("proven", "values", "expected"),
     [
         ([7, 7], [[0.3, 0.5, 0.2], [0.4, 0.1, 0.5]], 0b111),  # the second is best
-        ([7, 7], [[0.4, 0.5, 0.1], [0.4, 0.1, 0.5]], 0b001),  # two are best, and differ
-        ([7, 7], [[0.4, 0.1, 0.3], [0.4, 0.1, 0.5]], 0b011),  # ... for seat 2
+        ([7, 7], [[0.4, 0.5, 0.1], [0.4, 0.1, 0.5]], 0b001),  # two are best and differ for others
+        ([7, 7], [[0.4, 0.1, 0.3], [0.4, 0.1, 0.5]], 0b011),  # the two best differ for seat 2 only
         ([7, 7], [[0.4, 0.1, 0.5], [0.4, 0.1, 0.5]], 0b111),
         ([7, 5], [[0.3, 0.5, 0.2], [0.4, 0.1, 0.5]], 0b101),
         ([7, 6], [[0.9, 0.0, 0.1], [0.4, 0.1, 0.5]], 0b000),  # a win by less than is possible
@@ -237,4 +237,4 @@ def test_back_up_proof_of_children(
         if expected >> seat & 1:
             assert tree.nodes[0]["values"][seat] == pytest.approx(best[seat])
     assert tree.edges[0]["total"] == pytest.approx(3 * values[0][0])
-    assert not back_up_proof(tree, 0, 0, True)  # nothing more
+    assert not back_up_proof(tree, 0, 0, True)  # no further proof

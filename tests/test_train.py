@@ -129,7 +129,7 @@ def test_a_rollout_holds_the_decisions_of_the_learner_only() -> None:
     }
     assert set(asked) == {1, 2}
     returns = returns_of(decisions)
-    for i, seat in {(0, 0), (1, 1), (3, 3)}:  # of a seat's first decision: its rewards of the game
+    for i, seat in {(0, 0), (1, 1), (3, 3)}:  # from a seat's first decision: all its rewards
         first = np.flatnonzero(decisions.trajectories == 5 * i + seat)[0]
         assert returns[first] == pytest.approx(games.cumulative_rewards[i, seat], abs=1e-4)
     assert decisions.masks[np.arange(len(decisions.actions)), decisions.actions].all()
@@ -221,7 +221,7 @@ def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:
 
 def test_a_teacher_plays_half_of_the_games_and_the_network_the_rest() -> None:
     ppo = PPO(build_network("mlp", CITY, 32), CONFIG)
-    ppo.network.get_parameter("policy.2.weight").data *= 1e7  # clearer preferences
+    ppo.network.get_parameter("policy.2.weight").data *= 1e7  # probabilities far from uniform
     decisions = rollout(ppo, "uct:4", temperature=0.0)
     trajectories, _, observations, masks, actions, *_, teaching = map(torch.from_numpy, decisions)
     with torch.no_grad():
@@ -259,6 +259,6 @@ def test_imitation_updates_lower_policy_and_value_losses() -> None:
 
 
 def _first_step(ppo: PPO, decisions: Decisions) -> dict[str, float]:
-    """The losses before anything is learned."""
+    """The losses before the first update."""
     ppo._step = lambda loss: None  # type: ignore[method-assign]
     return ppo.imitate(decisions, np.random.default_rng(0))

@@ -154,7 +154,7 @@ def test_a_run_can_be_lengthened_but_not_shortened(tmp_path: Path) -> None:
     assert f"Resuming after {before.decisions:,} decisions" in output
     for change in ("decisions 700 → 7000", "rate_games 4 → 2", "('random',) → ('greedy',)"):
         assert change in output
-    # 0.1 of the new length is done, less than `imitation_share`: imitation does not come back.
+    # 0.1 of the new length is done, less than `imitation_share`: imitation does not start again.
     assert before.decisions / 7000 < SMALL_PPO.imitation_share
     assert after.imitated == before.imitated
     assert after.decisions > before.decisions
@@ -206,7 +206,7 @@ def test_a_run_resumes_bit_for_bit_after_ctrl_c(
     assert make_agent(f"ppo:{folder / 'model.safetensors'}")
     assert (folder / "learning_curve.png").exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with monkeypatch.context() as patched:  # between iterations nothing is held back
+    with monkeypatch.context() as patched:  # between iterations it is raised at once
         patched.setattr(PPORun, "_play", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             PPORun(config, folder)
@@ -268,7 +268,7 @@ def test_opponents_trained_on_another_board_are_refused_at_the_start(tmp_path: P
     for changes in ({"rated": ["ppo:city-2"]}, {"bots": ["greedy", "ppo:city-2"]}):
         with pytest.raises(ValueError, match=r"ppo:city-2 was trained on .*city.*, not on .*town"):
             run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))
-    run = PPORun(config, tmp_path / "run")  # nothing was begun there
+    run = PPORun(config, tmp_path / "run")  # the folder is still unused
     run.save()
     with pytest.raises(ValueError, match=r"the run has the bots \['greedy'\]; the settings say"):
         PPORun(config.changed({"bots": ["random"]}), run.folder)
@@ -331,7 +331,7 @@ def test_invalid_settings_end_the_command_without_a_folder(
 
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size, in bytes; writes fail part of the way, as on a full disk."""
+    """Limit files to a size in bytes: writes beyond it fail half-way, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -343,7 +343,7 @@ def full_disk(size: int) -> Iterator[None]:
 def test_a_full_disk_is_reported_with_the_name_of_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    """In a run that resumes; no file is empty or cut off, and the run resumes later."""
+    """A run resumes on a full disk; no file is empty or truncated, and it resumes later."""
     run, _ = run_training(SMALL_PPO.changed({"decisions": 500}), tmp_path, Console(quiet=True))
     before = {path: path.read_bytes() for path in tmp_path.glob("*") if path.is_file()}
     capsys.readouterr()

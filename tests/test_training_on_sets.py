@@ -58,7 +58,7 @@ def test_a_run_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     assert straight.iteration > straight.config.snapshot_every  # with past selves
     stopped.step()
     stopped.save()
-    stopped.step()  # lost
+    stopped.step()  # not saved
     resumed = PPORun(SET, stopped.folder)
     while not resumed.is_done:
         resumed.step()
@@ -113,7 +113,7 @@ def test_ratings_divide_their_games_among_validation_boards(tmp_path: Path) -> N
 
 
 def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So the seats and the starting player rotate although each board has few games."""
+    """Otherwise seats and starting player would not rotate, since each board has few games."""
     played = []
 
     def spy(*args: Any, first_game: int) -> list[Score]:
@@ -189,7 +189,7 @@ def test_an_expert_model_of_a_set_searches_on_all_boards_of_the_size(tmp_path: P
 
 
 def samples_of_boards(indices: list[int], boards: Sequence[Board] = BOARDS) -> np.ndarray:
-    """Samples of two games on each of some boards of a set."""
+    """Samples of two games on each of these boards of a set."""
     rng, parts = np.random.default_rng(1), []
     for index in indices:
         part = play_teacher_games(
