@@ -16,14 +16,9 @@ from busenv.experiments.common import intervals
 from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.replays import dataset_export
 from tests.support import clusters
-from tests.support.browser_player import Player
+from tests.support.browser_player import SWITCHES, Player
 from tests.support.play_client import Served, serving
 from tests.support.programs import READY, command
-
-SWITCHES = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
 
 
 @pytest.hookimpl(trylast=True)  # after tests have been deselected

@@ -66,8 +66,8 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         panel |= full
 
 
-def card_of(name: str, share: float, budget: int = 100_000, runs: int = 5) -> dict[str, Any]:
-    """A card in which every run wins the same share of its games."""
+def card_of(name: str, share: float, budget: int = 100_000) -> dict[str, Any]:
+    """A card in which each of five runs wins the same share of its games."""
 
     def results(panel: dict[str, int]) -> dict[str, Any]:
         counts = protocol.count_games(panel, 4)
@@ -81,7 +81,7 @@ def card_of(name: str, share: float, budget: int = 100_000, runs: int = 5) -> di
     return {
         "protocol": protocol.NAME, "busenv": "0.1.0", "name": name, "about": "made up",
         "players": 4, "decisions": budget,
-        "runs": [{"seed": seed, **copy.deepcopy(measured)} for seed in range(runs)],
+        "runs": [{"seed": seed, **copy.deepcopy(measured)} for seed in range(5)],
     }  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def test_tables_begin_with_the_best_learner(
         draw_curves(tmp_path / "none.png", [cards[0].model_copy(update={"runs": flat})])
 
 
-def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, step: int, play: int) -> None:
+def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, *, step: int, play: int) -> None:
     """Interrupt at these numbers of a step of a kind of run and of a match against greedy."""
     take, match, left = kind.step, measure.evaluate_against, [step, play]  # type: ignore[attr-defined]
 

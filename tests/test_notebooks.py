@@ -59,7 +59,7 @@ def shorten(name: str, text: str) -> str:
     return text
 
 
-def check_outputs(name: str, notebook: nbformat.NotebookNode, short: bool = False) -> None:
+def check_outputs(name: str, notebook: nbformat.NotebookNode, *, short: bool = False) -> None:
     """Assert that the notebook has its expected outputs, no warning and no error."""
     outputs = [one for c in notebook.cells if c.cell_type == "code" for one in c.outputs]
     streams = [one for one in outputs if one.output_type == "stream"]
@@ -132,7 +132,7 @@ def test_a_long_notebook_runs_unshortened(name: str, tmp_path: Path) -> None:
 
 
 def check_run(
-    name: str, notebook: nbformat.NotebookNode, folder: Path, short: bool = False
+    name: str, notebook: nbformat.NotebookNode, folder: Path, *, short: bool = False
 ) -> None:
     """Run the notebook; it leaves no files behind and has its expected outputs."""
     current, temporary = folder / "current", folder / "temporary"
@@ -141,4 +141,4 @@ def check_run(
     run_notebook(notebook, current, temporary)
     assert [*current.iterdir()] == []
     assert [*temporary.glob("busenv-*")] == []
-    check_outputs(name, notebook, short)
+    check_outputs(name, notebook, short=short)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.browser_player import FIRST, Player
+from tests.support.browser_player import FIXED_START, Player
 from tests.support.play import played
 from tests.support.play_client import Served
 
 
 def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[..., Player]) -> None:
-    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
+    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
     page = me.page
     me.my_turn()
     me.choose("site-0")
@@ -57,7 +57,7 @@ def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[...
 
 
 def test_hint_analysis_and_chart_on_the_page(served: Served, player: Callable[..., Player]) -> None:
-    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
+    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
     page = me.page
     me.my_turn()
     page.click("#hint")

@@ -12,7 +12,7 @@ from busenv import Game
 from busenv.experiments.play.catalogue import AGENTS, CITY_AGENTS, DEFAULT_OPPONENT, PREPARED
 from busenv.experiments.play.launch import make_catalogue
 from busenv.render.phrases import describe_move
-from tests.support.browser_player import FIRST, Player
+from tests.support.browser_player import FIXED_START, Player
 from tests.support.play import played
 from tests.support.play_client import Served, serving
 from tests.support.positions import at_passengers
@@ -33,7 +33,9 @@ def test_default_game_has_opponents_of_middling_strength(
 
 def test_whole_game_by_mouse(served: Served, player: Callable[..., Player]) -> None:
     chance = random.Random(4)
-    me = player().join(served.origin + served.begin("me", "greedy", "greedy", "greedy", **FIRST))
+    me = player().join(
+        served.origin + served.begin("me", "greedy", "greedy", "greedy", **FIXED_START)
+    )
     kinds = set()
     while me.my_turn():
         targets = me.targets()
@@ -71,7 +73,7 @@ def test_whole_game_by_mouse(served: Served, player: Callable[..., Player]) -> N
 def test_card_describes_a_choice_before_the_click(
     served: Served, player: Callable[..., Player]
 ) -> None:
-    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
+    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
     me.my_turn()
     me.page.mouse.move(*me.point("site-3"))
     assert me.card().startswith("Site at intersection 15, zone 1")
@@ -92,7 +94,7 @@ def test_card_describes_a_choice_before_the_click(
 
 
 def test_whole_turn_by_keyboard(served: Served, player: Callable[..., Player]) -> None:
-    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
+    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
     page, press = me.page, me.page.keyboard.press
     focus = "document.activeElement.dataset.target ?? document.activeElement.id"
     me.my_turn()
@@ -137,7 +139,7 @@ def test_whole_turn_by_keyboard(served: Served, player: Callable[..., Player]) -
 
 def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player]) -> None:
     me = player(390, 844, has_touch=True, is_mobile=True)
-    me.join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
+    me.join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
     me.my_turn()
     tap = me.page.touchscreen.tap
     tap(*me.point("site-0"))
@@ -168,7 +170,7 @@ def test_tour_and_rules(served: Served, player: Callable[..., Player]) -> None:
     me = player()
     page = me.page
     page.add_init_script("localStorage.removeItem('busenv-tour')")
-    me.join(served.origin + served.begin("me", "greedy", "greedy", **FIRST))
+    me.join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
     steps = 0
     while page.locator("#tour-card").is_visible():
         assert steps < 8

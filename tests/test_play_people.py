@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.support.browser_player import FIRST, Player
+from tests.support.browser_player import FIXED_START, Player
 from tests.support.play_client import Served, serving
 
 
@@ -16,7 +16,7 @@ def test_two_people_and_a_spectator_on_the_page(
     served: Served, player: Callable[..., Player]
 ) -> None:
     host = player(permissions=["clipboard-read", "clipboard-write"])
-    host.join(served.origin + served.begin("me", "friend", "greedy", **FIRST))
+    host.join(served.origin + served.begin("me", "friend", "greedy", **FIXED_START))
     host.page.click("#invite")
     links = [field.input_value() for field in host.page.locator("#links-list input").all()]
     host.page.click("#links-list button >> nth=0")
@@ -78,7 +78,7 @@ def test_lost_connection_is_restored(browser: Browser, tmp_path: Path) -> None:
 def test_page_in_a_frame_of_a_local_notebook(
     served: Served, player: Callable[..., Player], tmp_path: Path
 ) -> None:
-    link = served.origin + served.begin("me", "me", "me", **FIRST)
+    link = served.origin + served.begin("me", "me", "me", **FIXED_START)
     cell = (
         f'<link rel="icon" href="data:,"><iframe src="{link}" width="1200" height="760"></iframe>'
     )

@@ -24,7 +24,9 @@ from busenv.experiments.profiling.speed_worker import measure_speeds
 from tests.support.commands import refusal
 
 
-def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def paired(
+    times: float, noise: float, *, pairs: int, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Speeds of two versions with a ratio `times`, on a machine whose speed varies."""
     random = np.random.default_rng(seed)
     machine = 1000 * np.exp(random.normal(0, 0.3, pairs))  # the same for both of a pair
@@ -43,14 +45,15 @@ def paired(times: float, noise: float, pairs: int, seed: int = 0) -> tuple[np.nd
     ],
 )
 def test_speed_ratio_returns_a_verdict(times: float, noise: float, verdict: str) -> None:
-    ratio = speed_ratio(*paired(times, noise, 31), tolerance=0.03)
+    ratio = speed_ratio(*paired(times, noise, pairs=31), tolerance=0.03)
     assert ratio.verdict == verdict
     assert ratio.low <= ratio.ratio <= ratio.high
     assert ratio.low < times < ratio.high
 
 
 def test_equal_versions_are_not_called_slower() -> None:
-    verdicts = [speed_ratio(*paired(1.0, 0.1, 15, seed), 0.03).verdict for seed in range(400)]
+    runs = [paired(1.0, 0.1, pairs=15, seed=seed) for seed in range(400)]
+    verdicts = [speed_ratio(*speeds, 0.03).verdict for speeds in runs]
     wrong = sum(verdict in (SLOWER, FASTER) for verdict in verdicts)
     assert wrong / 400 < 0.07
 

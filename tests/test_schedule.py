@@ -13,7 +13,9 @@ from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings.schedule import Schedule, circular_orders, round_robin
 
 
-def schedule(entrants: int, players: int, against: str | None = None, games: int = 1) -> Schedule:
+def schedule(
+    entrants: int, players: int, *, against: str | None = None, games: int = 1
+) -> Schedule:
     return Schedule(tuple(f"agent{k}" for k in range(entrants)), players, games, against=against)
 
 

@@ -94,7 +94,7 @@ def late_positions(
                 yield game.clone(), exhaustive
 
 
-def check_proofs(tree: Tree, at: int, game: Game, exhaustive: Exhaustive, forced: bool) -> int:
+def check_proofs(tree: Tree, at: int, game: Game, *, exhaustive: Exhaustive, forced: bool) -> int:
     """Compare the proven returns of a subtree; return their number."""
     node, results = tree.nodes[at], exhaustive.results[tuple(game.history)]
     proven = [seat for seat in range(game.num_players) if node["proven"] >> seat & 1]
@@ -108,7 +108,8 @@ def check_proofs(tree: Tree, at: int, game: Game, exhaustive: Exhaustive, forced
             game.step(int(edge["action"]))
             while forced and not game.is_over and len(game.legal_actions()) == 1:
                 game.step(game.legal_actions()[0])
-            count += check_proofs(tree, int(edge["node"]), game, exhaustive, forced)
+            child = int(edge["node"])
+            count += check_proofs(tree, child, game, exhaustive=exhaustive, forced=forced)
             while len(game.history) > length:
                 game.undo()
     return count
@@ -122,7 +123,7 @@ def test_proofs_agree_with_exhaustive_search(kind: str, scale: float) -> None:
     search = make_search(kind, scale)
     for game, exhaustive in late_positions(win_weight, scale, 45):
         tree = grow_tree(game, search, 300)
-        count += check_proofs(tree, 0, game.clone(), exhaustive, kind == "az")
+        count += check_proofs(tree, 0, game.clone(), exhaustive=exhaustive, forced=kind == "az")
         if not is_decided(tree):
             continue
         seat, weights = game.current_player, np.zeros(CITY.num_actions, np.float32)

@@ -11,9 +11,13 @@ from playwright.sync_api import BrowserContext, Locator
 from busenv import Record
 from tests.support.play_client import PATIENCE
 
+SWITCHES = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
 CHOICES = "#board.yours .target"
 OVER = "#result:not([hidden])"
-FIRST = {"first_player": 0, "seed": 5}  # settings that make games reproducible
+FIXED_START = {"first_player": 0, "seed": 5}  # makes games reproducible
 
 
 class Player:

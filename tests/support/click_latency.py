@@ -13,8 +13,7 @@ import tempfile
 
 from playwright.sync_api import sync_playwright
 
-from tests.conftest import SWITCHES
-from tests.support.browser_player import Player
+from tests.support.browser_player import SWITCHES, Player
 
 CLICKS, WARM_UP = 120, 20
 PAUSE = 100  # milliseconds before each click, in which the last update is completed

@@ -129,7 +129,7 @@ def check_derived(game: Record, position: Position, board: Board) -> None:
     assert (game.action == NO_ACTION) == (position.resolving == -1)
 
 
-def compare_game(players: int, rules: Rules, seed: int, board: Board, data: dict) -> None:
+def compare_game(players: int, rules: Rules, seed: int, *, board: Board, data: dict) -> None:
     """Play one game on both engines; AssertionError at the first difference."""
     rng, first = random.Random(seed), seed % players
     array = np.full(GAME.itemsize, 0xAA, np.uint8).view(GAME)  # new_game writes every field
@@ -177,16 +177,18 @@ def main() -> None:
     city, editions = load_board("city"), [*EDITIONS.values()]
     for seed in range(GAMES):
         rules = replace(editions[seed % 4], action_markers=7 + seed)
-        compare_game(3 + seed % 3, rules, seed, city, CITY)
+        compare_game(3 + seed % 3, rules, seed, board=city, data=CITY)
     rng = random.Random(1)
     for seed in range(WORLDS):
         data, rules = random_board(rng), random_rules(rng)
-        compare_game(rng.choice([3, 4, 5]), rules, seed, make_board(data), data)
+        players, board = rng.choice([3, 4, 5]), make_board(data)
+        compare_game(players, rules, seed, board=board, data=data)
     compare_rankings(rng)
     # The streets that lines share most often come last, in the second word of a set.
     central = {**CITY, "streets": sorted(CITY["streets"], key=lambda street: 14 in street)}
     for seed in range(3 * GAMES):
-        compare_game(5, editions[seed % 4], seed, make_board(central), central)
+        rules = editions[seed % 4]
+        compare_game(5, rules, seed, board=make_board(central), data=central)
 
 
 if __name__ == "__main__":

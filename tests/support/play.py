@@ -75,6 +75,7 @@ def seen_by(games: np.ndarray, board: Board, seats: np.ndarray) -> np.ndarray:
 def played(
     num_players: int = 4,
     seed: int = 5,
+    *,
     rules: str | Rules = "capstone-2024",
     plies: int = 10_000,
     **setup: Any,

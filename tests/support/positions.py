@@ -20,7 +20,7 @@ def step(game: Game, rng: random.Random, style: int) -> None:
 
 @cache
 def at_phase(
-    phase: Phase, players: int = 4, rules: str = "capstone-2024", least_round: int = 0
+    phase: Phase, players: int = 4, rules: str = "capstone-2024", *, least_round: int = 0
 ) -> Game:
     """A game that is deciding in a phase, in some round or later. Callers do not change it."""
     for seed in range(99):
