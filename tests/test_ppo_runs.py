@@ -1,4 +1,4 @@
-"""Training runs: settings, repeatable results, resuming, the league."""
+"""Runs of PPO: settings, repeatable results, resuming, the league."""
 
 import json
 import math
