@@ -143,7 +143,7 @@ def test_show_draws_positions_as_svg_or_png(tmp_path: Path, capsys: pytest.Captu
     assert Path(png).read_bytes().startswith(b"\x89PNG")
     for words, message in (
         (["--draw", svg, "--ply", "-1"], "ply is -1; allowed: 0 to"),
-        (["--draw", str(tmp_path / "a.gif")], "a.gif; allowed: FILE.svg or FILE.png"),
+        (["--draw", str(tmp_path / "a.gif")], "a.gif'; allowed: FILE.svg or FILE.png"),
     ):
         assert message in refusal(capsys, "show", str(record), *words)
     assert not (tmp_path / "a.gif").exists()
