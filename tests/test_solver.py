@@ -32,18 +32,19 @@ Outcomes = set[tuple[float, ...]]  # returns of all seats
 
 
 class Exhaustive:
-    """All results of optimal play (max^n) from a position, over all choices between equals.
+    """All results of optimal play (max^n) from positions, over all choices between equals.
 
     results: by history; those that the seat to decide can reach or force upon itself at best.
-    Raises OverflowError when there are too many positions.
     """
 
-    def __init__(self, game: Game, win_weight: float, scale: float) -> None:
+    def __init__(self, win_weight: float, scale: float) -> None:
         self.win_weight, self.scale = win_weight, scale
         self.results: dict[tuple[int, ...], Outcomes] = {}
-        self._search(game.clone())
 
-    def _search(self, game: Game) -> Outcomes:
+    def search(self, game: Game) -> Outcomes:
+        """Return the results from a position; OverflowError when there are too many positions."""
+        if (history := tuple(game.history)) in self.results:
+            return self.results[history]
         if len(self.results) >= MAX_POSITIONS:
             raise OverflowError
         if game.is_over:
@@ -52,11 +53,11 @@ class Exhaustive:
             seat, children = game.current_player, []
             for action in game.legal_actions():
                 game.step(action)
-                children.append(self._search(game))
+                children.append(self.search(game))
                 game.undo()
             least = max(min(result[seat] for result in child) for child in children)
             results = {result for child in children for result in child if result[seat] >= least}
-        self.results[tuple(game.history)] = results
+        self.results[history] = results
         return results
 
     def _returns(self, game: Game) -> tuple[float, ...]:
@@ -83,12 +84,12 @@ def late_positions(
         game, rng = Game(3 + seed % 3, seed=seed), random.Random(seed)
         while not game.is_over:
             game.step(rng.choice(game.legal_actions()))
-        exhaustive = None
-        while exhaustive is None or len(exhaustive.results) < MAX_POSITIONS:
+        exhaustive = Exhaustive(win_weight, scale)
+        while len(exhaustive.results) < MAX_POSITIONS:
             game.undo()
             if len(game.legal_actions()) > 1:
                 try:
-                    exhaustive = Exhaustive(game, win_weight, scale)
+                    exhaustive.search(game.clone())
                 except OverflowError:
                     break
                 yield game.clone(), exhaustive
