@@ -99,7 +99,9 @@ class Agent(ABC):
 
     def _estimate(self, game: Game) -> Estimate:
         """Do as `estimate` for a game that is not over."""
-        raise ValueError(f"agent {self.name!r} gives no estimates")
+        raise ValueError(
+            f"agent {self.name!r} gives no estimates; allowed: uct:N, net:MODEL, az:MODEL:N"
+        )
 
 
 def _one_hot(actions: np.ndarray, board: Board) -> np.ndarray:

@@ -105,8 +105,8 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
     kind = re.split("[@:]", spec)[0]
     if kind in NEEDS:
         raise ValueError(f"agent {quote(spec)}: {NEEDS[kind]}")
-    hint = did_you_mean(kind, KINDS)
-    raise ValueError(f"unknown agent {quote(spec)}{hint}; allowed: {', '.join(SPECS)}")
+    hint = did_you_mean(kind, KINDS) or f"; allowed: {', '.join(SPECS)}"
+    raise ValueError(f"unknown agent {quote(spec)}{hint}")
 
 
 @contextmanager

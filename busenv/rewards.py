@@ -1,4 +1,4 @@
-"""Rewards of the seats. Each decision rewards every seat. With n players:
+"""Rewards by seat. Each step returns a reward for every seat. With n players:
 
     name        paid              to a seat                         sum over seats  return of a game
     win         in the last step  winner 1, others -1/(n-1)         zero            -1/(n-1)..1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Collection
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ from busenv.game.actions import Phase, describe_action
 from busenv.game.board import Board
 
 Illegal = Literal["raise", "lose", "replace"]
+MASK_HINT = "sample actions with the action mask, or set illegal to 'lose' or 'replace'"
 
 
 def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> IllegalActionError:
@@ -39,10 +41,19 @@ def check_illegal(illegal: str) -> Illegal:
     return illegal  # type: ignore[return-value]
 
 
-def check_options(options: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a reset's options as a dict; raises TypeError for anything but None or a dict."""
+def check_options(
+    options: dict[str, Any] | None, allowed: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Return a reset's options as a dict.
+
+    Raises TypeError for anything but None or a dict, and ValueError for an option that is not in
+    `allowed`; None allows all options.
+    """
     if options is not None and not isinstance(options, dict):
         raise TypeError(f"options is {options!r}; allowed: None or a dict")
+    for name in options or {}:
+        if allowed is not None and name not in allowed:
+            raise ValueError(f"options has {name!r}; allowed: {', '.join(allowed)}")
     return options or {}
 
 

@@ -57,13 +57,13 @@ GUIDED = "a guided search needs a model, and a number of"
 @pytest.mark.parametrize(
     ("message", "specs"),
     [
-        (UNKNOWN, ["", "randm", "greedy:3", "Greedy"]),
+        (UNKNOWN, ["", "martian"]),
         ("spec is .*; allowed: a text such as 'greedy'", [42, None, b"greedy", ["greedy"]]),
         ("temperature of 0 to 100, such as net:city-2", ["net@-1:city-2", "ppo", "ppo:", "net"]),
         (r"^agent 'net@x{195}\.\.\. \(1,000,006 characters\): a policy", ["net@" + "x" * 10**6]),
         ("a program needs a command", ["exec:", "exec", "exec@:x", "exec@5s:x", "exec@-1:x"]),
-        (r"did you mean 'greedy'\?; allowed", ["gredy"]),
-        (r"did you mean 'net'\?; allowed", ["ned:city-2"]),
+        (r"did you mean 'greedy'\?$", ["gredy", "Greedy", "greedy:3"]),
+        (r"did you mean 'net'\?$", ["ned:city-2"]),
         (SEARCH, ["uct", "uct:", "uct:0", "uct:-5", "uct:5x", "uct@0:5", "uct:1.5"]),
         (GUIDED, ["az", "az:city-2", "az:city-2:", "az:city-2:0", "az@0:city-2:5", "az:30"]),
         ("allowed", ["uct:0s", "uct@9:5", "az@9:city-3:5"]),

@@ -191,10 +191,9 @@ def test_minari(dataset: GameDataset, tmp_path: Path, monkeypatch: pytest.Monkey
     assert written.total_episodes == (dataset.agents == 0).sum()
     assert written.total_steps == (table.agents == 0).sum()
     episodes = [*written.iterate_episodes()]
-    assert (
-        sum(e.rewards.sum() for e in episodes)
-        == ((table.agents == 0) & (table.ranks == 0) & table.is_last).sum()
-    )
+    ends = table.ranks[(table.agents == 0) & table.is_last]
+    returns = [episode.rewards.sum() for episode in episodes]
+    assert sorted(returns) == sorted(np.where(ends == 0, 1.0, -1 / (dataset.num_players - 1)))
     for episode in episodes:
         masks = np.asarray(episode.infos["action_mask"])
         assert len(masks) == len(episode.observations) == len(episode.actions) + 1
@@ -202,8 +201,10 @@ def test_minari(dataset: GameDataset, tmp_path: Path, monkeypatch: pytest.Monkey
         assert episode.terminations.tolist() == [False] * (len(episode.actions) - 1) + [True]
     with pytest.raises(ValueError, match="exists"):
         check_name("bus/mixed-v0")
-    with pytest.raises(ValueError, match="Malformed"):
+    with pytest.raises(ValueError, match="--minari is 'no name'; allowed: NAMESPACE/NAME-vN"):
         check_name("no name")
+    with pytest.raises(ValueError, match="--minari is 'bad'"):
+        check_name("bad")
 
 
 def test_imitation_study(

@@ -87,7 +87,7 @@ def test_gymnasium_illegal_actions() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(0)
     env.reset(seed=0)
-    with pytest.raises(IllegalActionError, match="action 374"):
+    with pytest.raises(IllegalActionError, match=r"action 374 .*; sample actions with"):
         env.step(374)
     lose = BusEnv(illegal="lose")
     _, info = lose.reset(seed=0)
@@ -258,9 +258,9 @@ def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
     _, _, over, _, _ = env.step(int(mask.argmax()))  # the opponent fails only once
     assert not over
     history = env.game.history
-    for refused in ({"first_player": 9}, {"first_player": 1.5}):
-        with pytest.raises(ValueError, match="first_player is"):
-            env.reset(seed=0, options=refused)
+    for name, refused in (("first_player", 9), ("first_player", 1.5), ("first_palyer", 1)):
+        with pytest.raises(ValueError, match=name):
+            env.reset(seed=0, options={name: refused})
     assert env.game.history == history
     with pytest.raises(TypeError):
         env.step(8.9)  # type: ignore[arg-type]
@@ -275,6 +275,8 @@ def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
         ({"learner_seat": 1.0}, "learner_seat is 1.0; allowed: 0 to 3"),
         ({"opponents": ["random"]}, "1 opponents; allowed: one for all"),
         ({"opponents": "martian"}, "unknown agent 'martian'"),
+        ({"opponents": None}, "opponents is None; allowed: agents for the other seats"),
+        ({"board": 7}, "board is 7; allowed: a name"),
         ({"reward": "gold"}, "unknown reward 'gold'"),
         ({"illegal": "ignore"}, "illegal is 'ignore'"),
         ({"render_mode": "html"}, "render_mode is 'html'"),
@@ -290,6 +292,41 @@ def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:
             make(**wrong)
     with pytest.raises(TypeError, match=r"no method act\(game\) or choose\(games, board\)"):
         BusEnv(opponents=[3, 4, 5])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="is a class; allowed: an instance"):
+        BusEnv(opponents=Illegal)  # type: ignore[arg-type]
+
+
+class Illegal:
+    """An opponent without an action."""
+
+    def act(self, game: Game) -> Any:
+        return None
+
+
+class Stepping:
+    """An opponent that steps the game instead of a clone."""
+
+    def act(self, game: Game) -> int:
+        game.step(game.legal_actions()[0])
+        return game.legal_actions()[0]
+
+
+@pytest.mark.parametrize(
+    ("opponent", "message"),
+    [
+        (Illegal(), "the opponent at seat 1: action is None"),
+        (Stepping(), r"the opponent at seat 1 changed the game; allowed: steps of game.clone\(\)"),
+    ],
+)
+def test_an_opponent_that_fails_leaves_the_game_unchanged(opponent: Any, message: str) -> None:
+    env = BusEnv(learner_seat=0, opponents=opponent)
+    env.reset(seed=0, options={"first_player": 0})
+    first, *_ = env.game.legal_actions()
+    env.step(first)  # the first of the learner's two buildings (R2)
+    for _ in range(2):
+        with pytest.raises(AgentError, match=message):
+            env.step(env.game.legal_actions()[0])
+        assert env.game.history == [first]
 
 
 def test_opponents_may_have_only_choose() -> None:

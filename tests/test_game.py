@@ -177,6 +177,7 @@ def test_a_game_draws_itself(tmp_path) -> None:  # type: ignore[no-untyped-def]
     assert f"Last: seat {seat}, {game.describe(action)}"[:20] in game.svg()
     assert game._repr_svg_() == game.svg()
     assert game.text().startswith("Bus, 4 players, capstone-2024, city: round ")
+    assert game.svg(tmp_path / "game.svg") == (tmp_path / "game.svg").read_text()
     png = game.png(tmp_path / "game.png")
     assert png.startswith(b"\x89PNG")
     assert (tmp_path / "game.png").read_bytes() == png == game.png()

@@ -100,6 +100,7 @@ def test_ctrl_c_stops_the_server_with_one_line(tmp_path: Path) -> None:
     [
         (["--seat", "me"], "1 seats; allowed: 3, 4 or 5"),
         (["--seat", "me", "--seat", "me", "--seat", "gready"], "gready.*did you mean.*greedy"),
+        (["--seat", "me", "--seat", "bob"], "seat 'bob' is not me, friend or an agent: unknown"),
         (["--seat", "me"] * 3 + ["--first-player", "4"], "allowed: 0 to 2"),
         (["--board", "nowhere"], "no board 'nowhere'"),
         (["--rules", "mine"], "unknown rules 'mine'"),

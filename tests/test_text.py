@@ -145,6 +145,8 @@ def test_invalid_answers_are_counted_and_forfeit_after_the_retries() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step("8")
     text, _ = env.reset(seed=1)
+    with pytest.raises(TypeError, match="answer is 3; allowed: a text"):
+        env.step(3)
     again, reward, terminated, _, info = env.step("I resign\nno\tway")
     assert again == f"The last line 'no\\tway' is not an action.\n{text}"
     assert (reward, terminated, info["invalid_answers"], info["forfeit"]) == (0, False, 1, False)

@@ -71,10 +71,16 @@ def test_environments_share_settings_and_defaults() -> None:
         (lambda: gymnasium.make_vec("busenv/Bus-v0", render_mode="human"), "or 'rgb_array'"),
         (lambda: BusVecEnv(2, render_mode="ansi"), "render_mode is 'ansi'; allowed: None or"),
         (lambda: BusVecEnv(2, num_player=3), r"BusVecEnv.__init__\(\) got an unexpected keyword"),
+        (lambda: BusVectorEnv(0), "num_envs is 0; allowed: 1 or more"),
+        (lambda: BusVecEnv(0), "num_envs is 0; allowed: 1 or more"),
+        (
+            lambda: BusVectorEnv(2).reset(options={"mask": 1}),
+            "options has 'mask'; allowed",
+        ),
         (lambda: BusVectorEnv(2).reset(options=1.0), "options is 1.0; allowed: None or a dict"),
         (lambda: BusEnv().reset(options=1.0), "options is 1.0; allowed: None or a dict"),
         (lambda: bus_v0.raw_env().reset(options=1.0), "options is 1.0; allowed: None or a dict"),
-        (lambda: parallel_env().step({}), r"call reset\(\) before step"),
+        (lambda: parallel_env().step({}), r"call reset\(\) first"),
     ],
 )
 def test_wrong_calls_are_refused(call: Callable[[], object], message: str) -> None:

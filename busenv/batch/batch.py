@@ -16,12 +16,20 @@ from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.observation_cache import cache_size
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.errors import IllegalActionError
 from busenv.game.board_specs import Boards, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import relative_games
 from busenv.rewards import Reward, pay_custom, reward_kind
-from busenv.validation import Illegal, check_illegal, check_seed, check_whole, illegal_action
+from busenv.validation import (
+    MASK_HINT,
+    Illegal,
+    check_illegal,
+    check_seed,
+    check_whole,
+    illegal_action,
+)
 
 ILLEGAL = {
     "raise": batch_kernels.RAISE,
@@ -240,7 +248,8 @@ class Batch:
         elif (row := self._threads.step_checked(stages)) >= 0:
             self.illegal_actions[:] = False
             board = self.boards[self.board_index[row]]
-            raise illegal_action(self.games, row, board, int(actions[row]))
+            error = illegal_action(self.games, row, board, int(actions[row]))
+            raise IllegalActionError(f"{error}; {MASK_HINT}")
 
     def _play_opponents(self) -> None:
         workspace = self._threads.workspace
@@ -343,8 +352,9 @@ def _check_learner(seat: int | None, opponents: Opponents, players: int) -> int:
 def _check_mask(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     if mask is None:
         return np.ones(shape, np.bool_)
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != shape:
-        raise ValueError(f"games to reset are {mask!r}; allowed: a bool array of shape {shape}")
-    if not mask.any():
-        raise ValueError("games to reset: the mask is all False; allowed: one game or more")
-    return mask.copy()  # it may be `terminations`, which the reset overwrites
+    rows = np.array(mask)
+    if rows.dtype != np.bool_ or rows.shape != shape:
+        raise ValueError(f"the mask of games to reset is {mask!r}; allowed: bools, shape {shape}")
+    if not rows.any():
+        raise ValueError("the mask of games to reset is all False; allowed: one game or more")
+    return rows  # it may be `terminations`, which the reset overwrites

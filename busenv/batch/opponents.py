@@ -55,7 +55,7 @@ class OpponentPool:
     agents: the opponents that are not compiled.
 
     Raises ValueError for another number of opponents or an unknown spec, TypeError for an object
-    with neither method.
+    with neither method and for a class.
     """
 
     def __init__(self, opponents: Opponents, num_opponents: int) -> None:
@@ -82,6 +82,8 @@ class OpponentPool:
                 return COMPILED[opponent]
             agent = make_agent(opponent)
             self._from_specs.append((position, agent))
+        elif isinstance(opponent, type):
+            raise TypeError(f"{opponent!r} is a class; allowed: an instance of it")
         elif _has(opponent, "act") or _has(opponent, "choose"):
             agent = opponent
         else:
@@ -133,7 +135,7 @@ class OpponentPool:
 
         rng_states: uint64, (5,), random state of the compiled bots by seat, advanced in place.
 
-        Raises AgentError if an agent chooses an illegal action.
+        Raises AgentError if an agent chooses an illegal action or changes the game.
         """
         offsets = np.arange(game.num_players)
         kinds = np.zeros(MAX_PLAYERS, np.uint8)
@@ -145,10 +147,15 @@ class OpponentPool:
             seat = game.current_player
             if seat < 0 or kinds[seat] < FIRST_AGENT:
                 return
-            agent = self.agents[kinds[seat] - FIRST_AGENT]
+            decisions = len(game.history)
+            action = _act(self.agents[kinds[seat] - FIRST_AGENT], game)
+            if len(game.history) != decisions:
+                raise AgentError(
+                    f"the opponent at seat {seat} changed the game; allowed: steps of game.clone()"
+                )
             try:
-                game.step(_act(agent, game))
-            except IllegalActionError as error:
+                game.step(action)
+            except (IllegalActionError, TypeError) as error:
                 raise AgentError(f"the opponent at seat {seat}: {error}") from error
 
 

@@ -25,7 +25,7 @@ from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import Illegal, check_illegal, check_options, check_whole
+from busenv.validation import MASK_HINT, Illegal, check_illegal, check_options, check_whole
 
 
 class BusEnv(gymnasium.Env[Observation, np.int64]):
@@ -56,7 +56,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         (`busenv.observation`). Default False.
     render_mode: None (default), "ansi", "rgb_array" or "human" (`busenv.render.render_modes`).
 
-    Raises ValueError for an invalid setting, ModuleNotFoundError if a render mode needs an extra.
+    Raises ValueError for an invalid setting, FileNotFoundError for an unknown board, and
+    ModuleNotFoundError if a render mode needs an extra.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's attribute
@@ -92,6 +93,11 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self.action_space = self._format.action_space
         self._reward, self._relative_types = as_reward(reward), bool(relative_types)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
+        if opponents is None:
+            raise ValueError(
+                "opponents is None; allowed: agents for the other seats. Environments that return "
+                "the decisions of every seat: busenv/BusSelfPlay-v0 (make_vec) and busenv.bus_v0"
+            )
         self._num_opponents = max(self._player_counts) - 1
         self._opponents = OpponentPool(opponents, self._num_opponents)
         self._observation_size = kernels.observation_length(self.board.array)
@@ -106,9 +112,9 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
 
         options: "first_player" sets the seat that starts.
 
-        Returns the observation and `info`.
+        Returns the observation and `info`. Raises ValueError for another option.
         """
-        options = check_options(options)
+        options = check_options(options, ["first_player"])
         super().reset(seed=seed)
         random = self.np_random
         num_players = self._player_counts[int(random.integers(len(self._player_counts)))]
@@ -151,9 +157,11 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         try:
             try:
                 game.step(action)  # type: ignore[arg-type]  # accepts NumPy integers
-            except IllegalActionError:
-                if self._illegal == "raise" or game.is_over:
+            except IllegalActionError as error:
+                if game.is_over:
                     raise
+                if self._illegal == "raise":
+                    raise IllegalActionError(f"{error}; {MASK_HINT}") from None
                 if self._illegal == "lose":
                     self._forfeited = True
                     observation, info = self._observe(illegal=True)

@@ -65,8 +65,13 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
 
     @property
     def game(self) -> Game:
-        """The current game."""
-        return self._aec.game
+        """The current game. Raises ResetNeeded before the first `reset`."""
+        return self._started_aec().game
+
+    def _started_aec(self) -> raw_env:
+        if not hasattr(self._aec, "game"):
+            raise gymnasium.error.ResetNeeded("call reset() first")
+        return self._aec
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return the observation space, equal for all agents."""
@@ -97,9 +102,7 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
         Raises IllegalActionError for an illegal action with illegal="raise", ValueError without an
         action of the agent to move, and ResetNeeded before the first `reset`, without any change.
         """
-        aec = self._aec
-        if not hasattr(aec, "game"):
-            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        aec = self._started_aec()
         if not self.agents:
             return {}, {}, {}, {}, {}
         mover = aec.agent_selection
@@ -147,11 +150,11 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
 
         Its shape is (size,), its dtype `observation_dtype`; the array is fresh.
         """
-        return self._aec.state()
+        return self._started_aec().state()
 
     def render(self) -> str | np.ndarray | None:
         """Render the game (`busenv.render.render_modes`)."""
-        return self._aec.render()
+        return self._started_aec().render()
 
     def close(self) -> None:
         """Close the window."""

@@ -14,8 +14,8 @@
 clockwise. Every agent can observe in every turn; the mask is all zeros unless it is the agent's
 turn. An agent that does not take part (in a game of 3 in an environment for 4) observes zeros.
 
-**Turns.** A seat with several decisions in a row is selected again. A game has about 80 to 340
-decisions.
+**Turns.** A seat with several decisions in a row is selected again. Games of
+scripted agents have 76 to 315 decisions.
 
 **Rewards** go to every seat in the step that earns them.
 
@@ -62,7 +62,7 @@ from busenv.game.rules import Rules, as_rules, check_players
 from busenv.observation import absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import Illegal, check_illegal, check_options
+from busenv.validation import MASK_HINT, Illegal, check_illegal, check_options
 
 KEYS = ("observation", "action_mask")  # PettingZoo's names
 
@@ -89,7 +89,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         (`busenv.observation`). Default False.
     render_mode: None (default), "ansi", "rgb_array" or "human" (`busenv.render.render_modes`).
 
-    Raises ValueError for an invalid setting, ModuleNotFoundError if a render mode needs an extra.
+    Raises ValueError for an invalid setting, FileNotFoundError for an unknown board, and
+    ModuleNotFoundError if a render mode needs an extra.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - PettingZoo's attribute
@@ -251,9 +252,9 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         illegal = False
         try:
             self.game.step(action)  # type: ignore[arg-type]
-        except IllegalActionError:
+        except IllegalActionError as error:
             if self._illegal == "raise":
-                raise
+                raise IllegalActionError(f"{error}; {MASK_HINT}") from None
             if self._illegal == "lose":
                 self.forfeit([agent])
                 return

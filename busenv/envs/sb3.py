@@ -20,7 +20,7 @@ from busenv.game.board_specs import Boards
 from busenv.game.rules import Rules
 from busenv.render.render_modes import RENDER_FPS, Renderer, check_batch_mode
 from busenv.rewards import Reward
-from busenv.validation import Illegal
+from busenv.validation import Illegal, check_whole
 
 
 class BusVecEnv(VecEnv):
@@ -74,6 +74,7 @@ class BusVecEnv(VecEnv):
                 "or use busenv.Batch in a learner of your own",
                 stacklevel=2,
             )
+        num_envs = check_whole("num_envs", num_envs, 1)
         self.batch = Batch(
             num_envs,
             num_players=num_players,

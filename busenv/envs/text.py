@@ -61,7 +61,7 @@ class TextEnv(gymnasium.Env[str, str]):
     `reset`.
     forfeits, invalid_answers: counts of all episodes.
 
-    Raises ValueError for an invalid setting.
+    Raises ValueError for an invalid setting, FileNotFoundError for an unknown board.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium's attribute
@@ -124,8 +124,11 @@ class TextEnv(gymnasium.Env[str, str]):
 
         Returns observation, reward, terminated, truncated (always False) and `info`.
 
-        Raises AgentError if an opponent fails, and ResetNeeded before `reset` and after the end.
+        Raises TypeError for anything but a text, AgentError if an opponent fails, and ResetNeeded
+        before `reset` and after the end.
         """
+        if not isinstance(answer, str):
+            raise TypeError(f"answer is {answer!r}; allowed: a text, such as '3' or 'pass'")
         if self._prompts is None or self.game is None or self.game.is_over or self._forfeited:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         try:

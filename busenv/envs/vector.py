@@ -25,7 +25,7 @@ from busenv.game.board_specs import Boards
 from busenv.game.rules import Rules
 from busenv.render.render_modes import RENDER_FPS, Renderer, check_batch_mode
 from busenv.rewards import Reward
-from busenv.validation import Illegal, check_options
+from busenv.validation import Illegal, check_options, check_whole
 
 
 class BusVectorEnv(VectorEnv):
@@ -70,7 +70,8 @@ class BusVectorEnv(VectorEnv):
 
     render_mode: None (default), or "rgb_array" for `render`; requires the extra `render`.
 
-    Raises ValueError for an invalid setting, ModuleNotFoundError without the extra.
+    Raises ValueError for an invalid setting, FileNotFoundError for an unknown board, and
+    ModuleNotFoundError without the extra.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's attribute
@@ -99,6 +100,7 @@ class BusVectorEnv(VectorEnv):
         render_mode: str | None = None,
     ) -> None:
         self._renderer, self.render_mode = Renderer(check_batch_mode(render_mode)), render_mode
+        num_envs = check_whole("num_envs", num_envs, 1)
         self.batch = Batch(
             num_envs,
             num_players=num_players,
@@ -130,9 +132,9 @@ class BusVectorEnv(VectorEnv):
         options: "reset_mask", bool (N,), restricts the reset to some games. Without a seed these
             continue their random streams, as after the end of a game.
 
-        Returns observations and `info`. Raises ValueError for an invalid seed or mask.
+        Returns observations and `info`. Raises ValueError for an invalid seed, mask or option.
         """
-        mask = check_options(options).get("reset_mask")
+        mask = check_options(options, ["reset_mask"]).get("reset_mask")
         super().reset(seed=seed)
         if seed is None and mask is None:
             seed = int(self.np_random.integers(2**63))

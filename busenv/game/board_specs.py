@@ -162,6 +162,10 @@ def as_boards(boards: Boards) -> BoardSet:
         return _generated_set(boards)
     if isinstance(boards, (str, Path, Board)):
         return BoardSet([as_board(boards)])
+    if not isinstance(boards, Sequence):
+        raise ValueError(
+            f"board is {boards!r}; allowed: a name, a path, a Board, or a list of them"
+        )
     return BoardSet([*boards])
 
 

@@ -350,9 +350,15 @@ class Game:
         """Describe the position in words."""
         return draw_text(self.board, self.position(), self._rules)
 
-    def svg(self) -> str:
-        """Draw the position as SVG text, with the last decision highlighted."""
-        return draw_svg(self.board, self.position(), self._rules, self.last_decision)
+    def svg(self, path: str | Path | None = None) -> str:
+        """Draw the position as SVG text, and write it to `path` if given.
+
+        The last decision is highlighted. Raises OSError for a path that cannot be written.
+        """
+        text = draw_svg(self.board, self.position(), self._rules, self.last_decision)
+        if path is not None:
+            write_whole(path, text)
+        return text
 
     _repr_svg_ = svg  # for notebooks
 

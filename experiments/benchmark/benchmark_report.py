@@ -87,30 +87,31 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
     interquartile means over the runs, bands their intervals. ValueError when no card has a curve.
     """
     from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import EngFormatter, PercentFormatter
 
     cards = [card for card in cards if all(run.curve for run in card.runs)]
     if not cards:
         raise ValueError("no card of these players and this budget has a learning curve")
     points = (point for card in cards for run in card.runs for point in run.curve)
     timed = all(point.core_seconds is not None for point in points)
-    units = {"decisions": ("thousand decisions learned from", 1000)}
-    units |= {"core_seconds": ("core-seconds of training", 1)} if timed else {}
+    units = {"decisions": "decisions learned from"}
+    units |= {"core_seconds": "core-seconds of training"} if timed else {}
     players = cards[0].players
     figure = Figure(figsize=(8.6, 4.2 * len(units)), layout="constrained")
     rows = figure.subplots(len(units), len(CURVE_PANEL), sharey=True, squeeze=False)
-    for (unit, (label, scale)), columns in zip(units.items(), rows, strict=True):
+    for (unit, label), columns in zip(units.items(), rows, strict=True):
         for axes, bot in zip(columns, CURVE_PANEL, strict=True):
             for k, card in enumerate(cards):
                 spent, curves = _curves(card.runs, bot, unit)
                 low, high = zip(*(bootstrap_interval(c[:, None]) for c in curves.T), strict=True)
-                colour, spent = COLOURS[k % len(COLOURS)], spent / scale
+                colour = COLOURS[k % len(COLOURS)]
                 axes.fill_between(spent, low, high, color=colour, alpha=0.15, lw=0)
                 middle = interquartile_mean(curves.T)
                 axes.plot(spent, middle, "o-", ms=3, color=colour, label=card.name)
             axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
             axes.set_title(f"against {players - 1} {bot}", loc="left", fontsize="medium")
             axes.set(xlabel=label, xlim=(0, None), ylim=(0, None))
+            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
             axes.yaxis.set_major_formatter(PercentFormatter(1))
             axes.grid(alpha=0.3)
         columns[0].set_ylabel("games won")

@@ -101,6 +101,7 @@ def _agents(args: argparse.Namespace) -> None:
 
 def _measure(args: argparse.Namespace, console: Console) -> Path:
     """Train and measure a learner, or measure agents, and return the path of the result."""
+    from busenv.agents.registry import KINDS
     from busenv.experiments.benchmark.learners import LEARNERS
     from busenv.experiments.benchmark.measure import CARD, bench_agents, bench_learner
     from busenv.experiments.benchmark.results import make_entry
@@ -117,8 +118,10 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
     else:
         if ":" in first and not args.name:
             raise ValueError("trained agents need a name in the tables; allowed: --name NAME")
-        if ":" not in first and (hint := did_you_mean(first, LEARNERS)):
-            raise ValueError(f"no learner {first!r}{hint}")
+        if ":" not in first and first not in KINDS:
+            hint = did_you_mean(first, [*LEARNERS, *KINDS])
+            hint = hint or f"; allowed: {', '.join(LEARNERS)}, or agents"
+            raise ValueError(f"unknown learner {first!r}{hint}")
         name = args.name or first
         entry = make_entry(name, args.about or ", ".join(args.learners), *limits)
         bench_agents(entry, args.learners, folder, console, args.workers)

@@ -75,7 +75,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         "--rules",
         metavar="EDITION|FILE",
         default=default,
-        help=f"{', '.join(others)}, or a JSON file of rules (default: {default})",
+        help=f"{default} (default), {', '.join(others)}, or a JSON file of rules",
     )
 
 

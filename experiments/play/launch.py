@@ -113,7 +113,11 @@ def make_catalogue(
     catalogue.boards = {**own, **catalogue.boards, **own}
     for spec in {*seats}.difference(PEOPLE):
         if spec not in SIMPLE_AGENTS:
-            make_agent(spec).close()
+            try:
+                make_agent(spec).close()
+            except ValueError as error:
+                people = ", ".join(PEOPLE)
+                raise ValueError(f"seat {spec!r} is not {people} or an agent: {error}") from None
         catalogue.trusted.add(spec)
     if seats:
         catalogue.seats = tuple(seats)
@@ -123,7 +127,9 @@ def make_catalogue(
 def make_new_game(seats: Sequence[str], first_player: int | None, seed: int | None) -> NewGame:
     """The settings of a game with seats as on the command line. ValueError if they are invalid."""
     if not 3 <= len(seats) <= 5:
-        raise ValueError(f"{len(seats)} seats; allowed: 3, 4 or 5, such as --seat me --seat greedy")
+        raise ValueError(
+            f"{len(seats)} seats; allowed: 3, 4 or 5, such as --seat me --seat greedy --seat greedy"
+        )
     if first_player is not None and first_player >= len(seats):
         raise ValueError(f"first player is {first_player}; allowed: 0 to {len(seats) - 1}")
     return NewGame(

@@ -19,7 +19,12 @@ GAMES_PER_WRITE = 200  # replayed at a time
 
 def check_name(name: str) -> None:
     """Raise ValueError for a malformed name, or one of a local Minari dataset."""
-    parse_dataset_id(name)
+    try:
+        parse_dataset_id(name)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"--minari is {name!r}; allowed: NAMESPACE/NAME-vN, such as bus/greedy-v0"
+        ) from None
     if name in minari.list_local_datasets():
         raise ValueError(f"Minari dataset {name!r} exists; choose another name or delete it")
 
@@ -67,10 +72,11 @@ def _episodes(dataset: GameDataset, games: np.ndarray) -> Iterator[EpisodeBuffer
         masks = np.ones((len(rows) + 1, table.masks.shape[1]), np.bool_)
         masks[:-1] = table.masks[rows]
         is_last = table.is_last[rows]
+        returns = np.where(table.ranks[rows] == 0, 1.0, -1 / (dataset.num_players - 1))
         yield EpisodeBuffer(
             observations=np.concatenate([table.observations[rows], end]),
             actions=table.actions[rows],
-            rewards=(is_last & (table.ranks[rows] == 0)).astype(np.float64),
+            rewards=np.where(is_last, returns, 0.0),
             terminations=is_last,
             truncations=np.zeros(len(rows), np.bool_),
             infos={"action_mask": masks},
