@@ -374,7 +374,7 @@ def test_the_commands_of_the_page_of_programs_run(
         (["ppo", "--name", "mine"], "ppo is a learner: it takes no other agents"),
         (["net:city-2"], "trained agents need a name in the tables; allowed: --name NAME"),
         (["ppo-selfplay"], "unknown learner 'ppo-selfplay'; did you mean 'ppo-self-play'?"),
-        (["nothing"], "unknown learner 'nothing'; allowed: one-seat, every-seat"),
+        (["nothing"], "unknown learner 'nothing'; allowed: ppo, "),
         (["planer"], "unknown learner 'planer'; did you mean 'planner'?"),
         (["greedy", "--name", "Mine!"], "name is 'Mine!'"),
         (["greedy", "--decisions", "-1"], "decisions is -1"),
