@@ -81,11 +81,13 @@ def test_teacher_samples_are_learned_from_after_all_games_and_then_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: list[tuple[np.ndarray, float]]
 ) -> None:
     monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
-    config = SMALL_EXPERT.changed({"teacher": "greedy", "teacher_games": 6, "replay_size": 10**6})
+    changes = {"teacher_games": 6, "replay_size": 10**6, "snapshot_every": 1}
+    config = SMALL_EXPERT.changed({"teacher": "greedy", **changes})
     run = ExpertRun(config, tmp_path / "straight")
     for _ in range(3):
         run.step()
     assert not updates
+    assert not file_names(tmp_path / "straight/past")  # the network is untrained
     assert not run.decisions
     shutil.copytree(tmp_path / "straight", tmp_path / "killed")
     run.step()

@@ -179,7 +179,7 @@ class ExpertRun(TrainingRun):
             if imitated:
                 self.imitated = imitated
                 self._teacher_data.clear()
-            if self.iteration % self.config.snapshot_every == 0:
+            if self.decisions and self.iteration % self.config.snapshot_every == 0:
                 self._save_model(self._past_path(self.iteration))
             self._seconds = self.seconds
             self.save()
@@ -246,7 +246,8 @@ class ExpertRun(TrainingRun):
         """Iterations after which the present past selves were saved."""
         every = self.config.snapshot_every
         last = self.iteration - self.iteration % every
-        return [last - k * every for k in range(PAST_COUNT) if last - k * every > 0]
+        numbers = (last - k * every for k in range(PAST_COUNT))
+        return [n for n in numbers if n > 0 and self._past_path(n).exists()]
 
     def _past_path(self, number: int) -> Path:
         return self.folder / PAST_FOLDER / f"past-{number:06}.safetensors"
