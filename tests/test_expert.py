@@ -143,6 +143,17 @@ def test_offline_data_without_samples_are_refused(tmp_path: Path) -> None:
             ExpertRun(SMALL_EXPERT.changed({"offline_data": (str(folder),)}), tmp_path / "run")
 
 
+def test_agents_that_cannot_play_on_the_board_are_found_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    board = "generated:small:7"
+    for changes in ({"rated": ["net:city-2"]}, {"teacher": "net:city-2", "teacher_games": 1}):
+        config = SMALL.changed({"board": board, **changes})
+        with pytest.raises(ValueError, match=r"net:city-2 was trained on .*city.*, not on .*small"):
+            run_training(config, tmp_path, Console(quiet=True))
+        assert not (tmp_path / "run.json").exists()
+
+
 def test_a_teacher_stops_when_the_replay_buffer_is_full(tmp_path: Path) -> None:
     changes = {"teacher": "greedy", "teacher_games": 10**6, "replay_size": 50}
     run = ExpertRun(LONG.changed(changes), tmp_path)

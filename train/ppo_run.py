@@ -9,8 +9,6 @@ import numpy as np
 import torch
 
 from busenv import Board
-from busenv.agents import make_agent
-from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
@@ -104,16 +102,9 @@ class PPORun(TrainingRun):
 
         This compiles all kernels, and raises the error of an agent that cannot play on the board.
         """
-        config, rng = self.config, np.random.default_rng(0)
-        *_, decisions = self._play(1, rng)
+        *_, decisions = self._play(1, np.random.default_rng(0))
         compute_gae(decisions.trajectories, decisions.rewards, decisions.values, 1.0, 1.0)
-        players = np.array(config.players[:1], np.int64)
-        games = self._new_games(self.board, players, np.zeros(1, np.int64))
-        for spec in {*config.bots, *config.rated}:
-            agent = make_agent(spec)
-            histories = GameHistories([agent], games.states, self.rules, self.board)
-            histories.choose(agent, np.arange(1))
-            agent.close()
+        self._try_agents({*self.config.bots, *self.config.rated})
 
     @property
     def _imitates(self) -> bool:

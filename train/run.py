@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from busenv import __version__
+from busenv.agents import make_agent
+from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.mlp import COMPATIBLE, build_network, load_compatible, weights_of
 from busenv.agents.networks.model_files import board_reference, load_model, model_path, save_model
 from busenv.agents.networks.network import Network
@@ -26,6 +30,7 @@ from busenv.train.checkpoint import (
     save_checkpoint,
 )
 from busenv.train.config import RunConfig, training_boards
+from busenv.train.selfplay import SelfPlayGames
 
 FREE_BYTES = 500_000_000  # of disk space that a run requires at its start
 MODEL = "model.safetensors"
@@ -105,6 +110,18 @@ class TrainingRun:
     def _start_clock(self) -> None:
         """Count seconds of training from now on."""
         self._began = time.monotonic() - self._seconds
+
+    def _try_agents(self, specs: Iterable[str]) -> None:
+        """Let agents choose an action, which compiles them; their errors if they cannot play."""
+        games = SelfPlayGames(
+            self.board, self.rules, reward="win", unit=1.0,
+            players=np.array(self.config.players[:1], np.int64), first=np.zeros(1, np.int64),
+        )  # fmt: skip
+        for spec in specs:
+            agent = make_agent(spec)
+            histories = GameHistories([agent], games.states, self.rules, self.board)
+            histories.choose(agent, np.arange(1))
+            agent.close()
 
     def _check_disk(self) -> None:
         """Raise OSError when the disk is nearly full."""

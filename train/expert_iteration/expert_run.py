@@ -20,6 +20,7 @@ from busenv.train.checkpoint import atomic_update
 from busenv.train.expert_iteration.distributed_selfplay import start_on_cluster
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import (
+    GameSpecs,
     SelfPlayPayload,
     draw_games,
     play_on_threads,
@@ -66,6 +67,7 @@ class ExpertRun(TrainingRun):
     def __init__(self, config: ExpertConfig, folder: Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
         self._on_cluster = on_cluster
+        self._selfplay = SelfPlayConfig(*(getattr(config, f) for f in SelfPlayConfig._fields))
         self._in_flight: deque[GamesInFlight] = deque()
         self._teacher: Agent | None = None
         (folder / PAST_FOLDER).mkdir(parents=True, exist_ok=True)
@@ -84,6 +86,7 @@ class ExpertRun(TrainingRun):
         folders = () if self.iteration else config.offline_data
         self._offline_data = read_samples(folders, self.boards)
         self._check_disk()
+        self._warm_up()
         self._start_clock()
 
     @property
@@ -120,6 +123,18 @@ class ExpertRun(TrainingRun):
         updates = self._num_updates(self.config.reuse * len(samples))
         scalars |= self._learn(self._sampled(self._replay, updates, rng))
         return self._finish(len(samples), scalars)
+
+    def _warm_up(self) -> None:
+        """Play a game and call every agent once, before the clock starts (see `PPORun`)."""
+        config = self.config
+        if not self._needs_teacher_games:  # a run with a teacher may end before it plays itself
+            weights = read_weights(self.network)
+            short = self._selfplay._replace(num_simulations=1, fast_simulations=1)
+            payload = SelfPlayPayload(weights, weights, short, self.boards)
+            one, rng = config.changed({"games": 1}), np.random.default_rng(0)
+            self._play(draw_games(one, self.rules, self.boards, 0.0, rng), payload)()
+        teacher = {config.teacher} if self._needs_teacher_games else set()
+        self._try_agents({*config.rated} | teacher)
 
     def _pretrain(self, rng: np.random.Generator) -> Iteration:
         """Learn from offline data."""
@@ -203,15 +218,9 @@ class ExpertRun(TrainingRun):
         weights, past_weights = read_weights(self.network), self._past_weights(rng)
         past_share = config.past_share if past_weights else 0.0
         games = draw_games(config, self.rules, self.boards, past_share, rng)
-        selfplay = SelfPlayConfig(*(getattr(config, name) for name in SelfPlayConfig._fields))
-        payload = SelfPlayPayload(weights, past_weights or weights, selfplay, self.boards)
-        if self._on_cluster:
-            wait = start_on_cluster(games, payload)
-        else:
-            played = play_on_threads(games, payload, config.threads)
-
-            def wait() -> list[np.ndarray]:
-                return played
+        wait = self._play(
+            games, SelfPlayPayload(weights, past_weights or weights, self._selfplay, self.boards)
+        )
 
         def finish() -> tuple[np.ndarray, dict[str, float]]:
             parts = wait()
@@ -219,6 +228,13 @@ class ExpertRun(TrainingRun):
             return samples, statistics(parts, games) | {"games/staleness": float(staleness)}
 
         return rng, finish
+
+    def _play(self, games: GameSpecs, payload: SelfPlayPayload) -> Callable[[], list[np.ndarray]]:
+        """Play games on threads, or start them on the cluster; the function returns the samples."""
+        if self._on_cluster:
+            return start_on_cluster(games, payload)
+        played = play_on_threads(games, payload, self.config.threads)
+        return lambda: played
 
     def _num_updates(self, samples: float) -> int:
         return max(round(samples / self.config.batch_size), 1)
