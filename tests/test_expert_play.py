@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from busenv.agents.networks.inputs import Inputs
 from busenv.agents.search.search import pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
+from busenv.train.expert_iteration import expert_selfplay
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.expert_selfplay import (
     POLICY_TEMPERATURE,
@@ -91,6 +93,25 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets(
     others = samples[~own]
     assert (others["win_probs"].argmax(axis=1) == others["winner"]).all()
     assert (others["win_probs"].max(axis=1) == 1).all()
+
+
+def test_an_interruption_does_not_wait_for_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, interrupted, finished = threading.Event(), threading.Event(), []
+
+    def play_part(games: GameSpecs, _: SelfPlayPayload) -> list[np.ndarray]:
+        if games.first_players[0]:  # the second game
+            assert started.wait(60)
+            raise KeyboardInterrupt
+        started.set()
+        finished.append(interrupted.wait(20))
+        return [np.zeros(0, SAMPLE)]
+
+    monkeypatch.setattr(expert_selfplay, "play_games", play_part)
+    games = GameSpecs(*(np.arange(2) for _ in GameSpecs._fields))
+    with pytest.raises(KeyboardInterrupt):
+        play_on_threads(games, None, 2)  # type: ignore[arg-type]
+    assert not finished
+    interrupted.set()
 
 
 def test_policy_only_games_do_not_depend_on_threads() -> None:

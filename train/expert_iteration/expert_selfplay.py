@@ -220,8 +220,11 @@ def play_on_threads(games: GameSpecs, payload: SelfPlayPayload, threads: int) ->
         indices = slice(part, None, parts)
         samples[indices] = play_games(games.part(indices), payload)
 
-    with ThreadPoolExecutor(threads) as pool:
+    pool = ThreadPoolExecutor(threads)
+    try:
         list(pool.map(play_part, range(parts)))
+    finally:  # without waiting: after Ctrl-C, parts that still play write to an unused list
+        pool.shutdown(wait=False, cancel_futures=True)
     return samples
 
 
