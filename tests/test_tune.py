@@ -1,8 +1,14 @@
 """Programs that fit the parameters of agents."""
 
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 
 from busenv.agents.planner.evaluation import COUNT, WEIGHTS, parse_weights
+from busenv.experiments.studies import tune
 from busenv.experiments.studies.tune import logit, planner_score, tune_win, weights_text
 
 
@@ -21,8 +27,28 @@ def test_good_plan_weights_score_higher() -> None:
     assert planner_score(WEIGHTS, 64, 1) > planner_score(-WEIGHTS, 64, 1) + 0.3
 
 
-def test_a_short_study_returns_weights() -> None:
-    weights = tune_win(2.0, 1)
+def test_a_short_study_writes_weights(tmp_path: Path) -> None:
+    tune_win(2.0, 1, tmp_path / "weights.json")
+    weights = parse_weights((tmp_path / "weights.json").read_text())
     assert weights.shape == (4, COUNT)
     assert np.isfinite(weights).all()
     assert (weights[0] == WEIGHTS[0]).all()
+
+
+def test_a_stopped_study_has_the_weights_of_the_last_generation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def score(weights: np.ndarray, games: int, seed: int) -> float:
+        if seed == 2:  # the second generation
+            raise KeyboardInterrupt
+        return 0.0
+
+    mean = np.full(COUNT, 0.5)
+    search = SimpleNamespace(mean=mean, ask=lambda: [mean], tell=lambda *_: None)
+    cma = SimpleNamespace(CMAEvolutionStrategy=lambda *_: search)
+    monkeypatch.setitem(sys.modules, "cma", cma)
+    monkeypatch.setattr(tune, "planner_score", score)
+    with pytest.raises(KeyboardInterrupt):
+        tune.tune_value(900.0, 1, tmp_path / "weights.json")
+    weights = parse_weights((tmp_path / "weights.json").read_text())
+    assert (weights != WEIGHTS).any()

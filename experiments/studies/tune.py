@@ -62,8 +62,8 @@ def planner_score(weights: np.ndarray, games: int, seed: int) -> float:
     return score.wins / games + 0.05 * score.points
 
 
-def tune_value(seconds: float, seed: int, games: int = 400) -> np.ndarray:
-    """Optimise the current value weights for `seconds` seconds; returns all, (4, COUNT)."""
+def tune_value(seconds: float, seed: int, path: Path, games: int = 400) -> None:
+    """Optimise the current value weights for a time; writes all weights after each generation."""
     import cma
 
     scale = np.maximum(np.abs(WEIGHTS[VALUE]), 0.1)
@@ -81,8 +81,8 @@ def tune_value(seconds: float, seed: int, games: int = 400) -> np.ndarray:
         generation += 1
         points = search.ask()
         search.tell(points, [-planner_score(weights(p), games, generation) for p in points])
+        write_whole(path, weights_text(weights(search.mean)))
         print(f"generation {generation}: {planner_score(weights(search.mean), games, 0):.3f}")
-    return weights(search.mean)
 
 
 def logit(features: np.ndarray, winners: np.ndarray, penalty: float = 1e-4) -> np.ndarray:
@@ -109,8 +109,8 @@ def logit(features: np.ndarray, winners: np.ndarray, penalty: float = 1e-4) -> n
     return weights.detach().numpy() / scale
 
 
-def tune_win(seconds: float, seed: int) -> np.ndarray:
-    """Fit the win weights to games of mixed line-ups played for a time; returns all weights."""
+def tune_win(seconds: float, seed: int, path: Path) -> None:
+    """Fit the win weights to games of mixed line-ups played for a time; writes all weights."""
     rng, evaluation, end = random.Random(seed), make_evaluation(), time.monotonic() + seconds
     samples: dict[int, list[Any]] = {row: [] for row in range(1, len(STAGES))}
     while time.monotonic() < end:
@@ -134,7 +134,7 @@ def tune_win(seconds: float, seed: int) -> np.ndarray:
         features, winners = (np.array(part) for part in zip(*pairs, strict=True))
         weights[row, :OWN] = logit(features, winners)
         print(f"{STAGES[row]}: {len(pairs)} positions")
-    return weights
+    write_whole(path, weights_text(weights))
 
 
 def main() -> None:
@@ -150,7 +150,7 @@ def main() -> None:
     arguments = parser.parse_args()
     tune = tune_value if arguments.study == "value" else tune_win
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(arguments.out, weights_text(tune(arguments.seconds, arguments.seed)))
+    tune(arguments.seconds, arguments.seed, arguments.out)
     print(f"weights: {arguments.out}")
 
 
