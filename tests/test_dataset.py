@@ -1,6 +1,7 @@
 """Datasets: `busenv export`, replayed transitions, resuming, damaged files, Minari."""
 
 import dataclasses
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -227,3 +228,25 @@ def test_imitation_study(
         assert picture.width > 500
     agent = busenv.make_agent(f"net:{out / 'model.safetensors'}")
     assert agent.act(Game(3, seed=1)) in Game(3, seed=1).legal_actions()
+    card = json.loads((out / "model.json").read_text())
+    assert (card["temperature"], card["players"]) == (imitation.TEMPERATURE, [3])
+
+
+def test_a_stopped_imitation_study_has_curve_and_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluate(*_: object) -> dict[str, float]:
+        if (tmp_path / "curve.csv").exists():
+            raise KeyboardInterrupt
+        return {"greedy": 0.5}
+
+    export(tmp_path, games=60)
+    monkeypatch.setattr(imitation, "SHUFFLED_GAMES", 15)
+    monkeypatch.setattr(imitation, "evaluate", evaluate)
+    arguments = [str(tmp_path / "dataset.npz"), "--out", str(tmp_path), "--threads", "1"]
+    monkeypatch.setattr(sys, "argv", ["imitation", *arguments])
+    with pytest.raises(KeyboardInterrupt):
+        imitation.main()
+    assert len(read_curve(tmp_path / "curve.csv")) == 1
+    assert (tmp_path / "curve.png").exists()
+    assert busenv.make_agent(f"net:{tmp_path / 'model.safetensors'}")

@@ -123,24 +123,23 @@ def main() -> None:
     training, tested = np.split(np.arange(len(dataset)), [len(dataset) - held_out])
     test = winners(dataset, tested[:SHUFFLED_GAMES])
     network = build_network(KIND, dataset.board, WIDTH, arguments.seed, relative_types=True)
+    players = dataset.num_players
+    card = {"network": KIND, "width": WIDTH, "temperature": TEMPERATURE, "players": [players]}
+    title = f"Imitation of the winners of {len(training):,} games"
     rng, curve = np.random.default_rng(arguments.seed), []
     for decisions, seconds in train(network, dataset, training, rng):
         with torch.no_grad():
             loss = float(cross_entropy(network, test))
         shares = evaluate(network, dataset, arguments.games)
         curve.append(CurvePoint(seconds, decisions, arguments.games, shares))
+        save_model(network, dataset.board, arguments.out / "model.safetensors", card)
         write_curve(arguments.out / "curve.csv", curve)
+        draw_curve(arguments.out / "curve.png", curve, title, players=players, main_phase="")
         won = ", ".join(f"{share:.1%} against {name}" for name, share in shares.items())
         measured = f"{decisions:,} decisions, {seconds:.0f} s: held-out {loss:.3f} nats, {won}"
         print(measured, flush=True)
     if not curve:
         parser.error(f"{arguments.dataset} has too few games for a batch of {BATCH} decisions")
-    title = f"Imitation of the winners of {len(training):,} games"
-    draw_curve(
-        arguments.out / "curve.png", curve, title, players=dataset.num_players, main_phase=""
-    )
-    card = {"network": KIND, "width": WIDTH}
-    save_model(network, dataset.board, arguments.out / "model.safetensors", card)
 
 
 if __name__ == "__main__":
