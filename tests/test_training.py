@@ -318,7 +318,10 @@ def test_drawing_does_not_change_the_backend_of_matplotlib(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere.json"], "no file nowhere.json; allowed: quick, standard, full, FILE.json"),
+        (["fast"], "no preset, settings file or run folder 'fast'; allowed: quick, standard, full"),
+        (["runs/mnie"], "folder 'runs/mnie'; allowed: quick, standard, full, FILE.json, or a"),
+        (["no.json", "--set", "num_simulations=2"], "or run folder 'no.json'; allowed: quick"),
+        (["/dev/null/x.json", "--set", "reuse=2"], "or run folder '/dev/null/x.json'; allowed"),
         (["quick", "--set", "games=0"], "games is 0"),
     ],
 )
@@ -327,6 +330,23 @@ def test_invalid_settings_end_the_command_without_a_folder(
 ) -> None:
     assert message in refusal(capsys, "train", *words, "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_settings_file_is_named_before_its_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    file = tmp_path / "expert.json"
+    file.write_text('{"method": "expert"')
+    error = refusal(capsys, "train", str(file), "--set", "num_simulations=2")
+    assert f"{file}: EOF while parsing" in " ".join(error.split())
+
+
+def test_a_folder_does_not_hide_a_preset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("quick").mkdir()
+    assert "games is 0" in refusal(capsys, "train", "quick", "--set", "games=0")
 
 
 @contextmanager

@@ -33,14 +33,27 @@ def _config_class(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfi
 
 
 def config_class_of(source: str) -> type[PPOConfig] | type[ExpertConfig]:
-    """Return the class of the settings that `read_config` reads, PPOConfig if it would fail."""
-    path = Path(source)
-    if path.suffix != ".json" or not _is_file(path):
-        return PPOConfig
+    """Return the class of the settings that `read_config` reads, and raise the same errors."""
+    return type(PRESETS[source]) if source in PRESETS else _read(Path(source))[0]
+
+
+def _read(path: Path) -> tuple[type[PPOConfig] | type[ExpertConfig], dict[str, Any]]:
+    """Return the class of a file's settings, and the settings, which are not validated."""
+    if path.suffix != ".json" or not path.exists():
+        error = FileNotFoundError if path.suffix == ".json" else ValueError
+        raise error(
+            f"no preset, settings file or run folder {str(path)!r}"
+            f"{did_you_mean(str(path), PRESETS)}; allowed: {', '.join(PRESETS)}, FILE.json, or a "
+            "folder with run.json"
+        )
+    data = read_limited(path)
     try:
-        return _config_class(from_json(read_limited(path)))
-    except (AttributeError, ValueError, OSError):
-        return PPOConfig
+        content = from_json(data)
+        if not isinstance(content, dict):
+            raise ValueError("expected a JSON object")
+        return _config_class(content), content
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
@@ -57,28 +70,15 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
     if source in PRESETS:
         return PRESETS[source]
     path = Path(source)
-    if path.suffix != ".json":
-        raise ValueError(
-            f"unknown preset {source!r}; allowed: {', '.join(PRESETS)}, or FILE.json"
-            f"{did_you_mean(source, PRESETS)}"
-        )
-    if not path.exists():
-        raise FileNotFoundError(
-            f"there is no file {path}; allowed: {', '.join(PRESETS)}, FILE.json, or the folder of "
-            "a run, which holds run.json"
-        )
-    data = read_limited(path)
+    config_class, content = _read(path)
     try:
-        content = from_json(data)
-        if not isinstance(content, dict):
-            raise ValueError("it holds no object")
         if foreign := sorted(programs(content) - {*named}):
             raise ValueError(_program_error(content, foreign[0]))
         for name in ("board", "rules"):
             value = content.get(name)
             if isinstance(value, str) and _is_file(path.parent / value):
                 content[name] = str(path.parent / value)
-        return _config_class(content)().changed(content)
+        return config_class().changed(content)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
