@@ -65,11 +65,11 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(args: argparse.Namespace) -> None:
     from busenv.experiments.training.demo import train_and_report
-    from busenv.train.config import PPOConfig, parse_settings
+    from busenv.train.config import PRESETS, PPOConfig, parse_settings
     from busenv.train.config_files import config_class_of, programs, read_config
 
     source = Path(args.config)
-    resumes = source.is_dir()
+    resumes = args.config not in PRESETS and source.is_dir()
     folder = args.out or (source if resumes else new_folder("train"))
     if resumes:
         source /= "run.json"
