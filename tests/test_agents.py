@@ -67,6 +67,7 @@ GUIDED = "a guided search needs a model, and a number of"
         (SEARCH, ["uct", "uct:", "uct:0", "uct:-5", "uct:5x", "uct@0:5", "uct:1.5"]),
         (GUIDED, ["az", "az:city-2", "az:city-2:", "az:city-2:0", "az@0:city-2:5", "az:30"]),
         ("allowed", ["uct:0s", "uct@9:5", "az@9:city-3:5"]),
+        ("allowed: 1 to 64 threads", ["uct@65:900", "uct@99:1s", "az@65:city-3:900"]),
         ("allowed: above 0, to 86400", ["exec@0:python3", "exec@86401:python3"]),
         ("names no program", ["exec:  "]),
         ("command .*No closing quotation", ["exec:'python3"]),

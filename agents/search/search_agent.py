@@ -29,8 +29,8 @@ class SearchAgent(CompiledAgent):
     """A tree search (`agents.search.search`) whose trees are reused from decision to decision.
 
     simulations: per decision, or None for as many as fit into `seconds` per decision.
-    threads: number of trees grown in parallel. They share the simulations, and the weights of
-        their root actions are added up (root parallelisation, Chaslot et al. 2008).
+    threads: number of trees grown in parallel, at most STREAMS. They share the simulations, and the
+        weights of their root actions are added up (root parallelisation, Chaslot et al. 2008).
 
     Raises ValueError unless exactly one of simulations and seconds is given, and each thread has a
     simulation. Without `seconds`, the same seed and games lead to the same decisions.
@@ -45,12 +45,12 @@ class SearchAgent(CompiledAgent):
         kind = name.partition(":")[0].partition("@")[0]
         if (simulations is None) == (seconds is None):
             raise ValueError(f"{kind} needs either simulations or seconds")
-        if simulations is not None and not 1 <= threads <= simulations:
-            raise ValueError(f"{kind}: {simulations} simulations on {threads} threads; allowed: "
-                             "1 thread or more, each with at least one simulation")  # fmt: skip
-        if seconds is not None and not (seconds > 0 and threads >= 1):
+        most = STREAMS if simulations is None else min(simulations, STREAMS)
+        if not (1 <= threads <= most and (seconds is None or seconds > 0)):
+            budget = f"{seconds} seconds" if simulations is None else f"{simulations} simulations"
             raise ValueError(
-                f"{kind}: {seconds} seconds on {threads} threads; allowed: more than 0"
+                f"{kind}: {budget} on {threads} threads; allowed: 1 to {STREAMS} threads, each with "
+                "at least one simulation, and more than 0 seconds"
             )
         self._simulations, self._seconds, self._threads = simulations, seconds, threads
         self._pool: ThreadPoolExecutor | None = None  # kept: starting threads is slow
