@@ -273,6 +273,11 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
         ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
         ({"method": "expert", "teacher": "exec:true"}, "a file may not name a program"),
         ({"method": "expert", "teacher": "llm:m"}, "a file may not name a program"),
+        ({"method": "expert", "teacher": "greedy"}, "'greedy', but teacher_games is 0; allowed: 1"),
+        (
+            {"method": "expert", "teacher": "greedy", "teacher_games": 1, "offline_data": ["x"]},
+            "teacher and offline_data are both set; allowed: one of them",
+        ),
         ({"num_simulations": 5}, "no setting 'num_simulations'"),
     ):
         recipe.write_text(json.dumps(content))

@@ -122,7 +122,7 @@ def describe_training(config: AnyConfig) -> str:
     if isinstance(config, ExpertConfig):
         if config.offline_data:
             phases.append("offline data of earlier runs")
-        elif config.teacher and config.teacher_games:
+        elif config.teacher:
             phases.append(f"imitation of {config.teacher}")
         return ", then ".join([*phases, _main_phase(config)])
     if config.warm_start and config.imitation_share:

@@ -56,10 +56,10 @@ class ExpertConfig(RunConfig):
     never waits for learning. Above 0, an interrupted and resumed run ends with other parameters
     than an uninterrupted one.
 
-    A run with `offline_data`, folders `replay` of earlier runs, learns from them first and uses no
-    teacher. With a `teacher`, the run first learns from its games: at most `teacher_games`, fewer
-    once `replay_size` samples or `teacher_share` of the run are reached. In each of these phases
-    the learning rate falls linearly to a twentieth. The temperature of a network teacher
+    A run with `offline_data`, folders `replay` of earlier runs, learns from them first. With a
+    `teacher`, the run first learns from its games: at most `teacher_games`, fewer once
+    `replay_size` samples or `teacher_share` of the run are reached. In each of these phases the
+    learning rate falls linearly to a twentieth. The temperature of a network teacher
     (`net@0.5:NAME`) applies.
     """
 
@@ -130,5 +130,16 @@ class ExpertConfig(RunConfig):
                 f"past_share and bot_share add up to {self.past_share + self.bot_share:g}; allowed "
                 "with policy_only: less than 1, since values are learned from games without "
                 "opponents"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_teacher(self) -> ExpertConfig:
+        if self.teacher and self.offline_data:
+            raise ValueError("teacher and offline_data are both set; allowed: one of them")
+        if self.teacher and not self.teacher_games:
+            raise ValueError(
+                f"teacher is {self.teacher!r}, but teacher_games is 0; allowed: 1 or more, or no "
+                "teacher"
             )
         return self
