@@ -271,8 +271,8 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
         ),
         ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
         ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
-        ({"method": "expert", "teacher": "exec:true"}, "a file may not name a program"),
-        ({"method": "expert", "teacher": "llm:m"}, "a file may not name a program"),
+        ({"method": "expert", "teacher": "exec:true"}, "allowed: an agent that plays batches"),
+        ({"method": "expert", "rated": ["llm:m"]}, "a file may not name a program"),
         ({"method": "expert", "teacher": "greedy"}, "'greedy', but teacher_games is 0; allowed: 1"),
         (
             {"method": "expert", "teacher": "greedy", "teacher_games": 1, "offline_data": ["x"]},

@@ -239,14 +239,14 @@ def test_past_selves_outside_the_pool_are_refused(tmp_path: Path) -> None:
             league.restore([("greedy", 0.5), (name, 0.5)])
 
 
-@pytest.mark.parametrize("name", ["bots", "rated", "warm_start"])
+@pytest.mark.parametrize("name", ["bots", "rated"])
 def test_programs_named_only_in_a_file_are_refused(
     name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """In a run folder and in a recipe; also when the command line names another program."""
     touched = tmp_path / "touched"
     program = f"exec@5:touch {touched}"
-    value = program if name == "warm_start" else ["greedy", program]
+    value = ["greedy", program]
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps({**RUN.to_dict(), name: value}))
     change_json(folder / "run.json", **{name: value})
@@ -255,19 +255,28 @@ def test_programs_named_only_in_a_file_are_refused(
             error = refusal(capsys, "train", str(source), *words, "--out", str(tmp_path / "out"))
             output = " ".join(error.split())
             assert f"{name} has '{program}': a file may not name a program to be run" in output
-            text = ",".join(value) if isinstance(value, list) else value
-            assert f"--set '{name}={text}'" in output
+            assert f"--set '{name}={','.join(value)}'" in output
     assert not touched.exists()
     assert not (tmp_path / "out").exists()
     given = parse_settings([f"{name}={program}"])
     config = read_config(str(recipe), programs(given))
     assert program in programs(config.to_dict())
-    assert programs({"bots": ["greedy"], "warm_start": "", "rated": None}) == set()
+    assert programs({"bots": ["greedy"], "rated": None}) == set()
     recipe.write_text(json.dumps({name: "exec:\x1b[31m" + "x" * 9000}))
     with pytest.raises(ValueError, match=f"{name} has 'exec:") as refused:
         read_config(str(recipe))
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 1200
+
+
+@pytest.mark.parametrize(("method", "name"), [("ppo", "warm_start"), ("expert", "teacher")])
+def test_a_program_is_no_teacher(method: str, name: str, tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.json"
+    for program in (f"exec:touch {tmp_path}/touched", "llm:model"):
+        recipe.write_text(json.dumps({"method": method, name: program}))
+        with pytest.raises(ValueError, match=f"{name} is '{program}'; allowed: an agent that plays"):
+            read_config(str(recipe), [program])
+    assert not (tmp_path / "touched").exists()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -64,6 +64,14 @@ def training_boards(spec: str) -> Board | GeneratedBoards:
     return boards
 
 
+def _check_teacher(spec: str) -> None:
+    """Check the spec of an agent that a network learns from; "" for none."""
+    if spec.startswith(("exec", "llm")):
+        raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
+    if spec:
+        make_agent(spec).close()
+
+
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Small = Annotated[float, Field(ge=1e-8, le=1)]
@@ -73,7 +81,7 @@ Players = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_len
 Temperature = Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)]
 Threads = Annotated[int, Field(ge=1, le=1024)]
 Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
-NoneOrSpec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close() if spec else None)]
+Teacher = Annotated[str, accepted_by(_check_teacher)]
 Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 
 
@@ -197,7 +205,7 @@ class PPOConfig(RunConfig):
     entropy_coef: Annotated[float, Field(ge=0, le=10)] = 0.02
     value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
     max_grad_norm: Scale = 0.5
-    warm_start: NoneOrSpec = "planner"
+    warm_start: Teacher = "planner"
     num_workers: Count = 2
     imitation_share: Share = 0.3
     imitation_epochs: Annotated[int, Field(ge=1, le=100)] = 2

@@ -19,7 +19,7 @@ CONFIG_CLASSES: dict[str, type[PPOConfig] | type[ExpertConfig]] = {
     "ppo": PPOConfig,
     "expert": ExpertConfig,
 }
-AGENTS = ("bots", "rated", "warm_start", "teacher")  # settings that name agents
+AGENTS = ("bots", "rated")  # settings that can name programs
 
 
 def _config_class(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfig]:

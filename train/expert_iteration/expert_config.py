@@ -9,13 +9,13 @@ from pydantic import Field, model_validator
 from busenv.agents.networks.mlp import MAX_WIDTH
 from busenv.train.config import (
     Count,
-    NoneOrSpec,
     Players,
     Rated,
     RunConfig,
     Seconds,
     Share,
     Small,
+    Teacher,
     Temperature,
     Threads,
     one_of,
@@ -90,7 +90,7 @@ class ExpertConfig(RunConfig):
     precision: Annotated[str, one_of("float32", "bfloat16")] = "float32"
     offline_data: tuple[str, ...] = ()
     offline_epochs: Annotated[int, Field(ge=1, le=100)] = 1
-    teacher: NoneOrSpec = ""
+    teacher: Teacher = ""
     teacher_games: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     teacher_share: Share = 0.5
     teacher_sample_share: Annotated[float, Field(gt=0, le=1)] = 0.5
