@@ -17,6 +17,7 @@ from busenv.agents.external.llm_settings import load_settings
 from busenv.agents.external.reply_log import read_replies
 from busenv.errors import AgentUnavailableError
 from busenv.experiments import cli
+from busenv.experiments.ratings.match import play_match
 from tests.support.chat_server import KEY, chat_server, first_legal
 from tests.support.chat_server import chat as reply
 from tests.support.commands import refusal
@@ -142,6 +143,14 @@ def test_a_request_holds_the_prompts_and_the_reply_is_counted(
     row = read_replies(tmp_path / "1.jsonl")
     assert len(row) == 1
     assert (row[0]["seat"], row[0]["ply"], row[0]["input_tokens"]) == (2, 0, 1000)
+
+
+def test_a_model_plays_in_a_match(variables: Callable[..., None]) -> None:
+    with chat_server() as (url, requests):
+        variables(OPENAI_BASE_URL=url, OPENAI_API_KEY=KEY)
+        agents = [make_agent(spec) for spec in ("llm:m", "random", "random")]
+        assert play_match(agents, 1)[0].games == 1
+    assert requests
 
 
 LATE = "no answer within 0.3 s"

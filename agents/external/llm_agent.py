@@ -32,6 +32,8 @@ class LlmAgent(LockedAgent):
     Raises ValueError for missing or invalid settings (`load_settings`).
     """
 
+    needs_history = True
+
     def __init__(
         self,
         model: str,
@@ -63,7 +65,7 @@ class LlmAgent(LockedAgent):
             self._log = ReplyLog(file, seat)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Raise ValueError: prompts describe the rules, which GAME records lack."""
+        """Raise ValueError: prompts need the rules and the history of a game."""
         raise ValueError(f"{self.name} plays single games only: use act(game), not choose(games)")
 
     def _act(self, game: Game) -> int:
