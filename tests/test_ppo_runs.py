@@ -150,7 +150,8 @@ def test_damaged_checkpoints_and_full_disks_are_reported(
         ({"players": []}, "players is .*; allowed: one or more"),
         ({"players": 4}, "players is 4; allowed: one or more"),
         ({"seed": 2**64}, "seed is 18446744073709551616; allowed"),
-        ({"seconds": 1.0, "decisions": 5}, "give seconds or decisions, and not both"),
+        ({"seconds": 1.0, "decisions": 5}, "seconds is 1.0 and decisions is 5; allowed: exactly"),
+        ({"seconds": None}, "seconds is None and decisions is None; allowed: exactly one of them"),
         ({"gama": 1.0}, r"^no setting 'gama'; did you mean 'gamma'\?$"),
         ({"thing": 1.0}, "no setting 'thing'; there are network, width"),
         ({"bots": []}, "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
@@ -177,7 +178,8 @@ def test_invalid_settings_are_refused_in_one_line(changes: dict[str, object], me
 
 
 def test_setting_decisions_clears_seconds_and_vice_versa() -> None:
-    config = PPOConfig().changed({"decisions": 100})
+    config = PPOConfig(decisions=100)
+    assert config == PPOConfig().changed({"decisions": 100})
     assert (config.seconds, config.decisions) == (None, 100)
     config = config.changed({"seconds": 5})
     assert (config.seconds, config.decisions) == (5.0, None)

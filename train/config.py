@@ -114,6 +114,8 @@ class RunConfig(Schema):
     def __init__(self, **settings: Any) -> None:
         # JSON has lists where the fields are tuples.
         settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+        if settings.get("decisions") is not None:
+            settings.setdefault("seconds", None)
         try:
             super().__init__(**settings)
         except ValidationError as error:
@@ -122,7 +124,10 @@ class RunConfig(Schema):
     @model_validator(mode="after")
     def _check_length(self) -> Self:
         if (self.seconds is None) == (self.decisions is None):
-            raise ValueError("give seconds or decisions, and not both")
+            raise ValueError(
+                f"seconds is {self.seconds} and decisions is {self.decisions}; allowed: exactly "
+                "one of them"
+            )
         return self
 
     @model_validator(mode="after")
@@ -256,7 +261,6 @@ PRESETS = {
         bots=("greedy", "planner", "uct@2:40"),
         pool_size=24,
         snapshot_every=20,
-        seconds=None,
         decisions=12_000_000,
         temperature=0.1,
         rated=("greedy", "planner", "uct:100"),
