@@ -2,13 +2,19 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from busenv.agents.planner.evaluation import COUNT, WEIGHTS, parse_weights
-from busenv.experiments.studies import tune
+from busenv.experiments.studies import (
+    generalisation,
+    generated_boards,
+    imitation,
+    targets,
+    tune,
+)
 from busenv.experiments.studies.tune import logit, planner_score, tune_win, weights_text
 
 
@@ -33,6 +39,38 @@ def test_a_short_study_writes_weights(tmp_path: Path) -> None:
     assert weights.shape == (4, COUNT)
     assert np.isfinite(weights).all()
     assert (weights[0] == WEIGHTS[0]).all()
+
+
+def test_a_study_without_positions_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "SAMPLE_SHARE", 0)
+    with pytest.raises(SystemExit, match="no positions of stage .*; allowed: more --seconds"):
+        tune_win(0.1, 1, tmp_path / "weights.json")
+
+
+@pytest.mark.parametrize(
+    ("study", "arguments", "message"),
+    [
+        (tune, "win --seconds 0", "'0' is not a number greater than 0"),
+        (targets, "replay --seeds 0", "'0' is not a whole number greater than 0"),
+        (targets, "replay --width 0", "'0' is not a whole number greater than 0"),
+        (imitation, "dataset.npz --out out --games 0", "'0' is not a whole number greater than 0"),
+        (generalisation, "folder --seeds 0", "'0' is not a whole number greater than 0"),
+        (generated_boards, "--boards 0", "'0' is not a whole number greater than 0"),
+        (generated_boards, "--workers 0", "'0' is not a whole number greater than 0"),
+        (generated_boards, "--agents uct:", "a search needs a number of simulations or seconds"),
+    ],
+)
+def test_wrong_arguments_of_studies_are_refused(
+    study: ModuleType,
+    arguments: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["study", *arguments.split()])
+    with pytest.raises(SystemExit):
+        study.main()
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_stopped_study_has_the_weights_of_the_last_generation(

@@ -24,6 +24,7 @@ from rich.console import Console
 
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
 from busenv.experiments.benchmark.benchmark_report import format_scores
+from busenv.experiments.cli.command import positive
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import lock_folder
@@ -204,10 +205,10 @@ def main() -> None:
     parser.add_argument(
         "--networks", nargs="+", choices=[*DECISIONS], default=[*DECISIONS], help="(all)"
     )
-    parser.add_argument("--seeds", type=int, default=3, help="runs for each number of boards (3)")
+    parser.add_argument(
+        "--seeds", type=positive(int), default=3, help="runs for each number of boards (3)"
+    )
     arguments = parser.parse_args()
-    if arguments.seeds < 1:
-        parser.error(f"--seeds is {arguments.seeds}; allowed: 1 or more")
     try:
         with lock_folder(arguments.folder):
             results = study(arguments.folder, arguments.networks, arguments.seeds)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 import busenv
+from busenv.experiments.cli.command import positive
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.worker_pool import worker_pool
@@ -86,7 +87,7 @@ def main() -> None:
         prog=name, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--boards", type=int, default=100, help="number of boards of each size (100)"
+        "--boards", type=positive(int), default=100, help="number of boards of each size (100)"
     )
     parser.add_argument(
         "--sizes",
@@ -105,8 +106,13 @@ def main() -> None:
     parser.add_argument(
         "--players", type=int, default=4, choices=(3, 4, 5), help="players per game (4)"
     )
-    parser.add_argument("--workers", type=int, default=1, help="worker processes (1)")
+    parser.add_argument("--workers", type=positive(int), default=1, help="worker processes (1)")
     arguments = parser.parse_args()
+    try:
+        for agent in arguments.agents:
+            busenv.make_agent(agent).close()
+    except (ImportError, OSError, ValueError) as error:
+        parser.error(str(error))
     failed = False
     print("| size | agent | decisions | deliveries | starter wins | stuck lines | endings |")
     print("|---|---|---|---:|---|---:|---|", flush=True)

@@ -22,6 +22,7 @@ from busenv.agents.networks.model_files import save_model
 from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
+from busenv.experiments.cli.command import positive
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
 from busenv.experiments.training.training_run import evaluate_against
@@ -109,9 +110,11 @@ def main() -> None:
     )
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="folder of curve and model")
-    parser.add_argument("--games", type=int, default=400, help="games of each rating (400)")
+    parser.add_argument(
+        "--games", type=positive(int), default=400, help="games of each rating (400)"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=positive(int), default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     try:

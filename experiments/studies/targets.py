@@ -84,9 +84,9 @@ def main() -> None:
         "--players", type=int, choices=(3, 4, 5), default=4, help="of the held-out games (4)"
     )
     parser.add_argument("--network", choices=("seats", "features"), default="features")
-    parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--width", type=positive(int), default=256)
+    parser.add_argument("--seeds", type=positive(int), default=3)
+    parser.add_argument("--threads", type=positive(int), default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     try:

@@ -32,6 +32,7 @@ from busenv.agents.planner.evaluation import (
     stage,
 )
 from busenv.agents.planner.planner_agent import PlannerAgent
+from busenv.experiments.cli.command import positive
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
 from busenv.io import write_whole
@@ -131,6 +132,8 @@ def tune_win(seconds: float, seed: int, path: Path) -> None:
             samples[row].append((features, game.ranking().index(0)))
     weights = WEIGHTS.copy()
     for row, pairs in samples.items():
+        if not pairs:
+            raise SystemExit(f"no positions of stage {STAGES[row]}; allowed: more --seconds")
         features, winners = (np.array(part) for part in zip(*pairs, strict=True))
         weights[row, :OWN] = logit(features, winners)
         print(f"{STAGES[row]}: {len(pairs)} positions")
@@ -144,7 +147,9 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("study", choices=("value", "win"))
-    parser.add_argument("--seconds", type=float, default=240.0, help="time budget in seconds (240)")
+    parser.add_argument(
+        "--seconds", type=positive(float), default=240.0, help="time budget in seconds (240)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/weights.json"))
     arguments = parser.parse_args()
