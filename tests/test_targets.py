@@ -28,6 +28,13 @@ def test_losses_of_a_uniform_network_are_log_counts() -> None:
     assert loss == pytest.approx(np.log(samples["game"]["players"]).mean(), rel=1e-5)
     masks = make_batch(samples, CITY, 0.0, Inputs()).masks
     assert cross == pytest.approx(np.log(masks.sum(axis=1)).mean(), rel=1e-5)
+    # Opponents' decisions have no policy: all of the first part, some of the second.
+    samples = np.resize(samples, 9000)
+    samples["policy"][:6000] = 0
+    masks = make_batch(samples[6000:], CITY, 0.0, Inputs()).masks
+    assert targets.measure(network, samples)[1] == pytest.approx(
+        np.log(masks.sum(axis=1)).mean(), rel=1e-5
+    )
 
 
 def test_variants_are_trained_and_measured(

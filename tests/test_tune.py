@@ -43,7 +43,7 @@ def test_a_short_study_writes_weights(tmp_path: Path) -> None:
 
 def test_a_study_without_positions_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "SAMPLE_SHARE", 0)
-    with pytest.raises(SystemExit, match="no positions of stage .*; allowed: more --seconds"):
+    with pytest.raises(SystemExit, match=r"no positions of stage .*; allowed: more --seconds"):
         tune_win(0.1, 1, tmp_path / "weights.json")
 
 

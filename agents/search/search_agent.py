@@ -49,8 +49,8 @@ class SearchAgent(CompiledAgent):
         if not (1 <= threads <= most and (seconds is None or seconds > 0)):
             budget = f"{seconds} seconds" if simulations is None else f"{simulations} simulations"
             raise ValueError(
-                f"{kind}: {budget} on {threads} threads; allowed: 1 to {STREAMS} threads, each with "
-                "at least one simulation, and more than 0 seconds"
+                f"{kind}: {budget} on {threads} threads; allowed: 1 to {STREAMS} threads, each "
+                "with at least one simulation, and more than 0 seconds"
             )
         self._simulations, self._seconds, self._threads = simulations, seconds, threads
         self._pool: ThreadPoolExecutor | None = None  # kept: starting threads is slow

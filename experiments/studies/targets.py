@@ -56,20 +56,25 @@ def train(samples: np.ndarray, config: ExpertConfig) -> Network:
 
 @torch.no_grad()
 def measure(network: Network, samples: np.ndarray) -> tuple[float, float, float]:
-    """Return log loss of the winner, cross-entropy of the policy, and share of right favourites."""
-    sums = np.zeros(3)
+    """Return log loss of the winner, cross-entropy of the policy, and accuracy of the winner.
+
+    The cross-entropy is a mean over the samples that have a policy.
+    """
+    sums, totals = np.zeros(3), np.zeros(3)
     for part in np.array_split(samples, max(len(samples) // 4096, 1)):
         batch = make_batch(part, BOARD, 0.0, network.inputs)
         rows, masks, policy, winner, _, present, _ = map(torch.from_numpy, batch)
         logits, values = network(rows)
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
-        cross = -expected_log_probs(policy, log_probs, masks)[policy.any(dim=1)].mean()
-        loss = -expected_log_probs(winner, wins, present).mean()
-        right = (wins.argmax(dim=1) == winner.argmax(dim=1)).float().mean()
-        sums += np.array([float(loss), float(cross), float(right)]) * len(part)
-    loss, cross, right = sums / len(samples)
-    return float(loss), float(cross), float(right)
+        has_policy = policy.any(dim=1)  # opponents' decisions have none
+        losses = -expected_log_probs(winner, wins, present)
+        cross_entropies = -expected_log_probs(policy, log_probs, masks)[has_policy]
+        is_correct = wins.argmax(dim=1) == winner.argmax(dim=1)
+        sums += [float(x.sum()) for x in (losses, cross_entropies, is_correct)]
+        totals += [len(part), len(cross_entropies), len(part)]
+    loss, cross_entropy, accuracy = sums / np.maximum(totals, 1)
+    return float(loss), float(cross_entropy), float(accuracy)
 
 
 def main() -> None:
