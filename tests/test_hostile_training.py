@@ -258,6 +258,11 @@ def test_programs_named_only_in_a_file_are_refused(
             assert f"--set '{name}={','.join(value)}'" in output
     assert not touched.exists()
     assert not (tmp_path / "out").exists()
+    with_comma = ["greedy", "exec:player a,b"]
+    recipe.write_text(json.dumps({name: with_comma}))
+    error = refusal(capsys, "train", str(recipe))
+    assert f"--set '{name}={json.dumps(with_comma)}'" in " ".join(error.split())
+    recipe.write_text(json.dumps({**RUN.to_dict(), name: value}))
     given = parse_settings([f"{name}={program}"])
     config = read_config(str(recipe), programs(given))
     assert program in programs(config.to_dict())

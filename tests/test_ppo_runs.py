@@ -196,7 +196,11 @@ def test_settings_are_read_from_presets_files_and_words(tmp_path: Path) -> None:
         assert read_config(str(path)) == preset
     words = parse_settings(["games=7", "players=3,4", "bots=", "seconds=2", "network=mlp"])
     assert words == {"games": 7, "players": (3, 4), "bots": (), "seconds": 2.0, "network": "mlp"}
+    assert parse_settings(['bots=["greedy", "exec:/bin/cat a,b"]', "players=[3]"]) == {
+        "bots": ("greedy", "exec:/bin/cat a,b"), "players": (3,)
+    }  # fmt: skip
     for text, message in (
+        ("bots=[", r"bots has \[; unknown agent '\['"),
         ("games", "setting 'games'; allowed: NAME=VALUE"),
         ("games=x", "games is x; allowed: a whole number"),
         ("players=3,x", "players has x; allowed: a whole number 3 to 5"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, get_origin
 
 from pydantic import (
@@ -12,6 +13,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import from_json
 from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
@@ -272,7 +274,7 @@ PRESETS = {
 
 
 def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[str, Any]:
-    """Parse settings such as `seconds=60`; tuples are written with commas.
+    """Parse settings such as `seconds=60`; tuples are written with commas, or as JSON lists.
 
     ValueError names an unknown setting, another method than that of `kind`, or a wrong value and
     what is allowed.
@@ -292,7 +294,10 @@ def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[
                 "a settings file FILE.json with method ppo or expert"
             )
         several = get_origin(field.annotation) is tuple
-        value = tuple(part for part in text.split(",") if part) if several else text
+        value: Any = tuple(part for part in text.split(",") if part) if several else text
+        if several and text.startswith("["):
+            with suppress(ValueError):  # else a part of the text is refused
+                value = tuple(from_json(text))
         annotated: Any = Annotated[field.annotation, field]
         try:
             settings[name] = TypeAdapter(annotated).validate_python(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -102,7 +103,9 @@ def _program_error(content: dict[str, Any], program: str) -> str:
     """Describe that a file names a program, and how to allow it."""
     name = next(name for name in AGENTS if program in _specs(content.get(name)))
     words = f"{name} has {program!r}: a file may not name a program to be run or asked"
-    setting = f"{name}={','.join(map(str, _specs(content[name])))}"
+    specs = [*map(str, _specs(content[name]))]
+    listed = json.dumps(specs) if any("," in spec for spec in specs) else ",".join(specs)
+    setting = f"{name}={listed}"
     if setting.isprintable():  # printed to the terminal
         words += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
     return truncate(words, LONGEST_SENTENCE)
