@@ -18,6 +18,7 @@ from busenv.agents import make_agent
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import save_model
+from busenv.experiments.training import training_run
 from busenv.experiments.training.training_run import run_training
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -106,6 +107,24 @@ def test_teacher_samples_are_learned_from_after_all_games_and_then_deleted(
         for _ in range(steps):
             again.step()
         assert same_tensors(parameters(run), parameters(again))
+
+
+def test_an_untrained_network_is_rated_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rated = []
+
+    def rate(run: ExpertRun, *arguments: Any) -> None:
+        rated.append(run.decisions)
+        rate_run(run, *arguments)
+
+    rate_run = training_run._rate
+    monkeypatch.setattr(training_run, "_rate", rate)
+    monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
+    changes = {"teacher": "greedy", "teacher_games": 6, "rate_every": 1e-3}
+    run, _ = run_training(SMALL.changed(changes), tmp_path, Console(quiet=True))
+    assert run.iteration > 3
+    assert rated == sorted({*rated})
 
 
 def test_each_offline_sample_is_learned_from_in_every_epoch(

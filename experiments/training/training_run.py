@@ -205,7 +205,11 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
         pretrains = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
         task = bar.add_task("", total=1.0, note="")
         while True:
-            if run.is_done or not curve or run.seconds - curve[-1].seconds >= config.rate_every:
+            is_due = not curve or (
+                run.seconds - curve[-1].seconds >= config.rate_every
+                and run.decisions > curve[-1].decisions
+            )
+            if run.is_done or is_due:
                 bar.update(task, completed=min(run.progress, 1.0), note="rating ...")
                 _rate(run, curve, log)
                 first = "learning from offline data ..." if pretrains else "first games ..."
