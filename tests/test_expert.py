@@ -254,6 +254,30 @@ def test_an_interrupted_update_is_undone(tmp_path: Path, monkeypatch: pytest.Mon
     assert not file_names(tmp_path / "replay")
 
 
+def test_an_interrupted_iteration_is_repeated_with_its_own_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, start_games = [], ExpertRun._start_games
+
+    def recorded(self: ExpertRun, number: int) -> Any:
+        started.append(number)
+        return start_games(self, number)
+
+    monkeypatch.setattr(ExpertRun, "_start_games", recorded)
+    run = ExpertRun(LONG.changed({"staleness": 1}), tmp_path)
+    run.step()
+    with monkeypatch.context() as patched:
+        patched.setattr(Learner, "step", press)
+        with pytest.raises(KeyboardInterrupt):
+            run.step()
+    run.step()
+    assert started == [0, 1, 2, 1, 2]
+
+
+def press(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_recipe_is_trained_rated_and_playable(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps(SMALL_EXPERT.to_dict()))

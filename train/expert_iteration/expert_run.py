@@ -118,11 +118,15 @@ class ExpertRun(TrainingRun):
         while len(self._in_flight) <= self.config.staleness:
             self._in_flight.append(self._start_games(self.iteration + len(self._in_flight)))
         rng, wait = self._in_flight.popleft()
-        samples, scalars = wait()
-        self._replay.add(self.iteration, samples)
-        updates = self._num_updates(self.config.reuse * len(samples))
-        scalars |= self._learn(self._sampled(self._replay, updates, rng))
-        return self._finish(len(samples), scalars)
+        try:
+            samples, scalars = wait()
+            self._replay.add(self.iteration, samples)
+            updates = self._num_updates(self.config.reuse * len(samples))
+            scalars |= self._learn(self._sampled(self._replay, updates, rng))
+            return self._finish(len(samples), scalars)
+        except BaseException:
+            self._in_flight.clear()  # the iteration is repeated, with new games for those after it
+            raise
 
     def _warm_up(self) -> None:
         """Play a game and call every agent once, before the clock starts (see `PPORun`)."""
