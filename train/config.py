@@ -9,11 +9,14 @@ from typing import Annotated, Any, get_origin
 from pydantic import (
     AfterValidator,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     TypeAdapter,
     ValidationError,
     model_validator,
 )
-from pydantic_core import from_json
+from pydantic_core import CoreSchema, from_json
+from pydantic_core.core_schema import no_info_after_validator_function
 from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
@@ -28,15 +31,26 @@ from busenv.game.rules import as_rules
 from busenv.rewards import REWARDS
 
 
-def one_of(*allowed: str) -> AfterValidator:
-    """Validate that a text is one of the allowed ones."""
+class OneOf:
+    """Annotation of a text that is one of the allowed ones, which the JSON schema lists."""
 
-    def check(value: str) -> str:
-        if value not in allowed:
-            raise ValueError(f"allowed: {', '.join(allowed)}")
+    def __init__(self, *allowed: str) -> None:
+        self._allowed = allowed
+
+    def _check(self, value: str) -> str:
+        if value not in self._allowed:
+            raise ValueError(f"allowed: {', '.join(self._allowed)}")
         return value
 
-    return AfterValidator(check)
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "enum": [*self._allowed]}
 
 
 def accepted_by(use: Callable[[str], object]) -> AfterValidator:
@@ -90,7 +104,7 @@ Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 class RunConfig(Schema):
     """Settings that all kinds of runs share; docs/training_settings.md describes every field."""
 
-    network: Annotated[str, one_of(*NETWORKS)] = "mlp"
+    network: Annotated[str, OneOf(*NETWORKS)] = "mlp"
     width: Annotated[int, Field(ge=1, le=MAX_WIDTH)] = 256
     relative_types: bool = True
     init_from: str = ""
@@ -108,10 +122,10 @@ class RunConfig(Schema):
     rate_every: Seconds = 20.0
     rate_games: Count = 128
     snapshot_every: Count = 25
-    precision: Annotated[str, one_of("auto", "float32", "bfloat16")] = "auto"
+    precision: Annotated[str, OneOf("auto", "float32", "bfloat16")] = "auto"
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     threads: Threads = 2
-    device: Annotated[str, one_of("auto", "cpu", "cuda")] = "auto"
+    device: Annotated[str, OneOf("auto", "cpu", "cuda")] = "auto"
 
     def __init__(self, **settings: Any) -> None:
         # JSON has lists where the fields are tuples.
@@ -192,16 +206,17 @@ class PPOConfig(RunConfig):
 
     During the first `imitation_share` of the run, the network imitates `warm_start`, also after
     `init_from`; "" disables this. The target is the agent's action probabilities, for a search
-    (`uct@2:150`) the distribution of its visits. `opponent_share` is the share of seats held by
-    `bots` and past selves; above 0, in 40% of the games the learner has one seat and copies of one
-    opponent hold all others, as in ratings.
+    (`uct@2:150`) the distribution of its visits. Imitation has its own learning rate (1e-3) and
+    minibatch size (512). `opponent_share` is the probability that a seat is a bot's or a past
+    self's. Above 0, in 40% of the games the learner instead has one seat and copies of one opponent
+    hold all others, as in ratings.
 
     ValueError, in one line, names a setting, its value and what is allowed.
     """
 
-    method: Annotated[str, one_of("ppo")] = "ppo"
-    network: Annotated[str, one_of("mlp")] = "mlp"
-    reward: Annotated[str, one_of(*REWARDS)] = "margin"
+    method: Annotated[str, OneOf("ppo")] = "ppo"
+    network: Annotated[str, OneOf("mlp")] = "mlp"
+    reward: Annotated[str, OneOf(*REWARDS)] = "margin"
     reward_unit: Scale = 5.0
     games: Count = 128
     batch_size: Count = 1024

@@ -3,7 +3,7 @@
 Run `python -m busenv.experiments.studies.targets FOLDER...`, with the folders `replay` of runs.
 
 Every variant trains a new network on the same samples in the same order, in one pass, and is
-measured on the last tenth of the games: log loss of the winner, cross-entropy of the policy, how
+measured on the last tenth of the samples: log loss of the winner, cross-entropy of the policy, how
 often the seat with the highest chance wins, and games won without search against three `planner`.
 The variants combine relative building types ("types") and the auxiliary head ("final").
 """

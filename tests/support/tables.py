@@ -21,14 +21,14 @@ MEANINGS = {
     "all_opponents_share": "share of the games with opponents in which they play all other seats",
     "auxiliary_weight": "weight of lines and buildings at the end in the loss; 0: not predicted",
     "average_checkpoints": "models whose weights are averaged with those of `init_from`",
-    "batch_size": "decisions per minibatch",
+    "batch_size": "decisions per minibatch; 512 in imitation by PPO runs",
     "board": "name or file of a board, `generated:SIZE:SEED`, or a set: `generated:SIZE:train`",
     "bot_share": "share of the games with a seat of one of `bots`",
     "bot_simulations": "simulations of the bot `uct`",
     "bots": "scripted opponents, drawn for each game",
     "clip_range": "clip range of the policy ratio",
     "decisions": "length of the run in decisions learned from",
-    "device": "`auto`, `cpu` or `cuda`; expert iteration uses the CPU",
+    "device": "device of learning",
     "entropy_coef": "weight of the entropy in the loss",
     "epochs": "passes over a rollout",
     "fast_simulations": "simulations of decisions that are not learned from",
@@ -39,20 +39,22 @@ MEANINGS = {
     "imitation_epochs": "passes over a rollout during imitation",
     "imitation_share": "share of the run spent on imitation",
     "init_from": "model whose weights the run starts from; empty: random weights",
-    "learning_rate": "initial learning rate; falls linearly to a twentieth",
+    "learning_rate": "learning rate at progress 0; falls linearly with the progress to a twentieth"
+    "; imitation by PPO runs has 1e-3",
     "max_grad_norm": "maximum norm of the gradient",
-    "method": "`ppo` or `expert`",
-    "network": "`mlp` (PPO); `seats`, `features` or `board` (expert iteration)",
+    "method": "training method",
+    "network": "kind of network",
     "num_simulations": "simulations of decisions that are learned from",
     "num_workers": "parts of a rollout on one board, played in parallel on threads or a cluster",
     "offline_data": "replay folders of earlier runs to learn from first",
     "offline_epochs": "passes over the offline data",
-    "opponent_share": "share of the seats of bots and past selves",
+    "opponent_share": "probability that a seat is an opponent's, in 60% of the games; in 40% "
+    "copies of one opponent hold all seats but one; 0: no opponents",
     "past_share": "share of the games with a seat of a past self",
     "players": "numbers of players of the games",
     "policy_only": "self-play without search; the policy learns by PPO",
     "pool_size": "maximum number of past selves",
-    "precision": "`float32` or `bfloat16` for the layers during learning; `auto`: by the processor",
+    "precision": "precision of the layers during learning; `auto`: by the processor",
     "rate_every": "seconds between ratings",
     "rate_games": "games per rating and agent",
     "rated": "agents that the learner is rated against",
@@ -63,18 +65,20 @@ MEANINGS = {
     "reward_unit": "divisor of the reward",
     "rules": "edition, or file of rules",
     "score_weight": "weight of the final points in the loss",
-    "seconds": "length of the run in seconds",
+    "seconds": "length of the run in seconds, ratings included",
     "seed": "seed of weights, games and minibatches",
     "snapshot_every": "iterations between past selves",
     "staleness": "iterations by which play runs ahead of learning",
-    "teacher": "agent whose games are learned from first; empty: none",
+    "teacher": "agent whose games are learned from first, such as `uct@4:150` on four threads; "
+    "empty: none",
     "teacher_games": "games of the teacher",
     "teacher_reuse": "updates from each decision of the teacher",
     "teacher_sample_share": "share of the teacher's decisions that is learned from",
     "teacher_share": "maximum share of the run spent on the teacher",
-    "temperature": "temperature of the trained agent in ratings; 0: most likely action",
+    "temperature": "temperature of the agent in ratings, and of its own play during imitation; 0: "
+    "most likely action",
     "temperature_moves": "decisions of a game that are sampled from the search's policy",
-    "threads": "threads of torch, and of self-play in expert iteration",
+    "threads": "threads of torch and of self-play",
     "value_coef": "weight of the value loss",
     "value_target_mix": "share of the search's estimate in the value target",
     "value_weight": "weight of the winner in the loss",
@@ -136,6 +140,8 @@ def settings_table(config: type[RunConfig]) -> str:
 def _allowed(schema: dict) -> str:
     """The type and range of a setting, from its JSON schema."""
     schema = schema.get("anyOf", [schema])[0]
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema["type"] == "array":
         return f"list of: {_allowed(schema['items'])}"
     if schema["type"] in ("integer", "number"):

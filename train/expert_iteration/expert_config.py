@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from busenv.agents.networks.mlp import MAX_WIDTH
 from busenv.train.config import (
     Count,
+    OneOf,
     Players,
     Rated,
     RunConfig,
@@ -18,11 +19,10 @@ from busenv.train.config import (
     Teacher,
     Temperature,
     Threads,
-    one_of,
 )
 from busenv.train.expert_iteration.selfplay_players import BOTS
 
-Bots = Annotated[tuple[Annotated[str, one_of(*BOTS)], ...], Field(min_length=1)]
+Bots = Annotated[tuple[Annotated[str, OneOf(*BOTS)], ...], Field(min_length=1)]
 Simulations = Annotated[int, Field(ge=1, le=100_000)]
 
 
@@ -63,8 +63,8 @@ class ExpertConfig(RunConfig):
     (`net@0.5:NAME`) applies.
     """
 
-    method: Annotated[str, one_of("expert")] = "expert"
-    network: Annotated[str, one_of("seats", "features", "board")] = "features"
+    method: Annotated[str, OneOf("expert")] = "expert"
+    network: Annotated[str, OneOf("seats", "features", "board")] = "features"
     width: Annotated[int, Field(ge=4, le=MAX_WIDTH)] = 384
     players: Players = (3, 4, 5)
     games: Count = 60
@@ -87,7 +87,7 @@ class ExpertConfig(RunConfig):
     value_weight: Annotated[float, Field(ge=0, le=100)] = 1.5
     score_weight: Annotated[float, Field(ge=0, le=10)] = 0.3
     auxiliary_weight: Annotated[float, Field(ge=0, le=100)] = 0.0
-    precision: Annotated[str, one_of("float32", "bfloat16")] = "float32"
+    precision: Annotated[str, OneOf("float32", "bfloat16")] = "float32"
     offline_data: tuple[str, ...] = ()
     offline_epochs: Annotated[int, Field(ge=1, le=100)] = 1
     teacher: Teacher = ""
@@ -102,7 +102,7 @@ class ExpertConfig(RunConfig):
     rate_every: Seconds = 600.0
     rate_games: Count = 100
     threads: Threads = 1
-    device: Annotated[str, one_of("auto", "cpu")] = "auto"
+    device: Annotated[str, OneOf("auto", "cpu")] = "auto"
 
     @property
     def network_options(self) -> dict[str, bool]:
