@@ -89,7 +89,7 @@ class PPORun(TrainingRun):
             if self.iteration % self.config.snapshot_every == 0 and self.config.opponent_share:
                 self._league.add(self.network, self.card(), f"past-{self.iteration:06}")
             self._seconds = self.seconds
-        return Iteration(self.iteration, self.decisions, self._seconds, self.progress, scalars)
+        return Iteration(self.iteration, self.decisions, self._seconds, scalars)
 
     def save(self) -> None:
         """Write the checkpoint, and the model with its card."""

@@ -40,13 +40,12 @@ MODEL = "model.safetensors"
 class Iteration:
     """Progress of a run after an iteration.
 
-    progress: 0 to 1. scalars: statistics by name, such as "train/value_loss".
+    scalars: statistics by name, such as "train/value_loss".
     """
 
     number: int
     decisions: int
     seconds: float
-    progress: float
     scalars: dict[str, float]
 
 

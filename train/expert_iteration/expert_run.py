@@ -202,7 +202,7 @@ class ExpertRun(TrainingRun):
                 self._save_model(self._past_path(self.iteration))
             self._seconds = self.seconds
             self.save()
-        return Iteration(self.iteration, self.decisions, self._seconds, self.progress, scalars)
+        return Iteration(self.iteration, self.decisions, self._seconds, scalars)
 
     def save(self) -> None:
         """Write the checkpoint, the model and its card; delete files that are no longer needed."""
