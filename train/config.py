@@ -104,7 +104,7 @@ Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 class RunConfig(Schema):
     """Settings that all kinds of runs share; docs/training_settings.md describes every field."""
 
-    network: Annotated[str, OneOf(*NETWORKS)] = "mlp"
+    network: Annotated[str, OneOf(*NETWORKS)]
     width: Annotated[int, Field(ge=1, le=MAX_WIDTH)] = 256
     relative_types: bool = True
     init_from: str = ""
@@ -112,8 +112,8 @@ class RunConfig(Schema):
     players: Players = (4,)
     board: Annotated[str, accepted_by(training_boards)] = "city"
     rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
-    games: Count = 64
-    batch_size: Count = 2048
+    games: Count
+    batch_size: Count
     learning_rate: Small = 4e-4
     seconds: Seconds | None = 180.0
     decisions: Annotated[int, Field(ge=1, le=10**15)] | None = None
