@@ -90,16 +90,12 @@ class Learner:
         num_policies = int(batch_samples["policy"].any(axis=1).sum())
         num_values = int(batch_samples["has_value_target"].sum())
         batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
-        device = next(self.network.parameters()).device
-        rows, masks, policy, win_probs, points, present, actions = (
-            torch.from_numpy(array).to(device) for array in batch
-        )
-        use_bfloat16 = config.precision == "bfloat16"
-        with torch.autocast(device.type, torch.bfloat16, enabled=use_bfloat16):
+        rows, masks, policy, win_probs, points, present, actions = map(torch.from_numpy, batch)
+        with torch.autocast("cpu", torch.bfloat16, enabled=config.precision == "bfloat16"):
             outputs = [output.float() for output in self.network.outputs(rows)]
         logits, values, *auxiliary = outputs
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
-        has_value = torch.from_numpy(samples["has_value_target"]).to(device)
+        has_value = torch.from_numpy(samples["has_value_target"])
         if config.policy_only:
             policy_loss, divergence = _ppo_loss(samples, actions, log_probs, masks)
             policy_loss, divergence = share * policy_loss, share * divergence
@@ -117,7 +113,7 @@ class Learner:
             board = board_at(self._boards, 0)
             final = auxiliary_targets(samples, board, self.network.relative_types)
             final_loss = nn.functional.binary_cross_entropy_with_logits(
-                auxiliary[0], torch.from_numpy(final).to(device)
+                auxiliary[0], torch.from_numpy(final)
             )
             loss = loss + share * config.auxiliary_weight * final_loss
             extra["train/auxiliary_loss"] = share * final_loss.item()
@@ -155,8 +151,7 @@ def _ppo_loss(
     log_probs: float32, (N, num_actions), at temperature 1; play was at POLICY_TEMPERATURE.
     """
     old_probs, advantages = (
-        torch.from_numpy(samples[name].copy()).to(log_probs.device)
-        for name in ("action_prob", "advantage")
+        torch.from_numpy(samples[name].copy()) for name in ("action_prob", "advantage")
     )
     log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)
     loss, divergence = clipped_policy_loss(
