@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import chain
 from typing import Any
 
@@ -141,7 +142,7 @@ def test_parts_of_a_rollout_are_joined_in_order() -> None:
     owners = np.array([[0, 1, 0, 1, 0]] * 5)
     parts = [
         (part, play_games(forward, part, owners[: len(part.states)], bots, seed))
-        for seed, part in enumerate(games.copy() for games in unplayed)
+        for seed, part in enumerate(copy.deepcopy(unplayed))
     ]
     assert all((games.states["phase"] != OVER).all() for games in unplayed)
     states, decisions = join(parts)

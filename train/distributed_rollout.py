@@ -78,7 +78,7 @@ def _play_remotely(
     payload: cluster.Shared[RolloutPayload], games: SelfPlayGames, seat_owner: np.ndarray, seed: int
 ) -> PlayedPart:
     # Arrays from Ray are read-only.
-    return _play_part(payload.get(), games.copy(), seat_owner, seed)
+    return _play_part(payload.get(), copy.deepcopy(games), seat_owner, seed)
 
 
 def _play_part(

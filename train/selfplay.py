@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -98,19 +97,9 @@ class SelfPlayGames:
             kernels.new_games(fresh, board.array, self.rules.record(count), first[indices])
             self.states[indices] = fresh
 
-    def copy(self) -> SelfPlayGames:
-        """Return a copy of the games."""
-        games = copy(self)
-        games.states, games.cumulative_rewards = self.states.copy(), self.cumulative_rewards.copy()
-        return games
-
     def running(self) -> np.ndarray:
         """Return the indices of the games that are not over: int64."""
         return np.flatnonzero(self.states["phase"] != OVER)
-
-    def seats(self, indices: np.ndarray) -> np.ndarray:
-        """Return the seat to decide in each of some games: int64."""
-        return self.states["seat"][indices].astype(np.int64)
 
     def observe(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return observations (uint8) and action masks (bool) of the seats to decide."""
@@ -182,7 +171,7 @@ def play_games(
     while (running := games.running()).size:
         if interrupted and interrupted.is_set():
             raise KeyboardInterrupt
-        seats = games.seats(running)
+        seats = games.states["seat"][running].astype(np.int64)
         owner = seat_owner[running, seats]
         actions = np.zeros(len(running), np.int64)
         for k in np.unique(owner[owner > 0]):
