@@ -1,1 +1,14 @@
-"""Studies: fits of the parameters of shipped agents, comparison of training targets."""
+"""Studies: fits of the parameters of bundled agents, comparison of training targets."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def study_parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """Return the parser of a study. name: of its module. description: the module's docstring."""
+    return argparse.ArgumentParser(
+        prog=f"busenv.experiments.studies.{name}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-
 import busenv
 from busenv.experiments.common.keyboard_interrupt import run_command
+from busenv.experiments.studies import study_parser
 
 SPECS = ("random", "greedy", "planner")
 GAMES = 300  # of each agent, which plays all seats
@@ -13,8 +12,7 @@ GAMES = 300  # of each agent, which plays all seats
 
 def main() -> None:
     """Print one line for each number of players."""
-    name = "busenv.experiments.studies.episode_lengths"
-    argparse.ArgumentParser(prog=name, description=__doc__).parse_args()
+    study_parser("episode_lengths", __doc__).parse_args()
     for players in (3, 4, 5):
         lengths = []
         for agent in (busenv.make_agent(spec, seed=1) for spec in SPECS):

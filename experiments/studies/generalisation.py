@@ -12,7 +12,6 @@ the runs, `results.json`, `table.md` and `generalisation.png`; a stopped study r
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -28,6 +27,7 @@ from busenv.experiments.cli.command import positive
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import lock_folder
+from busenv.experiments.studies import study_parser
 from busenv.experiments.training.run_folder import changed_settings
 from busenv.experiments.training.training_run import AnyRun, evaluate_against, run_training
 from busenv.io import write_whole
@@ -37,6 +37,7 @@ from busenv.train.expert_iteration.expert_config import ExpertConfig
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 RESULTS = "results.json"
 DECISIONS = {"mlp": 1_000_000, "board": 250_000}  # of a run, by kind of network
@@ -170,37 +171,40 @@ def draw_rates(axis: Axes, rates: list[np.ndarray], label: str) -> None:
     axis.fill_between(range(len(means)), low, high, alpha=0.2, color=line.get_color())
 
 
+def make_panels(networks: list[str], x_label: str) -> tuple[Figure, np.ndarray]:
+    """Return a figure of win rates, and its axes: a row for each network, a column for each bot."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 1 + 2.8 * len(networks)), layout="constrained")
+    axes = figure.subplots(len(networks), len(OPPONENTS), sharey=True, squeeze=False)
+    for axis, (network, bot) in zip(axes.flat, product(networks, OPPONENTS), strict=True):
+        axis.set_title(f"{network}, against three {bot}")
+    for axis in axes[-1]:
+        axis.set_xlabel(x_label)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("games won (%)")
+    axes[0, 0].set_ylim(0, 100)
+    return figure, axes
+
+
 @default_style()
 def draw(results: Results, path: Path) -> None:
     """Draw the win rates against each opponent by the number of training boards."""
-    from matplotlib.figure import Figure
-
     networks = networks_of(results)
-    figure = Figure(figsize=(10, 1 + 2.8 * len(networks)), layout="constrained")
-    axes = figure.subplots(len(networks), len(OPPONENTS), sharey=True, squeeze=False)
+    figure, axes = make_panels(networks, "training boards")
     for axis, (network, bot) in zip(axes.flat, product(networks, OPPONENTS), strict=True):
         for name in BOARD_SETS:
             runs = (f"{network}/{boards}" for boards in TRAINING_BOARDS.values())
             rates = [rates_of_seeds(results, run, name, bot) for run in runs]
             draw_rates(axis, [one for one in rates if len(one)], name)
         axis.axhline(25, color="gray", linewidth=0.8, linestyle=":")
-        axis.set_title(f"{network}, against three {bot}")
         axis.set_xticks(range(len(TRAINING_BOARDS)), [*TRAINING_BOARDS])
-    for axis in axes[-1]:
-        axis.set_xlabel("training boards")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("games won (%)")
-    axes[0, 0].set_ylim(0, 100)
     axes[0, 0].legend(loc="upper right")
     save_png(figure, path)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="busenv.experiments.studies.generalisation",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = study_parser("generalisation", __doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument(
         "--networks", nargs="+", choices=[*DECISIONS], default=[*DECISIONS], help="(all)"

@@ -8,7 +8,6 @@ if a mean is outside of BOUNDS.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from functools import partial
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from busenv.experiments.cli.command import positive
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.worker_pool import worker_pool
+from busenv.experiments.studies import study_parser
 from busenv.game.board_generator import SIZES
 from busenv.game.board_specs import as_boards
 from busenv.game.position import ENDINGS
@@ -82,10 +82,7 @@ def outside_bounds(means: dict[str, float]) -> list[str]:
 
 
 def main() -> None:
-    name = "busenv.experiments.studies.generated_boards"
-    parser = argparse.ArgumentParser(
-        prog=name, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = study_parser("generated_boards", __doc__)
     parser.add_argument(
         "--boards", type=positive(int), default=100, help="number of boards of each size (100)"
     )

@@ -8,7 +8,6 @@ in one pass. The folder receives the curve (curve.csv, curve.png) and the model
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
 from busenv.experiments.cli.command import positive
 from busenv.experiments.common.keyboard_interrupt import run_command
+from busenv.experiments.studies import study_parser
 from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
 from busenv.experiments.training.training_run import evaluate_against
 from busenv.train.ppo import LOWEST_LEARNING_RATE
@@ -103,11 +103,7 @@ def train(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="busenv.experiments.studies.imitation",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = study_parser("imitation", __doc__)
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="folder of curve and model")
     parser.add_argument(

@@ -10,8 +10,6 @@ The variants combine relative building types ("types") and the auxiliary head ("
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 import torch
 
@@ -25,6 +23,7 @@ from busenv.experiments.cli.command import positive
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
+from busenv.experiments.studies import study_parser
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples, shuffled_batches
@@ -78,11 +77,7 @@ def measure(network: Network, samples: np.ndarray) -> tuple[float, float, float]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="busenv.experiments.studies.targets",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = study_parser("targets", __doc__)
     parser.add_argument("folders", nargs="+", help="`replay` folders of runs of expert iteration")
     parser.add_argument("--samples", type=positive(int), default=300_000, help="(300000)")
     parser.add_argument(

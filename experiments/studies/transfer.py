@@ -11,7 +11,6 @@ runs, `results.json`, `table.md` and `transfer.png`; a stopped study resumes.
 
 from __future__ import annotations
 
-import argparse
 from itertools import product
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from busenv.experiments.benchmark.aggregates import interquartile_mean
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import lock_folder
+from busenv.experiments.studies import study_parser
 from busenv.experiments.studies.generalisation import (
     OPPONENTS,
     UNLIMITED,
@@ -26,6 +26,7 @@ from busenv.experiments.studies.generalisation import (
     config_of,
     draw_rates,
     format_interval,
+    make_panels,
     measure_runs,
     networks_of,
     rates_of_seeds,
@@ -94,11 +95,8 @@ def table(results: Results, pretrained: Results) -> str:
 @default_style()
 def draw(results: Results, pretrained: Results, path: Path) -> None:
     """Draw the win rates against each opponent by decisions on the city."""
-    from matplotlib.figure import Figure
-
     networks = networks_of(pretrained)
-    figure = Figure(figsize=(10, 1 + 2.8 * len(networks)), layout="constrained")
-    axes = figure.subplots(len(networks), len(OPPONENTS), sharey=True, squeeze=False)
+    figure, axes = make_panels(networks, "thousand decisions on the city")
     for axis, (network, bot) in zip(axes.flat, product(networks, OPPONENTS), strict=True):
         budgets = BUDGETS[network]
         for initial in INITIAL_WEIGHTS:
@@ -106,23 +104,13 @@ def draw(results: Results, pretrained: Results, path: Path) -> None:
             draw_rates(axis, [rates_of_seeds(results, run, CITY, bot) for run in runs], initial)
         before = interquartile_mean(rates_of_seeds(pretrained, f"{network}/{UNLIMITED}", CITY, bot))
         axis.axhline(100 * before, color="gray", linestyle="--", label="pretrained, not fine-tuned")
-        axis.set_title(f"{network}, against three {bot}")
         axis.set_xticks(range(len(budgets)), [f"{decisions // 1000:,}" for decisions in budgets])
-    for axis in axes[-1]:
-        axis.set_xlabel("thousand decisions on the city")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("games won (%)")
-    axes[0, 0].set_ylim(0, 100)
     axes[0, -1].legend(loc="upper left", title="initial weights")
     save_png(figure, path)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="busenv.experiments.studies.transfer",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = study_parser("transfer", __doc__)
     parser.add_argument("folder", type=Path, help="folder of a study of generalisation")
     folder = parser.parse_args().folder
     try:

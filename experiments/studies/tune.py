@@ -10,7 +10,6 @@ Both write weights in the format of agents/planner/weights.json.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import time
@@ -35,6 +34,7 @@ from busenv.agents.planner.planner_agent import PlannerAgent
 from busenv.experiments.cli.command import positive
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
+from busenv.experiments.studies import study_parser
 from busenv.io import write_whole
 
 LINE_UPS = (
@@ -141,11 +141,7 @@ def tune_win(seconds: float, seed: int, path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="busenv.experiments.studies.tune",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = study_parser("tune", __doc__)
     parser.add_argument("study", choices=("value", "win"))
     parser.add_argument(
         "--seconds", type=positive(float), default=240.0, help="time budget in seconds (240)"
