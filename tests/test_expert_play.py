@@ -87,7 +87,7 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets(
     batch = make_batch(samples, CITY, 0.5, Inputs())
     assert (batch.masks.sum(axis=1) > 1).all()
     numbers = np.repeat(np.arange(12), [len(part) for part in parts])
-    own = games.owners[numbers, samples["game"]["seat"]] == LEARNER
+    own = games.seat_owner[numbers, samples["game"]["seat"]] == LEARNER
     assert 0.2 < own.mean() < 0.9
     np.testing.assert_allclose(batch.policy.sum(axis=1), own, rtol=1e-5)
     others = samples[~own]
@@ -130,7 +130,7 @@ def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
     )
     parts = np.split(add_advantages(parts), np.cumsum([len(part) for part in parts])[:-1])
     policy, mirrors = make_policy(weights), set()
-    for samples, owners, count in zip(parts, games.owners, games.counts, strict=True):
+    for samples, owners, count in zip(parts, games.seat_owner, games.num_players, strict=True):
         states, actions = samples["game"].copy(), samples["actions"][:, 0].astype(np.int64)
         assert (owners[samples["game"]["seat"]] == LEARNER).all()
         is_mirror = bool((owners[:count] == LEARNER).all())
@@ -222,7 +222,7 @@ def test_bots_in_self_play_act_as_the_agents_of_their_names(bot: str) -> None:
     weights = small_weights(1)
     parts, games = play(weights, 7, games=9, bot_share=1.0, bots=(bot,), full_search_share=1.0)
     same: dict[str, list[float]] = {"planner": [], "greedy": []}
-    for samples, owners in zip(parts, games.owners, strict=True):
+    for samples, owners in zip(parts, games.seat_owner, strict=True):
         theirs = np.flatnonzero(owners[samples["game"]["seat"][:-1]] == BOTS[bot])
         for name, matches in same.items():
             states = samples["game"][theirs].copy()

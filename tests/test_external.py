@@ -313,7 +313,12 @@ def test_programs_decide_in_batches_like_the_same_agent_in_process(
             bot.reset(1)
         scores = [dataclasses.replace(s, name="") for s in play_match(line_up, 9, "condensed")]
         games = SelfPlayGames(
-            board, "splotter-1999", reward="margin", unit=5.0, players=players, first=players - 2
+            board,
+            "splotter-1999",
+            reward="margin",
+            unit=5.0,
+            num_players=players,
+            first_players=players - 2,
         )
         decisions = play_games(network, games, seat_owner, line_up, 4)
         played.append((scores, games.states.tobytes(), [a.tobytes() for a in decisions]))

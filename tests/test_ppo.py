@@ -74,7 +74,12 @@ def test_the_surrogate_loss_is_clipped_on_the_side_that_gains() -> None:
 def new_games(players: list[int], reward: str = "margin", unit: float = 1.0) -> SelfPlayGames:
     counts = np.array(players, np.int64)
     return SelfPlayGames(
-        CITY, "capstone-2024", reward=reward, unit=unit, players=counts, first=counts - 1
+        CITY,
+        "capstone-2024",
+        reward=reward,
+        unit=unit,
+        num_players=counts,
+        first_players=counts - 1,
     )
 
 

@@ -147,7 +147,8 @@ def test_model_files_hold_relative_types_and_no_auxiliary_head(tmp_path: Path) -
 def test_ppo_plays_and_learns_relative_actions() -> None:
     network, players = random_network("mlp", 24, relative_types=True), np.array([3, 4, 5])
     games = SelfPlayGames(
-        CITY, "capstone-2024", reward="win", unit=1.0, players=players, first=players * 0,
+        CITY, "capstone-2024", reward="win", unit=1.0, num_players=players,
+        first_players=players * 0,
         relative_types=True,
     )  # fmt: skip
     states, running = [], []

@@ -111,14 +111,14 @@ def _draw_hard(
 
 
 def update_scores(
-    drawn: list[LeagueMember], seat_owner: np.ndarray, ranks: np.ndarray, players: np.ndarray
+    drawn: list[LeagueMember], seat_owner: np.ndarray, ranks: np.ndarray, num_players: np.ndarray
 ) -> None:
     """Update the members' scores by the results of a rollout.
 
     seat_owner: int64, (N, 5), 0 at a learner's seat, k at that of drawn[k - 1]. ranks: int64,
-    (N, 5), 0 is the winner. players: int64, (N,).
+    (N, 5), 0 is the winner. num_players: int64, (N,).
     """
-    in_play = np.arange(ranks.shape[1]) < players[:, None]
+    in_play = np.arange(ranks.shape[1]) < num_players[:, None]
     learner = in_play & (seat_owner == 0)
     for k, member in enumerate(drawn, 1):
         opponent = in_play & (seat_owner == k)
@@ -130,7 +130,7 @@ def update_scores(
 
 
 def draw_seat_owners(
-    players: np.ndarray, opponents: int, share: float, rng: np.random.Generator
+    num_players: np.ndarray, opponents: int, share: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Sample each seat's owner: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
 
@@ -139,12 +139,12 @@ def draw_seat_owners(
     other games each seat is an opponent's with probability `share`. One seat of each game is always
     the learner's.
     """
-    shape = (len(players), 5)
+    shape = (len(num_players), 5)
     if not opponents or not share:
         return np.zeros(shape, np.int64)
     opponent = rng.integers(1, opponents + 1, shape)
-    single = rng.random(len(players)) < ALL_OPPONENTS_SHARE
+    single = rng.random(len(num_players)) < ALL_OPPONENTS_SHARE
     opponent[single] = opponent[single, :1]
     seat_owner = np.where((rng.random(shape) < share) | single[:, None], opponent, 0)
-    seat_owner[np.arange(len(players)), rng.integers(0, players)] = 0
+    seat_owner[np.arange(len(num_players)), rng.integers(0, num_players)] = 0
     return seat_owner

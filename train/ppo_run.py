@@ -113,12 +113,15 @@ class PPORun(TrainingRun):
         only_imitated = self.decisions == self.imitated
         return bool(config.warm_start) and only_imitated and self.progress < config.imitation_share
 
-    def _new_games(self, board: Board, players: np.ndarray, first: np.ndarray) -> SelfPlayGames:
+    def _new_games(
+        self, board: Board, num_players: np.ndarray, first_players: np.ndarray
+    ) -> SelfPlayGames:
         """Return new games on a board."""
         config = self.config
         return SelfPlayGames(
             board, self.rules, reward=config.reward, unit=config.reward_unit,
-            players=players, first=first, relative_types=config.relative_types,
+            num_players=num_players, first_players=first_players,
+            relative_types=config.relative_types,
         )  # fmt: skip
 
     def _play(
@@ -129,11 +132,11 @@ class PPORun(TrainingRun):
         The games take the numbers of players in turns.
         """
         config, imitates = self.config, self._imitates
-        players = np.resize(config.players, count).astype(np.int64)
-        first = rng.integers(0, players)
+        num_players = np.resize(config.players, count).astype(np.int64)
+        first_players = rng.integers(0, num_players)
         # Imitation learns from every seat: with opponents, less is learned in the same time.
         opponents = self._league.draw(rng) if config.opponent_share and not imitates else []
-        seat_owner = draw_seat_owners(players, len(opponents), config.opponent_share, rng)
+        seat_owner = draw_seat_owners(num_players, len(opponents), config.opponent_share, rng)
         num_parts = config.num_workers
         if not isinstance(self.boards, Board):
             num_parts = -(-count // GAMES_PER_BOARD)
@@ -142,7 +145,7 @@ class PPORun(TrainingRun):
         seeds = rng.integers(2**62, size=len(slices)).tolist()
         boards = [board_at(self.boards, k) for k in draw_boards(self.boards, len(slices), rng)]
         parts = [
-            (self._new_games(board, players[rows], first[rows]), seat_owner[rows], seed)
+            (self._new_games(board, num_players[rows], first_players[rows]), seat_owner[rows], seed)
             for board, rows, seed in zip(boards, slices, seeds, strict=True)
         ]
         payload = RolloutPayload(

@@ -114,7 +114,8 @@ class TrainingRun:
         """Let agents choose an action, which compiles them; their errors if they cannot play."""
         games = SelfPlayGames(
             self.board, self.rules, reward="win", unit=1.0,
-            players=np.array(self.config.players[:1], np.int64), first=np.zeros(1, np.int64),
+            num_players=np.array(self.config.players[:1], np.int64),
+            first_players=np.zeros(1, np.int64),
         )  # fmt: skip
         for spec in specs:
             agent = make_agent(spec)

@@ -69,7 +69,7 @@ class SelfPlayGames:
 
     states: GAME, (N,). cumulative_rewards: float64, (N, 5), of each seat so far, in units.
 
-    players: number of players of each game, int64, (N,). first: its first seat, int64, (N,).
+    num_players, first_players: number of players and first seat of each game, int64, (N,).
     rules: an edition, a file of rules, or rules. reward: a name in `busenv.rewards.REWARDS`, in
     units of `unit`. relative_types: of observations, and of the action ids that `play_games` learns
     (`busenv.core.relative_types`).
@@ -82,19 +82,19 @@ class SelfPlayGames:
         *,
         reward: str,
         unit: float,
-        players: np.ndarray,
-        first: np.ndarray,
+        num_players: np.ndarray,
+        first_players: np.ndarray,
         relative_types: bool = False,
     ) -> None:
         self.board, self.relative_types = board, relative_types
-        self.states = np.zeros(len(players), GAME)
-        self.cumulative_rewards = np.zeros((len(players), MAX_PLAYERS))
+        self.states = np.zeros(len(num_players), GAME)
+        self.cumulative_rewards = np.zeros((len(num_players), MAX_PLAYERS))
         self._kind, self._unit = reward_kind(reward), unit
         self.rules = as_rules(rules)
-        for count in np.unique(players):
-            indices = np.flatnonzero(players == count)
+        for count in np.unique(num_players):
+            indices = np.flatnonzero(num_players == count)
             fresh = np.zeros(len(indices), GAME)
-            kernels.new_games(fresh, board.array, self.rules.record(count), first[indices])
+            kernels.new_games(fresh, board.array, self.rules.record(count), first_players[indices])
             self.states[indices] = fresh
 
     def running(self) -> np.ndarray:

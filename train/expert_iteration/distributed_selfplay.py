@@ -38,5 +38,5 @@ def play_on_node(
     return np.concatenate(samples), np.array([len(part) for part in samples])
 
 
-def _split(samples: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
-    return np.split(samples, np.cumsum(counts)[:-1])
+def _split(samples: np.ndarray, num_samples: np.ndarray) -> list[np.ndarray]:
+    return np.split(samples, np.cumsum(num_samples)[:-1])

@@ -87,7 +87,7 @@ def _policy_action(tree, players, board, sample):
 
 
 @inlined
-def _play_game(seed, owners, config, players, board, samples):
+def _play_game(seed, seat_owner, config, players, board, samples):
     """Play the game in `players.game` to its end; returns the number of samples.
 
     samples: SAMPLE, (MAX_SAMPLES + 1,). The last one is scratch space for further decisions.
@@ -100,9 +100,9 @@ def _play_game(seed, owners, config, players, board, samples):
     tree, spare, _ = players.trees
     tree.rng_state[0] = seed
     count, decisions, has_subtree = 0, 0, False
-    is_mirror = owners[: np.int64(g.players)].max() == LEARNER
+    is_mirror = seat_owner[: np.int64(g.players)].max() == LEARNER
     while g.phase != OVER:
-        owner, sample, is_sample = owners[g.seat], samples[count], True
+        owner, sample, is_sample = seat_owner[g.seat], samples[count], True
         if owner != LEARNER:
             is_sample = (
                 not config.policy_only and uniform(tree.rng_state) < config.full_search_share
@@ -135,7 +135,7 @@ def _play_game(seed, owners, config, players, board, samples):
 
 
 @kernel
-def _play_games(games, config, players, boards, samples, counts):
+def _play_games(games, config, players, boards, samples, num_samples):
     """Play games one after the other: samples, (N, MAX_SAMPLES + 1), and their number by game.
 
     boards: BOARD, the board of all games, (1,), or of each, (N,).
@@ -145,22 +145,24 @@ def _play_games(games, config, players, boards, samples, counts):
         k = i % boards.shape[0]
         board = boards[k : k + 1]
         new_game(players.game[0], board[0], games.rules[i], games.first_players[i])
-        counts[i] = _play_game(games.seeds[i], games.owners[i], config, players, board, samples[i])
+        num_samples[i] = _play_game(
+            games.seeds[i], games.seat_owner[i], config, players, board, samples[i]
+        )
 
 
 class GameSpecs(NamedTuple):
     """Specifications of N games.
 
-    seeds: uint64, (N,). rules: RULES, (N,). first_players, counts: int64, (N,), the seat that
-    begins and the number of players. owners: int64, (N, 5), the player of each seat. board_index:
-    int64, (N,), in the run's set of boards.
+    seeds: uint64, (N,). rules: RULES, (N,). first_players, num_players: int64, (N,), the seat that
+    begins and the number of players. seat_owner: int64, (N, 5), the player of each seat.
+    board_index: int64, (N,), in the run's set of boards.
     """
 
     seeds: np.ndarray
     rules: np.ndarray
     first_players: np.ndarray
-    counts: np.ndarray
-    owners: np.ndarray
+    num_players: np.ndarray
+    seat_owner: np.ndarray
     board_index: np.ndarray
 
     def part(self, indices: slice) -> GameSpecs:
@@ -188,27 +190,27 @@ def draw_games(
 
     past_share: share of games with a past self, 0 while there is none.
     """
-    counts = np.resize(config.players, config.games).astype(np.int64)
-    first_players = rng.integers(0, counts)
-    owners = assign_seats(counts, config, past_share, rng)
+    num_players = np.resize(config.players, config.games).astype(np.int64)
+    first_players = rng.integers(0, num_players)
+    seat_owner = assign_seats(num_players, config, past_share, rng)
     seed = np.uint64(rng.integers(2**62))
     seeds = np.array([seeded(seed, i) for i in range(config.games)], np.uint64)
     records = {count: rules.record(count)[0] for count in config.players}
-    game_rules = np.array([records[int(count)] for count in counts], RULES)
+    game_rules = np.array([records[int(count)] for count in num_players], RULES)
     board_index = draw_boards(boards, config.games, rng)
-    return GameSpecs(seeds, game_rules, first_players, counts, owners, board_index)
+    return GameSpecs(seeds, game_rules, first_players, num_players, seat_owner, board_index)
 
 
 def play_games(games: GameSpecs, payload: SelfPlayPayload) -> list[np.ndarray]:
     """Play games one after the other: the samples (SAMPLE, (n,)) of each."""
     weights, past_weights, config, boards = payload
     samples = np.zeros((len(games.seeds), MAX_SAMPLES + 1), SAMPLE)
-    counts = np.zeros(len(games.seeds), np.int64)
+    num_samples = np.zeros(len(games.seeds), np.int64)
     players = make_players(weights, past_weights, config)
     arrays = arrays_at(boards, games.board_index)
-    _play_games(games, config, players, arrays, samples, counts)
+    _play_games(games, config, players, arrays, samples, num_samples)
     samples["board_index"] = games.board_index[:, None]
-    return [part[:count].copy() for part, count in zip(samples, counts, strict=True)]
+    return [part[:count].copy() for part, count in zip(samples, num_samples, strict=True)]
 
 
 def play_on_threads(games: GameSpecs, payload: SelfPlayPayload, threads: int) -> list[np.ndarray]:
@@ -232,8 +234,8 @@ def statistics(samples: list[np.ndarray], games: GameSpecs) -> dict[str, float]:
     """Means over games: points of the learner's seats, samples and rounds of a game."""
     sizes = np.array([len(part) for part in samples])
     ends = np.array([part[0] for part in samples if len(part)])
-    counts, owners = games.counts[sizes > 0], games.owners[sizes > 0]
-    is_learner = (owners == LEARNER) & (np.arange(MAX_PLAYERS) < counts[:, None])
+    num_players, seat_owner = games.num_players[sizes > 0], games.seat_owner[sizes > 0]
+    is_learner = (seat_owner == LEARNER) & (np.arange(MAX_PLAYERS) < num_players[:, None])
     return {
         "games/points": float(ends["points"][is_learner].mean()),
         "games/samples": float(sizes.mean()),

@@ -101,20 +101,20 @@ def opponent_action(owner, seed, config, players, board):
 
 
 def assign_seats(
-    counts: np.ndarray, config: ExpertConfig, past_share: float, rng: np.random.Generator
+    num_players: np.ndarray, config: ExpertConfig, past_share: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Assign an owner to each seat of N games at random: int64, (N, 5).
 
-    counts: int64, (N,), players of each game. past_share: share of games with a past self. In a
-    share `config.all_opponents_share` of the games with an opponent the learner holds one seat; in
-    the others it holds all seats but one.
+    num_players: int64, (N,), of each game. past_share: share of games with a past self. In a share
+    `config.all_opponents_share` of the games with an opponent the learner holds one seat; in the
+    others it holds all seats but one.
     """
-    owners = np.zeros((len(counts), MAX_PLAYERS), np.int64)
-    draws, seats = rng.random(len(counts)), rng.integers(0, counts)
-    one_learner = rng.random(len(counts)) < config.all_opponents_share
-    opponents = rng.choice([BOTS[bot] for bot in config.bots], len(counts))
+    seat_owner = np.zeros((len(num_players), MAX_PLAYERS), np.int64)
+    draws, seats = rng.random(len(num_players)), rng.integers(0, num_players)
+    one_learner = rng.random(len(num_players)) < config.all_opponents_share
+    opponents = rng.choice([BOTS[bot] for bot in config.bots], len(num_players))
     opponents[draws < past_share] = PAST
     games = np.flatnonzero(draws < past_share + config.bot_share)
-    owners[games[one_learner[games]]] = opponents[games[one_learner[games]], None]
-    owners[games, seats[games]] = np.where(one_learner[games], LEARNER, opponents[games])
-    return owners
+    seat_owner[games[one_learner[games]]] = opponents[games[one_learner[games]], None]
+    seat_owner[games, seats[games]] = np.where(one_learner[games], LEARNER, opponents[games])
+    return seat_owner

@@ -41,7 +41,7 @@ def play_teacher_games(
     """
     games = SelfPlayGames(
         board, rules, reward="win", unit=1.0,
-        players=num_players, first=rng.integers(0, num_players),
+        num_players=num_players, first_players=rng.integers(0, num_players),
     )  # fmt: skip
     rng_state = rng.integers(2**62, size=1, dtype=np.uint64)
     parts, game_numbers = [], []
