@@ -21,7 +21,7 @@ from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.mlp import build_network
 from busenv.experiments.ratings.match import play_match
 from busenv.observation import observe_games
-from busenv.train.selfplay import SelfPlayGames, play_games
+from busenv.train.selfplay import SelfPlayGames, play_rollout
 from tests.support.programs import EXAMPLE, HELPERS, command, is_gone
 
 PAGE = EXAMPLE.with_name("EXEC.md").read_text()
@@ -320,7 +320,7 @@ def test_programs_decide_in_batches_like_the_same_agent_in_process(
             num_players=players,
             first_players=players - 2,
         )
-        decisions = play_games(network, games, seat_owner, line_up, 4)
+        decisions = play_rollout(network, games, seat_owner, line_up, 4)
         played.append((scores, games.states.tobytes(), [a.tobytes() for a in decisions]))
     assert played[0] == played[1]
     player.close()

@@ -18,7 +18,7 @@ from busenv.core.state import OVER
 from busenv.train.config import PPOConfig
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import PPO, clipped_policy_loss, compute_gae, uses_bfloat16
-from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_games
+from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_rollout
 from tests.support.networks import CITY
 
 CONFIG = PPOConfig(width=8, batch_size=64, precision="float32", device="cpu")
@@ -129,7 +129,8 @@ def test_a_rollout_holds_the_decisions_of_the_learner_only() -> None:
             return self.inner.choose(games, board)
 
     spies: Any = [Spy(1), Spy(2)]
-    decisions = play_games(make_forward(build_network("mlp", CITY, 8)), games, seat_owner, spies, 1)
+    forward = make_forward(build_network("mlp", CITY, 8))
+    decisions = play_rollout(forward, games, seat_owner, spies, 1)
     assert set(decisions.trajectories.tolist()) == {
         5 * i + seat for i in range(4) for seat in range(players[i]) if seat_owner[i, seat] == 0
     }
@@ -146,7 +147,7 @@ def test_parts_of_a_rollout_are_joined_in_order() -> None:
     unplayed = [new_games([3, 4]), new_games([5, 3, 4])]
     owners = np.array([[0, 1, 0, 1, 0]] * 5)
     parts = [
-        (part, play_games(forward, part, owners[: len(part.states)], bots, seed))
+        (part, play_rollout(forward, part, owners[: len(part.states)], bots, seed))
         for seed, part in enumerate(copy.deepcopy(unplayed))
     ]
     assert all((games.states["phase"] != OVER).all() for games in unplayed)
@@ -192,7 +193,7 @@ def test_every_game_has_a_seat_of_the_learner() -> None:
 def rollout(ppo: PPO, teacher: str = "", temperature: float = 1.0) -> Decisions:
     agent = make_agent(teacher) if teacher else None
     owners, forward = np.zeros((6, 5), np.int64), make_forward(ppo.network)
-    return play_games(
+    return play_rollout(
         forward, new_games([4] * 6), owners, [], 0, teacher=agent, temperature=temperature
     )
 

@@ -22,7 +22,7 @@ from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import FIRST_BUILD
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch, write_outcome
-from busenv.train.selfplay import SelfPlayGames, play_games
+from busenv.train.selfplay import SelfPlayGames, play_rollout
 from tests.support.networks import CITY, positions, random_network
 from tests.support.positions import relabelled
 from tests.support.training import SMALL_EXPERT, teacher_samples
@@ -159,7 +159,7 @@ def test_ppo_plays_and_learns_relative_actions() -> None:
         states.append(games.states.copy())
         return forward(rows, masks)
 
-    decisions = play_games(recorded, games, np.zeros((3, 5), np.int64), [], 7)
+    decisions = play_rollout(recorded, games, np.zeros((3, 5), np.int64), [], 7)
     first, builds = 0, 0
     for k, indices in enumerate(running):
         rows = slice(first, first + len(indices))

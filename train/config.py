@@ -93,7 +93,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Small = Annotated[float, Field(ge=1e-8, le=1)]
 Seconds = Annotated[float, Field(ge=1e-3, le=1e9)]
 Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
-Players = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)]
+PlayerCounts = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)]
 Temperature = Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)]
 Threads = Annotated[int, Field(ge=1, le=1024)]
 Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
@@ -109,7 +109,7 @@ class RunConfig(Schema):
     relative_types: bool = True
     init_from: str = ""
     average_checkpoints: tuple[str, ...] = ()
-    players: Players = (4,)
+    players: PlayerCounts = (4,)
     board: Annotated[str, accepted_by(training_boards)] = "city"
     rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
     games: Count

@@ -18,7 +18,7 @@ from busenv.agents import Agent, make_agent
 from busenv.agents.networks.compiled_network import Weights, copy_weights, read_weights
 from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.policy_agent import PolicyAgent
-from busenv.train.selfplay import Decisions, SelfPlayGames, play_games
+from busenv.train.selfplay import Decisions, SelfPlayGames, play_rollout
 
 Part = tuple[SelfPlayGames, np.ndarray, int]  # games, their seats' owners, a seed
 PlayedPart = tuple[SelfPlayGames, Decisions]
@@ -93,7 +93,7 @@ def _play_part(
         _agent(one) if isinstance(one, str) else PolicyAgent(_unpack(one), games.board)
         for one in payload.opponents
     ]
-    decisions = play_games(
+    decisions = play_rollout(
         make_forward(_unpack(payload.learner)), games, seat_owner, opponents, seed,
         teacher=_agent(payload.teacher) if payload.teacher else None,
         temperature=payload.temperature, interrupted=interrupted,

@@ -71,7 +71,7 @@ class SelfPlayGames:
 
     num_players, first_players: number of players and first seat of each game, int64, (N,).
     rules: an edition, a file of rules, or rules. reward: a name in `busenv.rewards.REWARDS`, in
-    units of `unit`. relative_types: of observations, and of the action ids that `play_games` learns
+    units of `unit`. relative_types: of observations, and of the action ids of `play_rollout`
     (`busenv.core.relative_types`).
     """
 
@@ -139,7 +139,7 @@ class Decisions(NamedTuple):
     teacher_probabilities: np.ndarray
 
 
-def play_games(
+def play_rollout(
     forward: Forward,
     games: SelfPlayGames,
     seat_owner: np.ndarray,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # weights play without torch
     from busenv.agents.networks.network import Network
 
 Weights = MlpWeights | BoardWeights
-LAYERS = {MlpWeights: compiled_mlp, BoardWeights: compiled_board_network}
+LAYER_MODULES = {MlpWeights: compiled_mlp, BoardWeights: compiled_board_network}
 
 
 class Workspace(NamedTuple):
@@ -83,7 +83,7 @@ def make_workspace(weights: Weights) -> Workspace:
         make_feature_workspace(),
         np.zeros((num_actions + 63) // 64, np.uint64),
         np.zeros(MAX_PLAYERS, np.bool_),
-        LAYERS[type(weights)].make_layers(weights),
+        LAYER_MODULES[type(weights)].make_layers(weights),
         np.zeros(num_actions, np.int64),
         np.zeros(num_actions, np.float32),
         np.zeros(outputs, np.float32),
@@ -92,20 +92,20 @@ def make_workspace(weights: Weights) -> Workspace:
 
 def forward(weights, work, num_legal, seat):
     """Compute `work.values`, and the logits of the first `num_legal` actions in `work.actions`."""
-    LAYERS[type(weights)].forward(weights, work, num_legal, seat)
+    LAYER_MODULES[type(weights)].forward(weights, work, num_legal, seat)
 
 
 def begin_row(b, weights, row):
     """Write what a row has before the observation, and return the rest of it."""
-    return LAYERS[type(weights)].begin_row(b, weights, row)
+    return LAYER_MODULES[type(weights)].begin_row(b, weights, row)
 
 
 # Inlined, so that no call copies the weights and the workspace.
 overload(forward, inline="always")(
-    lambda weights, work, num_legal, seat: LAYERS[weights.instance_class].forward.py_func
+    lambda weights, work, num_legal, seat: LAYER_MODULES[weights.instance_class].forward.py_func
 )
 overload(begin_row, inline="always")(
-    lambda b, weights, row: LAYERS[weights.instance_class].begin_row.py_func
+    lambda b, weights, row: LAYER_MODULES[weights.instance_class].begin_row.py_func
 )
 
 

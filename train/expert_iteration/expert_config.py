@@ -10,7 +10,7 @@ from busenv.agents.networks.mlp import MAX_WIDTH
 from busenv.train.config import (
     Count,
     OneOf,
-    Players,
+    PlayerCounts,
     Rated,
     RunConfig,
     Seconds,
@@ -66,7 +66,7 @@ class ExpertConfig(RunConfig):
     method: Annotated[str, OneOf("expert")] = "expert"
     network: Annotated[str, OneOf("seats", "features", "board")] = "features"
     width: Annotated[int, Field(ge=4, le=MAX_WIDTH)] = 384
-    players: Players = (3, 4, 5)
+    players: PlayerCounts = (3, 4, 5)
     games: Count = 60
     batch_size: Count = 512
     learning_rate: Small = 5e-4

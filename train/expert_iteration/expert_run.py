@@ -36,7 +36,8 @@ from busenv.train.selfplay import draw_boards
 
 TEACHER_GAMES = 64  # of a teacher, in parallel, in an iteration
 PAST_FOLDER, PAST_COUNT = "past", 8  # folder of past selves, and the largest number of them
-REPLAY, TEACHER = "replay", "teacher"  # folders of the run's own samples and of a teacher's
+# Folders of the run's own samples, and of a teacher's.
+REPLAY_FOLDER, TEACHER_FOLDER = "replay", "teacher"
 
 # Games of an iteration in flight: its random stream, and a function that waits for their samples
 # and statistics.
@@ -77,8 +78,8 @@ class ExpertRun(TrainingRun):
         self._optimizer = self.learner.optimizer
         self.agent = PolicyAgent(self.network, self.boards, "net", config.seed, config.temperature)
         replay_size = 1 if config.policy_only else config.replay_size
-        self._replay = ReplayBuffer(folder / REPLAY, self.boards, replay_size)
-        self._teacher_data = ReplayBuffer(folder / TEACHER, self.boards, config.replay_size)
+        self._replay = ReplayBuffer(folder / REPLAY_FOLDER, self.boards, replay_size)
+        self._teacher_data = ReplayBuffer(folder / TEACHER_FOLDER, self.boards, config.replay_size)
         if checkpoint is not None:
             self._resume(*checkpoint)
             self._replay.restore(self.iteration)
