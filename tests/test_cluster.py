@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from busenv.agents.networks.model_files import SHIPPED
+from busenv.agents.networks.model_files import BUNDLED
 from busenv.cluster import ClusterError, connected
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings import distributed_games, rating
@@ -78,7 +78,7 @@ def test_models_are_sent_to_nodes_and_programs_are_compared(
 ) -> None:
     model, program = tmp_path / "mine.safetensors", tmp_path / "player.py"
     for suffix in (".safetensors", ".json"):
-        shutil.copy(SHIPPED / f"city-2{suffix}", model.with_suffix(suffix))
+        shutil.copy(BUNDLED / f"city-2{suffix}", model.with_suffix(suffix))
     shutil.copy(EXAMPLE, program)
     monkeypatch.chdir(tmp_path)
     models = Schedule((f"net:{model}", "random"), players=3, games=18)

@@ -16,7 +16,7 @@ import pytest
 
 from busenv import load_board
 from busenv.agents import SPECS
-from busenv.agents.networks.model_files import load_model, model_path, shipped_models
+from busenv.agents.networks.model_files import bundled_models, load_model, model_path
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.pettingzoo import raw_env
 from busenv.envs.sb3 import BusVecEnv
@@ -160,7 +160,7 @@ def test_figures_are_those_of_the_claims(path: Path) -> None:
         assert unclaimed_figures(text) == []
 
 
-@pytest.mark.parametrize("name", shipped_models())
+@pytest.mark.parametrize("name", bundled_models())
 def test_figures_of_cards_are_those_of_the_claims(name: str) -> None:
     figures = {figure for claim in read_claims().values() for figure in claim.figures}
     ratings = load_model(model_path(name), load_board("city"))[1]["ratings"]

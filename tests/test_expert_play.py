@@ -28,7 +28,7 @@ from busenv.train.expert_iteration.expert_selfplay import (
     statistics,
 )
 from busenv.train.expert_iteration.learner import (
-    ENTROPY_WEIGHT,
+    ENTROPY_COEF,
     GAE_LAMBDA,
     Learner,
     add_advantages,
@@ -170,11 +170,11 @@ def test_policy_only_learning_follows_advantages() -> None:
     learner = Learner(network, CITY, SMALL_EXPERT.changed(only_policy))
     first = learner.step(samples, 1e-3)
     entropy = -(before * np.log(np.where(before > 0, before, 1))).sum(axis=1).mean()
-    assert first["train/policy_loss"] == pytest.approx(-ENTROPY_WEIGHT * entropy, abs=1e-4)
-    assert first["train/policy_divergence"] == pytest.approx(0, abs=1e-5)
+    assert first["train/policy_loss"] == pytest.approx(-ENTROPY_COEF * entropy, abs=1e-4)
+    assert first["train/approx_kl"] == pytest.approx(0, abs=1e-5)
     for _ in range(10):
         last = learner.step(samples, 1e-3)
-    assert last["train/policy_divergence"] > 1e-4
+    assert last["train/approx_kl"] > 1e-4
     after = make_policy(read_weights(network))(states, CITY, POLICY_TEMPERATURE)
     better = samples["advantage"] > samples["advantage"].mean()
     change = np.log(after[taken] / before[taken])

@@ -17,7 +17,7 @@ from busenv.agents.networks.inputs import Inputs
 from busenv.agents.networks.logits import POINTS
 from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
-from busenv.train.expert_iteration.learner import CLIP_RANGE, ENTROPY_WEIGHT, Learner
+from busenv.train.expert_iteration.learner import CLIP_RANGE, ENTROPY_COEF, Learner
 from busenv.train.expert_iteration.replay_buffer import ROWS, ReplayBuffer
 from busenv.train.expert_iteration.samples import SAMPLE, make_batch
 from tests.support.networks import CITY, small_network
@@ -108,7 +108,7 @@ def test_policy_only_loss_is_that_of_ppo(samples: np.ndarray) -> None:
     clipped = np.clip(ratio, 1 - CLIP_RANGE, 1 + CLIP_RANGE)
     gain = np.minimum(ratio * advantages, clipped * advantages)
     entropy = -(probs * np.log(np.where(probs > 0, probs, 1))).sum(axis=1)
-    loss = -(gain + ENTROPY_WEIGHT * entropy).mean()
+    loss = -(gain + ENTROPY_COEF * entropy).mean()
     scalars = Learner(network, CITY, config).step(some, 1e-3)
     assert scalars["train/policy_loss"] == pytest.approx(loss, rel=1e-4, abs=1e-5)
     other = small_network(16)

@@ -41,7 +41,7 @@ def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
         assert [path.name for path in folder.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", ["run.json", "model.json", "curve.csv", "pool", "pool/1.json"])
+@pytest.mark.parametrize("name", ["run.json", "model.json", "curve.csv", "past", "past/1.json"])
 def test_a_training_folder_with_a_link_is_refused(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture
 ) -> None:

@@ -79,15 +79,15 @@ def test_the_pool_is_bounded_and_damaged_pool_files_are_refused(tmp_path: Path) 
     names = [name for name, _ in run._league.state()]
     assert names[0] == "greedy"
     assert len(names) == 3
-    files = {path.stem for path in (tmp_path / "run" / "pool").iterdir()}
+    files = {path.stem for path in (tmp_path / "run" / "past").iterdir()}
     assert files == set(names[1:])
     broken, missing = tmp_path / "broken", tmp_path / "missing"
     for folder in (broken, missing):
         shutil.copytree(tmp_path / "run", folder)
-    (broken / "pool" / f"{names[1]}.safetensors").write_bytes(b"")
+    (broken / "past" / f"{names[1]}.safetensors").write_bytes(b"")
     with pytest.raises(ValueError, match=f"{names[1]}.safetensors does not match the checksum"):
         PPORun(SMALL_PPO, broken)
-    (missing / "pool" / f"{names[2]}.safetensors").unlink()
+    (missing / "past" / f"{names[2]}.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=names[2]):
         PPORun(SMALL_PPO, missing)
 
@@ -233,7 +233,7 @@ def test_a_killed_train_command_resumes_bit_for_bit(tmp_path: Path) -> None:
     every_step = "import busenv.experiments.training.training_run as t; t.SAVE_EVERY = 0; "
     call = f"import sys, busenv.experiments.cli as c; c.main({command(folder)!r})"
     process = subprocess.Popen([sys.executable, "-c", every_step + call], stdout=subprocess.DEVNULL)
-    while process.poll() is None and len(list((folder / "pool").glob("*.json"))) < 2:
+    while process.poll() is None and len(list((folder / "past").glob("*.json"))) < 2:
         time.sleep(0.01)
     assert process.poll() is None
     process.send_signal(signal.SIGKILL)

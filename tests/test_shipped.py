@@ -6,7 +6,7 @@ import pytest
 
 from busenv import load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.model_files import SHIPPED, load_model, model_path, shipped_models
+from busenv.agents.networks.model_files import BUNDLED, bundled_models, load_model, model_path
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import evaluate_against
 from busenv.train.config_files import read_config
@@ -22,8 +22,8 @@ STAGES = {
 
 
 def test_models_are_small() -> None:
-    assert shipped_models() == [*STAGES]
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 18_000_000
+    assert bundled_models() == [*STAGES]
+    assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 18_000_000
 
 
 @pytest.mark.parametrize("name", STAGES)

@@ -52,7 +52,7 @@ def test_variants_are_trained_and_measured(
     held_out = samples[len(samples) * 9 // 10 :]
     assert re.match(r"[\d,]+ samples for training, \d+ of 5 players to measure", header)
     assert f"{(held_out == 5).sum()} of 5 players" in header
-    pattern = r"(.+?) +seed 0: winner (\d\.\d+), policy (\d\.\d+), favourite [\d.]+%, planner .*"
+    pattern = r"(.+?) +seed 0: winner (\d\.\d+), policy (\d\.\d+), accuracy [\d.]+%, planner .*"
     results = [match.groups() for match in (re.fullmatch(pattern, line) for line in lines) if match]
     assert [name for name, _, _ in results] == [*targets.VARIANTS]
     assert len({(loss, cross) for _, loss, cross in results}) == len(targets.VARIANTS)

@@ -65,7 +65,7 @@ class RayWorkers:
         shared = cluster.Shared(
             payload._replace(learner=_pack(payload.learner), opponents=opponents)
         )
-        calls = [cluster.call(_play_remotely, shared, *part) for part in parts]
+        calls = [cluster.call(_play_on_node, shared, *part) for part in parts]
         return [cluster.result(call) for call in calls]
 
 
@@ -74,7 +74,7 @@ def _pack(network: Any) -> Weights:
     return read_weights(copy.deepcopy(network).cpu())
 
 
-def _play_remotely(
+def _play_on_node(
     payload: cluster.Shared[RolloutPayload], games: SelfPlayGames, seat_owner: np.ndarray, seed: int
 ) -> PlayedPart:
     # Arrays from Ray are read-only.

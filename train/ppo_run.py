@@ -20,7 +20,7 @@ from busenv.train.config import PPOConfig
 from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadWorkers
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
 from busenv.train.ppo import PPO, compute_gae
-from busenv.train.run import MODEL, Iteration, TrainingRun
+from busenv.train.run import MODEL, PAST_FOLDER, Iteration, TrainingRun
 from busenv.train.selfplay import GAMES_PER_BOARD, Decisions, SelfPlayGames, draw_boards, join
 
 
@@ -55,9 +55,11 @@ class PPORun(TrainingRun):
         self.network = self._initial_network().to(device)
         self.ppo = PPO(self.network, config)
         self._optimizer = self.ppo.optimizer
-        self.agent = PolicyAgent(self.network, self.boards, "net", config.seed, config.temperature)
+        self.agent = PolicyAgent(
+            self.network, self.boards, seed=config.seed, temperature=config.temperature
+        )
         self._workers = RayWorkers() if on_cluster else ThreadWorkers(config.threads)
-        past_selves = folder / "pool"
+        past_selves = folder / PAST_FOLDER
         past_selves.mkdir(parents=True, exist_ok=True)
         self._league = League(config.bots, past_selves, self.boards, config.pool_size)
         if checkpoint is not None:

@@ -34,6 +34,7 @@ from busenv.train.selfplay import SelfPlayGames
 
 FREE_BYTES = 500_000_000  # of disk space that a run requires at its start
 MODEL = "model.safetensors"
+PAST_FOLDER = "past"  # of past selves
 
 
 @dataclass

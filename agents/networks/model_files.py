@@ -46,7 +46,7 @@ from busenv.observation import VERSION
 
 WEIGHTS_SUFFIX, CARD_SUFFIX = ".safetensors", ".json"
 ANY_BOARD = "board"  # the kind of network that plays any board
-SHIPPED = Path(__file__).parent / "models"
+BUNDLED = Path(__file__).parent / "models"
 HEADER = 100_000  # bytes at most of a weights file besides the weights
 RETRY_SECONDS = 0.1  # until a writer has replaced the second of the two files
 
@@ -86,9 +86,9 @@ class ModelCard(Schema):
         return self
 
 
-def shipped_models() -> list[str]:
+def bundled_models() -> list[str]:
     """Return the names of the models in the package."""
-    return sorted(path.stem for path in SHIPPED.glob(f"*{WEIGHTS_SUFFIX}"))
+    return sorted(path.stem for path in BUNDLED.glob(f"*{WEIGHTS_SUFFIX}"))
 
 
 def board_reference(boards: Board | GeneratedBoards) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def save_model(
     if not network.plays_any_board:
         generated["board"] = board_reference(boards)
         generated["num_actions"] = board_at(boards, 0).num_actions
-        if isinstance(boards, Board) and _shipped_board(boards.fingerprint) is None:
+        if isinstance(boards, Board) and _bundled_board(boards.fingerprint) is None:
             generated["board_file"] = _board_content(boards)
     write_whole(path, data, follow_links=False)
     write_whole(
@@ -148,21 +148,21 @@ def load_model(path: str | Path, boards: Board | GeneratedBoards) -> tuple[Netwo
 
 
 def model_path(name: str) -> Path:
-    """Return the weights file of a model: a path that ends in .safetensors, or a shipped model.
+    """Return the weights file of a model: a path that ends in .safetensors, or a bundled model.
 
-    Raises FileNotFoundError, which lists the shipped models, when there is none.
+    Raises FileNotFoundError, which lists the bundled models, when there is none.
     """
     path = Path(name)
     if path.suffix == WEIGHTS_SUFFIX:
         if not path.is_file():
             raise FileNotFoundError(f"no model {name!r}: there is no file {path}")
         return path
-    if name not in shipped_models():
+    if name not in bundled_models():
         raise FileNotFoundError(
-            f"no model {name!r}{did_you_mean(name, shipped_models())}; allowed: a path that ends "
-            f"in {WEIGHTS_SUFFIX}, or one of the package's: {', '.join(shipped_models()) or 'none'}"
+            f"no model {name!r}{did_you_mean(name, bundled_models())}; allowed: a path that ends "
+            f"in {WEIGHTS_SUFFIX}, or one of the bundled models: {', '.join(bundled_models()) or 'none'}"
         )
-    return SHIPPED / f"{name}{WEIGHTS_SUFFIX}"
+    return BUNDLED / f"{name}{WEIGHTS_SUFFIX}"
 
 
 def load_policy_agent(
@@ -274,7 +274,7 @@ def _boards_of(path: Path, card: ModelCard) -> Board | GeneratedBoards:
     fingerprint = card.board.fingerprint
     if card.board.generator is not None:
         return _generated_boards(path, card.board)
-    board = _shipped_board(fingerprint)
+    board = _bundled_board(fingerprint)
     if board is None and card.board_file is not None:
         try:
             board = make_board(card.board_file)
@@ -304,7 +304,7 @@ def _generated_boards(path: Path, entry: BoardReference) -> GeneratedBoards:
     return boards
 
 
-def _shipped_board(fingerprint: str) -> Board | None:
+def _bundled_board(fingerprint: str) -> Board | None:
     """Return busenv's board with a fingerprint, if there is one."""
     boards = (load_board(name) for name in board_names())
     return next((board for board in boards if board.fingerprint == fingerprint), None)

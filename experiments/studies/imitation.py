@@ -63,7 +63,7 @@ def cross_entropy(network: Network, table: Transitions) -> torch.Tensor:
 
 def evaluate(network: Network, dataset: GameDataset, games: int) -> dict[str, float]:
     """Return the share of games won against copies of each opponent."""
-    agent = PolicyAgent(network, dataset.board, "net", 1, TEMPERATURE)
+    agent = PolicyAgent(network, dataset.board, seed=1, temperature=TEMPERATURE)
     scores = {
         name: evaluate_against(
             agent,

@@ -104,13 +104,13 @@ def main() -> None:
         for seed in range(arguments.seeds):
             changes = {"relative_types": relative_types, "auxiliary_weight": weight, "seed": seed}
             network = train(rows[:held], settings.changed(changes))
-            loss, cross, right = measure(network, test)
-            agent = PolicyAgent(network, BOARD, "net", seed, TEMPERATURE)
+            loss, cross, accuracy = measure(network, test)
+            agent = PolicyAgent(network, BOARD, seed=seed, temperature=TEMPERATURE)
             won = play_match([agent, *[make_agent("planner", k) for k in range(3)]], GAMES)[0].wins
             low, high = wilson(won, GAMES)
             print(
-                f"{name:12} seed {seed}: winner {loss:.4f}, policy {cross:.4f}, favourite "
-                f"{right:.1%}, planner {won / GAMES:.1%} [{low:.0%}, {high:.0%}]",
+                f"{name:12} seed {seed}: winner {loss:.4f}, policy {cross:.4f}, accuracy "
+                f"{accuracy:.1%}, planner {won / GAMES:.1%} [{low:.0%}, {high:.0%}]",
                 flush=True,
             )
             results.append((loss, cross, 100 * won / GAMES))

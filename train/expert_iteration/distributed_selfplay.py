@@ -21,12 +21,13 @@ def start_on_cluster(games: GameSpecs, payload: SelfPlayPayload) -> Callable[[],
     shared = cluster.Shared(payload)
     starts = range(0, len(games.seeds), GAMES_PER_CALL)
     calls = [
-        cluster.call(play_on_node, shared, games.part(slice(k, k + GAMES_PER_CALL))) for k in starts
+        cluster.call(_play_on_node, shared, games.part(slice(k, k + GAMES_PER_CALL)))
+        for k in starts
     ]
     return lambda: [samples for call in calls for samples in _split(*cluster.result(call))]
 
 
-def play_on_node(
+def _play_on_node(
     shared: cluster.Shared[SelfPlayPayload], games: GameSpecs
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play games on a node: their samples, concatenated, and the number of samples of each game."""

@@ -31,11 +31,11 @@ from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_sampl
 from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo import LOWEST_LEARNING_RATE
-from busenv.train.run import MODEL, Iteration, TrainingRun
+from busenv.train.run import MODEL, PAST_FOLDER, Iteration, TrainingRun
 from busenv.train.selfplay import draw_boards
 
 TEACHER_GAMES = 64  # of a teacher, in parallel, in an iteration
-PAST_FOLDER, PAST_COUNT = "past", 8  # folder of past selves, and the largest number of them
+PAST_COUNT = 8  # past selves at most
 # Folders of the run's own samples, and of a teacher's.
 REPLAY_FOLDER, TEACHER_FOLDER = "replay", "teacher"
 
@@ -76,7 +76,9 @@ class ExpertRun(TrainingRun):
         self.network = self._initial_network()
         self.learner = Learner(self.network, self.boards, config)
         self._optimizer = self.learner.optimizer
-        self.agent = PolicyAgent(self.network, self.boards, "net", config.seed, config.temperature)
+        self.agent = PolicyAgent(
+            self.network, self.boards, seed=config.seed, temperature=config.temperature
+        )
         replay_size = 1 if config.policy_only else config.replay_size
         self._replay = ReplayBuffer(folder / REPLAY_FOLDER, self.boards, replay_size)
         self._teacher_data = ReplayBuffer(folder / TEACHER_FOLDER, self.boards, config.replay_size)

@@ -22,7 +22,7 @@ from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch,
 from busenv.train.ppo import clipped_policy_loss, compute_gae
 
 CLIP_RANGE = 0.2  # of PPO's probability ratio
-ENTROPY_WEIGHT = 0.005  # in PPO's loss
+ENTROPY_COEF = 0.005  # in PPO's loss
 GAE_LAMBDA = 0.95
 MAX_GRAD_NORM = 1.0
 WEIGHT_DECAY = 1e-4
@@ -118,9 +118,10 @@ class Learner:
             loss = loss + share * config.auxiliary_weight * final_loss
             extra["train/auxiliary_loss"] = share * final_loss.item()
         is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
+        divergence_name = "approx_kl" if config.policy_only else "policy_divergence"
         return loss, {
             "train/policy_loss": policy_loss.item(),
-            "train/policy_divergence": divergence.item(),
+            f"train/{divergence_name}": divergence.item(),
             "train/value_loss": value_loss.item(),
             "train/winner_accuracy": _mean(is_correct.float(), has_value, num_values).item(),
             "train/score_loss": score_loss.item(),
@@ -158,7 +159,7 @@ def _ppo_loss(
         log_probs.gather(1, actions)[:, 0], old_probs.log(), advantages, CLIP_RANGE
     )
     entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
-    return loss - ENTROPY_WEIGHT * entropy, divergence
+    return loss - ENTROPY_COEF * entropy, divergence
 
 
 def _normalised_advantages(samples: np.ndarray) -> np.ndarray:
