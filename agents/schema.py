@@ -48,11 +48,11 @@ def first_error(error: ValidationError) -> str:
     """Return the first error of a value in one line."""
     first = error.errors(include_url=False)[0]
     message = first["msg"].removeprefix("Value error, ")
-    words = message[0].lower() + message[1:]
+    message = message[0].lower() + message[1:]
     where = ".".join(map(str, first["loc"]))
     where = truncate(where if where.isprintable() else repr(where), LONGEST_VALUE)
     if first["type"] == "missing":
         return f"{where} is missing"
     if where:
-        words = f"{where} is {truncate(repr(first['input']), LONGEST_VALUE)}; {words}"
-    return truncate(words, LONGEST_SENTENCE)
+        message = f"{where} is {truncate(repr(first['input']), LONGEST_VALUE)}; {message}"
+    return truncate(message, LONGEST_SENTENCE)

@@ -51,7 +51,7 @@ from tests.support.worlds import write_town
 def test_a_run_writes_model_curve_and_scalars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "COLLAPSED", 99.0)  # any entropy is lower
+    monkeypatch.setattr(training, "LOW_ENTROPY", 99.0)  # any entropy is lower
     console = Console(record=True, width=120)
     config = SMALL_PPO.changed({"rate_every": 0.001, "decisions": 2000})
     run, curve = run_training(config, tmp_path, console)

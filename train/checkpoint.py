@@ -186,7 +186,7 @@ def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:
-    words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+    message = f"it has no {error}" if isinstance(error, KeyError) else str(error)
     return ValueError(
-        truncate(f"{path} is no checkpoint to resume from: {words}", LONGEST_SENTENCE)
+        truncate(f"{path} is no checkpoint to resume from: {message}", LONGEST_SENTENCE)
     )

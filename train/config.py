@@ -90,7 +90,7 @@ def _check_teacher(spec: str) -> None:
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Small = Annotated[float, Field(ge=1e-8, le=1)]
+SmallPositive = Annotated[float, Field(ge=1e-8, le=1)]
 Seconds = Annotated[float, Field(ge=1e-3, le=1e9)]
 Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
 PlayerCounts = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)]
@@ -114,7 +114,7 @@ class RunConfig(Schema):
     rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
     games: Count
     batch_size: Count
-    learning_rate: Small = 4e-4
+    learning_rate: SmallPositive = 4e-4
     seconds: Seconds | None = 180.0
     decisions: Annotated[int, Field(ge=1, le=10**15)] | None = None
     temperature: Temperature = 0.25
@@ -223,7 +223,7 @@ class PPOConfig(RunConfig):
     gamma: Share = 0.99
     gae_lambda: Share = 0.9
     epochs: Annotated[int, Field(ge=1, le=100)] = 2
-    clip_range: Small = 0.2
+    clip_range: SmallPositive = 0.2
     entropy_coef: Annotated[float, Field(ge=0, le=10)] = 0.02
     value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
     max_grad_norm: Scale = 0.5
@@ -288,25 +288,27 @@ PRESETS = {
 }
 
 
-def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[str, Any]:
+def parse_settings(
+    assignments: list[str], config_class: type[RunConfig] = PPOConfig
+) -> dict[str, Any]:
     """Parse settings such as `seconds=60`; tuples are written with commas, or as JSON lists.
 
-    ValueError names an unknown setting, another method than that of `kind`, or a wrong value and
-    what is allowed.
+    ValueError names an unknown setting, another method than that of `config_class`, or a wrong
+    value and what is allowed.
     """
     settings: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
         if not equals:
-            raise ValueError(f"setting {word!r}; allowed: NAME=VALUE")
-        field = kind.model_fields.get(name)
+            raise ValueError(f"setting {assignment!r}; allowed: NAME=VALUE")
+        field = config_class.model_fields.get(name)
         if field is None:
-            raise ValueError(_unknown(name, kind))
-        method = kind.model_fields["method"].default
+            raise ValueError(_unknown(name, config_class))
+        method = config_class.model_fields["method"].default
         if name == "method" and text != method:
             raise ValueError(
-                f"{word} differs from the method of the preset, file or run; allowed: {method}, or "
-                "a settings file FILE.json with method ppo or expert"
+                f"{assignment} differs from the method of the preset, file or run; allowed: "
+                f"{method}, or a settings file FILE.json with method ppo or expert"
             )
         several = get_origin(field.annotation) is tuple
         value: Any = tuple(part for part in text.split(",") if part) if several else text
@@ -317,28 +319,28 @@ def parse_settings(words: list[str], kind: type[RunConfig] = PPOConfig) -> dict[
         try:
             settings[name] = TypeAdapter(annotated).validate_python(value)
         except ValidationError as error:
-            raise ValueError(_sentence(error, kind, name)) from None
+            raise ValueError(_sentence(error, config_class, name)) from None
     return settings
 
 
-def _sentence(error: ValidationError, kind: type[RunConfig], word: str = "") -> str:
+def _sentence(error: ValidationError, config_class: type[RunConfig], setting: str = "") -> str:
     """Describe the first error: the setting, its value, and what is allowed.
 
-    kind: class of the settings. word: the only setting that was validated, if there was one.
+    config_class: of the settings. setting: the only one that was validated, if there was one.
     """
     first = error.errors(include_url=False)[0]
-    where = [*([word] if word else []), *first["loc"]]
+    where = [*([setting] if setting else []), *first["loc"]]
     if not where:  # settings that exclude each other
         return str(first["ctx"]["error"])
     name, *entry = map(str, where)
     if first["type"] == "extra_forbidden":
-        return _unknown(name, kind)
-    schema = kind.model_json_schema()["properties"][name]
-    value = first["input"] if word else repr(first["input"])
-    words = f"{name} {'has' if entry else 'is'} {value}"
+        return _unknown(name, config_class)
+    schema = config_class.model_json_schema()["properties"][name]
+    value = first["input"] if setting else repr(first["input"])
+    message = f"{name} {'has' if entry else 'is'} {value}"
     if first["type"] == "value_error":
-        return f"{words}; {first['ctx']['error']}"
-    return f"{words}; allowed: {_allowed(schema['items'] if entry else schema)}"
+        return f"{message}; {first['ctx']['error']}"
+    return f"{message}; allowed: {_allowed(schema['items'] if entry else schema)}"
 
 
 def _allowed(schema: dict[str, Any]) -> str:
@@ -356,7 +358,7 @@ def _allowed(schema: dict[str, Any]) -> str:
     return f"{kind} {above}{low:{style}} to {schema['maximum']:{style}}"
 
 
-def _unknown(name: str, kind: type[RunConfig]) -> str:
+def _unknown(name: str, config_class: type[RunConfig]) -> str:
     """Describe an unknown setting."""
-    meant = did_you_mean(name, kind.model_fields)
-    return f"no setting {name!r}" + (meant or f"; there are {', '.join(kind.model_fields)}")
+    meant = did_you_mean(name, config_class.model_fields)
+    return f"no setting {name!r}" + (meant or f"; there are {', '.join(config_class.model_fields)}")

@@ -160,7 +160,8 @@ def model_path(name: str) -> Path:
     if name not in bundled_models():
         raise FileNotFoundError(
             f"no model {name!r}{did_you_mean(name, bundled_models())}; allowed: a path that ends "
-            f"in {WEIGHTS_SUFFIX}, or one of the bundled models: {', '.join(bundled_models()) or 'none'}"
+            f"in {WEIGHTS_SUFFIX}, or one of the bundled models: "
+            f"{', '.join(bundled_models()) or 'none'}"
         )
     return BUNDLED / f"{name}{WEIGHTS_SUFFIX}"
 

@@ -97,10 +97,10 @@ def _select_action(g, word):
         weight = PLAYOUT_WEIGHTS[action, weight_column(g, seat, action, coming)]
         weights |= np.uint64(weight) << np.uint64(8 * action)
         total += weight
-    rank, action = below(word, total), 0
+    draw, action = below(word, total), 0
     while True:
-        rank -= np.int64(weights & np.uint64(255))
-        if rank < 0:
+        draw -= np.int64(weights & np.uint64(255))
+        if draw < 0:
             return action
         weights >>= np.uint64(8)
         action += 1

@@ -101,22 +101,22 @@ def _prove(tree, at):
 @kernel
 def _prove_others(tree, at, best):
     """Prove the returns that the mover's best actions, of a proven return, have in common."""
-    node, seat, model = tree.nodes[at], np.int64(tree.nodes[at].game.seat), np.int64(-1)
+    node, seat, reference = tree.nodes[at], np.int64(tree.nodes[at].game.seat), np.int64(-1)
     first, proven = np.int64(node.first), np.int64(0)
     for k in range(first, first + node.edges):
         child = tree.nodes[tree.edges[k].node]
         if child.values[seat] < best - TOLERANCE:
             continue
-        if model < 0:
-            model, proven = np.int64(tree.edges[k].node), np.int64(child.proven)
+        if reference < 0:
+            reference, proven = np.int64(tree.edges[k].node), np.int64(child.proven)
         proven &= child.proven
         for other in range(node.game.players):
-            if abs(child.values[other] - tree.nodes[model].values[other]) > TOLERANCE:
+            if abs(child.values[other] - tree.nodes[reference].values[other]) > TOLERANCE:
                 proven &= ~(1 << other)
     node.proven |= proven
     for other in range(node.game.players):
         if other != seat and proven >> other & 1 != 0:
-            node.values[other] = tree.nodes[model].values[other]
+            node.values[other] = tree.nodes[reference].values[other]
 
 
 @kernel

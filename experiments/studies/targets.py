@@ -93,17 +93,20 @@ def main() -> None:
         rows = np.concatenate(read_samples(arguments.folders, BOARD))[: arguments.samples]
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    held = len(rows) * 9 // 10
-    test = rows[held:][rows[held:]["game"]["players"] == arguments.players]
+    num_training = len(rows) * 9 // 10
+    test = rows[num_training:][rows[num_training:]["game"]["players"] == arguments.players]
     if not len(test):
         parser.error(f"no held-out samples of games with {arguments.players} players")
-    print(f"{held:,} samples for training, {len(test):,} of {arguments.players} players to measure")
+    print(
+        f"{num_training:,} samples for training, {len(test):,} of {arguments.players} players to "
+        "measure"
+    )
     settings = ExpertConfig(network=arguments.network, width=arguments.width, value_target_mix=0.25)
     for name, (relative_types, weight) in VARIANTS.items():
         results = []
         for seed in range(arguments.seeds):
             changes = {"relative_types": relative_types, "auxiliary_weight": weight, "seed": seed}
-            network = train(rows[:held], settings.changed(changes))
+            network = train(rows[:num_training], settings.changed(changes))
             loss, cross, accuracy = measure(network, test)
             agent = PolicyAgent(network, BOARD, seed=seed, temperature=TEMPERATURE)
             won = play_match([agent, *[make_agent("planner", k) for k in range(3)]], GAMES)[0].wins

@@ -39,7 +39,7 @@ from busenv.train.run import MODEL
 
 REPORT, RECORD, PAGE, SEARCH_PAGE = "report.md", "replay.json", "replay.html", "replay-uct.html"
 COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]
-MEANS = "A line-up's second row is the mean of the other seats."
+TABLE_NOTE = "A line-up's second row is the mean of the other seats."
 OPPONENTS = ("planner", "uct:50", "planner", "uct:50")  # of the sample game, as many as needed
 SAMPLES = 8  # games of which the sample game is selected
 SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
@@ -93,7 +93,7 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
         bar.update(task, advance=1, note="")
     table = _table(run, games, scores)
     table.show(console)
-    console.print(MEANS)
+    console.print(TABLE_NOTE)
     commands = _next_commands(run)
     write_whole(folder / REPORT, _report(table, run, commands), follow_links=False)
     for title, name in (("Report", REPORT), ("Learning curve", PICTURE), ("Replay", PAGE)):
@@ -157,7 +157,7 @@ def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
 busenv {busenv.__version__}, board {run.boards.name}, rules {run.rules.name}. Trained{length} by
 {describe_run(run)}; {run.decisions:,} decisions learned from; seed {config.seed}.
 
-{table.title}. {MEANS} Rank and points are means; rank 1 is the winner's.
+{table.title}. {TABLE_NOTE} Rank and points are means; rank 1 is the winner's.
 
 {table.markdown().rstrip()}
 

@@ -38,7 +38,7 @@ AnyRun = PPORun | ExpertRun
 CURVE, PICTURE = "curve.csv", "learning_curve.png"
 MAX_BOARDS = 100  # of a rating on a set of boards
 SAVE_EVERY = 30.0  # seconds between checkpoints
-COLLAPSED = 0.1  # entropy of the policy, in nats per decision, below which a warning is printed
+LOW_ENTROPY = 0.1  # entropy of the policy, in nats per decision, below which a warning is printed
 
 
 def evaluate_against(
@@ -221,7 +221,7 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
                 break
             iteration = run.step()
             log.add(iteration.scalars, iteration.decisions)
-            if not warned and -iteration.scalars.get("train/entropy_loss", -1.0) < COLLAPSED:
+            if not warned and -iteration.scalars.get("train/entropy_loss", -1.0) < LOW_ENTROPY:
                 warned = True
                 console.print("[yellow]The policy has nearly stopped exploring: its entropy is low")
             bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))

@@ -15,7 +15,7 @@ from busenv.train.config import (
     RunConfig,
     Seconds,
     Share,
-    Small,
+    SmallPositive,
     Teacher,
     Temperature,
     Threads,
@@ -69,7 +69,7 @@ class ExpertConfig(RunConfig):
     players: PlayerCounts = (3, 4, 5)
     games: Count = 60
     batch_size: Count = 512
-    learning_rate: Small = 5e-4
+    learning_rate: SmallPositive = 5e-4
     num_simulations: Simulations = 64
     fast_simulations: Simulations = 16
     full_search_share: Annotated[float, Field(gt=0, le=1)] = 0.25

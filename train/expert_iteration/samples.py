@@ -230,9 +230,9 @@ def check_samples(samples: np.ndarray, boards: Board | GeneratedBoards) -> None:
     games = np.ascontiguousarray(samples["game"])
     for k, index in enumerate(indices):
         check_games(games[inverse == k], board_at(boards, index))
-    wrong = _first_invalid(samples, arrays_at(boards, indices), inverse)
-    if wrong >= 0:
-        raise ValueError(f"in its sample {wrong}, the game is over or the policy illegal")
+    invalid = _first_invalid(samples, arrays_at(boards, indices), inverse)
+    if invalid >= 0:
+        raise ValueError(f"in its sample {invalid}, the game is over or the policy illegal")
     for name in ("win_probs", "action_prob"):
         if not ((samples[name] >= 0) & (samples[name] <= 1)).all():
             raise ValueError(f"its {name} has values outside of 0 to 1")
