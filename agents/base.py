@@ -62,7 +62,7 @@ class Agent(ABC):
         """
 
     def choose_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Do as `choose` for games that need no validation, such as those of a `Batch`."""
+        """Same as `choose`, without validation."""
         return self.choose(games, board)
 
     def act(self, game: Game) -> int:
@@ -76,7 +76,7 @@ class Agent(ABC):
         return self._act(game)
 
     def _act(self, game: Game) -> int:
-        """Do as `act` for a game that is not over."""
+        """Same as `act`, for a game that is not over."""
         return int(self.choose_trusted(game.arrays()[0], game.board)[0])
 
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
@@ -98,7 +98,7 @@ class Agent(ABC):
         return self._estimate(game)
 
     def _estimate(self, game: Game) -> Estimate:
-        """Do as `estimate` for a game that is not over."""
+        """Same as `estimate`, for a game that is not over."""
         raise ValueError(
             f"agent {self.name!r} gives no estimates; allowed: uct:N, net:MODEL, az:MODEL:N"
         )
@@ -161,7 +161,7 @@ class CompiledAgent(LockedAgent):
 
     @abstractmethod
     def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Do as `choose` for games that need no validation."""
+        """Same as `choose`, without validation."""
 
     @final
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
@@ -178,5 +178,5 @@ class CompiledAgent(LockedAgent):
             return self._probabilities(check_games(games, board), board)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Do as `action_probabilities` for games that need no validation."""
+        """Same as `action_probabilities`, without validation."""
         return _one_hot(self._choose(games, board), board)

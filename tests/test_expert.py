@@ -122,7 +122,7 @@ def test_an_untrained_network_is_rated_once(
     monkeypatch.setattr(training_run, "_rate", rate)
     monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 2)
     changes = {"teacher": "greedy", "teacher_games": 6, "rate_every": 1e-3}
-    run, _ = run_training(SMALL.changed(changes), tmp_path, Console(quiet=True))
+    run, _ = run_training(SMALL_EXPERT.changed(changes), tmp_path, Console(quiet=True))
     assert run.iteration > 3
     assert rated == sorted({*rated})
 
@@ -167,7 +167,7 @@ def test_agents_that_cannot_play_on_the_board_are_found_before_anything_is_writt
 ) -> None:
     board = "generated:small:7"
     for changes in ({"rated": ["net:city-2"]}, {"teacher": "net:city-2", "teacher_games": 1}):
-        config = SMALL.changed({"board": board, **changes})
+        config = SMALL_EXPERT.changed({"board": board, **changes})
         with pytest.raises(ValueError, match=r"net:city-2 was trained on .*city.*, not on .*small"):
             run_training(config, tmp_path, Console(quiet=True))
         assert not (tmp_path / "run.json").exists()
@@ -315,7 +315,7 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
         ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
         ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
         ({"method": "expert", "teacher": "exec:true"}, "allowed: an agent that plays batches"),
-        ({"method": "expert", "rated": ["llm:m"]}, "a file may not name a program"),
+        ({"method": "expert", "rated": ["llm:m"]}, "a settings file cannot start programs"),
         ({"method": "expert", "teacher": "greedy"}, "'greedy', but teacher_games is 0; allowed: 1"),
         (
             {"method": "expert", "teacher": "greedy", "teacher_games": 1, "offline_data": ["x"]},
@@ -329,5 +329,5 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
     model = tmp_path / "wide.safetensors"
     network = build_network("features", CITY, 12)
     save_model(network, CITY, model, {"network": "features", "width": 12})
-    with pytest.raises(ValueError, match="of width 8; allowed with it: features, of width 12"):
+    with pytest.raises(ValueError, match="of width 8; allowed: network features, width 12"):
         ExpertRun(SMALL_EXPERT.changed({"init_from": str(model)}), tmp_path / "run")

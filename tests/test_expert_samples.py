@@ -141,8 +141,8 @@ def test_the_replay_buffer_keeps_the_last_samples(tmp_path: Path, samples: np.nd
     [
         ("game", (), "game 0 cannot be played on: seat is"),
         ("phase", 255, "game 0 cannot be played on: phase is"),
-        ("actions", 375, "in its sample 0, the game is over or the policy illegal"),
-        ("actions", 300, "in its sample 0, the game is over or the policy illegal"),
+        ("actions", 375, "sample 0: the game is over, or the policy has an illegal action"),
+        ("actions", 300, "sample 0: the game is over, or the policy has an illegal action"),
         ("action_prob", np.nan, "its action_prob has values outside of 0 to 1"),
         ("action_prob", 2.0, "its action_prob has values outside of 0 to 1"),
         ("advantage", np.inf, "its advantage has values that are not finite"),

@@ -79,7 +79,7 @@ def test_invalid_checkpoints_are_refused(folder: Path) -> None:
 
     def refused(words: str, **changes: Any) -> None:
         save_checkpoint(folder, network, optimizer, {**about, **changes})
-        with pytest.raises(ValueError, match=f"no checkpoint to resume from: {words}") as refusal:
+        with pytest.raises(ValueError, match=f"not a valid checkpoint: {words}") as refusal:
             read_checkpoint(folder)
         assert len(str(refusal.value)) < 1200
 
@@ -109,7 +109,7 @@ def test_invalid_checkpoints_are_refused(folder: Path) -> None:
 
 
 READ = ("run.json", "curve.csv", "board.json", "rules.json", CHECKPOINT_FILE, "model.json",
-        "model.safetensors", "pool/*.json", "pool/*.safetensors")  # fmt: skip
+        "model.safetensors", "past/*.json", "past/*.safetensors")  # fmt: skip
 NASTY = (
     b"NaN", b"-1", b"1e999", b"9" * 400, b"0.5", b"null", b"true", b'""', b"[]", b"{}", b"\x00",
     b"[" * 9000, b"\xff", b'"\\ud800"', b",", b"\n", b'"\x1b[31m"', b"../../x", b'"exec:touch x"',
@@ -254,7 +254,7 @@ def test_programs_named_only_in_a_file_are_refused(
         for words in ([], ["--set", "seed=1", f"{name}=exec:true"]):
             error = refusal(capsys, "train", str(source), *words, "--out", str(tmp_path / "out"))
             output = " ".join(error.split())
-            assert f"{name} has '{program}': a file may not name a program to be run" in output
+            assert f"{name} has '{program}': a settings file cannot start programs" in output
             assert f"--set '{name}={','.join(value)}'" in output
     assert not touched.exists()
     assert not (tmp_path / "out").exists()

@@ -55,7 +55,7 @@ def test_a_run_writes_model_curve_and_scalars(
     console = Console(record=True, width=120)
     config = SMALL_PPO.changed({"rate_every": 0.001, "decisions": 2000})
     run, curve = run_training(config, tmp_path, console)
-    assert console.export_text().count("nearly stopped exploring") == 1
+    assert console.export_text().count("Policy entropy is below 99.0 nats per decision") == 1
     stored = read_curve(tmp_path / "curve.csv")
     assert [p.decisions for p in stored] == [p.decisions for p in curve]
     assert curve[0].decisions == 0
@@ -270,7 +270,7 @@ def test_opponents_trained_on_another_board_are_refused_at_the_start(tmp_path: P
             run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))
     run = PPORun(config, tmp_path / "run")  # the folder is still unused
     run.save()
-    with pytest.raises(ValueError, match=r"the run has the bots \['greedy'\]; the settings say"):
+    with pytest.raises(ValueError, match=r"the checkpoint has the bots \['greedy'\], the settings"):
         PPORun(config.changed({"bots": ["random"]}), run.folder)
 
 

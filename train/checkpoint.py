@@ -127,7 +127,7 @@ def read_tensors(folder: Path, weights: dict[str, torch.Tensor]) -> dict[str, to
             expected |= moments
         check_tensors(tensors, expected)
         if _digest(tensors, metadata["state"]) != metadata["sha256"]:
-            raise ValueError("it is not as it was saved")
+            raise ValueError("its checksum is wrong")
     except (SafetensorError, KeyError, ValueError) as error:
         raise _damaged(path, error) from error
     return tensors
@@ -186,7 +186,5 @@ def _digest(tensors: dict[str, torch.Tensor], state: str) -> str:
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:
-    message = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-    return ValueError(
-        truncate(f"{path} is no checkpoint to resume from: {message}", LONGEST_SENTENCE)
-    )
+    message = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    return ValueError(truncate(f"{path} is not a valid checkpoint: {message}", LONGEST_SENTENCE))

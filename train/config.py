@@ -54,7 +54,7 @@ class OneOf:
 
 
 def accepted_by(use: Callable[[str], object]) -> AfterValidator:
-    """Validate a text by a function that raises an error for others."""
+    """Validate a text by calling `use`, which raises an error for an invalid one."""
 
     def check(value: str) -> str:
         try:
@@ -69,7 +69,7 @@ def accepted_by(use: Callable[[str], object]) -> AfterValidator:
 def training_boards(spec: str) -> Board | GeneratedBoards:
     """Load the board, or the set of boards, of a run.
 
-    BoardError for a board of the splits that are never trained on, and as `load_board` raises.
+    Raises BoardError for a board of the validation or test split, and the errors of `load_board`.
     """
     boards = load_boards(spec)
     if is_held_out(board_at(boards, 0)):

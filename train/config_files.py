@@ -102,12 +102,12 @@ def _specs(value: Any) -> list[Any]:
 def _program_error(content: dict[str, Any], program: str) -> str:
     """Describe that a file names a program, and how to allow it."""
     name = next(name for name in AGENTS if program in _specs(content.get(name)))
-    message = f"{name} has {program!r}: a file may not name a program to be run or asked"
+    message = f"{name} has {program!r}: a settings file cannot start programs or query servers"
     specs = [*map(str, _specs(content[name]))]
     listed = json.dumps(specs) if any("," in spec for spec in specs) else ",".join(specs)
     setting = f"{name}={listed}"
     if setting.isprintable():  # printed to the terminal
-        message += f"; if you trust it, name it yourself: --set {shlex.quote(setting)}"
+        message += f"; to allow it, add --set {shlex.quote(setting)}"
     return truncate(message, LONGEST_SENTENCE)
 
 

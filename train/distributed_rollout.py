@@ -70,7 +70,7 @@ class RayWorkers:
 
 
 def _pack(network: Any) -> Weights:
-    """Return a network's weights as they are, to be sent."""
+    """Return a copy of a network's current weights, for the nodes."""
     return read_weights(copy.deepcopy(network).cpu())
 
 

@@ -19,7 +19,7 @@ from busenv.agents.networks.network import Network
 from busenv.game.board_specs import GeneratedBoards
 
 ALL_OPPONENTS_SHARE = 0.4  # of games with one learner's seat among copies of one opponent
-LOWEST_WEIGHT = 0.05  # in sampling, of an opponent that always loses; 1 if it always wins
+LOWEST_WEIGHT = 0.05  # sampling weight of an opponent that always loses; one that always wins has 1
 SCORE_DECAY = 0.8  # weight of the old score when the result of a rollout arrives
 
 
@@ -58,7 +58,10 @@ class League:
         return _draw_hard(self.members, min(2, len(self.members)), rng)
 
     def add(self, network: Network, card: dict[str, Any], name: str) -> None:
-        """Add a frozen copy of the learner; when full, drop the past self that loses most."""
+        """Add a frozen copy of the learner.
+
+        When the pool is full, remove the past self with the highest score of the learner.
+        """
         save_model(network, self._boards, self._path(name), card)
         self._load(name)
         past = self.members[len(self._bots) :]
@@ -77,7 +80,7 @@ class League:
         """
         bots = tuple(name for name, _ in state[: len(self._bots)])
         if bots != self._bots:
-            raise ValueError(f"the run has the bots {[*bots]}; the settings say {[*self._bots]}")
+            raise ValueError(f"the checkpoint has the bots {[*bots]}, the settings {[*self._bots]}")
         for name, _ in state[len(bots) :]:
             if not re.fullmatch("past-[0-9]{1,18}", name):
                 raise ValueError(f"{name!r} is no past self; allowed: past-NUMBER")

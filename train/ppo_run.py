@@ -37,9 +37,10 @@ class PPORun(TrainingRun):
     agent: the learner at the temperature of the settings. imitated: how many of the `decisions`
     learned from so far were learned by imitation, which comes first.
 
-    OSError when the folder cannot be written or the disk is nearly full; ValueError and
-    FileNotFoundError when the folder's files are damaged, ValueError too when the board or rules
-    are not those that the run began with, or an agent of the settings cannot play on the board.
+    Raises OSError when the folder cannot be written or the disk is nearly full, FileNotFoundError
+    when a file of a past self is missing, and ValueError when a file is damaged, when board or
+    rules differ from those of the checkpoint, or when an agent of the settings cannot play on the
+    board.
     """
 
     config: PPOConfig

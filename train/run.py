@@ -128,7 +128,10 @@ class TrainingRun:
         """Raise OSError when the disk is nearly full."""
         free = shutil.disk_usage(self.folder).free
         if free < FREE_BYTES:
-            raise OSError(f"{self.folder}: only {free / 1e6:.0f} MB are free on the disk")
+            raise OSError(
+                f"{self.folder}: {free / 1e6:.0f} MB of disk space are free; required: "
+                f"{FREE_BYTES / 1e6:.0f} MB"
+            )
 
     def _initial_network(self) -> Network:
         """Return the network at the start of the run, by `init_from` and `average_checkpoints`."""
@@ -157,9 +160,9 @@ class TrainingRun:
         compatible = (card["network"], *COMPATIBLE.get(card["network"], ()))
         if config.network not in compatible or config.width != card["width"]:
             raise ValueError(
-                f"{model} holds a network {card['network']!r} of width {card['width']}, "
-                f"the settings say {config.network!r} of width {config.width}; "
-                f"allowed with it: {', '.join(compatible)}, of width {card['width']}"
+                f"init_from={model} is a network {card['network']!r} of width {card['width']}; the "
+                f"settings have {config.network!r} of width {config.width}; allowed: network "
+                f"{', '.join(compatible)}, width {card['width']}"
             )
         if config.relative_types != past.relative_types:
             raise ValueError(

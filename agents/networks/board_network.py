@@ -201,7 +201,7 @@ def _sum_at_ends(
 
 
 def _scales() -> dict[str, np.ndarray]:
-    """Return factors that bring usual bytes to 0..1, those of the city on every board."""
+    """Return factors that scale usual byte values of the city, and of any board, to 0 to 1."""
     layout = ObservationLayout(load_board("city"))
     scale = {block: layout.view(layout.scale, block) for block in layout.blocks}
     features = np.full(FEATURES_SIZE, INPUT_SCALE)

@@ -65,7 +65,7 @@ class BoardReference(Schema):
 
 
 class ModelCard(Schema):
-    """The keys of a card that loading needs; others are kept."""
+    """The keys of a card that loading needs; `load_model` returns other keys, too."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -79,7 +79,8 @@ def root_weights(tree, search, out):
     METHODS[type(search)].root_weights(tree, search, out)
 
 
-# Kernels call the same five functions. Their compiler asks for plain functions of equal signature.
+# numba calls the same five functions through overloads, which need plain functions of equal
+# signature.
 overload(begin_search)(lambda tree, search, board: _method(search).begin_search.py_func)
 overload(expand)(lambda tree, search, at, b: _method(search).expand.py_func)
 overload(evaluate_leaf)(lambda tree, search, at, b: _method(search).evaluate_leaf.py_func)

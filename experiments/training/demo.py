@@ -1,7 +1,7 @@
 """Train an agent, rate it against the bots, and write a report with a sample game.
 
-The demo imitates a search (`teacher` of `busenv.train.expert_iteration`): the search's games and
-learning from them fill the run.
+The demo imitates a search (`teacher` of `busenv.train.expert_iteration`): the run consists of games
+of the search and of learning from them.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def _next_commands(run: AnyRun) -> list[str]:
         ["rate", _spec(run), "planner", *players, *rules, *board],
         ["replay", str(folder / RECORD), *page, *board],
     )
-    # By its path where only this Python's folder has the program.
+    # The path of the program, if it is not on PATH.
     path = Path(sys.executable).with_name("busenv")
     is_installed = shutil.which("busenv") or not path.exists()
     program = "busenv" if is_installed else os.path.relpath(path)

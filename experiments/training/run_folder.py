@@ -81,13 +81,11 @@ def changed_settings(folder: Path, config: AnyConfig) -> list[str]:
 
 
 def _check_unchanged(folder: Path, stored: AnyConfig) -> None:
-    """RunError when the stored settings are not those that the run started with.
-
-    `busenv.train.run.TrainingRun` compares board and rules, whose files may have moved.
-    """
+    """RunError when the stored settings are not those that the run started with."""
     if not (folder / CHECKPOINT_FILE).exists():
         return
     original, now = read_state(folder).config, stored.to_dict()
+    # `TrainingRun` compares board and rules, whose files may have moved.
     for name in original.keys() & now.keys() - {*CHANGEABLE, "board", "rules"}:
         if original[name] != now[name]:
             raise RunError(

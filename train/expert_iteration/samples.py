@@ -226,13 +226,13 @@ def check_samples(samples: np.ndarray, boards: Board | GeneratedBoards) -> None:
     """
     indices, inverse = np.unique(_board_indices(samples, boards), return_inverse=True)
     if isinstance(boards, GeneratedBoards) and indices[-1] >= len(boards):
-        raise ValueError(f"its largest board is {indices[-1]}, of {boards!r}")
+        raise ValueError(f"it has board number {indices[-1]}; the run has {len(boards)} boards")
     games = np.ascontiguousarray(samples["game"])
     for k, index in enumerate(indices):
         check_games(games[inverse == k], board_at(boards, index))
     invalid = _first_invalid(samples, arrays_at(boards, indices), inverse)
     if invalid >= 0:
-        raise ValueError(f"in its sample {invalid}, the game is over or the policy illegal")
+        raise ValueError(f"sample {invalid}: the game is over, or the policy has an illegal action")
     for name in ("win_probs", "action_prob"):
         if not ((samples[name] >= 0) & (samples[name] <= 1)).all():
             raise ValueError(f"its {name} has values outside of 0 to 1")
