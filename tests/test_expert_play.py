@@ -171,10 +171,14 @@ def test_policy_only_learning_follows_advantages() -> None:
     first = learner.step(samples, 1e-3)
     entropy = -(before * np.log(np.where(before > 0, before, 1))).sum(axis=1).mean()
     assert first["train/policy_loss"] == pytest.approx(-ENTROPY_COEF * entropy, abs=1e-4)
+    assert first["train/entropy_loss"] == pytest.approx(-entropy, abs=1e-4)
     assert first["train/approx_kl"] == pytest.approx(0, abs=1e-5)
+    assert first["train/clip_fraction"] == 0
     for _ in range(10):
         last = learner.step(samples, 1e-3)
     assert last["train/approx_kl"] > 1e-4
+    assert last["train/learning_rate"] == 1e-3
+    assert last["train/grad_norm"] > 0
     after = make_policy(read_weights(network))(states, CITY, POLICY_TEMPERATURE)
     better = samples["advantage"] > samples["advantage"].mean()
     change = np.log(after[taken] / before[taken])

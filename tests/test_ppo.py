@@ -62,7 +62,9 @@ def test_gae_follows_each_agents_trajectory(
 def test_the_surrogate_loss_is_clipped_on_the_side_that_gains() -> None:
     old, advantages = torch.zeros(4), torch.tensor([1.0, 1.0, -1.0, -1.0])
     log_probs = torch.tensor([2.0, 0.5, 2.0, 0.5]).log().requires_grad_()
-    loss, divergence = clipped_policy_loss(log_probs, old, advantages, 0.2)
+    loss, divergence, clip_fraction = clipped_policy_loss(log_probs, old, advantages, 0.2)
+    assert float(clip_fraction) == 1
+    assert float(clipped_policy_loss(log_probs, old, advantages, 0.6)[2]) == 0.5
     assert float(loss.detach()) == pytest.approx(-(1.2 + 0.5 - 2.0 - 0.8) / 4)
     loss.backward()
     assert log_probs.grad is not None

@@ -58,20 +58,22 @@ def clipped_policy_loss(
     old_log_probs: torch.Tensor,
     advantages: torch.Tensor,
     clip_range: float,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Compute the clipped surrogate loss of PPO, to be minimised.
 
     log_probs, old_log_probs: float32, (N,), of the actions taken, by the policy that learns and by
     the one that played. advantages: float32, (N,), normalised by the caller.
 
-    Returns the mean loss, and an estimate of the Kullback-Leibler divergence of the two policies
-    without gradient (Schulman 2020, "Approximating KL divergence"), both scalars.
+    Returns three scalars: the mean loss, and, without gradient, an estimate of the Kullback-Leibler
+    divergence of the two policies (Schulman 2020, "Approximating KL divergence") and the share of
+    ratios outside of the clip range.
     """
     log_ratio = log_probs - old_log_probs
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - clip_range, 1 + clip_range)
     loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-    return loss, (ratio - 1 - log_ratio).mean().detach()
+    outside = ((ratio - 1).abs() > clip_range).float().mean()
+    return loss, (ratio - 1 - log_ratio).mean().detach(), outside
 
 
 class PPO:
@@ -95,7 +97,8 @@ class PPO:
         progress: of the run, 0 to 1, by which the learning rate falls. rng: orders minibatches.
         """
         config = self.config
-        self._set_learning_rate(config.learning_rate * max(1 - progress, LOWEST_LEARNING_RATE))
+        learning_rate = config.learning_rate * max(1 - progress, LOWEST_LEARNING_RATE)
+        self._set_learning_rate(learning_rate)
         advantages = compute_gae(
             decisions.trajectories, decisions.rewards, decisions.values,
             config.gamma, config.gae_lambda,
@@ -114,16 +117,23 @@ class PPO:
             taken = log_probs.gather(1, actions[rows, None])[:, 0]
             normalised = advantage[rows]
             normalised = (normalised - normalised.mean()) / (normalised.std(correction=0) + 1e-8)
-            policy_loss, approx_kl = clipped_policy_loss(
+            policy_loss, approx_kl, clip_fraction = clipped_policy_loss(
                 taken, old_log_probs[rows], normalised, config.clip_range
             )
             value_loss = nn.functional.mse_loss(values, target[rows])
             loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
-            self._step(loss)
-            statistics.append(torch.stack((policy_loss, value_loss, -entropy, approx_kl)).detach())
+            grad_norm = self._step(loss)
+            scalars = (policy_loss, value_loss, -entropy, approx_kl, clip_fraction, grad_norm)
+            statistics.append(torch.stack(scalars).detach())
         unexplained = float(advantages.var() / max(returns.var(), 1e-8))
-        names = ("policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl")
-        return _means(names, statistics) | {"train/explained_variance": 1 - unexplained}
+        names = (
+            "policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl", "clip_fraction",
+            "grad_norm",
+        )  # fmt: skip
+        return _means(names, statistics) | {
+            "train/explained_variance": 1 - unexplained,
+            "train/learning_rate": learning_rate,
+        }
 
     def imitate(self, decisions: Decisions, rng: np.random.Generator) -> dict[str, float]:
         """Learn a teacher's action probabilities by cross-entropy, and values from the returns.
@@ -147,9 +157,10 @@ class PPO:
             probabilities = probabilities / probabilities.sum(dim=1, keepdim=True)
             policy_loss = -expected_log_probs(probabilities, log_probs, masks[rows]).mean()
             value_loss = nn.functional.mse_loss(values, target[rows])
-            self._step(policy_loss + config.value_coef * value_loss)
-            statistics.append(torch.stack((policy_loss, value_loss, -entropy)).detach())
-        return _means(("imitation_loss", "value_loss", "entropy_loss"), statistics)
+            grad_norm = self._step(policy_loss + config.value_coef * value_loss)
+            statistics.append(torch.stack((policy_loss, value_loss, -entropy, grad_norm)).detach())
+        names = ("imitation_loss", "value_loss", "entropy_loss", "grad_norm")
+        return _means(names, statistics) | {"train/learning_rate": IMITATION_LEARNING_RATE}
 
     def _evaluate(
         self, observations: torch.Tensor, masks: torch.Tensor
@@ -170,11 +181,14 @@ class PPO:
         for _ in range(epochs):
             yield from self._tensor(rng.permutation(count)).chunk(-(-count // batch_size))
 
-    def _step(self, loss: torch.Tensor) -> None:
+    def _step(self, loss: torch.Tensor) -> torch.Tensor:
+        """Update the network; returns the norm of the gradient before it is clipped."""
         self.optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(self.network.parameters(), self.config.max_grad_norm)
+        parameters = self.network.parameters()
+        grad_norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
         self.optimizer.step()
+        return grad_norm
 
     def _set_learning_rate(self, learning_rate: float) -> None:
         for group in self.optimizer.param_groups:

@@ -144,7 +144,7 @@ def observe_inputs(
 
 
 def input_scale(board: Board, evaluation_features: bool) -> np.ndarray:
-    """Return factors that scale bytes of rows without a map to the range 0 to 1: float32, (size,)."""
+    """Return factors that scale bytes of rows without a map to 0 to 1: float32, (size,)."""
     scale = ObservationLayout(board).scale
     return (
         np.concatenate([scale, np.full(FEATURES_SIZE, INPUT_SCALE)])

@@ -220,10 +220,14 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
             if run.is_done:
                 break
             iteration = run.step()
-            log.add(iteration.scalars, iteration.decisions)
-            if not warned and -iteration.scalars.get("train/entropy_loss", -1.0) < LOW_ENTROPY:
+            speed = {"time/decisions_per_second": iteration.decisions / iteration.seconds}
+            log.add(iteration.scalars | speed, iteration.decisions)
+            is_ppo = "train/approx_kl" in iteration.scalars  # imitation may lead to low entropies
+            if not warned and is_ppo and -iteration.scalars["train/entropy_loss"] < LOW_ENTROPY:
                 warned = True
-                console.print("[yellow]The policy has nearly stopped exploring: its entropy is low")
+                hint = "; a higher entropy_coef keeps exploration" * isinstance(config, PPOConfig)
+                entropy = f"Policy entropy is below {LOW_ENTROPY} nats per decision"
+                console.print(f"[yellow]{entropy}{hint}.")
             bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
     return curve
 

@@ -62,7 +62,7 @@ class Learner:
         )
 
     def step(self, samples: np.ndarray, learning_rate: float) -> dict[str, float]:
-        """Update the network by a batch of samples (SAMPLE, (N,)); returns losses by name."""
+        """Update the network by a batch of samples (SAMPLE, (N,)); returns statistics by name."""
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         self.optimizer.zero_grad()
@@ -74,9 +74,9 @@ class Learner:
             loss, scalars = self._losses(part, samples)
             loss.backward()
             losses = {name: losses.get(name, 0.0) + value for name, value in scalars.items()}
-        nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
+        grad_norm = nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
         self.optimizer.step()
-        return losses
+        return losses | {"train/grad_norm": float(grad_norm), "train/learning_rate": learning_rate}
 
     def _losses(
         self, samples: np.ndarray, batch_samples: np.ndarray
@@ -96,11 +96,19 @@ class Learner:
         logits, values, *auxiliary = outputs
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         has_value = torch.from_numpy(samples["has_value_target"])
+        if config.policy_only:  # play was at POLICY_TEMPERATURE
+            log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)
+        entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
         if config.policy_only:
-            policy_loss, divergence = _ppo_loss(samples, actions, log_probs, masks)
-            policy_loss, divergence = share * policy_loss, share * divergence
+            surrogate, approx_kl, clip_fraction = _surrogate_loss(samples, actions, log_probs)
+            policy_loss = share * (surrogate - ENTROPY_COEF * entropy)
+            extra = {
+                "train/approx_kl": share * approx_kl.item(),
+                "train/clip_fraction": share * clip_fraction.item(),
+            }
         else:
             policy_loss, divergence = _imitation_loss(policy, log_probs, masks, num_policies)
+            extra = {"train/policy_divergence": divergence.item()}
         win_log_probs = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         win_losses = -expected_log_probs(win_probs, win_log_probs, present)
         value_loss = _mean(win_losses, has_value, num_values)
@@ -108,7 +116,6 @@ class Learner:
         squares = errors.square().sum(dim=1).div(present.sum(dim=1))
         score_loss = _mean(squares, has_value, num_values)
         loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
-        extra = {}
         if auxiliary:
             board = board_at(self._boards, 0)
             final = auxiliary_targets(samples, board, self.network.relative_types)
@@ -118,10 +125,9 @@ class Learner:
             loss = loss + share * config.auxiliary_weight * final_loss
             extra["train/auxiliary_loss"] = share * final_loss.item()
         is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
-        divergence_name = "approx_kl" if config.policy_only else "policy_divergence"
         return loss, {
             "train/policy_loss": policy_loss.item(),
-            f"train/{divergence_name}": divergence.item(),
+            "train/entropy_loss": -share * entropy.item(),
             "train/value_loss": value_loss.item(),
             "train/winner_accuracy": _mean(is_correct.float(), has_value, num_values).item(),
             "train/score_loss": score_loss.item(),
@@ -143,23 +149,19 @@ def _imitation_loss(
     return loss, (loss + _mean(negative_entropies, has_target, count)).detach()
 
 
-def _ppo_loss(
-    samples: np.ndarray, actions: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """PPO's clipped loss with an entropy bonus, and the divergence from the policy that played.
+def _surrogate_loss(
+    samples: np.ndarray, actions: torch.Tensor, log_probs: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return what `clipped_policy_loss` returns.
 
     samples: SAMPLE, (N,), with normalised advantages. actions: int64, (N, 1), taken in them.
-    log_probs: float32, (N, num_actions), at temperature 1; play was at POLICY_TEMPERATURE.
+    log_probs: float32, (N, num_actions), at POLICY_TEMPERATURE.
     """
     old_probs, advantages = (
         torch.from_numpy(samples[name].copy()) for name in ("action_prob", "advantage")
     )
-    log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)
-    loss, divergence = clipped_policy_loss(
-        log_probs.gather(1, actions)[:, 0], old_probs.log(), advantages, CLIP_RANGE
-    )
-    entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
-    return loss - ENTROPY_COEF * entropy, divergence
+    taken = log_probs.gather(1, actions)[:, 0]
+    return clipped_policy_loss(taken, old_probs.log(), advantages, CLIP_RANGE)
 
 
 def _normalised_advantages(samples: np.ndarray) -> np.ndarray:
