@@ -323,10 +323,11 @@ def test_drawing_does_not_change_the_backend_of_matplotlib(
     ("words", "message"),
     [
         (["fast"], "no preset, settings file or run folder 'fast'; allowed: quick, standard, full"),
-        (["runs/mnie"], "folder 'runs/mnie'; allowed: quick, standard, full, FILE.json, or a"),
+        (["runs/mnie"], "folder 'runs/mnie'; allowed: quick, standard, full, expert, FILE.json"),
         (["no.json", "--set", "num_simulations=2"], "or run folder 'no.json'; allowed: quick"),
         (["/dev/null/x.json", "--set", "reuse=2"], "or run folder '/dev/null/x.json'; allowed"),
         (["quick", "--set", "games=0"], "games is 0"),
+        (["expert", "--set", "num_simulations=0"], "num_simulations is 0"),
     ],
 )
 def test_invalid_settings_end_the_command_without_a_folder(

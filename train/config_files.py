@@ -20,6 +20,7 @@ CONFIG_CLASSES: dict[str, type[PPOConfig] | type[ExpertConfig]] = {
     "ppo": PPOConfig,
     "expert": ExpertConfig,
 }
+ALL_PRESETS: dict[str, AnyConfig] = {**PRESETS, "expert": ExpertConfig()}  # the last: an hour
 AGENTS = ("bots", "rated")  # settings that can name programs
 
 
@@ -35,7 +36,7 @@ def _config_class(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfi
 
 def config_class_of(source: str) -> type[PPOConfig] | type[ExpertConfig]:
     """Return the class of the settings that `read_config` reads, and raise the same errors."""
-    return type(PRESETS[source]) if source in PRESETS else _read(Path(source))[0]
+    return type(ALL_PRESETS[source]) if source in ALL_PRESETS else _read(Path(source))[0]
 
 
 def _read(path: Path) -> tuple[type[PPOConfig] | type[ExpertConfig], dict[str, Any]]:
@@ -44,8 +45,8 @@ def _read(path: Path) -> tuple[type[PPOConfig] | type[ExpertConfig], dict[str, A
         error = FileNotFoundError if path.suffix == ".json" else ValueError
         raise error(
             f"no preset, settings file or run folder {str(path)!r}"
-            f"{did_you_mean(str(path), PRESETS)}; allowed: {', '.join(PRESETS)}, FILE.json, or a "
-            "folder with run.json"
+            f"{did_you_mean(str(path), ALL_PRESETS)}; allowed: {', '.join(ALL_PRESETS)}, "
+            "FILE.json, or a folder with run.json"
         )
     data = read_limited(path)
     try:
@@ -68,8 +69,8 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
     ValueError when it is neither, has a wrong field or names another program, OSError when the
     file cannot be read.
     """
-    if source in PRESETS:
-        return PRESETS[source]
+    if source in ALL_PRESETS:
+        return ALL_PRESETS[source]
     path = Path(source)
     config_class, content = _read(path)
     try:

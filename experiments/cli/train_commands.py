@@ -48,7 +48,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config",
         metavar="CONFIG",
-        help="preset (quick, standard, full), settings file FILE.json, or run folder to resume",
+        help="preset (quick, standard, full, expert), settings file FILE.json, or run folder to "
+        "resume",
     )
     parser.add_argument(
         "--set",
@@ -65,11 +66,11 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(args: argparse.Namespace) -> None:
     from busenv.experiments.training.demo import train_and_report
-    from busenv.train.config import PRESETS, PPOConfig, parse_settings
-    from busenv.train.config_files import config_class_of, programs, read_config
+    from busenv.train.config import PPOConfig, parse_settings
+    from busenv.train.config_files import ALL_PRESETS, config_class_of, programs, read_config
 
     source = Path(args.config)
-    resumes = args.config not in PRESETS and source.is_dir()
+    resumes = args.config not in ALL_PRESETS and source.is_dir()
     folder = args.out or (source if resumes else new_folder("train"))
     if resumes:
         source /= "run.json"

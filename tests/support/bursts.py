@@ -43,6 +43,9 @@ COMMANDS: dict[str, tuple[str, float]] = {
     "train, on a cluster": (
         f"cli train quick --ray local --out OUT --set decisions=90000000 {SMALL}", 25
     ),
+    "train, expert": (
+        f"cli train expert --out OUT --set decisions=90000000 {SMALL}", 15
+    ),
     "demo": ("cli demo --seconds 1 --games 40 --out OUT", 20),
     "bench": ("cli bench --only playouts --repeats 9999", 8),
     "bench, two versions": ("cli bench --against HEAD --only playouts --repeats 9999", 8),
