@@ -284,7 +284,7 @@ def test_a_recipe_is_trained_rated_and_playable(tmp_path: Path) -> None:
     config = read_config(str(recipe))
     assert config == SMALL_EXPERT
     console = Console(record=True, width=70, file=io.StringIO())
-    run, curve = run_training(config, tmp_path / "run", console)
+    run, curve = run_training(config, str(tmp_path / "run"), console)
     assert run.decisions >= 500
     assert curve[-1].wins.keys() == {"random"}
     assert "expert iteration" in console.export_text()

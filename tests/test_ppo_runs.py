@@ -56,7 +56,7 @@ def test_a_run_is_repeatable_and_resumes_bit_for_bit(tmp_path: Path) -> None:
 
 
 def test_a_run_starts_from_a_model(tmp_path: Path) -> None:
-    first = PPORun(SMALL_PPO, tmp_path / "first")
+    first = PPORun(SMALL_PPO, str(tmp_path / "first"))
     first.step()
     save_model(first.network, first.board, tmp_path / "model.safetensors", first.card())
     start = str(tmp_path / "model.safetensors")

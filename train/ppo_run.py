@@ -45,7 +45,7 @@ class PPORun(TrainingRun):
 
     config: PPOConfig
 
-    def __init__(self, config: PPOConfig, folder: Path, on_cluster: bool = False) -> None:
+    def __init__(self, config: PPOConfig, folder: str | Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
         device = config.device
         if device == "auto":
@@ -60,7 +60,7 @@ class PPORun(TrainingRun):
             self.network, self.boards, seed=config.seed, temperature=config.temperature
         )
         self._workers = RayWorkers() if on_cluster else ThreadWorkers(config.threads)
-        past_selves = folder / PAST_FOLDER
+        past_selves = self.folder / PAST_FOLDER
         past_selves.mkdir(parents=True, exist_ok=True)
         self._league = League(config.bots, past_selves, self.boards, config.pool_size)
         if checkpoint is not None:

@@ -62,8 +62,8 @@ class TrainingRun:
     network: Network
     _optimizer: torch.optim.Optimizer
 
-    def __init__(self, config: RunConfig, folder: Path) -> None:
-        self.config, self.folder = config, folder
+    def __init__(self, config: RunConfig, folder: str | Path) -> None:
+        self.config, self.folder = config, Path(folder)
         self.boards, self.rules = training_boards(config.board), as_rules(config.rules)
         self.board = board_at(self.boards, 0)
         self.iteration, self.decisions, self.imitated = 0, 0, 0

@@ -145,15 +145,17 @@ def describe_run(run: AnyRun) -> str:
 
 
 def run_training(
-    config: AnyConfig, folder: Path, console: Console, ray: str = ""
+    config: AnyConfig, folder: str | Path, console: Console | None = None, ray: str = ""
 ) -> tuple[AnyRun, list[CurvePoint]]:
     """Start or resume a run in a folder and train to its end; writes model, card and curve.
 
-    ray: the cluster to play on (`busenv.cluster.connected`); "" for none.
+    console: of the progress; None for standard output. ray: the cluster to play on
+    (`busenv.cluster.connected`); "" for none.
 
     Ctrl-C saves a checkpoint, the model and its card. RunError when the folder is in use or holds a
     run with other settings; other errors are those of `busenv.train.ppo_run.PPORun`.
     """
+    folder, console = Path(folder), console or Console()
     with connected(ray), lock_folder(folder):
         changed = changed_settings(folder, config)
         read_curve(folder / CURVE)  # raises, if the file is damaged, before anything is written

@@ -65,13 +65,13 @@ class ExpertRun(TrainingRun):
 
     config: ExpertConfig
 
-    def __init__(self, config: ExpertConfig, folder: Path, on_cluster: bool = False) -> None:
+    def __init__(self, config: ExpertConfig, folder: str | Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
         self._on_cluster = on_cluster
         self._selfplay = SelfPlayConfig(*(getattr(config, f) for f in SelfPlayConfig._fields))
         self._in_flight: deque[GamesInFlight] = deque()
         self._teacher: Agent | None = None
-        (folder / PAST_FOLDER).mkdir(parents=True, exist_ok=True)
+        (self.folder / PAST_FOLDER).mkdir(parents=True, exist_ok=True)
         checkpoint = self._checkpoint()
         self.network = self._initial_network()
         self.learner = Learner(self.network, self.boards, config)
@@ -80,8 +80,10 @@ class ExpertRun(TrainingRun):
             self.network, self.boards, seed=config.seed, temperature=config.temperature
         )
         replay_size = 1 if config.policy_only else config.replay_size
-        self._replay = ReplayBuffer(folder / REPLAY_FOLDER, self.boards, replay_size)
-        self._teacher_data = ReplayBuffer(folder / TEACHER_FOLDER, self.boards, config.replay_size)
+        self._replay = ReplayBuffer(self.folder / REPLAY_FOLDER, self.boards, replay_size)
+        self._teacher_data = ReplayBuffer(
+            self.folder / TEACHER_FOLDER, self.boards, config.replay_size
+        )
         if checkpoint is not None:
             self._resume(*checkpoint)
             self._replay.restore(self.iteration)
