@@ -112,11 +112,11 @@ def test_a_model_file_stores_its_evaluation_weights(tmp_path: Path) -> None:
     with torch.no_grad():
         network.policy[2].weight *= 100  # a fresh network hardly distinguishes actions
     before = make_policy(network)(games, CITY, 1.0)
-    network.plan.mul_(2.0)
+    network.eval_weights.mul_(2.0)
     path = tmp_path / "tuned.safetensors"
     save_model(network, CITY, path, {"network": "features", "width": 16})
     loaded, _ = load_model(path, CITY)
-    assert torch.equal(loaded.get_buffer("plan"), 2.0 * torch.tensor(WEIGHTS))
+    assert torch.equal(loaded.get_buffer("eval_weights"), 2.0 * torch.tensor(WEIGHTS))
     after = make_policy(loaded)(games, CITY, 1.0)
     assert np.abs(after - before).max() > 1e-3
     rows, masks = observe_inputs(games, CITY.array, Inputs(eval_weights=2.0 * WEIGHTS))

@@ -27,7 +27,7 @@ from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
-FORMAT = 7
+FORMAT = 8
 NETWORK = "network."
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
 

@@ -75,7 +75,7 @@ class BoardNetwork(Network):
             )
         super().__init__()
         self.width, self.relative_types = width, relative_types
-        self.register_buffer("plan", torch.tensor(WEIGHTS))
+        self.register_buffer("eval_weights", torch.tensor(WEIGHTS))
         for name, scale in _scales().items():
             self.register_buffer(f"{name}_scale", torch.from_numpy(scale), persistent=False)
         wide = 2 * width

@@ -150,7 +150,7 @@ def _compiled_weights(network: Any) -> Weights | None:
         return network
     from busenv.agents.networks.network import Network
 
-    on_cpu = isinstance(network, Network) and network.plan.device.type == "cpu"
+    on_cpu = isinstance(network, Network) and network.eval_weights.device.type == "cpu"
     return read_weights(network) if on_cpu else None
 
 

@@ -53,7 +53,7 @@ class Mlp(Network):
         scale, wide = torch.tensor(input_scale(board, evaluation_features)), value_width or width
         self.register_buffer("scale", scale, persistent=False)
         weights = WEIGHTS if evaluation_features else NO_EVAL_WEIGHTS
-        self.register_buffer("plan", torch.tensor(weights), persistent=evaluation_features)
+        self.register_buffer("eval_weights", torch.tensor(weights), persistent=evaluation_features)
         self.shared = nn.Linear(len(scale), width)
         self.blocks = _Blocks(blocks, width)
         self.policy = nn.Sequential(
