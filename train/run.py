@@ -72,7 +72,7 @@ class TrainingRun:
 
     @property
     def seconds(self) -> float:
-        """Length of the run so far in seconds: with ratings and the time before a checkpoint."""
+        """Length of the run so far in seconds, with ratings and the time before a checkpoint."""
         return time.monotonic() - self._began
 
     @property
