@@ -99,7 +99,7 @@ def test_an_interruption_does_not_wait_for_games(monkeypatch: pytest.MonkeyPatch
     started, interrupted, finished = threading.Event(), threading.Event(), []
 
     def play_part(games: GameSpecs, _: SelfPlayPayload) -> list[np.ndarray]:
-        if games.first_players[0]:  # the second game
+        if games.first_players[0] == 0:  # the first game
             assert started.wait(60)
             raise KeyboardInterrupt
         started.set()

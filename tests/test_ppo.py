@@ -269,5 +269,5 @@ def test_imitation_updates_lower_policy_and_value_losses() -> None:
 
 def _first_step(ppo: PPO, decisions: Decisions) -> dict[str, float]:
     """The losses before the first update."""
-    ppo._step = lambda loss: None  # type: ignore[method-assign]
+    ppo._step = lambda loss: torch.zeros(())  # type: ignore[method-assign]
     return ppo.imitate(decisions, np.random.default_rng(0))
