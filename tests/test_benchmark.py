@@ -26,7 +26,7 @@ from busenv.experiments.benchmark.benchmark_report import draw_curves, markdown,
 from busenv.experiments.benchmark.claims import find_figures, read_claims
 from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeatRun
 from busenv.experiments.benchmark.results import (
-    SHIPPED,
+    BUNDLED,
     BenchmarkResult,
     add_results,
     all_results,
@@ -51,7 +51,7 @@ TINY = 800  # decisions: a rollout of four games is a little less
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A small panel and small learners; without the shipped cards, which have the full panel."""
+    """A small panel and small learners; without the bundled cards, which have the full panel."""
     monkeypatch.setattr(all_results, "__defaults__", ((), tmp_path / "no cards"))
     monkeypatch.setitem(LEARNERS, "ppo", BenchmarkLearner("a small one", PPO_SETTINGS))
     one_seat = BenchmarkLearner("a small one", ONE_SEAT_SETTINGS, OneSeatRun)
@@ -152,19 +152,19 @@ def test_invalid_cards_are_refused(edit: Callable[[dict], Any], words: str, tmp_
 
 
 def test_later_cards_of_a_learner_replace_earlier_ones(tmp_path: Path) -> None:
-    shipped = tmp_path / "shipped"
-    shipped.mkdir()
+    bundled = tmp_path / "bundled"
+    bundled.mkdir()
     old, new, other = (
         write_card(tmp_path / f"{k}.json", card)
         for k, card in enumerate(
             [card_of("ppo", 0.1), card_of("ppo", 0.4), card_of("ppo", 0.6, 300_000)]
         )
     )
-    assert [path.name for path in add_results([old, other], shipped)] == [
+    assert [path.name for path in add_results([old, other], bundled)] == [
         "ppo-4-100000.json",
         "ppo-4-300000.json",
     ]
-    sheets = tables(all_results([new], shipped))
+    sheets = tables(all_results([new], bundled))
     assert [sheet.title for sheet in sheets] == [
         "busenv-agents-v2, 4 players (par 25%), 100,000 decisions",
         "busenv-agents-v2, 4 players (par 25%), 300,000 decisions",
@@ -251,9 +251,9 @@ def test_an_interrupted_benchmark_resumes_with_the_same_card(
     name: str, kind: type, budget: int, play: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = make_entry(name, "a small one", 3, budget)
-    shipped = LEARNERS["expert-iteration"].config(entry, 7, 3)
-    assert (shipped.players, shipped.seed, shipped.threads) == ((3,), 7, 3)
-    assert (shipped.decisions, shipped.seconds, shipped.teacher) == (budget, None, "")
+    bundled = LEARNERS["expert-iteration"].config(entry, 7, 3)
+    assert (bundled.players, bundled.seed, bundled.threads) == ((3,), 7, 3)
+    assert (bundled.decisions, bundled.seconds, bundled.teacher) == (budget, None, "")
     small = BenchmarkLearner("a small one", {}, ExpertRun, EXPERT_CONFIG)
     monkeypatch.setitem(LEARNERS, "expert-iteration", small)
     monkeypatch.setattr(measure, "SAVE_EVERY", 0)
@@ -416,10 +416,10 @@ def test_claims_find_the_rows_of_the_printed_tables() -> None:
         assert find_figures(row) == claim.figures
 
 
-def test_the_page_shows_the_shipped_cards() -> None:
+def test_the_page_shows_the_bundled_cards() -> None:
     """At least three learners have five runs; the page has the tables of the cards."""
     cards = all_results()
-    assert sorted(path.name for path in SHIPPED.iterdir()) == sorted(
+    assert sorted(path.name for path in BUNDLED.iterdir()) == sorted(
         f"{card.name}-{card.players}-{card.decisions}.json" for card in cards
     )
     assert sum(len(card.runs) >= 5 for card in cards) >= 3

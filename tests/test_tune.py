@@ -41,7 +41,9 @@ def test_a_short_study_writes_weights(tmp_path: Path) -> None:
     assert (weights[0] == WEIGHTS[0]).all()
 
 
-def test_a_study_without_positions_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_without_positions_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tune, "SAMPLE_SHARE", 0)
     with pytest.raises(SystemExit, match=r"no positions of stage .*; allowed: more --seconds"):
         tune_win(0.1, 1, tmp_path / "weights.json")

@@ -313,7 +313,7 @@ def parse_settings(
         several = get_origin(field.annotation) is tuple
         value: Any = tuple(part for part in text.split(",") if part) if several else text
         if several and text.startswith("["):
-            with suppress(ValueError):  # else a part of the text is refused
+            with suppress(ValueError):  # not JSON: validated as the parts between commas
                 value = tuple(from_json(text))
         annotated: Any = Annotated[field.annotation, field]
         try:
@@ -348,6 +348,8 @@ def _allowed(schema: dict[str, Any]) -> str:
     schema = schema.get("anyOf", [schema])[0]
     if schema["type"] == "array":
         return f"{'one or more' if 'minItems' in schema else 'any number'}, separated by commas"
+    if "enum" in schema:
+        return ", ".join(schema["enum"])
     if schema["type"] == "string":
         return "a text"
     if schema["type"] == "boolean":

@@ -20,7 +20,7 @@ CONFIG_CLASSES: dict[str, type[PPOConfig] | type[ExpertConfig]] = {
     "ppo": PPOConfig,
     "expert": ExpertConfig,
 }
-ALL_PRESETS: dict[str, AnyConfig] = {**PRESETS, "expert": ExpertConfig()}  # the last: an hour
+ALL_PRESETS: dict[str, AnyConfig] = {**PRESETS, "expert": ExpertConfig()}
 AGENTS = ("bots", "rated")  # settings that can name programs
 
 

@@ -116,17 +116,6 @@ class PPORun(TrainingRun):
         only_imitated = self.decisions == self.imitated
         return bool(config.warm_start) and only_imitated and self.progress < config.imitation_share
 
-    def _new_games(
-        self, board: Board, num_players: np.ndarray, first_players: np.ndarray
-    ) -> SelfPlayGames:
-        """Return new games on a board."""
-        config = self.config
-        return SelfPlayGames(
-            board, self.rules, reward=config.reward, unit=config.reward_unit,
-            num_players=num_players, first_players=first_players,
-            relative_types=config.relative_types,
-        )  # fmt: skip
-
     def _play(
         self, count: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, list[LeagueMember], Decisions]:
@@ -147,10 +136,16 @@ class PPORun(TrainingRun):
         slices = [slice(*pair) for pair in pairwise(bounds)]
         seeds = rng.integers(2**62, size=len(slices)).tolist()
         boards = [board_at(self.boards, k) for k in draw_boards(self.boards, len(slices), rng)]
-        parts = [
-            (self._new_games(board, num_players[rows], first_players[rows]), seat_owner[rows], seed)
-            for board, rows, seed in zip(boards, slices, seeds, strict=True)
-        ]
+        games = [
+            SelfPlayGames(
+                board, self.rules, reward=config.reward, unit=config.reward_unit,
+                num_players=num_players[rows], first_players=first_players[rows],
+                relative_types=config.relative_types,
+            )
+            for board, rows in zip(boards, slices, strict=True)
+        ]  # fmt: skip
+        owners = [seat_owner[rows] for rows in slices]
+        parts = [*zip(games, owners, seeds, strict=True)]
         payload = RolloutPayload(
             self.network,
             tuple(m.name if m.network is None else m.network for m in opponents),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,10 +120,9 @@ class TrainingRun:
             first_players=np.zeros(1, np.int64),
         )  # fmt: skip
         for spec in specs:
-            agent = make_agent(spec)
-            histories = GameHistories([agent], games.states, self.rules, self.board)
-            histories.choose(agent, np.arange(1))
-            agent.close()
+            with closing(make_agent(spec)) as agent:
+                histories = GameHistories([agent], games.states, self.rules, self.board)
+                histories.choose(agent, np.arange(1))
 
     def _check_disk(self) -> None:
         """Raise OSError when the disk is nearly full."""

@@ -35,6 +35,7 @@ from busenv.game.actions import describe_action
 from busenv.game.board import Board
 from busenv.game.game import Game
 from busenv.observation import absolute_action
+from busenv.validation import MASK_HINT
 
 AgentInfos = dict[str, dict[str, Any]]
 
@@ -118,7 +119,7 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
                 action = absolute_action(self.game, action)
             raise IllegalActionError(
                 f"action {action} is illegal for {illegal[0]}, which is not the agent to move; "
-                f"legal: {PASS} ({describe_action(self.game.board, PASS)})"
+                f"legal: {PASS} ({describe_action(self.game.board, PASS)}); {MASK_HINT}"
             )
         if illegal and self._illegal == "lose":
             aec.forfeit(illegal)

@@ -136,7 +136,7 @@ def load_boards(spec: str | Path) -> Board | GeneratedBoards:
     if str(spec).startswith(f"{PREFIX}:"):
         return generated_boards(str(spec))
     if str(spec) in board_names():
-        return _shipped(str(spec))
+        return _bundled(str(spec))
     path = Path(spec)
     if not path.is_file():
         raise FileNotFoundError(
@@ -163,7 +163,7 @@ def as_boards(boards: Boards) -> BoardSet:
     if isinstance(boards, (str, Path, Board)):
         return BoardSet([as_board(boards)])
     if not isinstance(boards, Sequence):
-        raise ValueError(
+        raise BoardError(
             f"board is {boards!r}; allowed: a name, a path, a Board, or a list of them"
         )
     return BoardSet([*boards])
@@ -279,7 +279,7 @@ def board_names() -> list[str]:
 
 
 @functools.cache
-def _shipped(name: str) -> Board:
+def _bundled(name: str) -> Board:
     return _load(BOARDS / f"{name}.json")
 
 

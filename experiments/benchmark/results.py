@@ -19,7 +19,7 @@ from busenv.agents.schema import Schema, parse, read_limited
 from busenv.experiments.benchmark.protocol import CURVE_PANEL, NAME, PANELS, count_games
 from busenv.io import write_whole
 
-SHIPPED = Path(__file__).parent / "cards"
+BUNDLED = Path(__file__).parent / "cards"
 OVERSHOOT = 40_000  # decisions by which the last update may exceed a budget; a rollout of
 # self-play has about 30,000
 
@@ -153,14 +153,14 @@ def result_name(card: BenchmarkResult) -> str:
     return f"{card.name}-{card.players}-{card.decisions}.json"
 
 
-def all_results(others: Iterable[Path] = (), shipped: Path = SHIPPED) -> list[BenchmarkResult]:
-    """Read the shipped cards and others; the last one replaces earlier ones of the same name."""
-    paths = [*sorted(shipped.glob("*.json")), *others]
+def all_results(others: Iterable[Path] = (), bundled: Path = BUNDLED) -> list[BenchmarkResult]:
+    """Read the bundled cards and others; the last one replaces earlier ones of the same name."""
+    paths = [*sorted(bundled.glob("*.json")), *others]
     return [*{result_name(card): card for card in map(read_result, paths)}.values()]
 
 
-def add_results(paths: Iterable[Path], folder: Path = SHIPPED) -> list[Path]:
-    """Validate all cards, then copy them to the shipped ones; returns their new paths."""
+def add_results(paths: Iterable[Path], folder: Path = BUNDLED) -> list[Path]:
+    """Validate all cards, then copy them to the bundled ones; returns their new paths."""
     cards = [read_result(path) for path in paths]
     for card in cards:
         write_result(card, folder / result_name(card))

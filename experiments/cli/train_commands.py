@@ -76,8 +76,7 @@ def _train(args: argparse.Namespace) -> None:
         source /= "run.json"
         if not source.exists():
             raise ValueError(f"{args.config} is not a run folder: it has no {source.name}")
-    kind = config_class_of(str(source))
-    given = parse_settings(args.set, kind)
+    given = parse_settings(args.set, config_class_of(str(source)))
     config = read_config(str(source), programs(given)).changed(given)
     if args.ray and isinstance(config, PPOConfig) and not resumes:
         workers = max(config.games // GAMES_PER_WORKER, 1)

@@ -60,7 +60,7 @@ class ExpertRun(TrainingRun):
     agent: plays by the network without search. imitated: how many of the `decisions` are teacher
     or offline data.
 
-    Raises the errors of `busenv.train.ppo_run.PPORun`.
+    Raises the errors of `busenv.train.ppo_run.PPORun`, but ignores missing files of past selves.
     """
 
     config: ExpertConfig
@@ -130,7 +130,7 @@ class ExpertRun(TrainingRun):
             scalars |= self._learn(self._sampled(self._replay, updates, rng))
             return self._finish(len(samples), scalars)
         except BaseException:
-            self._in_flight.clear()  # the iteration is repeated, with new games for those after it
+            self._in_flight.clear()  # the next call plays this iteration's games again
             raise
 
     def _warm_up(self) -> None:

@@ -41,7 +41,7 @@ def test_model_cards_hold_the_training_procedure(name: str) -> None:
     assert set(card["ratings"]) == {"3 players", "4 players", "5 players"}
 
 
-def test_a_shipped_model_guides_a_search() -> None:
+def test_a_bundled_model_guides_a_search() -> None:
     score, _ = evaluate_against(make_agent("az:city-4:32"), "uct:32", 64, seed=1)
     assert score.wins / score.games > 0.3
 
