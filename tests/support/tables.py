@@ -37,8 +37,8 @@ MEANINGS = {
     "games": "games per iteration",
     "gamma": "discount per decision",
     "imitation_epochs": "passes over a rollout during imitation",
-    "imitation_share": "share of the run spent on imitation, with learning rate 1e-3, minibatches of "
-    "512 and play at `temperature`",
+    "imitation_share": "share of the run spent on imitation, with learning rate 1e-3, minibatches "
+    "of 512 and play at `temperature`",
     "init_from": "model whose weights the run starts from; empty: random weights",
     "learning_rate": "learning rate at progress 0; falls linearly with the progress to a twentieth",
     "max_grad_norm": "maximum norm of the gradient",
