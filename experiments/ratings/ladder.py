@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import chain
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -22,18 +22,18 @@ from busenv.io import check_plain, write_whole
 
 PLAYERS = (3, 4, 5)
 
-# Agents of the ratings, weakest first, and pairs of one agent against copies of another.
-AGENTS = ("random", "greedy", "planner", "net:city-2", "uct:300")
-MATCH_UPS = (
-    ("greedy", "random"),
-    ("planner", "greedy"),
-    ("net:city-2", "greedy"),
-    ("net:city-2", "planner"),
-    ("net:city-2", "uct:300"),
-    ("uct:300", "greedy"),
-    ("uct:300", "planner"),
-    ("uct:1500", "uct:300"),
+# Weakest first. Each of them also plays against copies of the one before it.
+AGENTS = (
+    "random",
+    "greedy",
+    "planner",
+    "net:city-3",
+    "net:city-4",
+    "uct:300",
+    "uct:1500",
+    "az:city-4:300",
 )
+MATCH_UPS = [(agent, weaker) for weaker, agent in pairwise(AGENTS)]
 
 TABLE = "ladder.md"
 
@@ -50,7 +50,7 @@ def run_ladder(
 
     games: per match and per round robin, rounded up to balanced blocks. ray: see `run_rating`.
     """
-    for spec in dict.fromkeys([*AGENTS, *chain(*MATCH_UPS)]):
+    for spec in AGENTS:
         check_agent(spec)
 
     def rate(schedule: Schedule, name: str) -> pd.DataFrame:
