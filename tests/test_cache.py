@@ -108,9 +108,9 @@ def test_code_is_cached_and_an_edit_in_another_module_is_seen(tmp_path: Path) ->
     module = root / "busenv/core/rules/setup.py"
     status = module.stat()
     text = module.read_text()
-    assert text.count("    g.power = 2\n    g.ending") == 1
+    assert text.count("    g.power = 2\n    g.space_limit") == 1
     module.write_text(
-        text.replace("    g.power = 2\n    g.ending", "    g.power = 3\n    g.ending")
+        text.replace("    g.power = 2\n    g.space_limit", "    g.power = 3\n    g.space_limit")
     )
     os.utime(module, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert module.stat().st_size == status.st_size

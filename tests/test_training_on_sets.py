@@ -322,7 +322,10 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch(
 
 def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:
     samples = samples_of_boards([1])
-    for index, message in ((2, r"games of another board than .*small:2"), (6, "board is 6, of")):
+    for index, message in (
+        (2, r"games of another board than .*small:2"),
+        (6, "board number 6; the run"),
+    ):
         samples["board_index"] = index
         ReplayBuffer(tmp_path, BOARDS, 100).add(0, samples)
         with pytest.raises(ValueError, match=message):
