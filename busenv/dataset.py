@@ -227,16 +227,15 @@ def load_dataset(path: str | Path, board: str | Path | Board | None = None) -> G
     """
     given = None if board is None else as_board(board)
     with open(path, "rb") as stream:
-        try:
-            return _read_dataset(stream, given)
-        except OSError:
-            raise
-        except Exception as error:  # a damaged file raises errors of many kinds
-            raise ValueError(f"{path} is not a dataset of games: {error}") from error
+        content = io.BytesIO(stream.read())
+    try:
+        return _read_dataset(content, given)
+    except Exception as error:  # a damaged file raises errors of many kinds
+        raise ValueError(f"{path} is not a dataset of games: {error}") from error
 
 
 def _read_dataset(stream: BinaryIO, board: Board | None) -> GameDataset:
-    """Read an open dataset; any error for a damaged one."""
+    """Read a dataset; any error for a damaged one."""
     if not zipfile.is_zipfile(stream):
         raise ValueError("it is not an .npz file")
     stream.seek(0)

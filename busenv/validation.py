@@ -33,6 +33,11 @@ def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> 
     )
 
 
+def with_mask_hint(error: IllegalActionError) -> IllegalActionError:
+    """Return the error of an environment: it also names the mask and the setting `illegal`."""
+    return IllegalActionError(f"{error}; {MASK_HINT}")
+
+
 def check_illegal(illegal: str) -> Illegal:
     """Return a setting `illegal` ("raise", "lose" or "replace"); else raise ValueError."""
     allowed = get_args(Illegal)

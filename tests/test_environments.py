@@ -277,6 +277,8 @@ def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
         ({"opponents": "martian"}, "unknown agent 'martian'"),
         ({"opponents": None}, "opponents is None; allowed: agents for the other seats"),
         ({"board": 7}, "board is 7; allowed: a name"),
+        ({"board": [7]}, "board is 7; allowed: a name"),
+        ({"board": b"city"}, "board is b'city'; allowed: a name"),
         ({"reward": "gold"}, "unknown reward 'gold'"),
         ({"illegal": "ignore"}, "illegal is 'ignore'"),
         ({"render_mode": "html"}, "render_mode is 'html'"),

@@ -217,8 +217,10 @@ def test_the_learning_rate_falls_to_a_twentieth() -> None:
     ppo, rng = PPO(build_network("mlp", CITY, 8), CONFIG), np.random.default_rng(0)
     decisions = rollout(ppo)
     for progress, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.05)):
-        ppo.update(decisions, progress, rng)
-        assert ppo.optimizer.param_groups[0]["lr"] == pytest.approx(share * CONFIG.learning_rate)
+        scalars = ppo.update(decisions, progress, rng)
+        assert scalars["train/learning_rate"] == pytest.approx(share * CONFIG.learning_rate)
+        assert ppo.optimizer.param_groups[0]["lr"] == scalars["train/learning_rate"]
+        assert scalars["train/grad_norm"] > 0
 
 
 def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:

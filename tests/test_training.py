@@ -56,6 +56,10 @@ def test_a_run_writes_model_curve_and_scalars(
     config = SMALL_PPO.changed({"rate_every": 0.001, "decisions": 2000})
     run, curve = run_training(config, tmp_path, console)
     assert console.export_text().count("Policy entropy is below 99.0 nats per decision") == 1
+    only_imitates = SMALL_PPO.changed({"imitation_share": 1.0, "decisions": 300})
+    console = Console(record=True, width=120)
+    run_training(only_imitates, tmp_path / "imitation", console)
+    assert "Policy entropy" not in console.export_text()
     stored = read_curve(tmp_path / "curve.csv")
     assert [p.decisions for p in stored] == [p.decisions for p in curve]
     assert curve[0].decisions == 0

@@ -80,12 +80,25 @@ def training_boards(spec: str) -> Board | GeneratedBoards:
     return boards
 
 
+def is_program(spec: str) -> bool:
+    """Return whether an agent runs a program or asks a server: `exec:...`, `llm:...`."""
+    return spec.startswith(("exec", "llm"))
+
+
 def _check_teacher(spec: str) -> None:
     """Check the spec of an agent that a network learns from; "" for none."""
-    if spec.startswith(("exec", "llm")):
+    if is_program(spec):
         raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
     if spec:
         make_agent(spec).close()
+
+
+def _with_one_limit(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings in which one limit, `seconds` or `decisions`, removes the other."""
+    for limit, other in (("decisions", "seconds"), ("seconds", "decisions")):
+        if limit in settings and other not in settings:
+            return {**settings, other: None}
+    return settings
 
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -130,10 +143,8 @@ class RunConfig(Schema):
     def __init__(self, **settings: Any) -> None:
         # JSON has lists where the fields are tuples.
         settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-        if settings.get("decisions") is not None:
-            settings.setdefault("seconds", None)
         try:
-            super().__init__(**settings)
+            super().__init__(**_with_one_limit(settings))
         except ValidationError as error:
             raise ValueError(truncate(_sentence(error, type(self)), LONGEST_SENTENCE)) from None
 
@@ -180,12 +191,7 @@ class RunConfig(Schema):
 
         ValueError names an unknown field, or a wrong value and what is allowed.
         """
-        lifted: dict[str, Any] = {}
-        if "decisions" in changes and "seconds" not in changes:
-            lifted = {"seconds": None}
-        if "seconds" in changes and "decisions" not in changes:
-            lifted = {"decisions": None}
-        return type(self)(**{**self.model_dump(), **lifted, **changes})
+        return type(self)(**{**self.model_dump(), **_with_one_limit(changes)})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values."""

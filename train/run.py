@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from busenv import __version__
+from busenv import Game, __version__
 from busenv.agents import make_agent
 from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.mlp import COMPATIBLE, build_network, load_compatible, weights_of
@@ -31,7 +31,6 @@ from busenv.train.checkpoint import (
     save_checkpoint,
 )
 from busenv.train.config import RunConfig, training_boards
-from busenv.train.selfplay import SelfPlayGames
 
 FREE_BYTES = 500_000_000  # of disk space that a run requires at its start
 MODEL = "model.safetensors"
@@ -49,6 +48,11 @@ class Iteration:
     decisions: int
     seconds: float
     scalars: dict[str, float]
+
+    @property
+    def decisions_per_second(self) -> float:
+        """Mean of the run so far, ratings included."""
+        return self.decisions / self.seconds
 
 
 class TrainingRun:
@@ -114,14 +118,10 @@ class TrainingRun:
 
     def _try_agents(self, specs: Iterable[str]) -> None:
         """Let agents choose an action, which compiles them; their errors if they cannot play."""
-        games = SelfPlayGames(
-            self.board, self.rules, reward="win", unit=1.0,
-            num_players=np.array(self.config.players[:1], np.int64),
-            first_players=np.zeros(1, np.int64),
-        )  # fmt: skip
+        game = Game(self.config.players[0], self.rules, self.board, first_player=0, seed=0)
         for spec in specs:
             with closing(make_agent(spec)) as agent:
-                histories = GameHistories([agent], games.states, self.rules, self.board)
+                histories = GameHistories([agent], game.arrays()[0], self.rules, self.board)
                 histories.choose(agent, np.arange(1))
 
     def _check_disk(self) -> None:

@@ -16,19 +16,18 @@ from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.observation_cache import cache_size
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
-from busenv.errors import IllegalActionError
 from busenv.game.board_specs import Boards, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import relative_games
 from busenv.rewards import Reward, pay_custom, reward_kind
 from busenv.validation import (
-    MASK_HINT,
     Illegal,
     check_illegal,
     check_seed,
     check_whole,
     illegal_action,
+    with_mask_hint,
 )
 
 ILLEGAL = {
@@ -248,8 +247,7 @@ class Batch:
         elif (row := self._threads.step_checked(stages)) >= 0:
             self.illegal_actions[:] = False
             board = self.boards[self.board_index[row]]
-            error = illegal_action(self.games, row, board, int(actions[row]))
-            raise IllegalActionError(f"{error}; {MASK_HINT}")
+            raise with_mask_hint(illegal_action(self.games, row, board, int(actions[row])))
 
     def _play_opponents(self) -> None:
         workspace = self._threads.workspace

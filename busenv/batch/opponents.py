@@ -147,12 +147,7 @@ class OpponentPool:
             seat = game.current_player
             if seat < 0 or kinds[seat] < FIRST_AGENT:
                 return
-            decisions = len(game.history)
             action = _act(self.agents[kinds[seat] - FIRST_AGENT], game)
-            if len(game.history) != decisions:
-                raise AgentError(
-                    f"the opponent at seat {seat} changed the game; allowed: steps of game.clone()"
-                )
             try:
                 game.step(action)
             except (IllegalActionError, TypeError) as error:
@@ -162,7 +157,13 @@ class OpponentPool:
 def _act(agent: Any, game: Game) -> int:
     """Return the action of an agent in one game."""
     if _has(agent, "act"):
+        state, seat = game.arrays()[0], game.current_player
+        before = state.tobytes()
         action: int = agent.act(game)
+        if state.tobytes() != before:
+            raise AgentError(
+                f"the opponent at seat {seat} changed the game; allowed: steps of game.clone()"
+            )
         return action
     only = np.zeros(1, np.int64)
     return int(_choose(agent, game.arrays()[0], only, game.rules, game.board)[0])

@@ -25,7 +25,13 @@ from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import MASK_HINT, Illegal, check_illegal, check_options, check_whole
+from busenv.validation import (
+    Illegal,
+    check_illegal,
+    check_options,
+    check_whole,
+    with_mask_hint,
+)
 
 
 class BusEnv(gymnasium.Env[Observation, np.int64]):
@@ -161,7 +167,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
                 if game.is_over:
                     raise
                 if self._illegal == "raise":
-                    raise IllegalActionError(f"{error}; {MASK_HINT}") from None
+                    raise with_mask_hint(error) from None
                 if self._illegal == "lose":
                     self._forfeited = True
                     observation, info = self._observe(illegal=True)

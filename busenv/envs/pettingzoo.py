@@ -62,7 +62,7 @@ from busenv.game.rules import Rules, as_rules, check_players
 from busenv.observation import absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import MASK_HINT, Illegal, check_illegal, check_options
+from busenv.validation import Illegal, check_illegal, check_options, with_mask_hint
 
 KEYS = ("observation", "action_mask")  # PettingZoo's names
 
@@ -133,7 +133,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
             for agent in self.possible_agents
         }
         self.action_spaces = {
-            agent: spaces.Discrete(self._num_actions) for agent in self.possible_agents
+            agent: copy.deepcopy(self.observation_format.action_space)
+            for agent in self.possible_agents
         }
         self.state_space = self._state_format.observation_space
         self._observation_size = kernels.observation_length(self.board.array)
@@ -254,7 +255,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
             self.game.step(action)  # type: ignore[arg-type]
         except IllegalActionError as error:
             if self._illegal == "raise":
-                raise IllegalActionError(f"{error}; {MASK_HINT}") from None
+                raise with_mask_hint(error) from None
             if self._illegal == "lose":
                 self.forfeit([agent])
                 return

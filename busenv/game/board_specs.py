@@ -147,8 +147,12 @@ def load_boards(spec: str | Path) -> Board | GeneratedBoards:
 
 
 def as_board(board: str | Path | Board) -> Board:
-    """Return a board given by its spec or as a board."""
-    return board if isinstance(board, Board) else load_board(board)
+    """Return a board given by its spec or as a board; BoardError for anything else."""
+    if isinstance(board, Board):
+        return board
+    if not isinstance(board, (str, Path)):
+        raise BoardError(f"board is {board!r}; allowed: a name, a path or a Board")
+    return load_board(board)
 
 
 def as_boards(boards: Boards) -> BoardSet:
@@ -160,12 +164,8 @@ def as_boards(boards: Boards) -> BoardSet:
         return boards
     if isinstance(boards, str) and boards.startswith(f"{PREFIX}:"):
         return _generated_set(boards)
-    if isinstance(boards, (str, Path, Board)):
+    if isinstance(boards, (str, bytes)) or not isinstance(boards, Sequence):
         return BoardSet([as_board(boards)])
-    if not isinstance(boards, Sequence):
-        raise BoardError(
-            f"board is {boards!r}; allowed: a name, a path, a Board, or a list of them"
-        )
     return BoardSet([*boards])
 
 

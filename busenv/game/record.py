@@ -14,7 +14,7 @@ from busenv.error_text import quote, truncate
 from busenv.errors import RecordError
 from busenv.game.board import Board
 from busenv.game.position import Position
-from busenv.game.rules import Rules, check_players
+from busenv.game.rules import Rules
 from busenv.io import check_length, is_int
 
 FORMAT = "busenv-game"
@@ -51,12 +51,8 @@ class Record:
     position: Position | None = None
 
     def __post_init__(self) -> None:
-        try:
-            check_players(self.players)
-        except ValueError as error:
-            raise RecordError(
-                f"record: players is {quote(self.players)}; allowed: 3, 4 or 5"
-            ) from error
+        if not is_int(self.players, 3, 5):
+            raise RecordError(f"record: players is {quote(self.players)}; allowed: 3, 4 or 5")
         _check_whole("first_player", self.first_player, self.players - 1)
         _check_whole("seed", self.seed, 2**64 - 1)
         for ply, action in enumerate(self.actions):

@@ -19,6 +19,7 @@ from busenv.experiments.cli.command import positive
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.worker_pool import worker_pool
+from busenv.experiments.ratings.rating import check_agent
 from busenv.experiments.studies import study_parser
 from busenv.game.board_generator import SIZES
 from busenv.game.board_specs import as_boards
@@ -105,10 +106,11 @@ def main() -> None:
     )
     parser.add_argument("--workers", type=positive(int), default=1, help="worker processes (1)")
     arguments = parser.parse_args()
+    checked = ["city" if size == CITY else f"generated:{size}:0" for size in arguments.sizes]
     try:
         for agent in arguments.agents:
-            busenv.make_agent(agent).close()
-    except (ImportError, OSError, ValueError) as error:
+            check_agent(agent, "capstone-2024", *checked)
+    except (ImportError, ValueError) as error:
         parser.error(str(error))
     failed = False
     print("| size | agent | decisions | deliveries | starter wins | stuck lines | endings |")

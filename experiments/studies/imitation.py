@@ -21,7 +21,7 @@ from busenv.agents.networks.model_files import save_model
 from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
-from busenv.experiments.cli.command import positive
+from busenv.experiments.cli.command import positive, seed
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.studies import study_parser
 from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
@@ -109,15 +109,15 @@ def main() -> None:
     parser.add_argument(
         "--games", type=positive(int), default=400, help="games of each rating (400)"
     )
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--threads", type=positive(int), default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     try:
         dataset = load_dataset(arguments.dataset)
+        arguments.out.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    arguments.out.mkdir(parents=True, exist_ok=True)
     held_out = max(round(HELD_OUT * len(dataset)), 1)
     training, tested = np.split(np.arange(len(dataset)), [len(dataset) - held_out])
     test = winners(dataset, tested[:SHUFFLED_GAMES])

@@ -31,7 +31,7 @@ from busenv.agents.planner.evaluation import (
     stage,
 )
 from busenv.agents.planner.planner_agent import PlannerAgent
-from busenv.experiments.cli.command import positive
+from busenv.experiments.cli.command import positive, seed
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
 from busenv.experiments.studies import study_parser
@@ -146,11 +146,16 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=positive(float), default=240.0, help="time budget in seconds (240)"
     )
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/weights.json"))
     arguments = parser.parse_args()
     tune = tune_value if arguments.study == "value" else tune_win
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.out.is_dir():
+        parser.error(f"--out is {arguments.out}, a folder; allowed: a file")
+    try:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out: {error}")
     tune(arguments.seconds, arguments.seed, arguments.out)
     print(f"weights: {arguments.out}")
 

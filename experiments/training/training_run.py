@@ -222,14 +222,15 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
             if run.is_done:
                 break
             iteration = run.step()
-            speed = {"time/decisions_per_second": iteration.decisions / iteration.seconds}
+            speed = {"time/decisions_per_second": iteration.decisions_per_second}
             log.add(iteration.scalars | speed, iteration.decisions)
             is_ppo = "train/approx_kl" in iteration.scalars  # imitation may lead to low entropies
             if not warned and is_ppo and -iteration.scalars["train/entropy_loss"] < LOW_ENTROPY:
                 warned = True
-                hint = "; a higher entropy_coef keeps exploration" * isinstance(config, PPOConfig)
-                entropy = f"Policy entropy is below {LOW_ENTROPY} nats per decision"
-                console.print(f"[yellow]{entropy}{hint}.")
+                text = f"Policy entropy is below {LOW_ENTROPY} nats per decision"
+                if isinstance(config, PPOConfig):
+                    text += "; a higher entropy_coef keeps exploration"
+                console.print(f"[yellow]{text}.")
             bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
     return curve
 
@@ -286,7 +287,7 @@ def _note(iteration: Iteration, curve: list[CurvePoint]) -> str:
     """The progress bar's note: win rates, speed, staleness."""
     if samples := iteration.scalars.get("games/teacher_samples"):
         return f"{samples:,.0f} teacher samples"
-    parts = [_wins(curve), f"{iteration.decisions / iteration.seconds:,.0f} decisions/s"]
+    parts = [_wins(curve), f"{iteration.decisions_per_second:,.0f} decisions/s"]
     if staleness := iteration.scalars.get("games/staleness"):
         parts.append(f"{staleness:.0f} iterations stale")
     return "; ".join(filter(None, parts))

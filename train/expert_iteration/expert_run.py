@@ -28,6 +28,7 @@ from busenv.train.expert_iteration.expert_selfplay import (
 )
 from busenv.train.expert_iteration.learner import Learner, add_advantages
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples, shuffled_batches
+from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo import LOWEST_LEARNING_RATE
@@ -138,10 +139,14 @@ class ExpertRun(TrainingRun):
         config = self.config
         if not self._needs_teacher_games:  # a run with a teacher may end before it plays itself
             weights = read_weights(self.network)
-            short = self._selfplay._replace(num_simulations=1, fast_simulations=1)
+            short = self._selfplay._replace(
+                num_simulations=1, fast_simulations=1, full_search_share=1.0
+            )
             payload = SelfPlayPayload(weights, weights, short, self.boards)
             one, rng = config.changed({"games": 1}), np.random.default_rng(0)
-            self._play(draw_games(one, self.rules, self.boards, 0.0, rng), payload)()
+            parts = self._play(draw_games(one, self.rules, self.boards, 0.0, rng), payload)()
+            samples = add_advantages(parts) if config.policy_only else np.concatenate(parts)
+            make_batch(samples, self.boards, config.value_target_mix, self.network.inputs)
         teacher = {config.teacher} if self._needs_teacher_games else set()
         self._try_agents({*config.rated} | teacher)
 

@@ -98,7 +98,8 @@ class Learner:
         has_value = torch.from_numpy(samples["has_value_target"])
         if config.policy_only:  # play was at POLICY_TEMPERATURE
             log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)
-        entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
+        with torch.set_grad_enabled(config.policy_only):  # otherwise only logged
+            entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
         if config.policy_only:
             surrogate, approx_kl, clip_fraction = _surrogate_loss(samples, actions, log_probs)
             policy_loss = share * (surrogate - ENTROPY_COEF * entropy)
