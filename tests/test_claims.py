@@ -30,6 +30,7 @@ CLAIMS = {
     "groups": claim("48% [43, 53]", "52.4%  47% to 57%", find=r"(\S+) +(\d+)% to (\d+)%"),
     "range": claim("22 to 28 million", "23,900,000", machine="2 cores"),
     "table": claim(["| a | 17.1 [13.6, 20.3] |", "| 9 | 0.0 [0.0, 0.0] |"], "18 [9, 21] 0 [-2, 1]"),
+    "digest": claim(f"9 games, {'3a' * 32}", f"9 games, {'3b' * 32}", exact=True),
     "other digits": claim("48.0% [43.0, 53.0]", "48.1% [43.0, 53.0]", exact=True),
     "apart": claim("48% [43, 53]", "54% [53.1, 60]"),
     "beyond": claim("22 to 28 million", "21,000,000"),
@@ -79,6 +80,7 @@ def test_figures_within_the_interval_agree(clone: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("key", "words"),
     [
+        ("digest", f"measured {'3b' * 32}: differs"),
         ("other digits", "measured 48.1% [43.0, 53.0]: differs"),
         ("apart", "differs"),
         ("beyond", "measured 21,000,000: differs"),
@@ -117,12 +119,13 @@ def test_update_writes_pages_and_measured_figures(
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         user = ["-c", "user.name=a", "-c", "user.email=a@b"]
         subprocess.run(["git", *user, *words], cwd=clone, check=True)
-    status, _ = run(capsys, "table", "range", "apart", "broken", "--update")
+    status, _ = run(capsys, "table", "range", "apart", "digest", "broken", "--update")
     assert status == 1
     assert "| a | 18 [9, 21] |\n| 9 | 0 [-2, 1] |\n<!--/claim-->" in page.read_text()
     updated = claims.read_claims()
     assert updated["range"].text == "22 to 28 million"
     assert updated["apart"].text == "54% [53.1, 60]"
+    assert updated["digest"].text == f"9 games, {'3b' * 32}"
     assert updated["apart"].commit != "0123456" < updated["apart"].date
     assert updated["broken"].commit == "0123456"
 

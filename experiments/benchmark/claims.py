@@ -33,8 +33,9 @@ MARKED = re.compile(r"(<!--claim ([a-z][^\s>]*)-->)(.*?)(<!--/claim-->)", re.DOT
 RATED = r"par +rank +points\n.*\n\S+ +[\d,]+ +([\d.]+% +\[[^]]+\])"  # the first row of a rating
 
 NUMBER = r"-?\d+(?:,\d{3})*(?:\.\d+)?"
+DIGEST = "[0-9a-f]{64}"  # SHA-256
 FIGURE = re.compile(
-    rf"({NUMBER})%?(?: \[({NUMBER}), ({NUMBER})\]| to ({NUMBER})%?)?( thousand| million)?"
+    rf"{DIGEST}|({NUMBER})%?(?: \[({NUMBER}), ({NUMBER})\]| to ({NUMBER})%?)?( thousand| million)?"
 )
 SCALES = {" thousand": 1e3, " million": 1e6}
 PROGRAMS = {"busenv": [sys.executable, "-m", "busenv.experiments.cli"], "python": [sys.executable]}
@@ -44,7 +45,8 @@ class Claim(Schema):
     """One or more figures that a command prints.
 
     text: what pages show; a list holds the lines of a table. Its figures are the numbers with an
-    interval, such as 92.2% [89.2, 94.5] or 22 to 28 million, or all numbers if none has one.
+    interval, such as 92.2% [89.2, 94.5] or 22 to 28 million, or all numbers and SHA-256 digests if
+    none has one.
     command: one or several joined by " && "; they run in a folder with copies of FOLDERS.
     find: regular expression; its matches in the output hold the figures in the order of the text,
     whole, in one group, or as three groups: value, low, high.
