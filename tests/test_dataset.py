@@ -225,13 +225,16 @@ def test_imitation_study(
     options = ["--out", str(out), "--games", "9", "--threads", "1"]
     monkeypatch.setattr(sys, "argv", ["imitation", str(tmp_path / "dataset.npz"), *options])
     imitation.main()
-    losses = [
-        float(loss) for loss in re.findall(r"held-out ([\d.]+) nats", capsys.readouterr().out)
-    ]
+    output = capsys.readouterr().out
+    losses = [float(loss) for loss in re.findall(r"held-out ([\d.]+) nats", output)]
     curve = read_curve(out / "curve.csv")
     assert len(losses) == len(curve) > 2
     assert losses[-1] < losses[0]
     assert {*curve[-1].wins} == {"greedy", "planner"}
+    won = re.findall(r"([\d.]+)% \[([\d.]+), ([\d.]+)\] against planner", output)
+    assert len(won) == len(curve)
+    assert float(won[-1][0]) == pytest.approx(100 * curve[-1].wins["planner"], abs=0.05)
+    assert all(float(low) <= float(share) <= float(high) for share, low, high in won)
     with Image.open(out / "curve.png") as picture:
         assert picture.width > 500
     agent = busenv.make_agent(f"net:{out / 'model.safetensors'}")

@@ -22,6 +22,7 @@ from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
 from busenv.experiments.cli.command import positive, seed
+from busenv.experiments.common.intervals import format_bounds, wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.studies import study_parser
 from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
@@ -134,7 +135,11 @@ def main() -> None:
         save_model(network, dataset.board, arguments.out / "model.safetensors", card)
         write_curve(arguments.out / "curve.csv", curve)
         draw_curve(arguments.out / "curve.png", curve, title, players=players, main_phase="")
-        won = ", ".join(f"{share:.1%} against {name}" for name, share in shares.items())
+        won = ", ".join(
+            f"{share:.1%} {format_bounds(*wilson(share * arguments.games, arguments.games))} "
+            f"against {name}"
+            for name, share in shares.items()
+        )
         measured = f"{decisions:,} decisions, {seconds:.0f} s: held-out {loss:.3f} nats, {won}"
         print(measured, flush=True)
     if not curve:
