@@ -130,14 +130,16 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         option = options.get("first_player")
         first_player = first_player if option is None else option
         game_seed = int(random.integers(2**63))
+        board = self.board
         if len(self._boards) > 1:
-            self.board = self._boards[int(random.integers(len(self._boards)))]
-        game = Game(num_players, self._rules, self.board, first_player, game_seed)
+            board = self._boards[int(random.integers(len(self._boards)))]
+        game = Game(num_players, self._rules, board, first_player, game_seed)
         seeds = random.integers(2**32, size=self._num_opponents, dtype=np.uint64)
         self._opponents.reset(seeds)
         rng_states = np.zeros(MAX_PLAYERS, np.uint64)
         rng_states[(seat + 1 + np.arange(num_players - 1)) % num_players] = seeds[: num_players - 1]
         self._opponents.play_game(game, seat, rng_states)
+        self.board = board
         self.game, self.seat, self._rng_states, self._forfeited = game, seat, rng_states, False
         if self.render_mode == "human":
             self.render()

@@ -173,9 +173,9 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         game_seed = int(self._seed_generator.integers(2**63))
         if len(self._boards) > 1 and "board" not in options:
             board = self._boards[int(self._seed_generator.integers(len(self._boards)))]
-        self.board = board
         rules = options.get("rules", self._rules)
         self.game = Game(players, rules, board, options.get("first_player"), game_seed)
+        self.board = board
         state = self.game.arrays()[0]
         self._rewarded_state = copy_state(state)  # the state at the last payment of rewards
         self._score = int(state[0]["delivered"]), int(state[0]["clock_stones"])
