@@ -64,6 +64,8 @@ class OpponentPool:
         self._from_specs: list[tuple[int, Any]] = []  # positions clockwise, and agents
         if opponents is None:
             return
+        if isinstance(opponents, np.ndarray):  # which has a method `choose` of its own
+            opponents = opponents.tolist()
         if isinstance(opponents, str) or not isinstance(opponents, Sequence):
             self.kinds[1:] = self._add(opponents, 0)
             return
