@@ -220,6 +220,8 @@ def test_the_evaluator_is_random_rollouts(reward: str) -> None:
     many = PlayoutEvaluator(4000, 7).evaluate(state)
     assert (np.abs(many - ours.mean(axis=0)) < 5 * ours.std(axis=0) / 20).all()
     assert PlayoutEvaluator(1).prior(state) == theirs.prior(state)
+    with pytest.raises(ValueError, match="n_rollouts is 0; allowed: 1 or more"):
+        PlayoutEvaluator(0)
 
 
 def test_openspiels_search_uses_the_evaluator() -> None:

@@ -39,6 +39,7 @@ from busenv.game.game import Game
 from busenv.game.random_playouts import random_returns
 from busenv.observation import ObservationLayout, absolute_action
 from busenv.rewards import REWARDS
+from busenv.validation import check_whole
 
 PARAMETERS: dict[str, Any] = {
     "players": 4,
@@ -190,11 +191,12 @@ class BusObserver:
 class PlayoutEvaluator(Evaluator):
     """A compiled `RandomRolloutEvaluator` for OpenSpiel's Python `mcts.MCTSBot`.
 
-    n_rollouts: random playouts per evaluation, default 1. seed: of the playouts, default 0.
+    n_rollouts: random playouts per evaluation, 1 or more, default 1. seed: of the playouts,
+        default 0. Raises ValueError for less than one playout.
     """
 
     def __init__(self, n_rollouts: int = 1, seed: int = 0) -> None:
-        self.n_rollouts = n_rollouts
+        self.n_rollouts = check_whole("n_rollouts", n_rollouts, 1)
         self._random = random.Random(seed)
 
     def evaluate(self, state: BusState) -> np.ndarray:
