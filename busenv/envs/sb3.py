@@ -187,10 +187,6 @@ class BusVecEnv(VecEnv):
         rows = self._get_indices(indices)
         return [result[row] if method_name == "action_masks" else result for row in rows]
 
-    def has_attr(self, attr_name: str) -> bool:
-        """Return whether the environment has an attribute."""
-        return hasattr(self, attr_name)
-
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return an attribute, repeated for each game."""
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
