@@ -12,7 +12,7 @@ The rules and the functions of `busenv.core.rules` that implement them:
     R8   lines.grow_line                    a line grows from either end
     R9   lines.growth                       empty streets, and sharing of others
     R10  lines.growth, lines.offer_growth   no empty street; no end can grow
-    R11  lines.offer_growth                 the end that moves on a full loop
+    R11  lines.growth                       the end that moves on a full loop
     R12  resolve.add_bus                    buses
     R13  legal.num_arriving, resolve.arrive  passengers arrive
     R14  legal.open_sites, resolve.build    buildings

@@ -12,12 +12,9 @@ from busenv.core.state import GAME, NO_LIMIT
 from busenv.errors import PositionError
 from busenv.game.actions import RESOLVED_IN, BoardAction, Phase
 from busenv.game.board import Board
-from busenv.game.position import ENDINGS, Position, waiting_and_vacant
+from busenv.game.position import ASCENDING, ENDINGS, Position, waiting_and_vacant
 from busenv.game.position_validation import check_position
 from busenv.game.rules import Rules
-
-# Phases of actions that are resolved from A on; there the state counts the spaces resolved.
-ASCENDING = (Phase.PASSENGERS, Phase.PICK_UP, Phase.SET_DOWN)
 
 
 def new_state(board: Board, rules: Rules, num_players: int, first: int) -> np.ndarray:

@@ -8,27 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from busenv.core.state import (
-    BUILDINGS,
-    CLOCK,
-    LINE_EXPANSION,
-    NO_LIMIT,
-    NOWHERE,
-    OVER,
-    PASSENGERS,
-    PICK_UP,
-    SELECT_ACTIONS,
-    SET_DOWN,
-    SETUP_BUILDINGS,
-)
+from busenv.core.state import NO_LIMIT, NOWHERE
 from busenv.error_text import quote
 from busenv.errors import PositionError
-from busenv.game.actions import Phase
+from busenv.game.actions import RESOLVED_IN, Phase
 from busenv.game.board import Board
 
 ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
 DRIVING = (Phase.PICK_UP, Phase.SET_DOWN)
-POWERED = (SETUP_BUILDINGS, LINE_EXPANSION, PASSENGERS, BUILDINGS, PICK_UP, SET_DOWN)
+# Phases of actions that are resolved from A on; the state holds the space after the current one.
+ASCENDING = (Phase.PASSENGERS, *DRIVING)
 
 
 @dataclass(frozen=True)
@@ -147,7 +136,7 @@ class Position:
 def read_position(array: np.ndarray, board: Board) -> Position:
     """Read the position of a state (GAME, (1,))."""
     state = array[0]
-    seats = range(int(state["players"]))
+    phase, seats = Phase(state["phase"]), range(int(state["players"]))
 
     def by_seat(field: str) -> list[int]:
         return state[field][: len(seats)].tolist()
@@ -160,12 +149,11 @@ def read_position(array: np.ndarray, board: Board) -> Position:
     for kind in range(3):
         for site in _members(state["type_sites"][kind]):
             buildings[site] = kind
-    driving = state["phase"] in DRIVING
     return Position(
         num_players=len(seats),
-        phase=Phase(state["phase"]),
+        phase=phase,
         round=int(state["round"]),
-        current_player=-1 if state["phase"] == OVER else int(state["seat"]),
+        current_player=-1 if phase == Phase.OVER else int(state["seat"]),
         first_player=int(state["first"]),
         ending=ENDINGS[state["ending"]],
         delivery_order=by_seat("delivery_order"),
@@ -179,17 +167,17 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         arrivals=[list(arrivals[s]) if begun[s] else [] for s in seats],
         shared_with=[[_members(word) for word in shared[s]] if begun[s] else [] for s in seats],
         spaces=[state["spaces"][a][: state["taken"][a]].tolist() for a in range(7)],
-        choosing=_members(state["choosing"]) if state["phase"] == SELECT_ACTIONS else [],
-        resolving=_resolving(state),
-        power=int(state["power"]) if state["phase"] in POWERED else 0,
+        choosing=_members(state["choosing"]),
+        resolving=int(state["space"]) - (phase in ASCENDING) if phase in RESOLVED_IN else -1,
+        power=int(state["power"]),
         starting_player=int(state["start"]),
         clock=int(state["clock"]),
         time_stones_left=int(state["clock_stones"]),
         supply=int(state["supply"]),
         passengers=state["passengers"][: len(board.intersections)].tolist(),
         buildings=buildings,
-        waiting=_members(state["waiting"]) if driving else [],
-        vacant=_members(state["vacant"]) if driving else [],
+        waiting=_members(state["waiting"]),
+        vacant=_members(state["vacant"]),
     )
 
 
@@ -205,16 +193,6 @@ def waiting_and_vacant(position: Position, board: Board) -> tuple[list[int], lis
             surplus[site.intersection] -= kind == position.clock
     waiting = [i for i, passengers in enumerate(surplus) if passengers > 0]
     return waiting, [i for i, passengers in enumerate(surplus) if passengers < 0]
-
-
-def _resolving(state: np.void) -> int:
-    """Index of the space being resolved; in ascending actions the state has the next one."""
-    phase = state["phase"]
-    if phase in (PASSENGERS, PICK_UP, SET_DOWN):
-        return int(state["space"]) - 1
-    if phase == CLOCK:
-        return 0
-    return int(state["space"]) if phase in (LINE_EXPANSION, BUILDINGS) else -1
 
 
 def _members(word: int | np.unsignedinteger, offset: int = 0) -> list[int]:
