@@ -208,8 +208,10 @@ def test_a_server_that_refuses_makes_the_agent_unavailable(
 def test_missing_and_invalid_settings_are_reported(variables: Callable[..., None]) -> None:
     with pytest.raises(ValueError, match="need OPENAI_API_KEY, or OPENAI_BASE_URL"):
         make_agent("llm:m")
-    variables(OPENAI_API_KEY=KEY)
+    variables(OPENAI_API_KEY=KEY, BUSENV_LLM_SECONDS="")  # an empty variable counts as unset
     assert load_settings().url == "https://api.openai.com/v1"
+    assert load_settings().seconds == 60
+    assert load_settings().options == {"max_completion_tokens": 4096}
     assert KEY not in repr(load_settings())
     for name, value in (
         ("OPENAI_API_KEY", f"{KEY}\nX-Other: 1"),

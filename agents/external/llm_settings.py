@@ -34,7 +34,8 @@ def load_settings() -> LlmSettings:
 
     OPENAI_BASE_URL, OPENAI_API_KEY: one of them is required; by default the URL is OpenAI's.
     BUSENV_LLM_SECONDS: default 60. BUSENV_LLM_OPTIONS: a JSON object; without a limit of tokens,
-    "max_tokens": 4096 is added. BUSENV_LLM_PRICES: JSON, {"MODEL": [input, output]}.
+    "max_completion_tokens": 4096 is added for OpenAI, "max_tokens": 4096 for other servers.
+    BUSENV_LLM_PRICES: JSON, {"MODEL": [input, output]}.
     """
     url, key = (os.environ.get(name, "").strip() for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
     if not url and not key:
@@ -46,7 +47,7 @@ def load_settings() -> LlmSettings:
         raise ValueError("OPENAI_API_KEY contains characters other than printable ASCII")
     if url and not url.startswith(("http://", "https://")):
         raise ValueError("OPENAI_BASE_URL does not start with http:// or https://")
-    text = os.environ.get("BUSENV_LLM_SECONDS", f"{SECONDS}")
+    text = os.environ.get("BUSENV_LLM_SECONDS") or f"{SECONDS}"
     try:
         seconds = float(text)
     except ValueError:
@@ -60,9 +61,12 @@ def load_settings() -> LlmSettings:
                 f"BUSENV_LLM_PRICES of {quote(model)} is {quote(pair)}; allowed: [INPUT, OUTPUT], "
                 "dollars per million tokens"
             )
+    url = url or OPENAI
     if not any("tokens" in name for name in options):
-        options["max_tokens"] = MAX_TOKENS
-    return LlmSettings(url or OPENAI, key, seconds, options, {m: (*p,) for m, p in prices.items()})
+        # Each name is refused or ignored where the other one is required.
+        is_openai = url.startswith("https://api.openai.com/")
+        options["max_completion_tokens" if is_openai else "max_tokens"] = MAX_TOKENS
+    return LlmSettings(url, key, seconds, options, {m: (*p,) for m, p in prices.items()})
 
 
 def _json(name: str) -> dict[str, Any]:
