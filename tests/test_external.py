@@ -1,12 +1,14 @@
 """Programs that play by the protocol of EXEC.md, and their failures."""
 
 import dataclasses
+import pickle
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy, deepcopy
 from pathlib import Path
 
 import gymnasium
@@ -360,6 +362,21 @@ def test_a_program_is_thread_safe(write: Callable[..., str], pids: list[int]) ->
     assert played == [act(Game(3, seed=seed)) for seed in range(8)]
     assert len(pids) == 1
     agent.close()
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy, deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
+)
+def test_a_copy_starts_a_program_of_its_own(
+    duplicate: Callable[[Agent], Agent], pids: list[int]
+) -> None:
+    agent, game = make_agent(f"exec:{command(EXAMPLE)}", seed=4), Game(3, seed=1)
+    action = agent.act(game)
+    twin = duplicate(agent)
+    assert twin.act(game) == action  # the first choice by the seed
+    agent.close()
+    assert [is_gone(pid) for pid in pids] == [True, False]
+    twin.close()
 
 
 def test_an_agent_that_waits_for_a_program_can_be_closed(

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,10 @@ class ExternalAgent(LockedAgent):
         self._seconds = seconds
         self._program: Program | None = None
         self.reset(seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy starts a program of its own.
+        return {**super().__getstate__(), "_program": None, "_seed_due": True, "_setup": None}
 
     def reset(self, seed: int) -> None:
         with self._lock:
