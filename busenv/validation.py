@@ -86,12 +86,13 @@ def check_whole(name: str, value: int, low: int, high: int | None = None) -> int
 
 
 def check_games(games: np.ndarray, board: Board) -> np.ndarray:
-    """Validate games (GAME, (N,)) and return them with the dtype object GAME.
+    """Validate games (GAME, (N,)) and return them as the type for which kernels are compiled.
 
-    The dtype of an array from a file or pickle can compare equal and still be another type to
-    numba. Raises ValueError for games of another board, and for a game that kernels cannot continue
-    from, naming the game and the field (`busenv.core.state_validation`). The state need not be
-    reachable by play. Games that a `Game` or `Batch` played need no validation.
+    Strided and read-only games are copied; the dtype becomes the object GAME, since one from a file
+    or pickle can compare equal and still be another type to numba. Raises ValueError for games of
+    another board, and for a game that kernels cannot continue from, naming the game and the field
+    (`busenv.core.state_validation`). The state need not be reachable by play. Games that a `Game`
+    or `Batch` played need no validation.
     """
     if games.ndim != 1 or games.dtype != GAME:
         raise ValueError(
@@ -99,7 +100,7 @@ def check_games(games: np.ndarray, board: Board) -> np.ndarray:
         )
     if not (games["board_tag"] == board.array["tag"]).all():
         raise ValueError(f"games of another board than {board!r}, or not begun")
-    games = games.view(GAME)
+    games = np.require(games, requirements="CW").view(GAME)
     index, field = state_validation.first_invalid(games, board.array)
     if index >= 0:
         name = FIELDS[field]

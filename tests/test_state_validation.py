@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from numba import typeof
 
 from busenv import EDITIONS, Batch, Board, Game, load_board
 from busenv.core.state import ALWAYS, GAME, OVER
@@ -64,6 +65,17 @@ def test_all_that_play_leads_to_is_accepted_24_000_games() -> None:
         assert check_games(games, CITY).tobytes() == games.tobytes()
         over += int((games["phase"] == OVER).sum())
     assert over > 0
+
+
+def test_kernels_receive_one_type_of_games() -> None:
+    """For any other type, numba would compile each kernel again."""
+    games = np.repeat(Game(3, seed=1).arrays()[0], 4)
+    read_only = games.copy()
+    read_only.flags.writeable = False
+    for given in (games, games[::2], read_only):
+        checked = check_games(given, CITY)
+        assert typeof(checked) == typeof(games)
+        assert (checked == given).all()
 
 
 def accepted(games: np.ndarray) -> np.ndarray:
