@@ -128,7 +128,7 @@ time.sleep(60)
     assert all(map(runs, pids))
     for worker in workers:
         worker.kill()
-        worker.wait()
+        worker.communicate()  # waits, and closes the pipe
     deadline = time.monotonic() + 2
     while any(map(runs, pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
