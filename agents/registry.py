@@ -36,7 +36,7 @@ SPECS = (
 KINDS = [*dict.fromkeys(re.split("[@:]", spec)[0] for spec in SPECS)]
 
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
-THREADS, BUDGET = r"(?:@([1-9][0-9]?))?", rf"(?:([1-9][0-9]{{0,8}})|({NUMBER})s)"
+THREADS, BUDGET = r"(?:@([1-9][0-9]{0,8}))?", rf"(?:([1-9][0-9]{{0,8}})|({NUMBER})s)"
 UCT = rf"uct{THREADS}:{BUDGET}"
 AZ = rf"az{THREADS}:(.+):{BUDGET}"
 NET = rf"(?:net|ppo)(?:@({NUMBER}))?:(.+)"

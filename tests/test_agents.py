@@ -67,7 +67,7 @@ GUIDED = "a guided search needs a model, and a number of"
         (SEARCH, ["uct", "uct:", "uct:0", "uct:-5", "uct:5x", "uct@0:5", "uct:1.5"]),
         (GUIDED, ["az", "az:city-2", "az:city-2:", "az:city-2:0", "az@0:city-2:5", "az:30"]),
         ("allowed", ["uct:0s", "uct@9:5", "az@9:city-3:5"]),
-        ("allowed: 1 to 64 threads", ["uct@65:900", "uct@99:1s", "az@65:city-3:900"]),
+        ("allowed: 1 to 64 threads", ["uct@65:900", "uct@100:1s", "az@65:city-3:900"]),
         ("allowed: above 0, to 86400", ["exec@0:python3", "exec@86401:python3"]),
         ("names no program", ["exec:  "]),
         ("command .*No closing quotation", ["exec:'python3"]),
@@ -124,13 +124,16 @@ def test_models_save_and_load(tmp_path: Path) -> None:
         make_agent("net:nowhere.safetensors")
     with pytest.raises(FileNotFoundError, match="no model 'nobody'; allowed: a path that ends"):
         make_agent("net:nobody")
-    with pytest.raises(FileNotFoundError, match="no model 'city2'; did you mean 'city-2'"):
+    with pytest.raises(FileNotFoundError, match=r"no model 'city2'; did you mean 'city-2'\?$"):
         make_agent("net:city2")
     path.with_suffix(".json").unlink()
     with pytest.raises(FileNotFoundError, match=r"there is no file .*small\.json"):
         make_agent(f"net:{path}")
     with pytest.raises(ValueError, match="one that ends in"):
         save_model(agent.network, board, tmp_path / "policy.pt", CARD)
+    with pytest.raises(ValueError, match="network is missing"):
+        save_model(agent.network, board, tmp_path / "new.safetensors", {"width": 16})
+    assert not (tmp_path / "new.safetensors").exists()
 
 
 @pytest.mark.parametrize("kind", ["mlp", "seats"])

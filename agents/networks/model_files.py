@@ -105,6 +105,8 @@ def save_model(
     A reader that meets the new weights with the old card retries. An auxiliary head is left out.
     boards: the board, or the set of boards, that the network was trained on; of no effect for one
     that plays any board. card: `network` and `width` as for `build_network`, and any further keys.
+
+    Raises ValueError, with nothing written, for a bad path or a card that loading would refuse.
     """
     path = Path(path)
     if path.suffix != WEIGHTS_SUFFIX:
@@ -125,12 +127,10 @@ def save_model(
         generated["num_actions"] = board_at(boards, 0).num_actions
         if isinstance(boards, Board) and _bundled_board(boards.fingerprint) is None:
             generated["board_file"] = _board_content(boards)
+    text = json.dumps({**card, **generated}, indent=1) + "\n"
+    parse(ModelCard, text)
     write_whole(path, data, follow_links=False)
-    write_whole(
-        path.with_suffix(CARD_SUFFIX),
-        json.dumps({**card, **generated}, indent=1) + "\n",
-        follow_links=False,
-    )
+    write_whole(path.with_suffix(CARD_SUFFIX), text, follow_links=False)
 
 
 def load_model(path: str | Path, boards: Board | GeneratedBoards) -> tuple[Network, dict[str, Any]]:
@@ -158,11 +158,11 @@ def model_path(name: str) -> Path:
             raise FileNotFoundError(f"no model {name!r}: there is no file {path}")
         return path
     if name not in bundled_models():
-        raise FileNotFoundError(
-            f"no model {name!r}{did_you_mean(name, bundled_models())}; allowed: a path that ends "
-            f"in {WEIGHTS_SUFFIX}, or one of the bundled models: "
-            f"{', '.join(bundled_models()) or 'none'}"
+        hint = did_you_mean(name, bundled_models()) or (
+            f"; allowed: a path that ends in {WEIGHTS_SUFFIX}, or one of the bundled models: "
+            f"{', '.join(bundled_models())}"
         )
+        raise FileNotFoundError(f"no model {name!r}{hint}")
     return BUNDLED / f"{name}{WEIGHTS_SUFFIX}"
 
 
