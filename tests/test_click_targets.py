@@ -108,6 +108,7 @@ def test_moves_are_described_by_what_the_drawing_shows() -> None:
 def promised(note: str) -> tuple[int, bool]:
     """The number in a marker's note, and whether it depends on a bus that is added later."""
     note = note.replace("your bus ", "each of your 1 buses ")
+    note = re.sub(r"no \w+, because its power is 0", "up to 0", note)
     number = re.search(r"(?:up to|each of your|you will have) (\d+)", note)
     assert number, note
     return int(number[1]), "while the most buses" in note or "one that you add" in note
@@ -163,8 +164,14 @@ def test_notes_count_the_bus_of_the_round() -> None:
         "space A: your bus carries one passenger, and so does one that you add this round"
     )
     game.step(BoardAction.PASSENGERS)
-    assert notes()[BoardAction.PASSENGERS].startswith("space B: up to 0 passengers, while")
+    assert notes()[BoardAction.PASSENGERS].startswith(
+        "space B: no passenger, because its power is 0, while"
+    )
     game.step(BoardAction.BUSES)
     assert notes()[BoardAction.PASSENGERS] == (
         "space B: up to 1 passenger, once seat 1 has the new bus"
+    )
+    game.step(BoardAction.PASSENGERS)
+    assert notes()[BoardAction.PASSENGERS] == (
+        "space C: no passenger, because its power is 0, even once seat 1 has the new bus"
     )

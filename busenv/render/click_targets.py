@@ -200,10 +200,11 @@ def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
             condition = ", and so does one that you add this round"
     else:
         power = rules.power(action, num_players=position.num_players, most_buses=most, space=space)
-        words = f"up to {count(power, POWER_UNITS[action])}"
+        unit = POWER_UNITS[action]
+        words = f"up to {count(power, unit)}" if power else f"no {unit}, because its power is 0"
         if most > max(position.buses):
             owner = "you have" if adding == seat else f"seat {adding} has"
-            condition = f", once {owner} the new bus"
+            condition = f",{'' if power else ' even'} once {owner} the new bus"
         elif action != BoardAction.LINE_EXPANSION and adding < 0:
             condition = f", while the most buses of any player are {most}"
     return f"space {SPACE_LETTERS[space]}: {words}{condition}"
