@@ -45,6 +45,7 @@ class McpGame:
         "generated:SIZE:SEED", SIZE one of small, medium, city and large.
         """
         for seat in seats:
+            _check("seat", seat, [ME, *self._allowed])
             if seat != ME:
                 self._get_agent(seat).reset(seed)
         _check("edition", edition, [*EDITIONS])
@@ -68,7 +69,7 @@ class McpGame:
         game = self._running
         return "\n".join(f"{i}: {game.describe(i)}" for i in game.legal_actions())
 
-    def take_action(self, action: str) -> str:
+    def take_action(self, action: str | int) -> str:
         """Take a legal action, given by its id or its words.
 
         Agents then play until your next decision; their actions are listed first.
@@ -76,7 +77,7 @@ class McpGame:
         game = self._running.clone()  # an agent that fails leaves the position unchanged
         if game.is_over:
             raise ValueError("the game is over; start_game starts another one")
-        game.step(self._prompts.read(game, action))
+        game.step(self._prompts.read(game, str(action)))
         lines = self._play_agents(game, self._seats)
         self._game = game
         return "\n".join([*lines, self.position()])
