@@ -117,6 +117,15 @@ def test_whole_turn_by_keyboard(served: Served, player: Callable[..., Player]) -
     press("3")
     me.wait_for_node(1)
     assert me.rows()[1].startswith("erect pub at intersection ")
+    press("Enter")
+    press("1")
+    me.wait_for_change(1)
+    me.my_turn()
+    page.focus("#undo")
+    press("Enter")
+    me.wait_for_node(1)
+    me.my_turn()
+    assert page.evaluate(focus) == "undo"  # new choices leave the focus there
     press("u")
     me.wait_for_node(0)
     press("r")
@@ -159,6 +168,8 @@ def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player])
     me.wait_for_change(node)
     me.my_turn()
     assert me.page.evaluate("document.documentElement.scrollWidth") == 390
+    heights = me.page.eval_on_selector_all("header nav > *", "all => all.map(x => x.offsetHeight)")
+    assert len({*heights}) == 1
     while me.my_turn() and "action-1" not in me.targets():
         me.tap(me.targets()[0])
     me.page.wait_for_timeout(600)  # the page scrolls to the action board
@@ -218,8 +229,12 @@ def test_finished_record_has_names_and_can_be_analysed(
     page.click("#result .close")
     assert page.locator("#hint").is_disabled()
     page.click("[data-key=PageUp]")
+    page.click("#back")
+    page.click("#result .close")  # the final position shows the result again
+    page.click("[data-key=PageUp]")
     page.click("#analyse")
     expect(page.locator("#steps [aria-current]")).to_be_in_viewport()
+    expect(page.locator("#history")).to_be_in_viewport()  # though the list is scrolled
     page.click("#analyse")
     page.locator("#steps .row").nth(20).click()
     me.wait_for_node(20)

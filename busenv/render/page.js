@@ -33,7 +33,8 @@ export function markMove(row) {
   if (!row) return;
   row.setAttribute("aria-current", "step");
   const top = row.offsetTop, bottom = top + row.offsetHeight;
-  if (top < list.scrollTop || bottom > list.scrollTop + list.clientHeight)
+  const title = list.querySelector("h2").offsetHeight;  // covers the first rows on the game page
+  if (top < list.scrollTop + title || bottom > list.scrollTop + list.clientHeight)
     list.scrollTop = top - list.clientHeight / 2;
 }
 

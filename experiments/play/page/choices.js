@@ -49,7 +49,8 @@ export function showChoices(newTargets, seat = 0, directed = true) {
   colourLayers(["targets", "ghosts"], seat);
   markers = new Map(targets.map((target) => [target.id, createMarker(target)]));
   if (!targets.length) return;
-  if (hadFocus || usesKeyboard) focusChoices();
+  const isFree = document.activeElement === document.body;  // the focus is in no other control
+  if (hadFocus || (usesKeyboard && isFree)) focusChoices();
   else setTimeout(scrollToTargets);  // measuring takes time: the drawing is painted first
 }
 

@@ -32,7 +32,7 @@ const handlers = {
     views.clear();
     clearMoves();
     showAnalysts();
-    for (const id of ["undo", "redo", "pause", "delay", "jump"])
+    for (const id of ["undo", "redo", "pause", "speed", "jump"])
       $(id).hidden = init.you.role !== "host";
     $("hint").hidden = $("analyse").hidden = init.you.role === "spectator";
     $("invite").hidden = $("new").hidden = !init.links;
@@ -185,10 +185,10 @@ function displayControls() {
 }
 
 function displayResult() {
-  if (!state.result || viewedNode !== null) $("result").hidden = true;
-  if (!state.result) resultShown = false;
-  if (!state.result || viewedNode !== null || resultShown) return;
-  resultShown = true;
+  const hadResult = resultShown;
+  resultShown = Boolean(state.result) && viewedNode === null;
+  if (!resultShown) $("result").hidden = true;
+  if (!resultShown || hadResult) return;
   const replay = element("a", "Replay page", "button");
   replay.href = `${path}/replay.html`;
   replay.target = "_blank";
@@ -202,6 +202,7 @@ function displayResult() {
 }
 
 function showParticipants() {
+  if (document.querySelector(".chip input:focus")) return;  // a name is being edited
   const chips = seats.map(({ seat, kind, name, spec, connections }) => {
     const chip = element("span", "", "chip");
     chip.dataset.seat = seat;
@@ -228,6 +229,7 @@ function editName(seat) {
   input.value = seats[seat].name === "you" ? "" : seats[seat].name;
   input.setAttribute("aria-label", `Name of seat ${seat}`);
   input.onchange = () => send({ type: "rename", seat, name: input.value });
+  input.onkeydown = ({ key }) => { if (key === "Enter") input.blur(); };
   input.onblur = showParticipants;
   chip.replaceChildren(seatBadge(seat), " ", input);
   input.focus();
