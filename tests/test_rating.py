@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,25 @@ def test_unknown_agents_are_refused_without_a_folder(
     for wrong in ("randm", "ppo:nowhere.pt"):
         error = refusal(capsys, "rate", "random", wrong, "--out", str(tmp_path / "run"))
         assert f"agent {wrong!r}: " in error
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["rate", "random"], ["bench", "agents"], ["bench", "exploit"], ["export"]],
+)
+def test_programs_that_fail_are_refused_without_a_folder(
+    words: list[str], write: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """A program is tried in a game of as many players as it will play with."""
+    failing = write(
+        "if 'players 5' in asked('newgame'): sys.exit(3)\n"
+        "while go := asked(): say('bestmove ' + go.split()[-1])"
+    )
+    options = ["--players", "5", "--out", str(tmp_path / "run")]
+    options += ["--name", "mine"] if "agents" in words else []
+    error = refusal(capsys, *words, failing, *options)
+    assert "ended with exit code 3" in error
     assert not (tmp_path / "run").exists()
 
 

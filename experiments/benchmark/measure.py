@@ -102,7 +102,7 @@ def bench_agents(
     for external programs.
     """
     for spec in specs:
-        check_agent(spec, RULES, BOARD)
+        check_agent(spec, RULES, BOARD, players=entry.players)
 
     def bench(number: int, run_folder: Path) -> RunResult:
         spec = specs[number]

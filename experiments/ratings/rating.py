@@ -17,6 +17,7 @@ from busenv.experiments.common.console import print_path, progress_bar
 from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder, store_settings
 from busenv.experiments.ratings.dependencies import (
     file_hashes,
+    is_program,
     language_model,
     language_settings,
     model_of,
@@ -48,7 +49,7 @@ def run_rating(
     if ray and any(map(language_model, schedule.specs)):
         raise RunError("language models play on this machine only; leave out --ray")
     for spec in dict.fromkeys(schedule.specs):
-        check_agent(spec, schedule.rules, *schedule.sample_boards)
+        check_agent(spec, schedule.rules, *schedule.sample_boards, players=schedule.players)
     if console is None:
         console = Console(quiet=True, force_jupyter=False)  # Jupyter's bar needs ipywidgets
     with connected(ray, workers), lock_folder(folder):
@@ -74,18 +75,19 @@ def run_rating(
             return write_report(games, schedule, folder, workers)
 
 
-def check_agent(spec: str, rules: str = "capstone-2024", *boards: str | Board) -> None:
+def check_agent(
+    spec: str, rules: str = "capstone-2024", *boards: str | Board, players: int = 4
+) -> None:
     """Raise RunError unless the agent can be built and plays on the boards, by default the city.
 
-    A network may play only on the boards that it was trained on; a program may have such limits
-    too.
+    A network or a program decides once on each board: a network may play only on the boards that it
+    was trained on, and a program may fail.
     """
-    games = [Game(3, rules, board, first_player=0, seed=0) for board in boards or ("city",)]
+    games = [Game(players, rules, board, first_player=0, seed=0) for board in boards or ("city",)]
     try:
         make_agent(spec).close()
         model = model_of(spec)
-        on_city = all(game.board.name == "city" for game in games)
-        if model or not (on_city or language_model(spec)):
+        if model or is_program(spec):
             # A model's policy alone decides in milliseconds; its search may take minutes.
             with closing(make_agent(f"net:{model}" if model else spec)) as agent:
                 for game in games:

@@ -63,7 +63,7 @@ def export_games(
                 f"agent {quote(spec)} is a language model; export plays batches of games, which "
                 "language models do not support"
             )
-        check_agent(spec, rules, board)
+        check_agent(spec, rules, board, players=players)
     settings = {
         "busenv": busenv.__version__,
         "agents": [*agents],
