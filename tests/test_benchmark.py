@@ -172,6 +172,14 @@ def test_later_cards_of_a_learner_replace_earlier_ones(tmp_path: Path) -> None:
     assert [sheet.rows[0][2] for sheet in sheets] == ["40.0%\n[40.0, 40.0]", "60.0%\n[60.0, 60.0]"]
 
 
+def test_a_single_run_has_no_interval(tmp_path: Path) -> None:
+    card = card_of("ppo", 0.4)
+    del card["runs"][1:]
+    path = write_card(tmp_path / "card.json", card)
+    [sheet] = tables(all_results([path], tmp_path / "none"))
+    assert sheet.rows[0][:3] == ["ppo", "1", "40.0%"]
+
+
 def test_tables_begin_with_the_best_learner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,8 @@ def test_claims_are_listed(clone: Path, capsys: pytest.CaptureFixture) -> None:
     assert all(f"{key}: " in out for key in CLAIMS)
     error = refusal(capsys, "bench", "claims", "overlaps")
     assert "no claim 'overlaps'; did you mean 'overlap'?" in error
+    error = refusal(capsys, "bench", "claims", "--cheap", "0.5")
+    assert "no claim takes --cheap 0.5 seconds or less" in error
 
 
 def test_figures_within_the_interval_agree(clone: Path, capsys: pytest.CaptureFixture) -> None:

@@ -63,9 +63,12 @@ def _scores(card: BenchmarkResult, bots: Sequence[str]) -> np.ndarray:
 
 
 def format_scores(scores: np.ndarray) -> str:
-    """Format the interquartile mean and its interval in percent. scores: (runs, tasks)."""
-    bounds = format_bounds(*bootstrap_interval(scores))
-    return f"{interquartile_mean(scores.ravel()):.1%}\n{bounds}"
+    """Format the interquartile mean in percent, with its interval if there are several runs.
+
+    scores: (runs, tasks).
+    """
+    mean = f"{interquartile_mean(scores.ravel()):.1%}"
+    return mean if len(scores) == 1 else f"{mean}\n{format_bounds(*bootstrap_interval(scores))}"
 
 
 def markdown(cards: Iterable[BenchmarkResult]) -> str:

@@ -206,6 +206,8 @@ def _claims(args: argparse.Namespace) -> int:
         registry.check_clone()
     claims = registry.read_claims()
     keys = [*claims] if args.all else registry.select_claims(claims, args.claims, args.cheap)
+    if args.cheap and not keys:
+        raise ValueError(f"no claim takes --cheap {args.cheap:g} seconds or less")
     status = 0
     for key in keys:
         start = time.monotonic()
