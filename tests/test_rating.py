@@ -254,7 +254,7 @@ def test_programs_that_fail_are_refused_without_a_folder(
         "while go := asked(): say('bestmove ' + go.split()[-1])"
     )
     options = ["--players", "5", "--out", str(tmp_path / "run")]
-    options += ["--name", "mine"] if "agents" in words else []
+    options += ["--name", "mine", "--decisions", "0"] if "agents" in words else []
     error = refusal(capsys, *words, failing, *options)
     assert "ended with exit code 3" in error
     assert not (tmp_path / "run").exists()

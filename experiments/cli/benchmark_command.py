@@ -39,8 +39,7 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
         "--decisions",
         type=int,
         metavar="N",
-        default=1_000_000,
-        help="training budget in decisions (default: 1000000)",
+        help="training budget in decisions (default: 1000000; required for trained agents)",
     )
     parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
     parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
@@ -94,7 +93,7 @@ def _agents(args: argparse.Namespace) -> None:
     for page in args.page:
         put_tables(page, cards)
     if args.picture:
-        wanted = args.players, args.decisions
+        wanted = args.players, _budget(args)
         alike = [card for card in cards if (card.players, card.decisions) == wanted]
         draw_curves(args.picture, alike)
 
@@ -109,11 +108,10 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
 
     first, *others = args.learners
     folder = args.out or new_folder("bench")
-    limits = args.players, args.decisions
     if first in LEARNERS:
         if others or args.name or args.about:
             raise ValueError(f"{first} is a learner: it takes no other agents, --name or --about")
-        entry = make_entry(first, LEARNERS[first].about, *limits)
+        entry = make_entry(first, LEARNERS[first].about, args.players, _budget(args))
         bench_learner(entry, args.seeds, folder, console, args.threads)
     else:
         if ":" in first and not args.name:
@@ -122,11 +120,20 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
             hint = did_you_mean(first, [*LEARNERS, *KINDS])
             hint = hint or f"; allowed: {', '.join(LEARNERS)}, or agents"
             raise ValueError(f"unknown learner {first!r}{hint}")
-        name = args.name or first
-        entry = make_entry(name, args.about or ", ".join(args.learners), *limits)
+        if args.decisions is None:
+            raise ValueError(
+                "trained agents need their training budget; allowed: --decisions N, 0 for none"
+            )
+        about = args.about or ", ".join(args.learners)
+        entry = make_entry(args.name or first, about, args.players, args.decisions)
         bench_agents(entry, args.learners, folder, console, args.workers)
     print_path(console, "Card", folder / CARD)
     return folder / CARD
+
+
+def _budget(args: argparse.Namespace) -> int:
+    """Return the training budget in decisions of a learner."""
+    return 1_000_000 if args.decisions is None else args.decisions
 
 
 def _add_exploit(parser: argparse.ArgumentParser) -> None:
