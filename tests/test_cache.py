@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import busenv
-from busenv import Game
+from busenv import Game, agents
 from busenv.core import jit, kernels
+from busenv.train.expert_iteration import expert_selfplay
 
 PROGRAM = """
 import numpy as np
@@ -120,6 +121,22 @@ def test_code_is_cached_and_an_edit_in_another_module_is_seen(tmp_path: Path) ->
     assert run(root) == (3, 0)
     folders = list((root / "busenv/core/__pycache__").glob("core-*"))
     assert len(folders) == 1, "the old code is deleted"
+
+
+def test_an_edit_in_agents_is_seen_by_kernels_of_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = expert_selfplay._play_games.py_func
+    before = jit.KernelCache(kernel, tmp_path)._base
+    assert jit.KernelCache(kernel, tmp_path)._base == before
+    package = jit._package_of(Path(agents.__file__).resolve())
+    fingerprint = jit.source_fingerprint
+    monkeypatch.setattr(
+        jit,
+        "source_fingerprint",
+        lambda folder: "edited" if folder == package else fingerprint(folder),
+    )
+    assert jit.KernelCache(kernel, tmp_path)._base != before
 
 
 def block(folder: Path) -> None:

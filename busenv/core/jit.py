@@ -2,7 +2,8 @@
 
 numba keys a cached function on the file that holds it, so that an edit in a module that it calls
 is not detected. Here the cache folder is named after the content of the whole core: any edit leads
-to an empty folder. File names of kernels outside of the core also contain a hash of their package.
+to an empty folder. File names of kernels outside of the core also contain hashes of their package
+and of `busenv.agents`, whose kernels those of training call.
 
 Loading a cached file runs it. numba does not verify its cache files: a damaged file makes every
 call raise or crash, and a full disk makes the first call raise. Here each file begins with a
@@ -50,6 +51,13 @@ def _package_of(source: Path) -> Path:
     """The folder of the outermost package of a file, or the file's own folder."""
     packages = takewhile(lambda folder: (folder / "__init__.py").exists(), source.parents)
     return [source.parent, *packages][-1]
+
+
+def _fingerprint_of_callees(source: Path) -> str:
+    """Fingerprint of the packages whose kernels a file outside of the core calls."""
+    agents = sys.modules.get("busenv.agents")
+    files = [source, Path(agents.__file__).resolve()] if agents and agents.__file__ else [source]
+    return "-".join(sorted({source_fingerprint(_package_of(file)) for file in files}))
 
 
 def _is_private(status: os.stat_result) -> bool:
@@ -106,7 +114,7 @@ class KernelCache(caching.FunctionCache):
         code = function.__code__
         source = Path(code.co_filename).resolve()
         in_core = CORE in source.parents
-        package = source.parent.name if in_core else source_fingerprint(_package_of(source))
+        package = source.parent.name if in_core else _fingerprint_of_callees(source)
         name = function.__qualname__.replace("<", "").replace(">", "")
         python = "".join(map(str, sys.version_info[:2]))
         self._base = f"{source.stem}.{name}-{package}-{code.co_firstlineno}.py{python}"
