@@ -199,6 +199,17 @@ def test_self_play_is_compiled_before_the_clock_starts(
     assert calls == ["play_on_threads", *middle, "make_batch", "clock"]
 
 
+def test_an_iteration_without_samples_does_not_end_the_run(
+    tmp_path: Path, updates: list[tuple[np.ndarray, float]]
+) -> None:
+    config = LONG.changed({"full_search_share": 1e-9})
+    run = ExpertRun(config, tmp_path)
+    for _ in range(2):
+        assert run.step().scalars["games/samples"] == 0
+    assert not updates
+    assert ExpertRun(config, tmp_path).iteration == 2
+
+
 def test_a_teacher_stops_when_the_replay_buffer_is_full(tmp_path: Path) -> None:
     changes = {"teacher": "greedy", "teacher_games": 10**6, "replay_size": 50}
     run = ExpertRun(LONG.changed(changes), tmp_path)

@@ -126,6 +126,8 @@ class ExpertRun(TrainingRun):
         rng, wait = self._in_flight.popleft()
         try:
             samples, scalars = wait()
+            if not len(samples):  # possible with few games and a small full_search_share
+                return self._finish(0, scalars)
             self._replay.add(self.iteration, samples)
             updates = self._num_updates(self.config.reuse * len(samples))
             scalars |= self._learn(self._sampled(self._replay, updates, rng))

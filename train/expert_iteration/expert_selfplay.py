@@ -231,8 +231,10 @@ def play_on_threads(games: GameSpecs, payload: SelfPlayPayload, threads: int) ->
 
 
 def statistics(samples: list[np.ndarray], games: GameSpecs) -> dict[str, float]:
-    """Means over games: points of the learner's seats, samples and rounds of a game."""
+    """Means over games: samples; of those with samples, the learner's points, and rounds."""
     sizes = np.array([len(part) for part in samples])
+    if not sizes.any():
+        return {"games/samples": 0.0}
     ends = np.array([part[0] for part in samples if len(part)])
     num_players, seat_owner = games.num_players[sizes > 0], games.seat_owner[sizes > 0]
     is_learner = (seat_owner == LEARNER) & (np.arange(MAX_PLAYERS) < num_players[:, None])

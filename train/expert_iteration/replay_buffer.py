@@ -43,7 +43,12 @@ class ReplayBuffer:
                 path.unlink()
 
     def add(self, iteration: int, samples: np.ndarray) -> None:
-        """Add the samples (SAMPLE, (N,)) of an iteration; they are on disk when this returns."""
+        """Add the samples (SAMPLE, (N,)) of an iteration; they are on disk when this returns.
+
+        Without samples, nothing is added.
+        """
+        if not len(samples):
+            return
         rows = np.ascontiguousarray(samples).view(np.uint8).reshape(-1, SAMPLE.itemsize)
         data = save({ROWS: rows})
         write_whole(self._folder / f"{iteration:06}.safetensors", data, follow_links=False)
