@@ -71,7 +71,7 @@ MEANINGS = {
     "staleness": "iterations by which play runs ahead of learning",
     "teacher": "agent whose games are learned from first, such as `uct@4:150` on four threads; "
     "empty: none",
-    "teacher_games": "games of the teacher",
+    "teacher_games": "games of the teacher, rounded up to a multiple of 64",
     "teacher_reuse": "updates from each decision of the teacher",
     "teacher_sample_share": "share of the teacher's decisions that is learned from",
     "teacher_share": "maximum share of the run spent on the teacher",
