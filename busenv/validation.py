@@ -100,7 +100,7 @@ def check_games(games: np.ndarray, board: Board) -> np.ndarray:
         )
     if not (games["board_tag"] == board.array["tag"]).all():
         raise ValueError(f"games of another board than {board!r}, or not begun")
-    games = np.require(games, requirements="CW").view(GAME)
+    games = np.require(games, requirements=("C", "W")).view(GAME)
     index, field = state_validation.first_invalid(games, board.array)
     if index >= 0:
         name = FIELDS[field]
