@@ -96,13 +96,13 @@ def _play_parts(
 ) -> None:
     """Play the parts without a file in worker processes, which write them."""
     missing = [part for part, path in enumerate(paths) if not path.exists()]
-    bar = progress_bar(console, "parts")
+    bar, total, left = progress_bar(console, "games"), sum(sizes), sum(sizes[k] for k in missing)
     with bar, worker_pool(max(min(workers, len(missing)), 1)) as pool:
-        task = bar.add_task("", total=len(paths), completed=len(paths) - len(missing), note="")
+        task = bar.add_task("", total=total, completed=total - left, note="")
         try:
             columns = zip(*((part, sizes[part], paths[part]) for part in missing), strict=True)
-            for _ in pool.map(play, *columns):
-                bar.update(task, advance=1)
+            for part, _ in zip(missing, pool.map(play, *columns), strict=True):
+                bar.update(task, advance=sizes[part])
         except (AgentError, BrokenProcessPool) as error:
             raise RunError(f"{error}; the same command resumes") from error
 
