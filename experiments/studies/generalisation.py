@@ -145,7 +145,7 @@ def rates_of_seeds(results: Results, runs: str, boards: str, bot: str) -> np.nda
 
 
 def format_interval(rates: np.ndarray) -> str:
-    """Format an interquartile mean over seeds with its 95% bootstrap interval."""
+    """Format an interquartile mean over seeds, with its 95% interval if there are several."""
     return format_scores(rates[:, None]).replace("\n", " ") if len(rates) else "—"
 
 
