@@ -20,6 +20,7 @@ from busenv.dataset import ARRAYS, FORMAT
 from busenv.experiments import cli
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.common.worker_pool import worker_pool
+from busenv.experiments.ratings.match import Score
 from busenv.experiments.replays import dataset_export
 from busenv.experiments.replays.dataset_export import export_games
 from busenv.experiments.studies import imitation
@@ -246,10 +247,10 @@ def test_imitation_study(
 def test_a_stopped_imitation_study_has_curve_and_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def evaluate(*_: object) -> dict[str, float]:
+    def evaluate(*_: object) -> dict[str, Score]:
         if (tmp_path / "curve.csv").exists():
             raise KeyboardInterrupt
-        return {"greedy": 0.5}
+        return {"greedy": Score("imitation", 2, 1, 1.0, 0.0)}
 
     export(tmp_path, games=60)
     monkeypatch.setattr(imitation, "SHUFFLED_GAMES", 15)

@@ -80,14 +80,14 @@ def training_boards(spec: str) -> Board | GeneratedBoards:
     return boards
 
 
-def is_program(spec: str) -> bool:
+def is_external(spec: str) -> bool:
     """Return whether an agent runs a program or asks a server: `exec:...`, `llm:...`."""
     return spec.startswith(("exec", "llm"))
 
 
 def _check_teacher(spec: str) -> None:
     """Check the spec of an agent that a network learns from; "" for none."""
-    if is_program(spec):
+    if is_external(spec):
         raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
     if spec:
         make_agent(spec).close()

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from busenv.agents.schema import LONGEST_SENTENCE, read_limited
 from busenv.error_text import did_you_mean, truncate
-from busenv.train.config import PRESETS, PPOConfig, is_program
+from busenv.train.config import PRESETS, PPOConfig, is_external
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 
 AnyConfig = PPOConfig | ExpertConfig
@@ -91,7 +91,7 @@ def programs(settings: dict[str, Any]) -> set[str]:
         spec
         for name in AGENTS
         for spec in _specs(settings.get(name))
-        if isinstance(spec, str) and is_program(spec)
+        if isinstance(spec, str) and is_external(spec)
     }
 
 

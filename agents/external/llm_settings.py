@@ -63,7 +63,7 @@ def load_settings() -> LlmSettings:
             )
     url = url or OPENAI
     if not any("tokens" in name for name in options):
-        # Each name is refused or ignored where the other one is required.
+        # OpenAI's newer models refuse max_tokens; other servers may ignore the newer name.
         is_openai = url.startswith("https://api.openai.com/")
         options["max_completion_tokens" if is_openai else "max_tokens"] = MAX_TOKENS
     return LlmSettings(url, key, seconds, options, {m: (*p,) for m, p in prices.items()})

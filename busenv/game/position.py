@@ -134,7 +134,7 @@ class Position:
 
 
 def read_position(array: np.ndarray, board: Board) -> Position:
-    """Read the position of a state (GAME, (1,))."""
+    """Read the position of a state (GAME, (1,)); fields outside of their phases are 0 there."""
     state = array[0]
     phase, seats = Phase(state["phase"]), range(int(state["players"]))
 

@@ -22,8 +22,9 @@ from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
 from busenv.experiments.cli.command import positive, seed
-from busenv.experiments.common.intervals import format_bounds, wilson
+from busenv.experiments.common.intervals import format_bounds
 from busenv.experiments.common.keyboard_interrupt import run_command
+from busenv.experiments.ratings.match import Score
 from busenv.experiments.studies import study_parser
 from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
 from busenv.experiments.training.training_run import evaluate_against
@@ -62,10 +63,10 @@ def cross_entropy(network: Network, table: Transitions) -> torch.Tensor:
     return torch.nn.functional.cross_entropy(masked, torch.from_numpy(table.actions))
 
 
-def evaluate(network: Network, dataset: GameDataset, games: int) -> dict[str, float]:
-    """Return the share of games won against copies of each opponent."""
+def evaluate(network: Network, dataset: GameDataset, games: int) -> dict[str, Score]:
+    """Play the network against copies of each opponent; returns its score by opponent."""
     agent = PolicyAgent(network, dataset.board, seed=1, temperature=TEMPERATURE)
-    scores = {
+    return {
         name: evaluate_against(
             agent,
             name,
@@ -77,7 +78,6 @@ def evaluate(network: Network, dataset: GameDataset, games: int) -> dict[str, fl
         )[0]
         for name in OPPONENTS
     }
-    return {name: score.wins / score.games for name, score in scores.items()}
 
 
 def train(
@@ -130,15 +130,15 @@ def main() -> None:
     for decisions, seconds in train(network, dataset, training, rng):
         with torch.no_grad():
             loss = float(cross_entropy(network, test))
-        shares = evaluate(network, dataset, arguments.games)
+        scores = evaluate(network, dataset, arguments.games)
+        shares = {name: score.wins / score.games for name, score in scores.items()}
         curve.append(CurvePoint(seconds, decisions, arguments.games, shares))
         save_model(network, dataset.board, arguments.out / "model.safetensors", card)
         write_curve(arguments.out / "curve.csv", curve)
         draw_curve(arguments.out / "curve.png", curve, title, players=players, main_phase="")
         won = ", ".join(
-            f"{share:.1%} {format_bounds(*wilson(share * arguments.games, arguments.games))} "
-            f"against {name}"
-            for name, share in shares.items()
+            f"{shares[name]:.1%} {format_bounds(*score.interval())} against {name}"
+            for name, score in scores.items()
         )
         measured = f"{decisions:,} decisions, {seconds:.0f} s: held-out {loss:.3f} nats, {won}"
         print(measured, flush=True)
