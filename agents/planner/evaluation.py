@@ -1,11 +1,12 @@
 """The evaluation of positions: weighted sums of handcrafted features of each seat.
 
 Features are points, what the line could deliver at the next three hours, stations, open sites and
-other lines along it, buses, and the expected result of markers on the action board. `weights.json`
-has four weights for every feature: one in points, to compare positions ("value"), and one for each
-stage of a round, for the logits of winning. They were tuned by play (`experiments.studies.tune
-value` and `win`). Those of the logits are means of fits to different line-ups. Those of markers are
-lowered: with the fitted ones, the search hoards markers against players who spend theirs quickly.
+other lines along it, buses, and the expected result of markers on the action board. An hour is one
+of the three types of buildings that the clock shows. `weights.json` has four weights for every
+feature: one in points, to compare positions ("value"), and one for each stage of a round, for the
+logits of winning. They were tuned by play (`experiments.studies.tune value` and `win`). Those of
+the logits are means of fits to different line-ups. Those of markers are lowered: with the fitted
+ones, the search hoards markers against players who spend theirs quickly.
 """
 
 from __future__ import annotations

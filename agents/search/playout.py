@@ -1,11 +1,12 @@
 """Playouts: weighted random play, much stronger than uniform play at about the same cost.
 
 Actions on the board are drawn by PLAYOUT_WEIGHTS, which favour Vrrooomm! when the line can deliver
-at the coming hour, buses early in the game, and actions with power. Seats pass after two markers,
-but rarely before they have placed as many as in their earlier rounds; otherwise playouts, and the
-search, hoard markers. Line Expansions take the better of two random streets. Buildings are mostly
-on the seat's line and of the type of the coming hour. The weights were fitted to the actions that
-the tree search selected, except those of passing after more than three markers and behind pace.
+at the coming hour (an hour is a type of building that the clock shows), buses early in the game,
+and actions with power. Seats pass after two markers, but rarely before they have placed as many as
+in their earlier rounds; otherwise playouts, and the search, hoard markers. Line Expansions take the
+better of two random streets. Buildings are mostly on the seat's line and of the type of the coming
+hour. The weights were fitted to the actions that the tree search selected, except those of passing
+after more than three markers and behind pace.
 """
 
 from __future__ import annotations
