@@ -105,8 +105,8 @@ COMMANDS = (
         ),
         _add_play,
         _play,
-        "Play against agents and friends in the browser, with takeback, hints and analysis. Games "
-        "are stored in a folder and resume when the command runs again.",
+        "Play against agents and friends in the browser, with undo, hints and analysis. Games are "
+        "stored in a folder and resume when the command runs again.",
         EXTRAS,
     ),
     Command(

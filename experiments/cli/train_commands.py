@@ -48,8 +48,9 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config",
         metavar="CONFIG",
-        help="preset (quick, standard, full, expert), settings file FILE.json, or run folder to "
-        "resume",
+        help="preset: quick (PPO, three minutes), standard (PPO, an hour), full (PPO, 12 million "
+        "decisions) or expert (expert iteration, an hour); or a settings file FILE.json; or a run "
+        "folder to resume",
     )
     parser.add_argument(
         "--set",
@@ -91,7 +92,8 @@ COMMANDS = (
         ("busenv demo", "busenv demo --seconds 600 --out runs/mine"),
         _add_demo,
         _demo,
-        "Train a small agent for three minutes, rate it against the bots, and report the result.",
+        "Train a small agent for three minutes by imitating a tree search, rate it against bots, "
+        "and write a report and a page that replays one of its games.",
         EXTRAS,
     ),
     Command(

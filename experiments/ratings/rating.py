@@ -94,7 +94,7 @@ def check_agent(
                     agent.act(game)
     except (AgentError, ValueError, OSError) as error:
         name = f"agent {spec!r}"
-        raise RunError(f"{error}" if f"{error}".startswith(name) else f"{name}: {error}") from error
+        raise RunError(f"{error}" if name in f"{error}" else f"{name}: {error}") from error
 
 
 def _play(
