@@ -205,12 +205,16 @@ def draw(results: Results, path: Path) -> None:
 
 def main() -> None:
     parser = study_parser("generalisation", __doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, help="folder of the study; an existing one resumes")
     parser.add_argument(
-        "--networks", nargs="+", choices=[*DECISIONS], default=[*DECISIONS], help="(all)"
+        "--networks",
+        nargs="+",
+        choices=[*DECISIONS],
+        default=[*DECISIONS],
+        help="kinds of networks to train",
     )
     parser.add_argument(
-        "--seeds", type=positive(int), default=3, help="runs for each number of boards (3)"
+        "--seeds", type=positive(int), default=3, help="runs for each number of boards"
     )
     arguments = parser.parse_args()
     try:

@@ -85,26 +85,26 @@ def outside_bounds(means: dict[str, float]) -> list[str]:
 def main() -> None:
     parser = study_parser("generated_boards", __doc__)
     parser.add_argument(
-        "--boards", type=positive(int), default=100, help="number of boards of each size (100)"
+        "--boards", type=positive(int), default=100, help="number of boards of each size"
     )
     parser.add_argument(
         "--sizes",
         nargs="+",
         default=[CITY, *SIZES],
         choices=[CITY, *SIZES],
-        help=f"sizes of generated boards, or {CITY!r} for the board of the game (all)",
+        help=f"sizes of generated boards, or {CITY!r} for the published board",
     )
     parser.add_argument(
         "--agents",
         nargs="+",
         default=AGENTS,
         metavar="AGENT",
-        help=f"specs ({' '.join(AGENTS)})",
+        help="specs of the agents",
     )
     parser.add_argument(
-        "--players", type=int, default=4, choices=(3, 4, 5), help="players per game (4)"
+        "--players", type=int, default=4, choices=(3, 4, 5), help="players per game"
     )
-    parser.add_argument("--workers", type=positive(int), default=1, help="worker processes (1)")
+    parser.add_argument("--workers", type=positive(int), default=1, help="worker processes")
     arguments = parser.parse_args()
     checked = ["city" if size == CITY else f"generated:{size}:0" for size in arguments.sizes]
     try:

@@ -8,6 +8,7 @@ in one pass. The folder receives the curve (curve.csv, curve.png) and the model
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,13 +106,17 @@ def train(
 
 def main() -> None:
     parser = study_parser("imitation", __doc__)
-    parser.add_argument("dataset", type=Path)
-    parser.add_argument("--out", type=Path, required=True, help="folder of curve and model")
+    parser.add_argument("dataset", type=Path, help="dataset.npz of `busenv export`")
     parser.add_argument(
-        "--games", type=positive(int), default=400, help="games of each rating (400)"
+        "--out",
+        type=Path,
+        required=True,
+        default=argparse.SUPPRESS,
+        help="folder of curve and model",
     )
-    parser.add_argument("--seed", type=seed, default=0)
-    parser.add_argument("--threads", type=positive(int), default=2)
+    parser.add_argument("--games", type=positive(int), default=400, help="games of each rating")
+    parser.add_argument("--seed", type=seed, default=0, help="random seed of weights and batches")
+    parser.add_argument("--threads", type=positive(int), default=2, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     try:

@@ -79,14 +79,16 @@ def measure(network: Network, samples: np.ndarray) -> tuple[float, float, float]
 def main() -> None:
     parser = study_parser("targets", __doc__)
     parser.add_argument("folders", nargs="+", help="`replay` folders of runs of expert iteration")
-    parser.add_argument("--samples", type=positive(int), default=300_000, help="(300000)")
+    parser.add_argument("--samples", type=positive(int), default=300_000, help="samples to read")
     parser.add_argument(
-        "--players", type=int, choices=(3, 4, 5), default=4, help="of the held-out games (4)"
+        "--players", type=int, choices=(3, 4, 5), default=4, help="players of the held-out games"
     )
-    parser.add_argument("--network", choices=("seats", "features"), default="features")
-    parser.add_argument("--width", type=positive(int), default=256)
-    parser.add_argument("--seeds", type=positive(int), default=3)
-    parser.add_argument("--threads", type=positive(int), default=2)
+    parser.add_argument(
+        "--network", choices=("seats", "features"), default="features", help="kind of network"
+    )
+    parser.add_argument("--width", type=positive(int), default=256, help="units per layer")
+    parser.add_argument("--seeds", type=positive(int), default=3, help="networks of each change")
+    parser.add_argument("--threads", type=positive(int), default=2, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     try:

@@ -142,12 +142,12 @@ def tune_win(seconds: float, seed: int, path: Path) -> None:
 
 def main() -> None:
     parser = study_parser("tune", __doc__)
-    parser.add_argument("study", choices=("value", "win"))
+    parser.add_argument("study", choices=("value", "win"), help="weights to fit")
     parser.add_argument(
-        "--seconds", type=positive(float), default=240.0, help="time budget in seconds (240)"
+        "--seconds", type=positive(float), default=240.0, help="time budget in seconds"
     )
-    parser.add_argument("--seed", type=seed, default=0)
-    parser.add_argument("--out", type=Path, default=Path("runs/weights.json"))
+    parser.add_argument("--seed", type=seed, default=0, help="random seed of games and search")
+    parser.add_argument("--out", type=Path, default=Path("runs/weights.json"), help="file to write")
     arguments = parser.parse_args()
     tune = tune_value if arguments.study == "value" else tune_win
     if arguments.out.is_dir():

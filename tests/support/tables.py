@@ -40,7 +40,7 @@ MEANINGS = {
     "imitation_share": "share of the run spent on imitation, with learning rate 1e-3, minibatches "
     "of 512 and play at `temperature`",
     "init_from": "model whose weights the run starts from; empty: random weights",
-    "learning_rate": "learning rate at the start; falls linearly to a twentieth at the end of the run",
+    "learning_rate": "learning rate at the start; falls linearly to a twentieth of it at the end",
     "max_grad_norm": "maximum norm of the gradient",
     "method": "training method",
     "network": "kind of network",
