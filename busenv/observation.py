@@ -132,8 +132,11 @@ class ObservationLayout:
     def view(self, observation: np.ndarray, block: str) -> np.ndarray:
         """View a block of observations (..., size): (..., entries, width), or (..., width).
 
-        The second shape is the table's. The view shares memory with the observations.
+        The second shape is the table's. The view shares memory with the observations. Raises
+        KeyError, which lists the blocks, for another name.
         """
+        if block not in self.blocks:
+            raise KeyError(f"no block {block!r}; there are {[*self.blocks]}")
         start, entries, width, planes = self.blocks[block]
         part = observation[..., start : start + entries * width]
         if block == "table":
@@ -143,7 +146,7 @@ class ObservationLayout:
         return part.reshape(*part.shape[:-1], entries, width)
 
     def part(self, observation: np.ndarray, name: str) -> np.ndarray:
-        """View a part of observations (..., size): (..., *shape)."""
+        """View a part of observations (..., size): (..., *shape); KeyError for another name."""
         part = self[name]
         return self.view(observation, part.block)[..., part.columns]
 

@@ -53,6 +53,8 @@ def test_layout_covers_every_byte_once() -> None:
     assert LAYOUT.view(np.zeros((7, LAYOUT.size)), "table").shape == (7, 46)
     with pytest.raises(KeyError, match=r"no part 'players.hats'.*players.buses"):
         LAYOUT["players.hats"]
+    with pytest.raises(KeyError, match=r"no block 'player'; there are .*'players'"):
+        LAYOUT.view(np.zeros(LAYOUT.size), "player")
 
 
 def test_values_stay_in_their_published_ranges() -> None:

@@ -127,9 +127,7 @@ def make_catalogue(
 def make_new_game(seats: Sequence[str], first_player: int | None, seed: int | None) -> NewGame:
     """The settings of a game with seats as on the command line. ValueError if they are invalid."""
     if not 3 <= len(seats) <= 5:
-        raise ValueError(
-            f"{len(seats)} seats; allowed: 3, 4 or 5, such as --seat me --seat greedy --seat greedy"
-        )
+        raise ValueError(f"{len(seats)} seats; allowed: 3, 4 or 5, such as me, greedy and greedy")
     if first_player is not None and first_player >= len(seats):
         raise ValueError(f"first player is {first_player}; allowed: 0 to {len(seats) - 1}")
     return NewGame(
