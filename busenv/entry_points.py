@@ -20,7 +20,8 @@ def make_agent(spec: str, seed: int = 0) -> Any:
     """Build the agent that a spec names.
 
     spec: "random", "greedy", "planner", "uct:SIMULATIONS", "net:NAME", "az:NAME:SIMULATIONS",
-        "exec:COMMAND" or the spec of another installed package (`busenv.agents`).
+        "exec:COMMAND", "llm:MODEL" or a variant (`busenv.agents` lists all), or the spec of an
+        agent of another installed package.
     seed: 0 to 2**64 - 1, seeds the agent's random choices.
 
     Returns an object with `act(game)` and `reset(seed)`; busenv's own are `busenv.agents.Agent`s.
