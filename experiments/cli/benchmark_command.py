@@ -177,7 +177,7 @@ def _add_seeds(parser: argparse.ArgumentParser, default: str) -> None:
         type=_seeds,
         metavar="N-M",
         default=_seeds(default),
-        help=f"random seeds, one run each (default: {default})",
+        help=f"random seeds N, or N to M, one run each (default: {default})",
     )
 
 

@@ -82,7 +82,7 @@ def _add_mcp(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="agents",
         metavar="AGENT",
-        help="another agent that the client may name, such as az:city-3:300",
+        help="another agent that the client may name, such as az:city-3:300; may be repeated",
     )
 
 
