@@ -25,6 +25,7 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
         ("rate greedy random --games 1.5", "'1.5' is not a whole number greater than 0"),
         ("demo --seconds nan", "'nan' is not a number greater than 0"),
         ("rate uct greedy", "busenv: agent 'uct': a search needs a number"),
+        ("rate plannr greedy", "busenv: unknown agent 'plannr'; did you mean 'planner'?"),
         ("rate greedy random --out file.json", "file.json is a file; allowed: a folder"),
         ("show file.json:3", "only a .jsonl file has numbered games; allowed: file.json"),
         ("replay GAME -o folder", "folder: it is a folder"),
