@@ -1,10 +1,7 @@
 """Security of the game server: invalid requests get an error code and change nothing."""
 
 import json
-import random
 import socket
-from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,116 +17,60 @@ from busenv.experiments.play.request_guard import is_own_host
 from busenv.experiments.ratings.dependencies import short_spec
 from tests.support.play_client import PATIENCE, Served, serving
 
-MESSAGES = 5000
-BATCH = 50
-VALID = (  # according to the schema
-    {"type": "decide", "node": 0, "action": 8},
-    {"type": "undo", "node": 0},
-    {"type": "jump", "node": 0, "target": 0},
-    {"type": "pause", "enabled": True},
-    {"type": "delay", "seconds": 1.5},
-    {"type": "chart", "enabled": True},
-    {"type": "view", "node": 0},
-    {"type": "rename", "seat": 0, "name": "Ada"},
-    {"type": "rematch"},
-)
 BAD_AGENTS = {
     "exec:cat": "agent_refused",
-    "exec@5:python3 -c pass": "agent_refused",
     "llm:gpt-4o": "agent_refused",
     "net:/etc/passwd": "agent_refused",
-    "net:../models/city-2": "agent_refused",
     "net:city-2.safetensors": "agent_refused",
-    "ppo:runs/demo/model.safetensors": "agent_refused",
     "az:C:\\model:100": "agent_refused",
-    "az:nobody:100": "no_such_agent",
     "net:nobody": "no_such_agent",
-    "net:__init__": "agent_refused",
-    "uct:999999999": "agent_refused",
     "uct:3600s": "agent_refused",
     "uct@99:100": "agent_refused",
     "gready": "no_such_agent",
-    "uct:": "no_such_agent",
 }
 
 
-Case = tuple[str, "str | bytes", str]  # sender, message, expected error code
+Case = tuple[str, "str | bytes | dict[str, Any]", str]  # sender, message, expected error code
 
 
-def make_cases(rng: random.Random, illegal: list[int], nodes: int) -> Iterator[Case]:
-    """An endless stream of invalid messages and the expected error codes."""
-    node = nodes - 1
-
-    def text(**fields: Any) -> str:
-        return json.dumps(fields)
-
-    def other_node() -> int:
-        return rng.choice([k for k in range(2 * nodes) if k != node] + [2**31])
-
-    def guest() -> str:
-        return rng.choice(["friend", "watch"])
-
-    kinds: list[Callable[[], Case]] = [
-        lambda: ("host", _cut_off(rng), "bad_json"),
-        lambda: ("host", rng.randbytes(rng.randint(0, 40)), "bad_json"),
-        lambda: (rng.choice(["host", "friend", "watch"]), _mistyped(rng), "bad_message"),
-        lambda: ("host", "[" * rng.randint(300, 9000), "bad_json"),
-        lambda: ("host", text(type="rename", seat=0, name="x" * MAX_REQUEST), "too_large"),
-        lambda: ("host", text(type="rename", seat=0, name=rng.choice("\x1b\u202e\x00") + "x"),
-                 "bad_message"),
-        lambda: ("host", text(type="decide", node=node, action=rng.choice(illegal)),
-                 "illegal_action"),
-        lambda: ("host", text(type="decide", node=other_node(), action=0), "stale"),
-        lambda: ("friend", text(type="decide", node=node, action=rng.randrange(375)),
-                 "not_your_turn"),
-        lambda: ("watch", text(type="decide", node=node, action=rng.randrange(375)),
-                 "only_watching"),
-        lambda: (guest(), text(type=rng.choice(["undo", "redo"]), node=node), "only_host"),
-        lambda: (guest(), text(type="jump", node=node, target=0), "only_host"),
-        lambda: (guest(), text(type="pause", enabled=True), "only_host"),
-        lambda: (guest(), text(type="delay", seconds=1), "only_host"),
-        lambda: (guest(), text(type="rematch"), "only_host"),
-        lambda: ("watch", text(type="analysis", node=node), "only_watching"),
-        lambda: ("host", text(type="decide", node=node, action=0, token="x", seat=1),
-                 "bad_message"),
-        lambda: (guest(), text(type="rename", seat=rng.choice([0, 2, 3, 4]), name="x"),
-                 "not_your_seat"),
-        lambda: ("host", text(type="jump", node=node, target=nodes + rng.randrange(99)),
-                 "no_such_node"),
-        lambda: ("host", text(type="view", node=nodes + rng.randrange(99)), "no_such_node"),
-        lambda: ("host", text(type=rng.choice(["undo", "redo"]), node=other_node()), "stale"),
-        lambda: ("host", text(type="redo", node=node), "nothing_to_redo"),
-        lambda: _bad_agent(rng, node),
-    ]  # fmt: skip
-    while True:
-        yield rng.choice(kinds)()
+def invalid_messages(node: int, illegal: int) -> list[Case]:
+    """Messages about the latest node of a game, in which it is the host's turn."""
+    decide = {"type": "decide", "node": node, "action": 0}
+    undo = {"type": "undo", "node": node}
+    analysis = {"type": "analysis", "node": node}
+    only_host: list[dict[str, Any]] = [
+        undo,
+        {"type": "jump", "node": node, "target": 0},
+        {"type": "pause", "enabled": True},
+        {"type": "delay", "seconds": 1},
+        {"type": "rematch"},
+    ]
+    return [
+        ("host", '{"type": "und', "bad_json"),
+        ("host", b"\xff\x00", "bad_json"),
+        ("host", "[" * 9000, "bad_json"),
+        ("watch", {"type": "decide", "node": node}, "bad_message"),
+        ("friend", {"type": "pause", "enabled": None}, "bad_message"),
+        ("host", {**decide, "token": "x"}, "bad_message"),
+        ("host", {"type": "rename", "seat": 0, "name": "\u202ex"}, "bad_message"),
+        ("host", {"type": "rename", "seat": 0, "name": "x" * MAX_REQUEST}, "too_large"),
+        ("host", {**decide, "action": illegal}, "illegal_action"),
+        ("host", {**decide, "action": 2**31}, "illegal_action"),
+        ("host", {**decide, "node": node - 1}, "stale"),
+        ("host", {**undo, "node": 2**31}, "stale"),
+        ("friend", decide, "not_your_turn"),
+        ("watch", decide, "only_watching"),
+        ("watch", analysis, "only_watching"),
+        *((guest, fields, "only_host") for guest in ("friend", "watch") for fields in only_host),
+        ("friend", {"type": "rename", "seat": 0, "name": "x"}, "not_your_seat"),
+        ("host", {"type": "jump", "node": node, "target": node + 1}, "no_such_node"),
+        ("host", {"type": "view", "node": node + 1}, "no_such_node"),
+        ("host", {"type": "redo", "node": node}, "nothing_to_redo"),
+        *(("host", {**analysis, "agent": spec}, code) for spec, code in BAD_AGENTS.items()),
+    ]
 
 
-def _cut_off(rng: random.Random) -> str:
-    whole = json.dumps(rng.choice(VALID))
-    return whole[: rng.randrange(len(whole))]
-
-
-def _mistyped(rng: random.Random) -> str:
-    """A message with a missing field, a field of the wrong type, or an extra field."""
-    fields = dict(rng.choice(VALID[:8]))
-    name = rng.choice([*fields])
-    how = rng.randrange(3)
-    if how == 0:
-        del fields[name]
-    elif how == 1:
-        fields[name] = rng.choice([{"a": 1}, None, "\x00"])
-    else:
-        fields[rng.choice(["x", "seat", "__proto__"])] = rng.choice([-1, "1", [], {}])
-    return json.dumps(fields)
-
-
-def _bad_agent(rng: random.Random, node: int) -> Case:
-    spec, code = rng.choice([*BAD_AGENTS.items()])
-    return "host", json.dumps({"type": "analysis", "node": node, "agent": spec}), code
-
-
-def test_5000_invalid_messages_change_nothing(served: Served) -> None:
+def test_invalid_messages_change_nothing(served: Served) -> None:
     host = served.open(link := served.begin("me", "friend", "greedy", first_player=0, seed=3))
     links = host.latest["init"]["links"]
     addresses = {"host": link, "friend": links["seats"][1], "watch": links["spectator"]}
@@ -140,19 +81,11 @@ def test_5000_invalid_messages_change_nothing(served: Served) -> None:
     state, (file,) = host.my_turn(), served.server.store.folder.glob("*.jsonl")
     content, before = file.read_bytes(), states(served, addresses)
     legal = {choice["action"] for target in state["targets"] for choice in target["choices"]}
-    illegal = [k for k in (*range(380), 2**31) if k not in legal]
-    cases = make_cases(random.Random(1), illegal, state["node"] + 1)
-    codes: Counter[str] = Counter()
-    for _ in range(MESSAGES // BATCH):
-        batch = [next(cases) for _ in range(BATCH)]
-        for sender, message, _ in batch:
-            pages[sender].socket.send(message)
-        for sender, message, code in batch:
-            answer = pages[sender].until("error")
-            assert (answer["code"], bool(answer["message"])) == (code, True), message[:300]
-            codes[code] += 1
-    assert codes.total() == MESSAGES
-    assert len(codes) >= 13
+    for sender, message, code in invalid_messages(state["node"], min({*range(375)} - legal)):
+        text = json.dumps(message) if isinstance(message, dict) else message
+        pages[sender].socket.send(text)
+        answer = pages[sender].until("error")
+        assert (answer["code"], bool(answer["message"])) == (code, True), text[:300]
     assert file.read_bytes() == content
     assert states(served, addresses) == before
     assert {name: page.state for name, page in pages.items()} == before
@@ -202,7 +135,7 @@ def test_link_gives_access_to_its_own_seat_only(served: Served) -> None:
 
 @pytest.mark.parametrize(
     "origin",
-    ["", "null", "http://evil.example", "http://127.0.0.1:1", "http://localhost", "file://"],
+    ["", "null", "http://evil.example", "http://127.0.0.1:1"],
 )
 def test_other_origins_are_refused(served: Served, origin: str) -> None:
     link = served.begin("me", "greedy", "greedy")
@@ -234,19 +167,13 @@ def test_invalid_post_bodies_are_refused(served: Served) -> None:
     agent = {"kind": "agent", "spec": "greedy"}
     wrong: list[tuple[Any, int, str]] = [
         (b"{", 400, "bad_json"),
-        (b"\xff", 400, "bad_json"),
-        ([], 400, "bad_game"),
         ({"seats": three[:2]}, 400, "bad_game"),
-        ({"seats": three * 2}, 400, "bad_game"),
-        ({"seats": three, "rules": "nobody's"}, 400, "bad_game"),
         ({"seats": three, "rules": "/etc/passwd"}, 400, "bad_game"),
         ({"seats": three, "board": "../city.json"}, 400, "bad_game"),
         ({"seats": three, "first_player": 3}, 400, "bad_game"),
-        ({"seats": three, "record": 5}, 400, "bad_game"),
         ({"seats": three, "record": "[]"}, 400, "bad_record"),
         ({"seats": three, "extra": 1}, 400, "bad_game"),
         ({"seats": [*three[:2], {"kind": "agent"}]}, 400, "bad_game"),
-        ({"seats": [*three[:2], {"kind": "me", "spec": "greedy"}]}, 400, "bad_game"),
         ({"seats": [*three[:2], agent | {"name": "\x1b[31m"}]}, 400, "bad_game"),
         (b" " * (MAX_BODY + 1), 413, "too_large"),
     ]
