@@ -21,6 +21,7 @@ from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.layout import scaled_layout
 from busenv.render.phrases import describe_move
 from busenv.render.svg import CITY, PANELS
+from tests.support.positions import at_passengers
 
 BOXES = {"city": CITY, "panels": PANELS}
 
@@ -76,11 +77,7 @@ def test_targets_are_where_the_pieces_are_drawn() -> None:
 
 
 def test_moves_are_described_by_what_the_drawing_shows() -> None:
-    game = busenv.Game(3, first_player=0, seed=5)
-    while game.phase != Phase.PASSENGERS:
-        legal = game.legal_actions()
-        wanted = [BoardAction.BUSES, BoardAction.PASSENGERS, 7]
-        game.step(next((action for action in wanted if action in legal), legal[0]))
+    game = at_passengers()
     position = game.position()
     assert (position.power, position.supply) == (2, 11)
     words = {

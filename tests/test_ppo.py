@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 import torch
 
+from busenv import Game
 from busenv.agents import make_agent
 from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.mlp import build_network, mask_logits
-from busenv.core import kernels
 from busenv.core.state import OVER
 from busenv.train.config import PPOConfig
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import PPO, clipped_policy_loss, compute_gae, uses_bfloat16
 from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_rollout
 from tests.support.networks import CITY
+from tests.support.play import paid
 
 CONFIG = PPOConfig(width=8, batch_size=64, precision="float32", device="cpu")
 
@@ -92,18 +93,11 @@ def test_self_play_skips_forced_decisions_and_sums_all_rewards(reward: str) -> N
     while (running := games.running()).size:
         assert (games.observe(running)[1].sum(axis=1) > 1).all()
         games.step(running, agent.choose(games.states[running], games.board))
-    states, ranks = games.states, kernels.rankings(games.states, 5)
     for i, players in enumerate((3, 4, 5)):
-        points = states["deliveries"][i].astype(float) - states["stones"][i]
-        for seat in range(players):
-            others = (points.sum() - points[seat]) / (players - 1)
-            expected = {
-                "margin": points[seat] - others,
-                "win": 1.0 if ranks[i, seat] == 0 else -1 / (players - 1),
-                "deliveries": states["deliveries"][i, seat],
-            }[reward]
-            assert games.cumulative_rewards[i, seat] == pytest.approx(expected / 2)
-    assert (states["phase"] == OVER).all()
+        end = Game.from_state(games.states[i : i + 1], "capstone-2024", CITY)
+        assert end.is_over
+        expected = np.array(paid(end, reward)) / 2
+        assert games.cumulative_rewards[i, :players] == pytest.approx(expected)
 
 
 def returns_of(decisions: Decisions) -> np.ndarray:
