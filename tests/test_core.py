@@ -4,14 +4,13 @@ import importlib
 import random
 import re
 import threading
-from pathlib import Path
 
 import numpy as np
 
 from busenv import EDITIONS, Game, core, load_board, random_playouts
 from busenv.core import state
 from busenv.core.bits import lowest, popcount
-from busenv.core.jit import _package_of, kernel
+from busenv.core.jit import kernel
 from busenv.core.rules import legal
 from tests.support.play import STYLES, choose
 
@@ -37,16 +36,6 @@ def test_bit_intrinsics() -> None:
         ones, low = count_bits(np.uint64(word))
         assert ones == word.bit_count()
         assert low == (64 if word == 0 else (word & -word).bit_length() - 1)
-
-
-def test_a_package_ends_at_a_folder_that_is_none(tmp_path: Path) -> None:
-    folder = tmp_path / "package/part/plain/inner"
-    folder.mkdir(parents=True)
-    for name in ("package", "package/part", "package/part/plain/inner"):
-        (tmp_path / name / "__init__.py").touch()
-    assert _package_of(tmp_path / "package/part/module.py") == tmp_path / "package"
-    assert _package_of(folder / "module.py") == folder
-    assert _package_of(folder.parent / "module.py") == folder.parent
 
 
 def test_state_is_small_and_flat() -> None:

@@ -10,7 +10,7 @@ from busenv.batch.batch import Batch
 from busenv.core import kernels
 from busenv.game.board import make_board
 from busenv.observation import ObservationLayout, observe, observe_games
-from tests.support.play import STYLES, choose
+from tests.support.positions import step
 from tests.support.rebuild import rebuild
 from tests.support.worlds import random_board, random_rules
 
@@ -27,9 +27,7 @@ def random_positions(games: int, seed: int = 1):  # type: ignore[no-untyped-def]
             yield game
             if game.is_over:
                 break
-            position = game.position()
-            visited = {i for s in position.streets[game.current_player] for i in CITY.streets[s]}
-            game.step(choose(rng, CITY, game.legal_actions(), STYLES[number % 9], visited))
+            step(game, rng, number)
 
 
 def masks_of(games: np.ndarray) -> np.ndarray:
@@ -115,13 +113,6 @@ def test_rotating_the_seats_rotates_what_is_seen() -> None:
                 other.step(action)
 
 
-def test_derived_features_agree_with_the_position() -> None:
-    for number, game in enumerate(random_positions(9, seed=4)):
-        if number % 7:
-            continue
-        check_derived_features(game, observe(game))
-
-
 def check_derived_features(game: Game, row: np.ndarray) -> None:
     """Recompute the derived parts from the position, in plain Python."""
     layout = ObservationLayout(game.board)
@@ -193,7 +184,7 @@ def test_cached_observations_equal_fresh_ones_on_boards_of_any_width() -> None:
             games.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in games.masks]))
 
 
-def test_derived_features_agree_with_the_position_on_other_boards() -> None:
+def test_derived_features_agree_with_the_position() -> None:
     rng = random.Random(6)
     for number in range(40):
         board = make_board(random_board(rng))

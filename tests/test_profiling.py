@@ -51,28 +51,15 @@ def test_speed_ratio_returns_a_verdict(times: float, noise: float, verdict: str)
     assert ratio.low < times < ratio.high
 
 
-def test_equal_versions_are_not_called_slower() -> None:
-    runs = [paired(1.0, 0.1, pairs=15, seed=seed) for seed in range(400)]
-    verdicts = [speed_ratio(*speeds, 0.03).verdict for speeds in runs]
-    wrong = sum(verdict in (SLOWER, FASTER) for verdict in verdicts)
-    assert wrong / 400 < 0.07
-
-
 def test_a_few_pairs_allow_no_verdict() -> None:
     assert speed_ratio([100.0] * 5, [50.0] * 5, 0.03).verdict == UNCLEAR
     assert speed_ratio([100.0] * 6, [50.0] * 6, 0.03).verdict == SLOWER
 
 
-def test_median_interval_covers_the_median_in_95_percent() -> None:
+def test_median_interval_is_that_of_the_sign_test() -> None:
     # For 15 values the sign test's 95% interval runs from the 4th to the 12th.
     assert median_interval(range(15)) == (3, 11)
     assert median_interval(range(6)) == (0, 5)
-    random = np.random.default_rng(0)
-    held = 0
-    for _ in range(1000):
-        low, high = median_interval(random.exponential(size=15).tolist())
-        held += low <= np.log(2) <= high
-    assert 0.94 < held / 1000 < 0.99
 
 
 def test_workers_take_turns_and_the_first_pair_is_not_counted(
