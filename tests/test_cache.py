@@ -26,37 +26,6 @@ kernels.new_games(games, load_board("city").array, Rules().record(4), np.zeros(1
 print(games["power"][0], sum(len(s.cache_misses) for s in [kernels.new_games.stats]))
 """
 
-DAMAGE = (
-    PROGRAM
-    + """
-import random, sys
-from pathlib import Path
-cache = kernels.new_games._cache
-(file,) = Path(cache.cache_path).glob("kernels.new_games*.nbc")
-(signature,) = kernels.new_games.overloads
-whole, draw = file.read_bytes(), random.Random(1)
-
-def loads():
-    return cache.load_overload(signature, kernels.new_games.targetctx) is not None
-
-assert loads()
-tries = loaded = 0
-for bit in draw.sample(range(8 * len(whole)), 1000):
-    damaged = bytearray(whole)
-    damaged[bit // 8] ^= 1 << bit % 8
-    file.write_bytes(damaged)
-    tries, loaded = tries + 1, loaded + loads()
-for size in [*range(70), *draw.sample(range(len(whole)), 200)]:
-    file.write_bytes(whole[:size])
-    tries, loaded = tries + 1, loaded + loads()
-file.write_bytes(whole + b"more")
-tries, loaded = tries + 1, loaded + loads()
-file.write_bytes(whole)
-assert loads()
-print(tries, loaded, file=sys.stderr)
-"""
-)
-
 
 def copy_package(tmp_path: Path) -> Path:
     """The package without its cache."""
@@ -166,25 +135,6 @@ def test_folders_are_tried_in_turn(
     assert folders == ({expected} if expected else set())
 
 
-def test_a_damaged_cache_is_compiled_again(root: Path) -> None:
-    for path in cached_files(root):
-        path.write_bytes(os.urandom(path.stat().st_size))
-    assert run(root) == (2, 1)
-    assert run(root) == (2, 0)
-
-
-def test_1_000_flipped_bits_and_270_truncated_files_are_never_loaded(root: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", DAMAGE],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr.split() == ["1271", "0"]
-
-
 class Planted:
     """A pickle of it makes a folder when it is read."""
 
@@ -219,6 +169,19 @@ def loads(root: Path) -> bool:
     return any(code is not None for code in codes)
 
 
+def test_a_damaged_cache_is_compiled_again(root: Path) -> None:
+    (file,) = cache_folder(root).glob("kernels.new_games*.nbc")
+    whole = file.read_bytes()
+    assert loads(root)
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for damaged in (b"", whole[:20], whole[:-1], whole + b"more", flipped):
+        file.write_bytes(damaged)
+        assert not loads(root)
+    assert run(root) == (2, 1)
+    assert run(root) == (2, 0)
+
+
 def replace_by_link(folder: Path) -> None:
     folder.rename(folder.with_name("elsewhere"))
     folder.symlink_to(folder.with_name("elsewhere"))
@@ -226,9 +189,7 @@ def replace_by_link(folder: Path) -> None:
 
 TAMPERING: dict[str, tuple[bool, Callable[[Path], object]]] = {  # of files, or of the folder
     "file of a group": (True, lambda path: path.chmod(0o664)),
-    "file of all": (True, lambda path: path.chmod(0o646)),
     "file of another user": (True, lambda path: os.chown(path, 12345, 12345)),
-    "folder of a group": (False, lambda path: path.chmod(0o775)),
     "folder of all": (False, lambda path: path.chmod(0o757)),
     "folder of another user": (False, lambda path: os.chown(path, 12345, 12345)),
     "link": (False, replace_by_link),

@@ -99,12 +99,6 @@ def test_playout_features_are_means_over_playouts(players: int) -> None:
     np.testing.assert_allclose(features[..., 1][precise], logarithms[precise], atol=3)
 
 
-def test_inputs_without_evaluation_weights_are_the_observation() -> None:
-    games = positions(40, players=(4,))
-    rows, _ = observe_inputs(games, CITY.array, Inputs())
-    assert (rows == observe_games(games, CITY)[0]).all()
-
-
 def test_a_model_file_stores_its_evaluation_weights(tmp_path: Path) -> None:
     """It plays the same when the handcrafted weights are tuned again."""
     network = build_network("features", CITY, 16, seed=1)

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from busenv import Game, Record
 from busenv.experiments.common.intervals import bootstrap
 from busenv.experiments.ratings import plackett_luce as ratings
 from busenv.experiments.ratings.plots import short_name
@@ -26,15 +25,6 @@ def test_long_names_are_shortened_in_pictures() -> None:
     assert short_name("uct:300") == "uct:300"
     long = short_name("net:runs/demo-20261122-021652/model.safetensors")
     assert long == "…22-021652/model.safetensors"
-
-
-def test_rated_games_hold_record_ranking_and_decisions() -> None:
-    for game in games_of(THREE_AGENTS)[:9]:
-        replayed = Game.from_record(Record.from_dict(game["record"]))
-        assert replayed.is_over
-        assert game["ranking"] == replayed.ranking()
-        assert sum(game["decisions"]) == len(replayed.history)
-        assert game["forfeit"] is None
 
 
 def test_identical_agents_are_at_par() -> None:
