@@ -49,7 +49,7 @@ def kind(request: pytest.FixtureRequest, model: Path) -> Callable[..., SearchAge
     return build
 
 
-@pytest.mark.parametrize("budget", ["8", "80", "0.001s"])
+@pytest.mark.parametrize("budget", ["8", "0.001s"])
 @pytest.mark.parametrize("threads", ["", "@2"])
 def test_search_agents_play_whole_games_repeatably(
     kind: Callable[..., SearchAgent], budget: str, threads: str

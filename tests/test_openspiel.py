@@ -53,8 +53,7 @@ def reached(game: Any, plies: int, seed: int = 1) -> BusState:
     return next(state for state in walk(game, seed) if state.move_number() == plies)
 
 
-@pytest.mark.parametrize("rules", EDITIONS)
-@pytest.mark.parametrize("players", [3, 4, 5])
+@pytest.mark.parametrize(("players", "rules"), [*zip((3, 4, 5, 3), EDITIONS, strict=True)])
 def test_random_sim_test(players: int, rules: str) -> None:
     game = pyspiel.load_game(f"busenv(players={players},rules={rules})")
     pyspiel.random_sim_test(game, num_sims=1, serialize=True, verbose=False)
