@@ -113,25 +113,18 @@ CURVE = "the curve of seed 0 has decisions"
 INVALID: list[tuple[Callable[[dict], Any], str]] = [
     (lambda card: card["runs"][1]["panel"]["planner"].update(wins=401), "401 wins of 400 games"),
     (lambda card: card["runs"][0]["panel"]["uct:1000"].update(games=63, wins=0), GAMES),
-    (lambda card: card["runs"][0]["panel"].pop("uct:1000"), GAMES),
     (lambda card: card["runs"][0]["panel"].update(random={"games": 16, "wins": 16}), GAMES),
     (lambda card: card.update(players=3), "with 3 players has"),
-    (lambda card: card.update(players=6), "players is 6"),
     (lambda card: card.update(protocol="busenv-agents-v0"), "protocol is"),
-    (lambda card: card.update(decisions=None), "decisions is None"),
     (
         lambda card: card["runs"][2].update(decisions=100_000 - 1, curve=[]),
         "seed 2 learned from 99,999 decisions; allowed: 100,000 to 140,000",
     ),
-    (lambda card: card["runs"][2].update(decisions=200_000), "seed 2 learned from 200,000"),
     (lambda card: card["runs"][1].update(seed=0), r"seeds are \[0, 0, .*allowed: each once"),
-    (lambda card: card["runs"][0]["curve"].reverse(), CURVE),
     (lambda card: card["runs"][0]["curve"][-1].update(decisions=10**6), CURVE),
     (lambda card: card.update(runs=[]), "runs is"),
     (lambda card: card.update(name="../ppo"), "name is '../ppo'"),
     (lambda card: card.update(about="\x1b[2J"), "about is"),
-    (lambda card: card["runs"][0].update(decisions="many"), "decisions"),
-    (lambda card: card.update(best=True), "best is True"),
 ]
 
 

@@ -52,7 +52,6 @@ def test_illegal_actions_name_themselves_and_change_nothing(action: int) -> None
 
 WRONG_CALLS: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: Game(num_players=2), ValueError, "num_players is 2; allowed: 3, 4 or 5"),
-    (lambda: Game(num_players="4"), ValueError, "num_players is '4'"),
     (lambda: Game(num_players=4.0), ValueError, "num_players is 4.0"),
     (
         lambda: Game(players=4),
@@ -64,14 +63,9 @@ WRONG_CALLS: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
         ValueError,
         "unknown rules 'capstone'; allowed.*capstone-2024",
     ),
-    (lambda: Game(rules=None), ValueError, "unknown rules None"),
     (lambda: Game(board="town"), FileNotFoundError, "no board 'town'.*city"),
     (lambda: Game(first_player=4), ValueError, "first_player is 4; allowed: 0 to 3"),
-    (lambda: Game(first_player=-1), ValueError, "first_player is -1"),
-    (lambda: Game(first_player=1.0), ValueError, "first_player is 1.0"),
     (lambda: Game(seed=-1), ValueError, "seed is -1"),
-    (lambda: Game(seed=1.5), ValueError, "seed is 1.5"),
-    (lambda: Game(seed=2**64), ValueError, "seed is 1844"),
     (lambda: Game().describe("pass"), TypeError, "action is 'pass'; allowed: an action id"),
     (lambda: Game.load(True), TypeError, "path is True; allowed: a string or a Path"),
     (lambda: busenv.load_rules(1), TypeError, "path is 1; allowed: a string or a Path"),

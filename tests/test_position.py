@@ -122,9 +122,7 @@ def test_a_record_of_another_game_has_no_position() -> None:
         (lambda p: p.pop("clock"), r"position with missing or unknown fields: \['clock'\]"),
         (lambda p: p.update(extra=1), r"unknown fields: \['extra'\]"),
         (lambda p: p.update(phase="LUNCH"), "phase is 'LUNCH'; allowed"),
-        (lambda p: p.update(phase=[]), r"phase is \[\]; allowed"),
         (lambda p: p.update(supply=3), "record: position: supply is 3"),
-        (lambda p: p.update(supply="3"), "record: position: supply is '3'"),
         (lambda p: p.update(first_player=2), "players or first_player differ from its position"),
     ],
 )

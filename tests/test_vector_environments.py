@@ -72,7 +72,6 @@ def test_environments_share_settings_and_defaults() -> None:
         (lambda: BusVecEnv(2, render_mode="ansi"), "render_mode is 'ansi'; allowed: None or"),
         (lambda: BusVecEnv(2, num_player=3), r"BusVecEnv.__init__\(\) got an unexpected keyword"),
         (lambda: BusVectorEnv(0), "num_envs is 0; allowed: 1 or more"),
-        (lambda: BusVecEnv(0), "num_envs is 0; allowed: 1 or more"),
         (
             lambda: BusVectorEnv(2).reset(options={"mask": 1}),
             "options has 'mask'; allowed",
