@@ -1,16 +1,13 @@
 """Untrusted folders: no write follows a link in them, and no settings in them are read."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from busenv.experiments.common.plot_style import default_style
-from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.rating import run_rating
 from busenv.io import open_plain, write_whole
 from tests.support.commands import refusal
@@ -70,19 +67,6 @@ def test_no_way_to_open_a_file_follows_a_link(tmp_path: Path) -> None:
     with open_plain(target, "ab") as file:
         file.write(b"er")
     assert target.read_bytes() == b"newer"
-
-
-@pytest.mark.usefixtures("small_ladder")
-def test_a_ladder_in_a_linked_folder_is_refused(tmp_path: Path) -> None:
-    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "run"
-    elsewhere.mkdir()
-    for name in ("3-players", "3-players/greedy-against-random"):
-        shutil.rmtree(folder, ignore_errors=True)
-        (folder / name).parent.mkdir(parents=True)
-        (folder / name).symlink_to(elsewhere)
-        with pytest.raises(OSError, match=f"{name} is a symbolic link"):
-            ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
-        assert not [*elsewhere.iterdir()]
 
 
 DRAW = """
