@@ -21,6 +21,7 @@ from busenv.agents.networks.model_files import save_model
 from busenv.experiments.training import training_run
 from busenv.experiments.training.training_run import run_training
 from busenv.train.config_files import read_config
+from busenv.train.expert_iteration import expert_run
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
@@ -173,6 +174,29 @@ def test_agents_that_cannot_play_on_the_board_are_refused_before_files_are_writt
         assert not [
             path for path in tmp_path.rglob("*.*") if path.suffix in (".json", ".safetensors")
         ]
+
+
+@pytest.mark.parametrize("policy_only", [False, True])
+def test_self_play_is_compiled_before_the_clock_starts(
+    policy_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def record(name: str) -> None:
+        call = getattr(expert_run, name)
+
+        def recorded(*arguments: Any) -> Any:
+            calls.append(name)
+            return call(*arguments)
+
+        monkeypatch.setattr(expert_run, name, recorded)
+
+    for name in ("play_on_threads", "add_advantages", "make_batch"):
+        record(name)
+    monkeypatch.setattr(ExpertRun, "_start_clock", lambda _: calls.append("clock"))
+    ExpertRun(SMALL_EXPERT.changed({"policy_only": policy_only}), tmp_path)
+    middle = ["add_advantages"] * policy_only
+    assert calls == ["play_on_threads", *middle, "make_batch", "clock"]
 
 
 def test_an_iteration_without_samples_does_not_end_the_run(

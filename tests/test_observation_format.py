@@ -1,4 +1,4 @@
-"""Observation formats of all environments."""
+"""Observation formats of all environments, and the settings of `illegal`."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from gymnasium.utils.env_checker import data_equivalence
 
 from busenv import Game, ObservationLayout, bus_v0, load_board
 from busenv.envs.gymnasium import BusEnv
+from busenv.envs.illegal_actions import replacement_action
 from busenv.envs.observation_format import as_observation_format
 from busenv.envs.vector import BusVectorEnv
 from busenv.observation import observe_games
@@ -96,6 +97,20 @@ def test_keys_that_are_no_pair_of_names_are_refused(keys: Any) -> None:
 def test_types_of_observations_that_there_are_not_are_refused(dtype: Any) -> None:
     with pytest.raises(ValueError, match=r"observation_dtype is .*allowed: one of \['uint8', "):
         as_observation_format(CITY, None, dtype)
+
+
+def test_an_illegal_action_is_replaced_by_a_legal_one_uniformly_and_repeatably() -> None:
+    drawn = []
+    for seed in range(3000):
+        game = Game(first_player=0, seed=seed)
+        drawn.append(replacement_action(game))
+        assert drawn[-1] == replacement_action(game)
+    legal = Game(first_player=0).legal_actions()
+    actions, counts = np.unique(drawn, return_counts=True)
+    assert actions.tolist() == legal
+    assert (abs(counts - 3000 / len(legal)) < 5 * (3000 / len(legal)) ** 0.5).all()
+    game.step(drawn[-1])
+    assert len({replacement_action(game) for _ in range(3)}) == 1
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])

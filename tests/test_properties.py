@@ -2,10 +2,11 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from busenv import EDITIONS, Game, Phase
+from busenv import EDITIONS, Game, IllegalActionError, Phase
 
 setups = st.tuples(st.sampled_from([3, 4, 5]), st.sampled_from([*EDITIONS]), st.integers(0, 2))
 # Each number picks one of the legal actions; what is missing picks the first, so games shrink.
@@ -65,6 +66,46 @@ def test_a_line_is_a_trail_between_its_ends(setup, picks) -> None:  # type: igno
             }
         assert reached == set(degree)
         assert all(s in streets for s in position.arrivals[seat])
+
+
+@many
+@given(setups, choices)
+def test_ranking_is_strict_and_follows_points_and_stones(setup, picks) -> None:  # type: ignore[no-untyped-def]
+    game = play(setup, picks)
+    ranking = game.ranking()
+    assert sorted(ranking) == list(range(game.num_players))
+    order = sorted(range(game.num_players), key=ranking.__getitem__)
+    keys = [(game.points[s], game.time_stones[s]) for s in order]
+    assert keys == sorted(keys, reverse=True)
+
+
+@many
+@given(setups, choices, st.integers(0, 10_000))
+def test_clone_is_independent_and_bytes_round_trip(setup, picks, pick) -> None:  # type: ignore[no-untyped-def]
+    game = play(setup, picks)
+    before = game.position()
+    twin, loaded = game.clone(), Game.from_bytes(game.to_bytes())
+    assert loaded.position() == before == twin.position()
+    assert loaded.history == game.history
+    if not game.is_over:
+        legal = game.legal_actions()
+        for copy in (twin, loaded):
+            copy.step(legal[pick % len(legal)])
+        assert twin.position() == loaded.position()
+        assert len(game.history) + 1 == len(twin.history)
+    assert game.position() == before
+
+
+@many
+@given(setups, choices, st.integers(-10, 400))
+def test_an_illegal_action_changes_nothing(setup, picks, action) -> None:  # type: ignore[no-untyped-def]
+    game = play(setup, picks)
+    if action in game.legal_actions():
+        return
+    before = game.to_bytes(), game.position()
+    with pytest.raises(IllegalActionError):
+        game.step(action)
+    assert (game.to_bytes(), game.position()) == before
 
 
 @many

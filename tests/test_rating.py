@@ -96,7 +96,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_rating_leaves_no_process(tmp_path: Path, sent: signal.Signals) -> None:
     program, out = tmp_path / "slow.py", tmp_path / "run"
     program.write_text(SLOW)

@@ -14,6 +14,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from busenv import (
+    EDITIONS,
     Batch,
     Game,
     IllegalActionError,
@@ -74,17 +75,20 @@ def test_twins_have_the_same_observation_and_mask(steps: int) -> None:
         assert (masks[0] == game.action_mask()).all()
 
 
-def test_twins_in_batches() -> None:
-    batch, twin = (
-        Batch(12, num_players=(3, 4, 5), reward="shaped", relative_types=True) for _ in range(2)
-    )
+@pytest.mark.parametrize("rules", EDITIONS)
+def test_twins_in_batches(rules: str) -> None:
+    settings: dict[str, Any] = {"num_players": (3, 4, 5), "rules": rules, "reward": "shaped"}
+    batch, twin = (Batch(12, relative_types=True, **settings) for _ in range(2))
     for one in (batch, twin):
         one.reset(7)
+    assert {*batch.games["players"]} == {3, 4, 5}
     for i in range(12):
         twin.games[i : i + 1] = relabelled(twin.games[i : i + 1], 1 + i % 2)
-    rng, ended = np.random.default_rng(0), np.zeros(12, np.bool_)
+    rng, ended, clocks = np.random.default_rng(0), np.zeros(12, np.bool_), set[int]()
     while not ended.all():
-        assert (batch.games["clock"] != twin.games["clock"])[~ended].all()
+        going = ~ended
+        clocks |= {*batch.games["clock"].tolist()}
+        assert (batch.games["clock"] != twin.games["clock"])[going].all()
         actions = picks(batch.masks, rng)
         for one in (batch, twin):
             one.step(actions)
@@ -93,6 +97,7 @@ def test_twins_in_batches() -> None:
         for ours, theirs in zip(batch.final_observations(), twin.final_observations(), strict=True):
             assert (ours == theirs).all()
         ended |= batch.terminations
+    assert clocks == {0, 1, 2}
 
 
 class SymmetricAgent:
@@ -101,6 +106,44 @@ class SymmetricAgent:
     def act(self, game: Game) -> int:
         legal = game.legal_actions()
         return absolute_action(game, legal[11 * len(game.history) % len(legal)])
+
+
+@pytest.mark.parametrize("rules", EDITIONS)
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_twins_in_environments_of_one_game(players: int, rules: str) -> None:
+    settings: dict[str, Any] = {"rules": rules, "reward": "margin", "relative_types": True}
+    rng = np.random.default_rng(players)
+
+    one = {"opponents": SymmetricAgent(), "learner_seat": 0}
+    envs = [BusEnv(players, **one, **settings) for _ in range(2)]
+    seen = [env.reset(seed=1, options={"first_player": 0}) for env in envs]
+    assert envs[1].game is not None
+    envs[1].game = twin_of(envs[1].game, 1)
+    over = False
+    while not over:
+        action = int(picks(seen[0][1]["action_mask"][None], rng)[0])
+        (row, reward, over, _, info), other = (env.step(action) for env in envs)
+        assert (row == other[0]).all()
+        assert (reward, over) == (other[1], other[2])
+        assert (info["action_mask"] == other[4]["action_mask"]).all()
+        seen[0] = row, info
+
+    turns = [bus_v0.raw_env(players, **settings) for _ in range(2)]
+    for env in turns:
+        env.reset(seed=1)
+    turns[1].game = twin_of(turns[1].game, 2)
+    while not turns[0].game.is_over:
+        for agent in turns[0].agents:
+            view, other = (env.observe(agent) for env in turns)
+            assert (view["observation"] == other["observation"]).all()
+            assert (view["action_mask"] == other["action_mask"]).all()
+        assert (turns[0].state() == turns[1].state()).all()
+        mover = turns[0].agent_selection
+        action = int(picks(turns[0].observe(mover)["action_mask"][None], rng)[0])
+        for env in turns:
+            env.step(action)
+        assert turns[0].rewards == turns[1].rewards
+        assert turns[0].terminations == turns[1].terminations
 
 
 def relative_actions(games: np.ndarray, actions: np.ndarray) -> np.ndarray:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from busenv import EDITIONS, Game, Phase, load_board
-from busenv.agents import make_agent
+from busenv.agents import Agent, make_agent
 from busenv.agents.planner import evaluation
 from busenv.agents.planner.evaluation import (
     COUNT,
@@ -30,6 +31,7 @@ from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
 from busenv.game.board import make_board
+from tests.support.plain_uct import PlainUct
 from tests.support.worlds import random_board, random_rules
 
 CITY = load_board("city")
@@ -145,6 +147,18 @@ def test_playouts_are_legal_on_any_board_and_by_any_rules() -> None:
         assert game.is_over
 
 
+def wins_against(agent: Agent, others: Sequence[Agent | PlainUct], games: int) -> int:
+    """Games of four that an agent wins, in each seat equally often."""
+    won = 0
+    for number in range(games):
+        game, seat = Game(4, first_player=number // 4 % 4, seed=number), number % 4
+        while not game.is_over:
+            k = (game.current_player - seat) % 4
+            game.step((others[k - 1] if k else agent).act(game))
+        won += game.ranking()[seat] == 0
+    return won
+
+
 def test_long_searches_play_out_to_the_end() -> None:
     """Early in a game, playouts to the end give other values than playouts of two rounds."""
 
@@ -155,6 +169,13 @@ def test_long_searches_play_out_to_the_end() -> None:
     assert (chances() == chances(full_playout_visits=10**9)).all()
     assert (chances() != chances(full_playout_visits=200)).any()
     assert (chances(full_playout_visits=0) == chances(playout_rounds=1000)).all()
+
+
+@pytest.mark.slow
+def test_a_long_search_is_not_weaker_than_plain_uct() -> None:
+    """With many simulations, handcrafted knowledge does not weaken the search."""
+    others = [PlainUct(6000, seed) for seed in range(3)]
+    assert wins_against(make_agent("uct:6000"), others, 40) >= 10
 
 
 def test_search_takes_the_last_time_stone_to_win() -> None:
