@@ -148,12 +148,13 @@ def test_playouts_are_legal_on_any_board_and_by_any_rules() -> None:
 
 
 def wins_against(agent: Agent, others: Sequence[Agent | PlainUct], games: int) -> int:
-    """Games of four that an agent wins, in each seat equally often."""
-    won = 0
+    """Games that an agent wins, in each seat equally often."""
+    won, players = 0, 1 + len(others)
     for number in range(games):
-        game, seat = Game(4, first_player=number // 4 % 4, seed=number), number % 4
+        seat, first = number % players, number // players % players
+        game = Game(players, first_player=first, seed=number)
         while not game.is_over:
-            k = (game.current_player - seat) % 4
+            k = (game.current_player - seat) % players
             game.step((others[k - 1] if k else agent).act(game))
         won += game.ranking()[seat] == 0
     return won
@@ -176,6 +177,12 @@ def test_a_long_search_is_not_weaker_than_plain_uct() -> None:
     """With many simulations, handcrafted knowledge does not weaken the search."""
     others = [PlainUct(6000, seed) for seed in range(3)]
     assert wins_against(make_agent("uct:6000"), others, 40) >= 10
+
+
+@pytest.mark.slow
+def test_a_bundled_network_wins_against_plain_uct_with_three_players() -> None:
+    others = [PlainUct(1500, seed) for seed in range(2)]
+    assert wins_against(make_agent("net:city-4", 1), others, 90) >= 45
 
 
 def test_search_takes_the_last_time_stone_to_win() -> None:
