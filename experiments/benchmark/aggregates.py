@@ -1,15 +1,15 @@
 """Interquartile means with stratified bootstrap intervals over a few runs.
 
 Follows Agarwal et al. 2021 (Deep Reinforcement Learning at the Edge of the Statistical Precipice).
-Their library rliable depends on statsmodels, seaborn and arch, so numpy replaces it here.
+Their library rliable depends on statsmodels, seaborn and arch, so numpy and scipy replace it here.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import trim_mean
 
 RESAMPLES = 2000
-TRIMMED = 0.25  # share of the scores that is dropped at either end
 
 
 def interquartile_mean(scores: np.ndarray) -> np.ndarray:
@@ -17,9 +17,7 @@ def interquartile_mean(scores: np.ndarray) -> np.ndarray:
 
     Of n scores the int(n / 4) lowest and highest are dropped: of five one each.
     """
-    ordered = np.sort(scores, axis=-1)
-    dropped = int(TRIMMED * ordered.shape[-1])
-    return ordered[..., dropped : ordered.shape[-1] - dropped].mean(axis=-1)
+    return trim_mean(scores, 0.25, axis=-1)
 
 
 def bootstrap_interval(scores: np.ndarray, seed: int = 0) -> tuple[float, float]:
