@@ -72,19 +72,17 @@ def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
         return JSONResponse({})
 
     async def game_page(request: Request) -> Response:
-        server.check_token(request.path_params["token"])
+        server.find(request.path_params["token"])
         return FileResponse(PAGES / "game.html")
 
     async def record(request: Request) -> Response:
         game = server.find(request.path_params["token"])[0].game
-        server.unload_finished()
         text = game.tree.record(game.node).to_json()
         name = f'attachment; filename="bus-{game.header.id}.json"'
         return Response(text, media_type="application/json", headers={"content-disposition": name})
 
     async def replay(request: Request) -> Response:
         session, _ = server.find(request.path_params["token"])
-        server.unload_finished()
         page = await asyncio.to_thread(replay_page, **replay_arguments(session))
         headers = {"content-security-policy": REPLAY_POLICY}
         return Response(page, media_type="text/html", headers=headers)
@@ -166,7 +164,6 @@ async def _serve_page(
         await _receive_requests(server, session, connection, socket)
     finally:
         session.disconnect(connection)
-        server.unload_finished()
         sender.cancel()
 
 

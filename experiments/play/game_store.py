@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -58,14 +57,6 @@ class GameEvent(Schema):
     paused: bool = False
     seat: SeatIndex | None = None
     name: Name | None = None
-
-
-@dataclass(frozen=True)
-class StoredGame:
-    """The content of a game's file."""
-
-    header: GameHeader
-    events: tuple[GameEvent, ...]
 
 
 class GameStore:
@@ -118,7 +109,7 @@ class GameStore:
         """Return the ids of all games of the folder."""
         return sorted(path.stem for path in self.folder.glob(f"*{SUFFIX}"))
 
-    def read(self, game_id: str) -> StoredGame:
+    def read(self, game_id: str) -> tuple[GameHeader, list[GameEvent]]:
         """Read a game. OSError or ValueError if it cannot be read."""
         data = read_bounded(self.path(game_id), follow_links=False)
         complete = data[: data.rfind(b"\n") + 1]
@@ -126,7 +117,7 @@ class GameStore:
         header = parse(GameHeader, first)
         if game_id != header.id:
             raise ValueError(f"the file name does not match the game's id {header.id}")
-        return StoredGame(header, tuple(parse(GameEvent, line) for line in rest))
+        return header, [parse(GameEvent, line) for line in rest]
 
     def path(self, game_id: str) -> Path:
         """Return the path of a game's file."""

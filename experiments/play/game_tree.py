@@ -14,7 +14,7 @@ from busenv import Board, Game, Record, Rules
 from busenv.core.state import GAME
 
 
-@dataclass
+@dataclass(slots=True)
 class GameNode:
     """A decision and the position after it.
 

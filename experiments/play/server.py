@@ -9,7 +9,6 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
 from busenv.experiments.play.catalogue import PREPARED, SIMPLE_AGENTS, Catalogue, is_city
 from busenv.experiments.play.game_session import GameSession, Participant
-from busenv.experiments.play.game_store import GameHeader, GameStore, StoredGame, new_tokens
+from busenv.experiments.play.game_store import GameEvent, GameHeader, GameStore, new_tokens
 from busenv.experiments.play.game_tree import GameTree
 from busenv.experiments.play.messages import NewGame, RequestError, Seat
 from busenv.experiments.play.session import Session
@@ -29,28 +28,6 @@ from busenv.render.phrases import headline
 MAX_GAMES = 1000
 MAX_LISTED = 100  # games on the start page
 MAX_WORKERS = 4
-
-
-@dataclass
-class StoredSession:
-    """A game of the server.
-
-    session: None if the game is finished and no page shows it; `Server.find` loads it again.
-    """
-
-    header: GameHeader
-    session: Session | None
-    _last_summary: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """The game in the list of the start page."""
-        return _summary(self.session.game) if self.session else self._last_summary
-
-    def unload_finished(self) -> None:
-        """Drop the session of a finished game that no page shows; its file remains."""
-        if self.session and self.session.game.status == "over" and not self.session.connections:
-            self._last_summary, self.session = self.summary, None
 
 
 class Server:
@@ -66,8 +43,8 @@ class Server:
         self.key = store.key()
         self.errors: list[str] = []
         self.num_prepared = len(PREPARED)
-        self._stored: dict[str, StoredSession] = {}
-        self._by_token: dict[str, tuple[str, Participant]] = {}
+        self._sessions: dict[str, Session] = {}  # by id of the game
+        self._by_token: dict[str, tuple[Session, Participant]] = {}
 
     async def open(self) -> None:
         """Start the worker processes and restore all saved games."""
@@ -75,7 +52,7 @@ class Server:
         self._movers, self._analysts = AgentPool(workers), AgentPool(max(1, workers // 2))
         for game_id in self.store.ids():
             try:
-                self._add(self._restore(self.store.read(game_id))).unload_finished()
+                self._add(self._restore(*self.store.read(game_id)))
             except (OSError, ValueError) as error:
                 self.errors.append(f"{self.store.path(game_id)}: {error}")
             await asyncio.sleep(0)
@@ -90,44 +67,25 @@ class Server:
 
     async def close(self) -> None:
         """Stop all games and worker processes."""
-        for stored in self._stored.values():
-            if stored.session is not None:
-                stored.session.close()
+        for session in self._sessions.values():
+            session.close()
         await asyncio.gather(self._movers.close(), self._analysts.close())
 
     def disconnect_pages(self) -> None:
         """Disconnect the pages of all games, so that the server can stop at once."""
-        for stored in self._stored.values():
-            if stored.session is not None:
-                stored.session.disconnect_pages()
+        for session in self._sessions.values():
+            session.disconnect_pages()
 
     def find(self, token: str) -> tuple[Session, Participant]:
-        """Return the session and participant of a link. RequestError: no_such_page, not_read."""
-        participant = self.check_token(token)
-        stored = self._stored[self._by_token[token][0]]
-        if stored.session is None:
-            try:
-                stored.session = self._restore(self.store.read(stored.header.id))
-            except (OSError, ValueError) as error:  # whose text may name a path of the server
-                text = "The game's file is missing or damaged."
-                raise RequestError("not_read", text, 500) from error
-        return stored.session, participant
-
-    def check_token(self, token: str) -> Participant:
-        """Return the participant of a link. RequestError: no_such_page."""
+        """Return the session and participant of a link. RequestError: no_such_page."""
         if token not in self._by_token:
             raise RequestError("no_such_page", "There is no game at this link.", 404)
-        return self._by_token[token][1]
+        return self._by_token[token]
 
     def check_key(self, key: str) -> None:
         """Check the secret of the start page. RequestError: no_such_page."""
         if not secrets.compare_digest(key.encode(), self.key.encode()):
             raise RequestError("no_such_page", "Open the link that the terminal shows.", 404)
-
-    def unload_finished(self) -> None:
-        """Drop the sessions of finished games that no page shows; their files remain."""
-        for stored in self._stored.values():
-            stored.unload_finished()
 
     async def create_game(self, new: NewGame) -> str:
         """Create a game and return the host's link. RequestError: bad_game, bad_record,
@@ -145,19 +103,18 @@ class Server:
 
     def delete_game(self, game_id: str) -> None:
         """Delete a game, and disconnect its pages. RequestError: no_such_page, not_saved."""
-        stored = self._stored.get(game_id)
-        if stored is None:
+        session = self._sessions.get(game_id)
+        if session is None:
             raise RequestError("no_such_page", "There is no such game.", 404)
         try:
             self.store.delete(game_id)
         except OSError as error:
             text = f"The game cannot be deleted: {error.strerror or error}"
             raise RequestError("not_saved", text, 507) from None
-        del self._stored[game_id]
-        self._by_token = {k: one for k, one in self._by_token.items() if one[0] != game_id}
-        if stored.session is not None:
-            stored.session.disconnect_pages()
-            stored.session.stop_agents()
+        del self._sessions[game_id]
+        self._by_token = {k: one for k, one in self._by_token.items() if one[0] is not session}
+        session.disconnect_pages()
+        session.stop_agents()
 
     def rematch(self, session: Session) -> None:
         """Create a game with the same seats and rules, and send its links to all pages.
@@ -184,9 +141,10 @@ class Server:
 
     def start_options(self) -> dict[str, Any]:
         """The options and the saved games that the start page shows."""
-        newest = sorted(self._stored.values(), key=lambda stored: stored.header.created)[::-1]
-        games = [stored.summary for stored in newest[:MAX_LISTED]]
-        return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": games}
+        games = [session.game for session in self._sessions.values()]
+        newest = sorted(games, key=lambda game: game.header.created)[: -MAX_LISTED - 1 : -1]
+        summaries = [_summary(game) for game in newest]
+        return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": summaries}
 
     def preview(self, text: str, ply: int | None) -> dict[str, Any]:
         """The position of a record after some plies, by default all. RequestError: bad_record,
@@ -262,8 +220,7 @@ class Server:
     def _create(self, record: Record, board: Board, ply: int, seats: list[Seat]) -> str:
         """Save and start a new game; return the host's link. RequestError: too_many_games,
         not_saved."""
-        self.unload_finished()
-        if len(self._stored) >= MAX_GAMES:
+        if len(self._sessions) >= MAX_GAMES:
             text = f"This server has {MAX_GAMES} games, its maximum; delete some on the start page."
             raise RequestError("too_many_games", text, 429)
         header = GameHeader(
@@ -291,12 +248,11 @@ class Server:
         self._add(session)
         return f"/play/{header.tokens.host}"
 
-    def _restore(self, saved: StoredGame) -> Session:
+    def _restore(self, header: GameHeader, events: list[GameEvent]) -> Session:
         """A session with the events of a saved game. ValueError if they do not fit it."""
-        board = self._board_of(Record.from_dict(saved.header.record))
-        save = partial(self.store.append, saved.header.id)
-        session = self._make_session(saved.header, board, save)
-        session.game.restore(saved.events)
+        board = self._board_of(Record.from_dict(header.record))
+        session = self._make_session(header, board, partial(self.store.append, header.id))
+        session.game.restore(events)
         return session
 
     def _make_session(
@@ -304,14 +260,12 @@ class Server:
     ) -> Session:
         return Session(header, board, save, self.catalogue, self._movers, self._analysts)
 
-    def _add(self, session: Session) -> StoredSession:
+    def _add(self, session: Session) -> None:
         """Make a session reachable, and start its agents."""
-        game = session.game
-        stored = self._stored[game.header.id] = StoredSession(game.header, session)
-        for token, participant in game.participants.items():
-            self._by_token[token] = game.header.id, participant
+        self._sessions[session.game.header.id] = session
+        for token, participant in session.game.participants.items():
+            self._by_token[token] = session, participant
         session.restart_agents()
-        return stored
 
 
 def replay_arguments(session: Session) -> dict[str, Any]:
