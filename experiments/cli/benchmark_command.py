@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from busenv.error_text import did_you_mean
 from busenv.experiments.cli.command import (
     Command,
+    add_count,
     add_out,
     add_players,
     add_rating_games,
@@ -43,13 +44,7 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
     parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
-    parser.add_argument(
-        "--threads",
-        type=positive(int),
-        metavar="N",
-        default=2,
-        help="threads of torch and of self-play (default: 2)",
-    )
+    add_count(parser, "--threads", 2, "threads of torch and of self-play")
     add_workers(parser, "processes that measure a program (default: number of cores)")
     add_out(parser, "runs/bench-DATE-TIME")
     parser.add_argument(
@@ -140,13 +135,7 @@ def _add_exploit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", help="spec, such as planner or net:city-4")
     _add_seeds(parser, "0-2")
     add_players(parser)
-    parser.add_argument(
-        "--decisions",
-        type=positive(int),
-        metavar="N",
-        default=1_000_000,
-        help="training budget of an exploiter in decisions (default: 1000000)",
-    )
+    add_count(parser, "--decisions", 1_000_000, "training budget of an exploiter in decisions")
     parser.add_argument(
         "--init-from",
         metavar="MODEL",

@@ -79,9 +79,30 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_count(parser: argparse.ArgumentParser, option: str, default: int, description: str) -> None:
+    """Add an option that takes a whole number greater than 0."""
+    parser.add_argument(
+        option,
+        type=positive(int),
+        metavar="N",
+        default=default,
+        help=f"{description} (default: %(default)s)",
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser, description: str) -> None:
+    parser.add_argument(
+        "--seed", type=seed, metavar="N", default=0, help=f"{description} (default: %(default)s)"
+    )
+
+
 def add_players(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--players", type=int, choices=(3, 4, 5), default=4, help="players per game (default: 4)"
+        "--players",
+        type=int,
+        choices=(3, 4, 5),
+        default=4,
+        help="players per game (default: %(default)s)",
     )
 
 
@@ -96,24 +117,14 @@ def add_out(parser: argparse.ArgumentParser, default: str) -> None:
 
 def add_rating_options(parser: argparse.ArgumentParser, games: str) -> None:
     """Add the number of games, the seed and the processes of a rating."""
-    parser.add_argument(
-        "--games", type=positive(int), metavar="N", default=1000, help=f"{games} (default: 1000)"
-    )
-    parser.add_argument(
-        "--seed", type=seed, metavar="N", default=0, help="random seed of all games (default: 0)"
-    )
+    add_count(parser, "--games", 1000, games)
+    add_seed(parser, "random seed of all games")
     add_workers(parser, "worker processes; a cluster has its own (default: number of cores)")
     add_ray(parser)
 
 
 def add_rating_games(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--games",
-        type=positive(int),
-        metavar="N",
-        default=400,
-        help="games against each opponent in the final rating (default: 400)",
-    )
+    add_count(parser, "--games", 400, "games against each opponent in the final rating")
 
 
 def add_workers(parser: argparse.ArgumentParser, description: str) -> None:

@@ -9,6 +9,7 @@ from busenv.experiments.cli import benchmark_command
 from busenv.experiments.cli.command import (
     Command,
     add_board,
+    add_count,
     add_out,
     add_players,
     add_rating_options,
@@ -92,13 +93,7 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"measurements to run, of: {', '.join(MEASUREMENTS)} (default: all)",
     )
-    parser.add_argument(
-        "--repeats",
-        type=positive(int),
-        metavar="N",
-        default=15,
-        help="runs of each measurement (default: 15)",
-    )
+    add_count(parser, "--repeats", 15, "runs of each measurement")
     parser.add_argument(
         "--tolerance",
         type=positive(float),

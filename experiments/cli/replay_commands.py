@@ -12,14 +12,14 @@ from busenv.error_text import printable
 from busenv.experiments.cli.command import (
     Command,
     add_board,
+    add_count,
     add_out,
     add_players,
     add_recorded_board,
     add_rules,
+    add_seed,
     add_workers,
     new_folder,
-    positive,
-    seed,
 )
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
@@ -111,12 +111,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     add_players(parser)
     add_rules(parser)
     add_board(parser)
-    parser.add_argument(
-        "--games", type=positive(int), metavar="N", default=1000, help="games (default: 1000)"
-    )
-    parser.add_argument(
-        "--seed", type=seed, metavar="N", default=0, help="random seed of all games (default: 0)"
-    )
+    add_count(parser, "--games", 1000, "games")
+    add_seed(parser, "random seed of all games")
     add_workers(parser, "worker processes (default: number of cores)")
     parser.add_argument(
         "--minari",

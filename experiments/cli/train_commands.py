@@ -10,9 +10,9 @@ from busenv.experiments.cli.command import (
     add_out,
     add_rating_games,
     add_ray,
+    add_seed,
     new_folder,
     positive,
-    seed,
 )
 
 EXTRAS = ("train", "report")
@@ -28,13 +28,7 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
         help="training time in seconds (default: 180)",
     )
     add_rating_games(parser)
-    parser.add_argument(
-        "--seed",
-        type=seed,
-        metavar="N",
-        default=0,
-        help="random seed of training and rating (default: 0)",
-    )
+    add_seed(parser, "random seed of training and rating")
     add_out(parser, "runs/demo-DATE-TIME")
 
 

@@ -23,7 +23,7 @@ from rich.console import Console
 
 from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
 from busenv.experiments.benchmark.benchmark_report import format_scores
-from busenv.experiments.cli.command import positive
+from busenv.experiments.cli.command import add_count
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.plot_style import default_style, save_png
 from busenv.experiments.common.runs import lock_folder
@@ -213,9 +213,7 @@ def main() -> None:
         default=[*DECISIONS],
         help="kinds of networks to train",
     )
-    parser.add_argument(
-        "--seeds", type=positive(int), default=3, help="runs for each number of boards"
-    )
+    add_count(parser, "--seeds", 3, "runs for each number of boards")
     arguments = parser.parse_args()
     try:
         with lock_folder(arguments.folder):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 import busenv
-from busenv.experiments.cli.command import positive
+from busenv.experiments.cli.command import add_count, add_players
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.worker_pool import worker_pool
@@ -84,9 +84,7 @@ def outside_bounds(means: dict[str, float]) -> list[str]:
 
 def main() -> None:
     parser = study_parser("generated_boards", __doc__)
-    parser.add_argument(
-        "--boards", type=positive(int), default=100, help="number of boards of each size"
-    )
+    add_count(parser, "--boards", 100, "number of boards of each size")
     parser.add_argument(
         "--sizes",
         nargs="+",
@@ -101,10 +99,8 @@ def main() -> None:
         metavar="AGENT",
         help="specs of the agents",
     )
-    parser.add_argument(
-        "--players", type=int, default=4, choices=(3, 4, 5), help="players per game"
-    )
-    parser.add_argument("--workers", type=positive(int), default=1, help="worker processes")
+    add_players(parser)
+    add_count(parser, "--workers", 1, "worker processes")
     arguments = parser.parse_args()
     checked = ["city" if size == CITY else f"generated:{size}:0" for size in arguments.sizes]
     try:

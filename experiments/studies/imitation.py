@@ -8,7 +8,6 @@ in one pass. The folder receives the curve (curve.csv, curve.png) and the model
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from busenv.agents.networks.model_files import save_model
 from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.dataset import Transitions
-from busenv.experiments.cli.command import positive, seed
+from busenv.experiments.cli.command import add_count, add_seed
 from busenv.experiments.common.intervals import format_bounds
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import Score
@@ -107,16 +106,10 @@ def train(
 def main() -> None:
     parser = study_parser("imitation", __doc__)
     parser.add_argument("dataset", type=Path, help="dataset.npz of `busenv export`")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        default=argparse.SUPPRESS,
-        help="folder of curve and model",
-    )
-    parser.add_argument("--games", type=positive(int), default=400, help="games of each rating")
-    parser.add_argument("--seed", type=seed, default=0, help="random seed of weights and batches")
-    parser.add_argument("--threads", type=positive(int), default=2, help="threads of torch")
+    parser.add_argument("--out", type=Path, required=True, help="folder of curve and model")
+    add_count(parser, "--games", 400, "games of each rating")
+    add_seed(parser, "random seed of weights and batches")
+    add_count(parser, "--threads", 2, "threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     try:

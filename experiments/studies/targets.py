@@ -19,7 +19,7 @@ from busenv.agents.networks.mlp import build_network, expected_log_probs, mask_l
 from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
-from busenv.experiments.cli.command import positive
+from busenv.experiments.cli.command import add_count, add_players
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
@@ -79,16 +79,14 @@ def measure(network: Network, samples: np.ndarray) -> tuple[float, float, float]
 def main() -> None:
     parser = study_parser("targets", __doc__)
     parser.add_argument("folders", nargs="+", help="`replay` folders of runs of expert iteration")
-    parser.add_argument("--samples", type=positive(int), default=300_000, help="samples to read")
-    parser.add_argument(
-        "--players", type=int, choices=(3, 4, 5), default=4, help="players of the held-out games"
-    )
+    add_count(parser, "--samples", 300_000, "samples to read")
+    add_players(parser)
     parser.add_argument(
         "--network", choices=("seats", "features"), default="features", help="kind of network"
     )
-    parser.add_argument("--width", type=positive(int), default=256, help="units per layer")
-    parser.add_argument("--seeds", type=positive(int), default=3, help="networks of each change")
-    parser.add_argument("--threads", type=positive(int), default=2, help="threads of torch")
+    add_count(parser, "--width", 256, "units per layer")
+    add_count(parser, "--seeds", 3, "networks of each change")
+    add_count(parser, "--threads", 2, "threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     try:

@@ -31,7 +31,7 @@ from busenv.agents.planner.evaluation import (
     stage,
 )
 from busenv.agents.planner.planner_agent import PlannerAgent
-from busenv.experiments.cli.command import positive, seed
+from busenv.experiments.cli.command import add_seed, positive
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
 from busenv.experiments.studies import study_parser
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=positive(float), default=240.0, help="time budget in seconds"
     )
-    parser.add_argument("--seed", type=seed, default=0, help="random seed of games and search")
+    add_seed(parser, "random seed of games and search")
     parser.add_argument("--out", type=Path, default=Path("runs/weights.json"), help="file to write")
     arguments = parser.parse_args()
     tune = tune_value if arguments.study == "value" else tune_win
