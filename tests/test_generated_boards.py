@@ -154,9 +154,9 @@ def test_the_city_is_a_typical_board_of_its_size() -> None:
 def test_boards_are_playable(size: str) -> None:
     """Games of random and of planner stay within the bounds of the study."""
     for agent, number in (("random", 16), ("planner", 12)):
-        games = [play_game(agent, 4, f"generated:{size}:{k}", seed=k) for k in range(number)]
-        assert not outside_bounds(summarize(games, 4)), agent
-    means = summarize(games, 4)
+        games = [play_game(agent, f"generated:{size}:{k}", seed=k) for k in range(number)]
+        assert not outside_bounds(summarize(games)), agent
+    means = summarize(games)
     assert outside_bounds(means | {"decisions": 20.0, "stuck share": 0.5}) == [
         "decisions", "stuck share",
     ]  # fmt: skip

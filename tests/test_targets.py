@@ -43,9 +43,9 @@ def test_variants_are_trained_and_measured(
     ReplayBuffer(tmp_path, CITY, 10**6).add(0, teacher_samples())
     monkeypatch.setattr(targets, "BATCH", 16)
     monkeypatch.setattr(targets, "LEARNING_RATE", 1e-2)
-    monkeypatch.setattr(targets, "GAMES", 4)
-    arguments = [str(tmp_path), "--width", "8", "--seeds", "1", "--threads", "1", "--players", "5"]
-    monkeypatch.setattr(sys, "argv", ["targets", *arguments])
+    for name, value in (("GAMES", 4), ("WIDTH", 8), ("SEEDS", 1), ("THREADS", 1), ("PLAYERS", 5)):
+        monkeypatch.setattr(targets, name, value)
+    monkeypatch.setattr(sys, "argv", ["targets", str(tmp_path)])
     targets.main()
     header, *lines = capsys.readouterr().out.splitlines()
     samples = teacher_samples()["game"]["players"]
@@ -63,12 +63,14 @@ def test_unusable_samples_are_refused(
 ) -> None:
     ReplayBuffer(tmp_path / "replay", CITY, 10**6).add(0, teacher_samples()[:9])
     players = int(teacher_samples()["game"]["players"][8])
-    other = next(str(n) for n in (3, 4, 5) if n != players)
+    other = next(n for n in (3, 4, 5) if n != players)
+    monkeypatch.setattr(targets, "PLAYERS", other)
+    monkeypatch.setattr(targets, "THREADS", 1)
     for words, message in (
         (["none"], "no samples in none"),
-        ([str(tmp_path / "replay"), "--players", other], f"games with {other} players"),
+        ([str(tmp_path / "replay")], f"games with {other} players"),
     ):
-        monkeypatch.setattr(sys, "argv", ["targets", *words, "--threads", "1"])
+        monkeypatch.setattr(sys, "argv", ["targets", *words])
         with pytest.raises(SystemExit):
             targets.main()
         assert message in " ".join(capsys.readouterr().err.split())

@@ -55,10 +55,9 @@ def test_a_study_without_positions_is_refused(
         (tune, "win --seconds 0", "'0' is not a number greater than 0"),
         (imitation, "dataset.npz --out out --seed -1", "'-1' is not a whole number from 0"),
         (tune, "win --out /", "--out is /, a folder; allowed: a file"),
-        (targets, "replay --seeds 0", "'0' is not a whole number greater than 0"),
+        (targets, "replay --samples 0", "'0' is not a whole number greater than 0"),
         (generalisation, "folder --seeds 0", "'0' is not a whole number greater than 0"),
         (generated_boards, "--boards 0", "'0' is not a whole number greater than 0"),
-        (generated_boards, "--sizes small --agents net:city-2", "net:city-2 was trained on"),
     ],
 )
 def test_wrong_arguments_of_studies_are_refused(

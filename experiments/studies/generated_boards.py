@@ -15,17 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 import busenv
-from busenv.experiments.cli.command import add_count, add_players
+from busenv.experiments.cli.command import add_count
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.common.worker_pool import worker_pool
-from busenv.experiments.ratings.rating import check_agent
 from busenv.experiments.studies import study_parser
 from busenv.game.board_generator import SIZES
 from busenv.game.board_specs import as_boards
 from busenv.game.position import ENDINGS
 
 AGENTS = ("random", "planner", "uct:100")
+PLAYERS = 4
 CITY = "the city"
 
 
@@ -49,15 +49,15 @@ BOUNDS = {
 }
 
 
-def play_game(spec: str, players: int, board: str, seed: int = 0) -> Outcome:
+def play_game(spec: str, board: str, seed: int) -> Outcome:
     """Play one game of copies of an agent on a board."""
-    agent, game = busenv.make_agent(spec, seed=seed), busenv.Game(players, board=board, seed=seed)
+    agent, game = busenv.make_agent(spec, seed=seed), busenv.Game(PLAYERS, board=board, seed=seed)
     while not game.is_over:
         game.step(agent.act(game))
     layout = busenv.ObservationLayout(game.board)
     row = game.observe(0)
-    left = layout.part(row, "players.line_markers")[:players, 0]
-    growth = layout.part(row, "players.growth")[:players, 0]
+    left = layout.part(row, "players.line_markers")[:PLAYERS, 0]
+    growth = layout.part(row, "players.growth")[:PLAYERS, 0]
     return Outcome(
         decisions=len(game.history),
         deliveries=sum(game.deliveries),
@@ -67,12 +67,12 @@ def play_game(spec: str, players: int, board: str, seed: int = 0) -> Outcome:
     )
 
 
-def summarize(outcomes: list[Outcome], players: int) -> dict[str, float]:
+def summarize(outcomes: list[Outcome]) -> dict[str, float]:
     """Return the means that BOUNDS limits."""
     return {
         "decisions": float(np.mean([one.decisions for one in outcomes])),
         "deliveries": float(np.mean([one.deliveries for one in outcomes])),
-        "stuck share": float(np.mean([one.stuck for one in outcomes])) / players,
+        "stuck share": float(np.mean([one.stuck for one in outcomes])) / PLAYERS,
         "starter wins": float(np.mean([one.starter_wins for one in outcomes])),
     }
 
@@ -85,49 +85,28 @@ def outside_bounds(means: dict[str, float]) -> list[str]:
 def main() -> None:
     parser = study_parser("generated_boards", __doc__)
     add_count(parser, "--boards", 100, "number of boards of each size")
-    parser.add_argument(
-        "--sizes",
-        nargs="+",
-        default=[CITY, *SIZES],
-        choices=[CITY, *SIZES],
-        help=f"sizes of generated boards, or {CITY!r} for the published board",
-    )
-    parser.add_argument(
-        "--agents",
-        nargs="+",
-        default=AGENTS,
-        metavar="AGENT",
-        help="specs of the agents",
-    )
-    add_players(parser)
     add_count(parser, "--workers", 1, "worker processes")
     arguments = parser.parse_args()
-    checked = ["city" if size == CITY else f"generated:{size}:0" for size in arguments.sizes]
-    try:
-        for agent in arguments.agents:
-            check_agent(agent, "capstone-2024", *checked)
-    except (ImportError, ValueError) as error:
-        parser.error(str(error))
     failed = False
     print("| size | agent | decisions | deliveries | starter wins | stuck lines | endings |")
     print("|---|---|---|---:|---|---:|---|", flush=True)
     with worker_pool(arguments.workers) as pool:
-        for size in arguments.sizes:
+        for size in (CITY, *SIZES):
             boards = ["city"] * arguments.boards
             if size != CITY:
                 spec = f"generated:{size}:train:{arguments.boards}"
                 boards = [board.name for board in as_boards(spec)]
-            for agent in arguments.agents:
-                play = partial(play_game, agent, arguments.players)
+            for agent in AGENTS:
+                play = partial(play_game, agent)
                 outcomes = [*pool.map(play, boards, range(len(boards)), chunksize=4)]
-                failed |= _report(size, agent, outcomes, arguments.players)
+                failed |= _report(size, agent, outcomes)
     if failed:
         raise SystemExit(1)
 
 
-def _report(size: str, agent: str, outcomes: list[Outcome], players: int) -> bool:
+def _report(size: str, agent: str, outcomes: list[Outcome]) -> bool:
     """Print one line; return whether a mean is outside of BOUNDS."""
-    means, games = summarize(outcomes, players), len(outcomes)
+    means, games = summarize(outcomes), len(outcomes)
     decisions = [one.decisions for one in outcomes]
     low, high = wilson(sum(one.starter_wins for one in outcomes), games)
     endings = Counter(one.ending for one in outcomes)

@@ -19,7 +19,7 @@ from busenv.agents.networks.mlp import build_network, expected_log_probs, mask_l
 from busenv.agents.networks.network import Network
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.core.state import MAX_PLAYERS
-from busenv.experiments.cli.command import add_count, add_players
+from busenv.experiments.cli.command import add_count
 from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
@@ -37,6 +37,8 @@ VARIANTS = {  # relative types, weight of the auxiliary head
     "final": (False, 1.5),
     "types, final": (True, 1.5),
 }
+SEEDS, WIDTH, THREADS = 3, 256, 2
+PLAYERS = 4  # of the held-out games
 BATCH, LEARNING_RATE = 512, 1e-3
 TEMPERATURE, GAMES = 0.1, 200  # of games against three planner
 
@@ -80,31 +82,24 @@ def main() -> None:
     parser = study_parser("targets", __doc__)
     parser.add_argument("folders", nargs="+", help="`replay` folders of runs of expert iteration")
     add_count(parser, "--samples", 300_000, "samples to read")
-    add_players(parser)
     parser.add_argument(
         "--network", choices=("seats", "features"), default="features", help="kind of network"
     )
-    add_count(parser, "--width", 256, "units per layer")
-    add_count(parser, "--seeds", 3, "networks of each change")
-    add_count(parser, "--threads", 2, "threads of torch")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(THREADS)
     try:
         rows = np.concatenate(read_samples(arguments.folders, BOARD))[: arguments.samples]
     except (OSError, ValueError) as error:
         parser.error(str(error))
     num_training = len(rows) * 9 // 10
-    test = rows[num_training:][rows[num_training:]["game"]["players"] == arguments.players]
+    test = rows[num_training:][rows[num_training:]["game"]["players"] == PLAYERS]
     if not len(test):
-        parser.error(f"no held-out samples of games with {arguments.players} players")
-    print(
-        f"{num_training:,} samples for training, {len(test):,} of {arguments.players} players to "
-        "measure"
-    )
-    settings = ExpertConfig(network=arguments.network, width=arguments.width, value_target_mix=0.25)
+        parser.error(f"no held-out samples of games with {PLAYERS} players")
+    print(f"{num_training:,} samples for training, {len(test):,} of {PLAYERS} players to measure")
+    settings = ExpertConfig(network=arguments.network, width=WIDTH, value_target_mix=0.25)
     for name, (relative_types, weight) in VARIANTS.items():
         results = []
-        for seed in range(arguments.seeds):
+        for seed in range(SEEDS):
             changes = {"relative_types": relative_types, "auxiliary_weight": weight, "seed": seed}
             network = train(rows[:num_training], settings.changed(changes))
             loss, cross, accuracy = measure(network, test)
