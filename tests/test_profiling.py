@@ -16,7 +16,6 @@ from busenv.experiments.profiling.paired_ratio import (
     SAME,
     SLOWER,
     UNCLEAR,
-    median_interval,
     speed_ratio,
 )
 from busenv.experiments.profiling.source_trees import write_tree
@@ -54,12 +53,9 @@ def test_speed_ratio_returns_a_verdict(times: float, noise: float, verdict: str)
 def test_a_few_pairs_allow_no_verdict() -> None:
     assert speed_ratio([100.0] * 5, [50.0] * 5, 0.03).verdict == UNCLEAR
     assert speed_ratio([100.0] * 6, [50.0] * 6, 0.03).verdict == SLOWER
-
-
-def test_median_interval_is_that_of_the_sign_test() -> None:
-    # For 15 values the sign test's 95% interval runs from the 4th to the 12th.
-    assert median_interval(range(15)) == (3, 11)
-    assert median_interval(range(6)) == (0, 5)
+    # For 15 pairs the sign test's 95% interval runs from the 4th to the 12th ratio.
+    ratio = speed_ratio([1.0] * 15, range(15), 0.03)
+    assert (ratio.low, ratio.high) == (3, 11)
 
 
 def test_workers_take_turns_and_the_first_pair_is_not_counted(

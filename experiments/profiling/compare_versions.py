@@ -144,6 +144,6 @@ def _request(worker: Worker, name: str) -> float:
 
 def _row(name: str, speeds: Speeds, ratio: SpeedRatio) -> list[str]:
     medians = (f"{statistics.median(version):,.0f}" for version in speeds)
-    few = math.isinf(ratio.high)
+    few = math.isnan(ratio.high)
     interval = "[too few]" if few else f"[{ratio.low:.3f}, {ratio.high:.3f}]"
     return [name, *medians, f"{ratio.ratio:.3f}\n{interval}", ratio.verdict]

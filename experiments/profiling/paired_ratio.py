@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from scipy.stats import quantile_test
 
 FASTER, SLOWER, SAME, UNCLEAR = "faster", "slower", "no difference", "unclear"
 
@@ -14,8 +15,8 @@ FASTER, SLOWER, SAME, UNCLEAR = "faster", "slower", "no difference", "unclear"
 class SpeedRatio:
     """The second version's speed divided by the first's.
 
-    ratio: median over the pairs. low, high: its 95% interval (`median_interval`). verdict: FASTER,
-    SLOWER, SAME or UNCLEAR.
+    ratio: median over the pairs. low, high: its 95% interval by the sign test, for any
+    distribution; NaN for fewer than 6 pairs. verdict: FASTER, SLOWER, SAME or UNCLEAR.
     """
 
     ratio: float
@@ -35,7 +36,7 @@ def speed_ratio(
     """
     ratios = [new / old for old, new in zip(baseline, current, strict=True)]
     ratio = statistics.median(ratios)
-    low, high = median_interval(ratios)
+    low, high = quantile_test(ratios).confidence_interval()
     if ratio < 1 - tolerance and high < 1:
         verdict = SLOWER
     elif ratio > 1 + tolerance and low > 1:
@@ -45,17 +46,3 @@ def speed_ratio(
     else:
         verdict = UNCLEAR
     return SpeedRatio(ratio, low, high, verdict)
-
-
-def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Return a confidence interval of the median by the sign test, for any distribution.
-
-    Its limits are the k-th smallest and the k-th largest value, for the largest k that reaches the
-    confidence. With fewer than 6 values there is none for 95%: the limits are 0 and infinity.
-    """
-    ordered, n = sorted(values), len(values)
-    k, tail = 0, 0.5**n  # tail: probability that at most k of n values are below the median
-    while 2 * tail <= 1 - confidence:
-        k += 1
-        tail += math.comb(n, k) * 0.5**n
-    return (ordered[k - 1], ordered[n - k]) if k else (0.0, math.inf)
