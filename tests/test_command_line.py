@@ -35,7 +35,7 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
         ),
         (
             "bench --against nowhere",
-            "'nowhere' is not a folder, and the current folder is not in a git repository: git:",
+            "'nowhere' is neither a folder nor a commit of the current folder's repository: git:",
         ),
     ],
 )

@@ -10,12 +10,12 @@ from rich.console import Console
 
 import busenv
 from busenv.experiments.profiling import compare_versions, speed_worker
-from busenv.experiments.profiling.compare_versions import compare_with
-from busenv.experiments.profiling.paired_ratio import (
+from busenv.experiments.profiling.compare_versions import (
     FASTER,
     SAME,
     SLOWER,
     UNCLEAR,
+    compare_with,
     speed_ratio,
 )
 from busenv.experiments.profiling.source_trees import write_tree

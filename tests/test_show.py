@@ -128,6 +128,8 @@ def test_show_lists_a_games_file(games_file: Path, capsys: pytest.CaptureFixture
     )
     assert empty == ""
     assert hint == f"Show one in words: busenv show {games_file}:7"
+    error = refusal(capsys, "show", str(games_file), "--draw", "a.svg")
+    assert "is not one game; it holds 2 games, numbered 7 to 12" in error
     assert "busenv show 'a run/b.jsonl:12'" in list_games([{**game, "number": 12}], "a run/b.jsonl")
     assert list_games([], "a.jsonl") == "a.jsonl has no games\n"
 

@@ -23,7 +23,6 @@ from busenv.experiments.cli.command import (
 )
 
 RECORD = "a JSON record, or FILE:NUMBER for a game of a games.jsonl"
-PICTURES = (".svg", ".png")
 
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
@@ -41,19 +40,14 @@ def _show(args: argparse.Namespace) -> None:
     from busenv.experiments.replays.narration import load_recorded_game, narrate
     from busenv.experiments.replays.replay_files import draw_record
 
-    if args.draw is None and args.ply is not None:
-        raise ValueError("--ply needs --draw, whose position it selects")
-    if args.draw is not None and args.draw.suffix not in PICTURES:
-        raise ValueError(f"--draw is {str(args.draw)!r}; allowed: FILE.svg or FILE.png")
     path = Path(args.record)
-    if path.suffix == ".jsonl" and path.is_file():
-        games = _games(path, args.board)
-        if len(games) != 1:
-            print(list_games(games, args.record), end="")
-            return
     if args.draw is not None:
         draw_record(args.record, args.ply, args.draw, args.board)
         print(f"Picture: {printable(args.draw)}")
+    elif args.ply is not None:
+        raise ValueError("--ply needs --draw, whose position it selects")
+    elif path.suffix == ".jsonl" and path.is_file() and len(games := _games(path, args.board)) != 1:
+        print(list_games(games, args.record), end="")
     else:
         print(narrate(load_recorded_game(args.record, args.board)), end="")
 

@@ -10,21 +10,23 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba.misc.appdirs import AppDirs
 from rich.console import Console
+from scipy.stats import quantile_test
 
 from busenv.experiments.common.console import TextTable, progress_bar
 from busenv.experiments.common.keyboard_interrupt import sigint_blocked
 from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.profiling import speed_worker
-from busenv.experiments.profiling.paired_ratio import SLOWER, UNCLEAR, SpeedRatio, speed_ratio
 from busenv.experiments.profiling.source_trees import write_tree
 
 ROUNDS = 3  # each starts new processes: the placement of code in memory changes speeds by a few %
+FASTER, SLOWER, SAME, UNCLEAR = "faster", "slower", "no difference", "unclear"
 Worker = subprocess.Popen[str]
 Speeds = tuple[list[float], list[float]]  # of the baseline and of the current version, in pairs
 
@@ -147,3 +149,40 @@ def _row(name: str, speeds: Speeds, ratio: SpeedRatio) -> list[str]:
     few = math.isnan(ratio.high)
     interval = "[too few]" if few else f"[{ratio.low:.3f}, {ratio.high:.3f}]"
     return [name, *medians, f"{ratio.ratio:.3f}\n{interval}", ratio.verdict]
+
+
+@dataclass(frozen=True)
+class SpeedRatio:
+    """The second version's speed divided by the first's.
+
+    ratio: median over the pairs. low, high: its 95% interval by the sign test, for any
+    distribution; NaN for fewer than 6 pairs. verdict: FASTER, SLOWER, SAME or UNCLEAR.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    verdict: str
+
+
+def speed_ratio(
+    baseline: Sequence[float], current: Sequence[float], tolerance: float
+) -> SpeedRatio:
+    """Compare the speeds of two versions, measured pair by pair.
+
+    tolerance: a share, such as 0.03. FASTER or SLOWER: the median ratio differs from 1 by more than
+    the tolerance, and the interval excludes 1. SAME: the whole interval is within the tolerance.
+    Otherwise UNCLEAR: more pairs are needed.
+    """
+    ratios = [new / old for old, new in zip(baseline, current, strict=True)]
+    ratio = statistics.median(ratios)
+    low, high = quantile_test(ratios).confidence_interval()
+    if ratio < 1 - tolerance and high < 1:
+        verdict = SLOWER
+    elif ratio > 1 + tolerance and low > 1:
+        verdict = FASTER
+    elif 1 - tolerance <= low and high <= 1 + tolerance:
+        verdict = SAME
+    else:
+        verdict = UNCLEAR
+    return SpeedRatio(ratio, low, high, verdict)

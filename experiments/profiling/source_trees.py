@@ -44,15 +44,12 @@ def _extract(revision: str, folder: Path) -> None:
     """Write a commit's packages into a folder."""
     try:
         root = _git("rev-parse", "--show-toplevel").decode().strip()
-    except ValueError as error:
-        raise ValueError(
-            f"{revision!r} is not a folder, and the current folder is not in a git repository: "
-            f"{error}"
-        ) from None
-    try:
         commit = _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     except ValueError as error:
-        raise ValueError(f"{revision!r} is neither a folder nor a commit of {root}") from error
+        raise ValueError(
+            f"{revision!r} is neither a folder nor a commit of the current folder's repository: "
+            f"{error}"
+        ) from None
     archive = _git("-C", root, "archive", "--format=zip", commit.decode().strip())
     with zipfile.ZipFile(io.BytesIO(archive)) as files:
         members = [name for name in files.namelist() if name.partition("/")[0] in PACKAGES]

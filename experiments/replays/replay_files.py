@@ -25,7 +25,7 @@ def draw_record(
     """
     out = Path(out)
     if out.suffix not in (".svg", ".png"):
-        raise ValueError(f"cannot draw {out}; allowed: FILE.svg or FILE.png")
+        raise ValueError(f"cannot draw {str(out)!r}; allowed: FILE.svg or FILE.png")
     recorded = load_recorded_game(source, board)
     plies = len(recorded.record.actions)
     if ply is not None and not 0 <= ply <= plies:
