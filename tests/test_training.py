@@ -5,7 +5,7 @@ import json
 import resource
 import signal
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
+from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules, load_board
 from busenv.agents import Agent, make_agent
@@ -31,7 +32,6 @@ from busenv.experiments.training.learning_curve import (
     read_curve,
     write_curve,
 )
-from busenv.experiments.training.scalar_log import ScalarLog
 from busenv.experiments.training.training_run import (
     describe_training,
     evaluate_against,
@@ -106,7 +106,7 @@ def test_ratings_are_repeatable_and_follow_the_rules_and_players_of_the_run(
     seen.clear()
     config = SMALL_PPO.changed({"rules": "splotter-1999", "rate_games": 2, "players": (5,)})
     run = PPORun(config, tmp_path)
-    with closing(ScalarLog(tmp_path, 1)) as log:
+    with SummaryWriter(tmp_path) as log:
         training._rate(run, [], log)
     assert seen == [(5, "splotter-1999")]
 
@@ -382,13 +382,6 @@ def test_a_full_disk_is_reported_with_the_name_of_the_file(
     assert error == f"busenv: {tmp_path / 'checkpoint.safetensors'}: File too large\n"
     assert all(path.read_bytes() == data for path, data in before.items() if "run" not in path.name)
     assert all(path.stat().st_size for path in tmp_path.rglob("*") if path.name != "lock")
-    log = ScalarLog(tmp_path / "tensorboard", 1)
-    with full_disk(100), pytest.raises(OSError, match="File too large") as error:
-        log.add({f"scalar {k}": 0.5 for k in range(9)}, 1)
-    assert "events" in str(error.value.filename)
-    with full_disk(0), pytest.raises(OSError, match="File too large"):
-        ScalarLog(tmp_path / "empty", 1)
-    assert not [*(tmp_path / "empty").iterdir()]
     capsys.readouterr()
     cli.main([*command, "--games", "4"])
     assert f"Resuming after {run.decisions:,} decisions" in capsys.readouterr().out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
+from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Board, Rules
 from busenv.agents import Agent, make_agent
@@ -24,7 +24,6 @@ from busenv.experiments.training.learning_curve import (
     write_curve,
 )
 from busenv.experiments.training.run_folder import changed_settings, store_config
-from busenv.experiments.training.scalar_log import ScalarLog
 from busenv.game.board_specs import load_boards
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
@@ -203,7 +202,9 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     if run.is_done and _is_rated(run, curve):
         return curve
     bar = training_bar(console)
-    with bar, closing(ScalarLog(folder / "tensorboard", run.decisions + 1)) as log:
+    events = str(folder / "tensorboard")
+    # TensorBoard hides what a run that was killed has logged after its checkpoint.
+    with bar, SummaryWriter(events, purge_step=run.decisions + 1, flush_secs=10) as log:
         pretrains = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
         task = bar.add_task("", total=1.0, note="")
         while True:
@@ -223,7 +224,8 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
                 break
             iteration = run.step()
             speed = {"time/decisions_per_second": iteration.decisions_per_second}
-            log.add(iteration.scalars | speed, iteration.decisions)
+            for name, value in (iteration.scalars | speed).items():
+                log.add_scalar(name, value, iteration.decisions)
             is_ppo = "train/approx_kl" in iteration.scalars  # imitation may lead to low entropies
             if not warned and is_ppo and -iteration.scalars["train/entropy_loss"] < LOW_ENTROPY:
                 warned = True
@@ -259,15 +261,14 @@ def training_bar(console: Console) -> Progress:
     )
 
 
-def _rate(run: AnyRun, curve: list[CurvePoint], log: ScalarLog) -> None:
+def _rate(run: AnyRun, curve: list[CurvePoint], log: SummaryWriter) -> None:
     """Rate the agent, add a point to the curve and draw it."""
-    config = run.config
-    wins = {}
+    config, wins = run.config, {}
     for bot in config.rated:
         score = evaluate(run, run.agent, bot, config.rate_games)[0]
         wins[bot] = score.wins / score.games
-    others = config.rating_players - 1
-    log.add({f"rating/wins_against_{others}_{b}": w for b, w in wins.items()}, run.decisions)
+        name = f"rating/wins_against_{config.rating_players - 1}_{bot}"
+        log.add_scalar(name, wins[bot], run.decisions)
     if curve and curve[-1].decisions == run.decisions:
         curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
