@@ -15,7 +15,7 @@ from busenv.experiments.play.game_store import GameEvent, GameHeader
 from busenv.experiments.play.game_tree import GameNode, GameTree
 from busenv.experiments.play.messages import RequestError
 
-DEFAULT_DELAY = 0.6  # seconds
+DEFAULT_DELAY = 0.6  # seconds; "normal" on the page
 MAX_RENAMES = 100  # of a game
 Status = Literal["over", "paused", "forced", "agent", "person"]
 

@@ -174,9 +174,7 @@ function displayControls() {
   $("analyse").disabled = isOver(drawnNode) && !analysing;
   $("pause").textContent = state.paused ? "Continue" : "Pause";
   $("pause").classList.toggle("main", state.paused && Boolean(state.turn));
-  const distance = ({ value }) => Math.abs(value - state.delay);
-  const nearest = [...$("delay").options].reduce((a, b) => distance(b) < distance(a) ? b : a);
-  if (document.activeElement !== $("delay")) nearest.selected = true;
+  if (document.activeElement !== $("delay")) $("delay").value = state.delay;
   $("record").href = `${path}/record.json`;
   $("replay").href = `${path}/replay.html`;
   $("viewing").hidden = viewedNode === null;
