@@ -15,10 +15,11 @@ from rich.console import Console
 
 from busenv.cluster import connected
 from busenv.experiments.common.console import TextTable, print_path
+from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.ratings.rating import check_agent, run_rating
 from busenv.experiments.ratings.rating_report import interval, percent, rating_interval
 from busenv.experiments.ratings.schedule import Schedule
-from busenv.io import check_plain, write_whole
+from busenv.io import write_whole
 
 PLAYERS = (3, 4, 5)
 
@@ -55,13 +56,10 @@ def run_ladder(
 
     def rate(schedule: Schedule, name: str) -> pd.DataFrame:
         console.rule(f"{name}, {schedule.players} players")
-        players_folder = folder / f"{schedule.players}-players"
-        match_folder = players_folder / re.sub(r"[^\w.-]+", "-", name)
-        check_plain(players_folder)
-        check_plain(match_folder)
+        match_folder = folder / f"{schedule.players}-players" / re.sub(r"[^\w.-]+", "-", name)
         return run_rating(schedule, match_folder, workers, console, ray).results
 
-    with connected(ray, workers):
+    with connected(ray, workers), lock_folder(folder):
         matches = {
             (agent, other, players): rate(
                 Schedule((agent,), players, games, seed, against=other),
