@@ -41,7 +41,6 @@ REPORT, RECORD, PAGE, SEARCH_PAGE = "report.md", "replay.json", "replay.html", "
 COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]
 TABLE_NOTE = "A line-up's second row is the mean of the other seats."
 OPPONENTS = ("planner", "uct:50", "planner", "uct:50")  # of the sample game, as many as needed
-SAMPLES = 8  # games of which the sample game is selected
 SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
 HOUR = 3600.0
 MAX_THREADS = 4
@@ -176,20 +175,22 @@ Next steps:
 
 
 def _play_sample(run: AnyRun) -> None:
-    """Play some games of a run's agent against bots; write record and replay page of one.
+    """Play a game of a run's agent against bots; write its record and its replay page.
 
-    It is the game of most rounds, and the closest of these. The games depend on the agent and the
-    run's seed alone. The page shows the agent's estimates.
+    The game depends on the agent and the run's seed alone. The page shows the agent's estimates.
     """
     config, players = run.config, run.config.rating_players
     seat, spec = config.seed % players, _spec(run)
     own = spec.partition(":")[0]
     names = [*OPPONENTS[:seat], own, *OPPONENTS[seat : players - 1]]
     agents = [make_agent(spec if name == own else name) for name in names]
-    games = [_play(run, agents, config.seed + k) for k in range(SAMPLES)]
-    game = max(games, key=lambda game: (game.round, -_lead(game)))
-    game.save(run.folder / RECORD)
     board = _sample_board(run)
+    game = Game(players, run.rules, board, seed=config.seed)
+    for number, agent in enumerate(agents):
+        agent.reset(config.seed + number)
+    while not game.is_over:
+        game.step(agents[game.current_player].act(game))
+    game.save(run.folder / RECORD)
     write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=board, names=names)
 
 
@@ -197,22 +198,6 @@ def _sample_board(run: AnyRun) -> Board:
     """Return the board of the sample game: the first of a set of boards for validation."""
     board = rating_boards(run, 1)
     return board if isinstance(board, Board) else board_at(load_boards(board), 0)
-
-
-def _play(run: AnyRun, agents: list[Agent], seed: int) -> Game:
-    """Play a game of agents by seat."""
-    game = Game(len(agents), run.rules, _sample_board(run), seed=seed)
-    for number, agent in enumerate(agents):
-        agent.reset(seed + number)
-    while not game.is_over:
-        game.step(agents[game.current_player].act(game))
-    return game
-
-
-def _lead(game: Game) -> int:
-    """Return the points of the winner minus those of the second."""
-    second, first = sorted(game.points)[-2:]
-    return first - second
 
 
 def _next_commands(run: AnyRun) -> list[str]:
