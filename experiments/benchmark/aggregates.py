@@ -20,13 +20,13 @@ def interquartile_mean(scores: np.ndarray) -> np.ndarray:
     return trim_mean(scores, 0.25, axis=-1)
 
 
-def bootstrap_interval(scores: np.ndarray, seed: int = 0) -> tuple[float, float]:
+def bootstrap_interval(scores: np.ndarray) -> tuple[float, float]:
     """95% percentile interval of the interquartile mean of all scores.
 
     scores: (runs, tasks). Runs are resampled with replacement within each task.
     """
     runs, tasks = scores.shape
-    indices = np.random.default_rng(seed).integers(runs, size=(RESAMPLES, runs, tasks))
+    indices = np.random.default_rng(0).integers(runs, size=(RESAMPLES, runs, tasks))
     resampled = scores[indices, np.arange(tasks)].reshape(RESAMPLES, -1)
     low, high = np.percentile(interquartile_mean(resampled), (2.5, 97.5))
     return float(low), float(high)

@@ -47,22 +47,11 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
     add_count(parser, "--threads", 2, "threads of torch and of self-play")
     add_workers(parser, "processes that measure a program (default: number of cores)")
     add_out(parser, "runs/bench-DATE-TIME")
-    parser.add_argument(
-        "--add",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="result files to add to those of this package",
-    )
-    parser.add_argument(
-        "--page",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="Markdown pages to write the tables into",
-    )
+    for option, files in (
+        ("--add", "result files to add to those of this package"),
+        ("--page", "Markdown pages to write the tables into"),
+    ):
+        parser.add_argument(option, type=Path, nargs="+", default=[], metavar="FILE", help=files)
     parser.add_argument(
         "--picture",
         type=Path,

@@ -20,10 +20,10 @@ POSITIONS = {  # ply by name of the picture
 }
 
 
-def draw_pictures(folder: Path = FOLDER, record: Path = FOLDER / RECORD) -> None:
+def draw_pictures(folder: Path = FOLDER) -> None:
     """Write NAME.svg for each of `POSITIONS` of the recorded game."""
     for name, ply in POSITIONS.items():
-        draw_record(record, ply, folder / f"{name}.svg")
+        draw_record(FOLDER / RECORD, ply, folder / f"{name}.svg")
 
 
 if __name__ == "__main__":
