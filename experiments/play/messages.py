@@ -69,8 +69,10 @@ class JumpRequest(Schema):
     target: Number
 
 
-class PauseRequest(Schema):
-    type: Literal["pause"]
+class SwitchRequest(Schema):
+    """Pause the agents, or show the chart of the current variation; or end that."""
+
+    type: Literal["pause", "chart"]
     enabled: bool
 
 
@@ -87,13 +89,6 @@ class AnalysisRequest(Schema):
     agent: AgentSpec | None = None
 
 
-class ChartRequest(Schema):
-    """Of the current variation."""
-
-    type: Literal["chart"]
-    enabled: bool
-
-
 class RenameRequest(Schema):
     type: Literal["rename"]
     seat: SeatIndex
@@ -105,8 +100,8 @@ class RematchRequest(Schema):
 
 
 AnyRequest = (
-    DecideRequest | NodeRequest | JumpRequest | PauseRequest | DelayRequest
-    | AnalysisRequest | ChartRequest | RenameRequest | RematchRequest
+    DecideRequest | NodeRequest | JumpRequest | SwitchRequest | DelayRequest
+    | AnalysisRequest | RenameRequest | RematchRequest
 )  # fmt: skip
 REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
 
