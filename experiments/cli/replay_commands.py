@@ -62,19 +62,15 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _replay(args: argparse.Namespace) -> None:
-    from busenv.agents import AgentError
     from busenv.experiments.replays.replay_files import write_replay
 
-    try:
-        write_replay(args.record, args.out, args.agent, args.board)
-    except AgentError as error:
-        raise ValueError(f"agent {args.agent!r}: {error}") from error
+    write_replay(args.record, args.out, args.agent, args.board)
     print(f"Replay: {printable(args.out)}")
 
 
 def _games(path: Path, board: str | None) -> list[dict[str, Any]]:
     """Read a games file, validate it on a board, and return its games by number."""
-    from busenv.experiments.ratings.rating_store import parse_games
+    from busenv.experiments.ratings.game_log import parse_games
     from busenv.experiments.replays.narration import check_recorded_game
 
     with path.open("rb") as file:
