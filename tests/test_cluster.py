@@ -15,8 +15,8 @@ from busenv.cluster import ClusterError, connected
 from busenv.experiments.common.runs import RunError
 from busenv.experiments.ratings import distributed_games, rating
 from busenv.experiments.ratings.distributed_games import play_on_cluster
+from busenv.experiments.ratings.game_log import GAMES, parse_games
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.training_run import run_training
 from busenv.train.config import PRESETS

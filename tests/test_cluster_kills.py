@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from busenv.experiments.common.keyboard_interrupt import STATUS
+from busenv.experiments.ratings.game_log import GAMES
 from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.rating_store import GAMES
 from tests.support.bursts import attack, check_files, marked
 from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 

@@ -25,8 +25,14 @@ from busenv.error_text import printable
 from busenv.experiments import cli
 from busenv.experiments.common.console import TextTable
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings.game_log import MAX_LINE_BYTES, check_game, check_scheduled
-from busenv.experiments.ratings.rating_store import GAMES, parse_games, recover_games
+from busenv.experiments.ratings.game_log import (
+    GAMES,
+    MAX_LINE_BYTES,
+    check_game,
+    check_scheduled,
+    parse_games,
+    recover_games,
+)
 from busenv.experiments.replays.narration import load_recorded_game
 from busenv.game.board import BOARDS
 from busenv.game.record import decode_fields, encode_fields

@@ -22,8 +22,8 @@ from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder
 from busenv.experiments.common.worker_pool import worker_pool
 from busenv.experiments.ratings import ladder, tournament
 from busenv.experiments.ratings.dependencies import file_hashes
+from busenv.experiments.ratings.game_log import GAMES, parse_games
 from busenv.experiments.ratings.rating import check_agent, run_rating
-from busenv.experiments.ratings.rating_store import GAMES, parse_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tables import different_games, result_table, seat_rows
 from busenv.experiments.ratings.tournament import play_game, play_games

@@ -23,9 +23,9 @@ from busenv.experiments.ratings.dependencies import (
     model_of,
 )
 from busenv.experiments.ratings.distributed_games import play_on_cluster
+from busenv.experiments.ratings.game_log import GAMES, append_games, recover_games
 from busenv.experiments.ratings.language_models import REPLIES
 from busenv.experiments.ratings.rating_report import Report, write_report
-from busenv.experiments.ratings.rating_store import GAMES, append_games, recover_games
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_games
 from busenv.io import open_plain

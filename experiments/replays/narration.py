@@ -11,8 +11,7 @@ from typing import Any
 from busenv import Board, Building, Game, Position, Record, RecordError
 from busenv.error_text import printable
 from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings.game_log import check_game
-from busenv.experiments.ratings.rating_store import parse_games
+from busenv.experiments.ratings.game_log import check_game, parse_games
 from busenv.game.board_specs import recorded_board
 from busenv.io import read_bounded
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline

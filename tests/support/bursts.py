@@ -13,7 +13,7 @@ from pathlib import Path
 
 from busenv.agents.networks.mlp import weights_of
 from busenv.experiments.common.keyboard_interrupt import STATUS
-from busenv.experiments.ratings.rating_store import GAMES, parse_games
+from busenv.experiments.ratings.game_log import GAMES, parse_games
 from busenv.game.board_specs import load_board
 from busenv.train.checkpoint import CHECKPOINT_FILE, read_state, read_tensors
 from tests.support.play import played

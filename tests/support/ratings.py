@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from busenv import Game, Record
-from busenv.experiments.ratings.game_log import ranking
-from busenv.experiments.ratings.rating_store import GAMES, parse_games
+from busenv.experiments.ratings.game_log import GAMES, parse_games, ranking
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.ratings.tournament import play_game
 
