@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import busenv
+from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.replays.replay_files import draw_record
 
 FOLDER = Path(busenv.__file__).parent / "pictures"
@@ -26,5 +28,12 @@ def draw_pictures(folder: Path = FOLDER) -> None:
         draw_record(FOLDER / RECORD, ply, folder / f"{name}.svg")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    argparse.ArgumentParser(
+        prog="python -m busenv.experiments.replays.readme_pictures", description=__doc__
+    ).parse_args()
     draw_pictures()
+
+
+if __name__ == "__main__":
+    run_command(main)
