@@ -107,10 +107,10 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
             for k, card in enumerate(cards):
                 spent, curves = _curves(card.runs, bot, unit)
                 low, high = zip(*(bootstrap_interval(c[:, None]) for c in curves.T), strict=True)
-                colour = COLOURS[k % len(COLOURS)]
+                colour, style = COLOURS[k % len(COLOURS)], "--" if k >= len(COLOURS) else "-"
                 axes.fill_between(spent, low, high, color=colour, alpha=0.15, lw=0)
                 middle = interquartile_mean(curves.T)
-                axes.plot(spent, middle, "o-", ms=3, color=colour, label=card.name)
+                axes.plot(spent, middle, f"o{style}", ms=3, color=colour, label=card.name)
             axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
             axes.set_title(f"against {players - 1} {bot}", loc="left", fontsize="medium")
             axes.set(xlabel=label, xlim=(0, None), ylim=(0, None))
