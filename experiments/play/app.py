@@ -202,7 +202,7 @@ def _handle(
             return session.send_view(connection, request.node)
         case messages.AnalysisRequest():
             return session.analyse(connection, request.node, request.agent)
-        case messages.SwitchRequest(type="chart"):
+        case messages.ChartRequest():
             return session.chart(connection, request.enabled)
         case messages.RenameRequest():
             game.rename(participant, request.seat, request.name)
@@ -220,7 +220,7 @@ def _handle(
             game.undo_or_redo(participant, request.node, direction)
         case messages.JumpRequest():
             game.jump(participant, request.node, request.target)
-        case messages.SwitchRequest():
+        case messages.PauseRequest():
             game.pause(participant, request.enabled)
     session.publish()
     session.restart_agents()

@@ -69,10 +69,8 @@ class JumpRequest(Schema):
     target: Number
 
 
-class SwitchRequest(Schema):
-    """Pause the agents, or show the chart of the current variation; or end that."""
-
-    type: Literal["pause", "chart"]
+class PauseRequest(Schema):
+    type: Literal["pause"]
     enabled: bool
 
 
@@ -89,6 +87,13 @@ class AnalysisRequest(Schema):
     agent: AgentSpec | None = None
 
 
+class ChartRequest(Schema):
+    """Of the current variation."""
+
+    type: Literal["chart"]
+    enabled: bool
+
+
 class RenameRequest(Schema):
     type: Literal["rename"]
     seat: SeatIndex
@@ -100,8 +105,8 @@ class RematchRequest(Schema):
 
 
 AnyRequest = (
-    DecideRequest | NodeRequest | JumpRequest | SwitchRequest | DelayRequest
-    | AnalysisRequest | RenameRequest | RematchRequest
+    DecideRequest | NodeRequest | JumpRequest | PauseRequest | DelayRequest
+    | AnalysisRequest | ChartRequest | RenameRequest | RematchRequest
 )  # fmt: skip
 REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
 
