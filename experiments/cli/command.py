@@ -86,23 +86,19 @@ def add_count(parser: argparse.ArgumentParser, option: str, default: int, descri
         type=positive(int),
         metavar="N",
         default=default,
-        help=f"{description} (default: %(default)s)",
+        help=f"{description} (default: {default})",
     )
 
 
 def add_seed(parser: argparse.ArgumentParser, description: str) -> None:
     parser.add_argument(
-        "--seed", type=seed, metavar="N", default=0, help=f"{description} (default: %(default)s)"
+        "--seed", type=seed, metavar="N", default=0, help=f"{description} (default: 0)"
     )
 
 
 def add_players(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--players",
-        type=int,
-        choices=(3, 4, 5),
-        default=4,
-        help="players per game (default: %(default)s)",
+        "--players", type=int, choices=(3, 4, 5), default=4, help="players per game (default: 4)"
     )
 
 

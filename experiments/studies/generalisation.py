@@ -211,7 +211,7 @@ def main() -> None:
         nargs="+",
         choices=[*DECISIONS],
         default=[*DECISIONS],
-        help="kinds of networks to train",
+        help="kinds of networks to train (default: all)",
     )
     add_count(parser, "--seeds", 3, "runs for each number of boards")
     arguments = parser.parse_args()

@@ -83,7 +83,10 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", help="`replay` folders of runs of expert iteration")
     add_count(parser, "--samples", 300_000, "samples to read")
     parser.add_argument(
-        "--network", choices=("seats", "features"), default="features", help="kind of network"
+        "--network",
+        choices=("seats", "features"),
+        default="features",
+        help="kind of network (default: features)",
     )
     arguments = parser.parse_args()
     torch.set_num_threads(THREADS)

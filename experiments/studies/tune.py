@@ -144,10 +144,18 @@ def main() -> None:
     parser = study_parser("tune", __doc__)
     parser.add_argument("study", choices=("value", "win"), help="weights to fit")
     parser.add_argument(
-        "--seconds", type=positive(float), default=240.0, help="time budget in seconds"
+        "--seconds",
+        type=positive(float),
+        default=240.0,
+        help="time budget in seconds (default: 240)",
     )
     add_seed(parser, "random seed of games and search")
-    parser.add_argument("--out", type=Path, default=Path("runs/weights.json"), help="file to write")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("runs/weights.json"),
+        help="file to write (default: runs/weights.json)",
+    )
     arguments = parser.parse_args()
     tune = tune_value if arguments.study == "value" else tune_win
     if arguments.out.is_dir():
