@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +22,14 @@ from busenv.agents.networks.compiled_network import (
 )
 from busenv.agents.networks.evaluation_features import FEATURES_SIZE
 from busenv.agents.networks.inference import make_policy
-from busenv.agents.networks.inputs import observe_inputs
+from busenv.agents.networks.inputs import find_offsets, observe_inputs
 from busenv.agents.networks.logits import SEAT_VALUES, action_probabilities
 from busenv.agents.networks.model_files import load_model, save_model
+from busenv.agents.search.az_agent import AzAgent
 from busenv.core.state import FIRST_BUILD
 from busenv.game.board import assemble_board, make_board
 from tests.support.networks import positions, random_network
-from tests.support.worlds import largest
+from tests.support.worlds import largest, random_board
 
 BOARDS = ["city", "generated:small:3", "generated:city:3", "generated:large:3"]
 
@@ -125,7 +127,9 @@ def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
     save_model(network, load_board("city"), path, {"network": "board", "width": 8})
     loaded, card = load_model(path, load_board("generated:small:1"))
     assert "board" not in card
-    for agent in (make_agent(f"net:{path}", seed=3), make_agent(f"az:{path}:8", seed=3)):
+    city = load_board("city")  # has no effect
+    searches = (make_agent(f"az:{path}:8", seed=3), AzAgent(network, city, 8, seed=3))
+    for agent in (make_agent(f"net:{path}", seed=3), *searches):
         for name in BOARDS:
             board = load_board(name)
             games = positions(8, board)
@@ -138,6 +142,7 @@ def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"width": 2000}, "width is 2000; allowed for network 'board': 1 to 1024"),
+        ({"width": 16}, "is not a network of kind 'board' and width 16"),
         ({"network": "mlp"}, "board is missing"),
     ],
 )
@@ -151,3 +156,17 @@ def test_cards_of_other_networks_are_refused(
     card.write_text(json.dumps(json.loads(card.read_text()) | change))
     with pytest.raises(ValueError, match=message):
         load_model(path, load_board("city"))
+
+
+def test_rows_begin_with_the_map() -> None:
+    board = make_board(random_board(random.Random(3)))
+    rows, _ = observe_inputs(positions(2, board), board.array, random_network("board", 8).inputs)
+    size = find_offsets(len(board.intersections), len(board.streets), len(board.sites)).node
+    assert rows[0, :3].tolist() == [len(board.intersections), len(board.streets), len(board.sites)]
+    assert (rows[0, :size] == rows[1, :size]).all()
+    zones = [site.zone - 1 for site in board.sites]
+    assert rows[0, size - len(zones) : size].tolist() == zones
+    marks = rows[0, 3 : 3 + 7 * len(board.intersections)].reshape(7, -1)
+    assert marks[0].tolist() == [entry.roundabout for entry in board.intersections]
+    assert marks[1:3].sum(axis=0).tolist() == [entry.train_station for entry in board.intersections]
+    assert marks[3:].sum() == len(board.sites)

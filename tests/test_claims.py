@@ -12,6 +12,7 @@ from busenv.experiments import cli
 from busenv.experiments.benchmark import claims
 from busenv.experiments.common.runs import RunError
 from tests.support.commands import refusal
+from tests.support.pages import unclaimed_figures
 
 
 def claim(text: str | list[str], output: str, **fields: Any) -> dict[str, Any]:
@@ -146,3 +147,27 @@ def test_pages_are_rewritten_from_the_registry(clone: Path) -> None:
     assert claims.with_claims(current, registry) == current
     with pytest.raises(RunError, match=r"claims.json has no claim 'unknown'"):
         claims.with_claims("<!--claim unknown-->5%<!--/claim-->", registry)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It wins 59% [54,\n64] of the games.",
+        "| 17.1 [13.6, 20.3] |",
+        "33,000 positions per second",
+        "22 to 28 million decisions\nper second",
+        "wins 83% against",
+        "54.3%",
+        "0.5 ± 0.1",
+        "a median of 31 ms",
+        "1.8 times as many",
+    ],
+)
+def test_figures_without_a_claim_are_found(text: str) -> None:
+    assert unclaimed_figures(text)
+    assert not unclaimed_figures(f"```sh\n{text}\n```\n<!--claim a-->{text}<!--/claim-->")
+
+
+def test_settings_and_par_need_no_claim() -> None:
+    text = "95% intervals, par 25%; 0.5 seconds per decision, [0, 1], 40% of the games, 5 of 12"
+    assert not unclaimed_figures(text)

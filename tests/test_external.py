@@ -146,13 +146,20 @@ for line in sys.stdin:
 FAILURES = {
     # code of the program: pattern of the error
     "asked(); sys.exit(3)": "ended with exit code 3",
+    "asked(); os.kill(os.getpid(), signal.SIGKILL)": "ended by signal 9",
     "asked(); os.close(1); time.sleep(60)": "closed its input or output",
     "asked(); say('pardon?')": "answered 'pardon\\?' to go; expected \"bestmove ID\"",
+    "asked(); say('bestmove')": "answered 'bestmove' to go",
+    "asked(); say('bestmove -8')": "answered 'bestmove -8' to go",
     "asked(); say('bestmove 8 9')": "answered 'bestmove 8 9' to go",
+    r"asked(); os.write(1, 'bestmove \u0668\n'.encode())": "answered 'bestmove \u0668' to go",
     "asked(); say('bestmove ' + '8' * 5000)": "answered 'bestmove 8{190}\\.\\.\\. \\(5,011 .*go",
+    "asked(); say('')": "answered '' to go",
     "asked(); os.write(1, bytes([255, 10]))": "answered '\N{REPLACEMENT CHARACTER}' to go",
     "asked(); say('bestmove 999')": r"chose 999, which is illegal; legal: 8, .* \(36 in all\)",
+    "asked(); print('bestmove 8', end='', flush=True); sys.exit(0)": "ended with exit code 0",
     "asked(); say('x' * 10**6)": "wrote a line of more than 65536 bytes",
+    "asked(); say('info ' + 'x' * 10**6)": "wrote a line of more than 65536 bytes",
     "asked()\nwhile True: sys.stdout.write('x' * 65536)": "wrote a line of more than 65536 bytes",
 }
 
@@ -185,6 +192,7 @@ while True:
 
 SILENT = {
     "it sleeps": "time.sleep(600)",
+    "it never stops saying info": "while True: say('info still thinking')",
     "its infos are long": "while True: say('info ' + 'x' * 60000)",
     "it cannot be asked to end": "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass",
 }

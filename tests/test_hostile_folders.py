@@ -1,20 +1,29 @@
 """Untrusted folders: no write follows a link in them, and no settings in them are read."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from busenv import io
 from busenv.experiments.common.plot_style import default_style
+from busenv.experiments.ratings import ladder
 from busenv.experiments.ratings.rating import run_rating
 from busenv.io import open_plain, write_whole
 from tests.support.commands import refusal
 from tests.support.ratings import TWO_AGENTS
 
+RUN_FILES = (
+    *("run.json", "games.jsonl", "lock", "report.md", "results.csv", "pairs.csv", "seats.csv"),
+    *("wins.png", "ratings.png", "seats.png", "anything"),
+)
 
-@pytest.mark.parametrize("name", ["run.json", "games.jsonl", "lock", "anything"])
+
+@pytest.mark.parametrize("name", RUN_FILES)
 def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
     """Links to an existing file and to a missing one."""
     folder, target = tmp_path / "run", tmp_path / "target"
@@ -32,7 +41,7 @@ def test_a_run_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
         assert [path.name for path in folder.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", ["run.json", "past", "past/1.json"])
+@pytest.mark.parametrize("name", ["run.json", "model.json", "curve.csv", "past", "past/1.json"])
 def test_a_training_folder_with_a_link_is_refused(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture
 ) -> None:
@@ -67,6 +76,34 @@ def test_no_way_to_open_a_file_follows_a_link(tmp_path: Path) -> None:
     with open_plain(target, "ab") as file:
         file.write(b"er")
     assert target.read_bytes() == b"newer"
+
+
+def test_a_link_created_after_the_check_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    monkeypatch.setattr(io, "check_plain", lambda path: None)
+    for mode in ("rb", "ab", "r+b"):
+        with pytest.raises(OSError, match="link"):
+            open_plain(link, mode)
+    write_whole(link, "new", follow_links=False)
+    assert not link.is_symlink()
+    assert (link.read_bytes(), target.read_bytes()) == (b"new", b"precious")
+
+
+@pytest.mark.usefixtures("small_ladder")
+def test_a_ladder_in_a_linked_folder_is_refused(tmp_path: Path) -> None:
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "run"
+    elsewhere.mkdir()
+    for name in ("3-players", "3-players/greedy-against-random"):
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).symlink_to(elsewhere)
+        with pytest.raises(OSError, match=f"{name} is a symbolic link"):
+            ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
+        assert not [*elsewhere.iterdir()]
 
 
 DRAW = """

@@ -1,6 +1,8 @@
 """Untrusted checkpoints, settings and training folders: read as stored, or a one-line error."""
 
 import json
+import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,16 @@ import pytest
 import torch
 from rich.console import Console
 
-from busenv import load_board
+from busenv import Rules, load_board
+from busenv.agents.networks import model_files
 from busenv.agents.networks.mlp import build_network, weights_of
+from busenv.agents.networks.model_files import load_policy_agent
+from busenv.experiments.common.runs import RunError
+from busenv.experiments.training import run_folder
 from busenv.experiments.training.learning_curve import read_curve
 from busenv.experiments.training.training_run import run_training
 from busenv.train.checkpoint import (
+    CHECKPOINT_FILE,
     FORMAT,
     State,
     read_state,
@@ -27,19 +34,25 @@ from busenv.train.config_files import programs, read_config
 from busenv.train.league import League
 from busenv.train.ppo_run import PPORun
 from tests.support.commands import refusal
+from tests.support.mutate import damaged
 from tests.support.training import SMALL_PPO, same_tensors
 from tests.support.worlds import write_town
 
 CITY = load_board("city")
 
-RUN = SMALL_PPO.changed({"players": (4,), "warm_start": "", "decisions": 300})
+RUN = SMALL_PPO.changed({
+    "players": (4,), "snapshot_every": 1, "warm_start": "", "decisions": 600,
+})  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run on a board of its own."""
+    """The folder of a finished run, with every kind of file."""
     place = tmp_path_factory.mktemp("trained")
-    config = RUN.changed({"board": write_town(place / "town.json")})
+    town, house = place / "town.json", place / "house.json"
+    write_town(town)
+    house.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
+    config = RUN.changed({"board": str(town), "rules": str(house)})
     run_training(config, place / "run", Console(quiet=True))
     return place / "run"
 
@@ -76,10 +89,13 @@ def test_invalid_checkpoints_are_refused(folder: Path) -> None:
     assert same_tensors(read[1], tensors)
     refused("seconds is nan", seconds=float("nan"))
     refused("iteration is -1", iteration=-1)
+    refused("decisions is '5'", decisions="5")
     refused("league.0.1 is 2; ", league=[("greedy", 2)])
+    refused("format is '2'", format="2")
     refused(f"it has format 3; this busenv has {FORMAT}", format=3)
     refused("more is 1; extra inputs", more=1)
     refused("its state is too large", config={"x": "x" * 10**6})
+    refused(r"rules is 'r.*\.\.\. \(.*; ", rules="r" * 10**5)
     moments = optimizer.state[last]
     moments["exp_avg"].fill_(np.inf)
     refused("optimizer.9.exp_avg holds a number that is not finite")
@@ -92,6 +108,71 @@ def test_invalid_checkpoints_are_refused(folder: Path) -> None:
         read_checkpoint(folder)
 
 
+READ = ("run.json", "curve.csv", "board.json", "rules.json", CHECKPOINT_FILE, "model.json",
+        "model.safetensors", "past/*.json", "past/*.safetensors")  # fmt: skip
+NASTY = (
+    b"NaN", b"-1", b"1e999", b"9" * 400, b"0.5", b"null", b"true", b'""', b"[]", b"{}", b"\x00",
+    b"[" * 9000, b"\xff", b'"\\ud800"', b",", b"\n", b'"\x1b[31m"', b"../../x", b'"exec:touch x"',
+)  # fmt: skip
+
+
+def damaged_file(data: bytes, rng: random.Random) -> bytes:
+    """The content of a file with some bytes changed, or with a number or text replaced."""
+    if rng.random() < 0.6:
+        return damaged(data, rng)
+    word = rng.choice([*re.finditer(rb'-?[0-9][0-9.]*|"[^"]*"', data)])
+    return data[: word.start()] + rng.choice(NASTY) + data[word.end() :]
+
+
+def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
+    """All networks that are read when a run resumes: the learner's, past selves', the model's.
+
+    The other files are read too, as by the command.
+    """
+    config = read_config(str(folder / "run.json"))
+    run_folder.changed_settings(folder, config)
+    read_curve(folder / "curve.csv")
+    run = PPORun(config, folder)
+    past = [m.network for m in run._league.members if m.network is not None]
+    model = load_policy_agent(str(folder / "model.safetensors")).network
+    return [network.state_dict() for network in (run.network, *past, model)]
+
+
+@pytest.mark.parametrize("tries", [220, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_damaged_training_folders_are_refused_or_read_as_stored(
+    tries: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Damaged files of a run, 20 of each, give a one-line error or the same weights."""
+    monkeypatch.setattr(PPORun, "_warm_up", lambda _: None)
+    monkeypatch.setattr(PPORun, "save", lambda _: None)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    monkeypatch.setattr(model_files, "RETRY_SECONDS", 0.0)
+    good = weights_in_play(folder)
+    assert len(good) == 4
+    paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]
+    assert len(paths) == 11
+    rng, refused = random.Random(tries), 0
+    for attempt in range(tries):
+        path = paths[attempt % len(paths)]
+        data = path.read_bytes()
+        path.write_bytes(damaged_file(data, rng))
+        words = ""
+        try:
+            read = weights_in_play(folder)
+        except (ValueError, OSError, RunError) as error:
+            words = str(error)
+        if words:
+            refused += 1
+            assert "\n" not in words
+            assert words.isprintable()
+            assert len(words) < 5000
+        else:
+            assert len(read) == len(good)
+            assert all(map(same_tensors, read, good))
+        path.write_bytes(data)
+    assert refused > 0.6 * tries
+
+
 def change_json(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
@@ -100,10 +181,14 @@ def change_json(path: Path, **changes: Any) -> None:
     ("line", "words"),
     [
         ("nan,1,8,0.5", "line 2: 'nan,1,8,0.5' is not a point"),
+        ("1.0,-1,8,0.5", "line 2"),
+        ("1.0,1,0,0.5", "line 2"),
         ("1.0,1,8,1.5", "line 2"),
+        ("1.0,1,8,inf", "line 2"),
         ("1.0,1,8", "line 2"),
         ("1.0,1,8,0.5\n2.0,1,8,0.5", "line 3"),
         ("9" * 200_000, "is not a learning curve: field larger than field limit"),
+        ("\xff", "line 2"),
         (" " * 10_000_001, "is too large; allowed: 10,000,000 bytes"),
     ],
 )
@@ -112,7 +197,8 @@ def test_invalid_learning_curves_are_refused(line: str, words: str, tmp_path: Pa
     path.write_text(f"seconds,decisions,games,random\n{line}\n")
     with pytest.raises(ValueError, match=f"curve.csv.*{words}"):
         read_curve(path)
-    for head in ("", "seconds,decisions,games,x,x", "seconds,decisions,games,\x1b[31m"):
+    for head in ("", "seconds,decisions", "a,b,c,d", "seconds,decisions,games,x,x",
+                 "seconds,decisions,games,\x1b[31m"):  # fmt: skip
         path.write_text(head)
         with pytest.raises(ValueError, match="learning curve: its first line is '") as refused:
             read_curve(path)

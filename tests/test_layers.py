@@ -81,3 +81,12 @@ def test_imports_have_no_cycle() -> None:
         TopologicalSorter(IMPORTS).prepare()
     except CycleError as error:
         pytest.fail(f"a cycle of imports: {' <- '.join(error.args[1])}")
+
+
+def test_imports_are_read_from_all_layers_and_statements() -> None:
+    assert {layer_of(name) for name in MODULES} == {0, 1, 2, 3}
+    assert layer_of("busenv.agents.search.uct_agent") == 1
+    assert "busenv.agents" in IMPORTS["busenv.experiments.ratings.rating"]
+    assert imports_of("def f():\n    from busenv.core import kernels\n") == {"busenv.core.kernels"}
+    assert imports_of("from busenv import Game\nimport numpy\n") == {"busenv"}
+    assert imports_of("if TYPE_CHECKING:\n    from busenv.game.game import Game\n") == set()

@@ -237,7 +237,7 @@ def test_unknown_agents_are_refused_without_a_folder(
 ) -> None:
     for wrong in ("randm", "ppo:nowhere.pt"):
         error = refusal(capsys, "rate", "random", wrong, "--out", str(tmp_path / "run"))
-        assert repr(wrong) in error
+        assert f"agent {wrong!r}" in error
     assert not (tmp_path / "run").exists()
 
 
