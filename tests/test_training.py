@@ -135,7 +135,7 @@ def test_curves_show_intervals_par_and_phases(
     phased, plain = (figure.axes[0] for figure in drawn)
     assert phased.get_ylim() == (0, 1)
     assert [text.get_text() for text in phased.texts] == ["imitation", "PPO"]
-    assert [text.get_text() for text in plain.texts] == ["PPO"]
+    assert [text.get_text() for text in plain.texts] == []
     labels = {str(line.get_label()): line for line in phased.lines}
     assert [label for label in labels if label[0] != "_"] == [
         "against 2 random", "against 2 x", "par, 33%",

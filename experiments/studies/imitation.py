@@ -133,7 +133,7 @@ def main() -> None:
         curve.append(CurvePoint(seconds, decisions, arguments.games, shares))
         save_model(network, dataset.board, arguments.out / "model.safetensors", card)
         write_curve(arguments.out / "curve.csv", curve)
-        draw_curve(arguments.out / "curve.png", curve, title, players=players, main_phase="")
+        draw_curve(arguments.out / "curve.png", curve, title, players=players)
         won = ", ".join(
             f"{shares[name]:.1%} {format_bounds(*score.interval())} against {name}"
             for name, score in scores.items()

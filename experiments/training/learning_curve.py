@@ -101,27 +101,31 @@ def draw_curve(
     """Draw the learning curve as a PNG picture, with 95% intervals (Wilson 1927).
 
     players: per game of the ratings. imitated: number of imitated decisions, which precede the
-    phase `main_phase`.
+    phase `main_phase`; the picture names the phases unless it is 0.
     """
     from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
     from matplotlib.ticker import PercentFormatter
 
+    end = max(curve[-1].decisions, imitated, 1)
+    scale, unit = (1e6, "million") if end >= 2e6 else (1e3, "thousand")
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     axes = figure.subplots()
     for k, name in enumerate(_opponents(curve)):
         colour, points = COLOURS[k % len(COLOURS)], [p for p in curve if name in p.wins]
-        decisions = [p.decisions / 1000 for p in points]
+        decisions = [p.decisions / scale for p in points]
         low, high = zip(*(wilson(p.wins[name] * p.games, p.games) for p in points), strict=True)
         axes.fill_between(decisions, low, high, color=colour, alpha=0.15, lw=0)
         wins = [p.wins[name] for p in points]
         label = f"against {players - 1} {name}"
         axes.plot(decisions, wins, "o-", ms=3.5, color=colour, label=label, clip_on=False, zorder=3)
     axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
-    end = max(curve[-1].decisions, imitated, 1) / 1000
-    _mark_phases(axes, imitated / 1000, end, main_phase)
-    axes.set(xlim=(0, end), ylim=(0, 1), xlabel="thousand decisions learned from")
+    if imitated:
+        _mark_phases(axes, imitated / scale, end / scale, main_phase)
+    axes.set(xlim=(0, end / scale), ylim=(0, 1), xlabel=f"{unit} decisions learned from")
     axes.set_ylabel(f"games won of {curve[-1].games}, 95% intervals")
-    axes.set_title(title, loc="left", fontsize="medium", fontweight="bold", pad=18)
+    axes.set_title(
+        title, loc="left", fontsize="medium", fontweight="bold", pad=18 if imitated else None
+    )
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
@@ -129,11 +133,10 @@ def draw_curve(
 
 
 def _mark_phases(axes, imitated: float, end: float, main_phase: str) -> None:  # type: ignore[no-untyped-def]
-    """Write the phases' names above the axes, and shade the imitation phase."""
+    """Write the names of both phases above the axes, and shade the imitation phase."""
     above = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-    if imitated:
-        axes.axvspan(0, imitated, color="0.93", zorder=0)
-        axes.text(imitated / 2, 1.01, "imitation", **above)
+    axes.axvspan(0, imitated, color="0.93", zorder=0)
+    axes.text(imitated / 2, 1.01, "imitation", **above)
     if imitated < end:
         axes.axvline(imitated, color="0.5", lw=1)
         axes.text((imitated + end) / 2, 1.01, main_phase, **above)
