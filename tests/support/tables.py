@@ -25,7 +25,7 @@ MEANINGS = {
     "board": "name or file of a board, `generated:SIZE:SEED`, or a set: `generated:SIZE:train`",
     "bot_share": "share of the games with a seat of one of `bots`",
     "bot_simulations": "simulations of the bot `uct`",
-    "bots": "scripted opponents, drawn for each game",
+    "bots": "agents that play against the learner, drawn for each game",
     "clip_range": "clip range of the policy ratio",
     "decisions": "length of the run in decisions learned from",
     "device": "device of learning",
