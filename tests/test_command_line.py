@@ -99,5 +99,5 @@ def test_every_command_has_examples_that_parse(
 def test_info_reports_versions_board_and_speed(capsys: pytest.CaptureFixture) -> None:
     cli.main(["info"])
     out = capsys.readouterr().out
-    for word in ("numba", "36 intersections", "capstone-2024", "million decisions/s"):
+    for word in ("numba", "36 intersections", "capstone-2024", "million decisions per second"):
         assert word in out

@@ -1,2 +1,2 @@
 """Environments: Gymnasium (single and vector), PettingZoo (AEC and parallel), Stable-Baselines3,
-RLlib and OpenSpiel."""
+RLlib, OpenSpiel, and text for language models."""

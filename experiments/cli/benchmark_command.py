@@ -56,7 +56,7 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
         "--picture",
         type=Path,
         metavar="FILE.png",
-        help="picture of the learning curves of this budget to write",
+        help="write a picture of the learning curves of this budget",
     )
 
 
@@ -221,9 +221,9 @@ COMMANDS = (
         ),
         _add_agents,
         _agents,
-        "Train a learner by the protocol busenv-agents-v2, several runs with different seeds, and "
-        "measure it against bots and frozen networks, or measure trained agents. Then print the "
-        "tables of all results. A stopped benchmark resumes in its folder.",
+        "Train a learner under the protocol busenv-agents-v2, several runs with different seeds, "
+        "and measure it against bots and frozen networks, or measure trained agents. Then print "
+        "the tables of all results. A stopped benchmark resumes in its folder.",
     ),
     Command(
         "exploit",

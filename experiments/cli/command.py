@@ -115,7 +115,7 @@ def add_rating_options(parser: argparse.ArgumentParser, games: str) -> None:
     """Add the number of games, the seed and the processes of a rating."""
     add_count(parser, "--games", 1000, games)
     add_seed(parser, "random seed of all games")
-    add_workers(parser, "worker processes; a cluster has its own (default: number of cores)")
+    add_workers(parser, "worker processes, or cores of --ray local (default: number of cores)")
     add_ray(parser)
 
 

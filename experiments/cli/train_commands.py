@@ -101,7 +101,7 @@ COMMANDS = (
         ),
         _add_train,
         _train,
-        "Train an agent by a preset or a settings file, or resume a run.",
+        "Train an agent with a preset or a settings file, or resume a run.",
         EXTRAS,
     ),
 )

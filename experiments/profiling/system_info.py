@@ -41,7 +41,8 @@ def show_info() -> None:
     )
     speeds = measure_speeds([lambda: busenv.random_playouts(GAMES).decisions], REPEATS)[0]
     median = statistics.median(speeds) / 1e6
-    _print_facts({"speed": f"{median:.1f} million decisions/s (random play, 4 players, one core)"})
+    speed = f"{median:.1f} million decisions per second"
+    _print_facts({"speed": f"{speed} (random play, 4 players, one core)"})
 
 
 def _version(package: str) -> str:

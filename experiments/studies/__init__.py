@@ -1,4 +1,4 @@
-"""Studies: fits of the parameters of bundled agents, comparison of training targets."""
+"""Studies: tuning of the planner, generated boards, generalisation, imitation, training targets."""
 
 from __future__ import annotations
 
