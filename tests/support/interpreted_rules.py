@@ -21,7 +21,8 @@ from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, NO_ACTION, OVER
 from busenv.game.actions import Phase
 from busenv.game.board import make_board
-from busenv.game.position import ENDINGS, POWERED, Position, read_position, waiting_and_vacant
+from busenv.game.position import ENDINGS, Position, read_position, waiting_and_vacant
+from busenv.render.phrases import POWER_WORDS
 from tests.support.compare import CITY, SHARED_FIELDS, reference_rules, reference_view
 from tests.support.play import STYLES, choose
 from tests.support.reference import ReferenceGame
@@ -117,7 +118,7 @@ def check_derived(game: Record, position: Position, board: Board) -> None:
     unused = slice(game.players, MAX_PLAYERS)
     for field in ("line", "line_markers", "buses", "markers", "placed", "stones", "deliveries"):
         assert not getattr(game, field)[unused].any()
-    if position.phase not in POWERED:
+    if position.phase not in POWER_WORDS:
         assert not game.power
     if position.resolving == -1 or position.phase == Phase.CLOCK:
         assert not game.space
