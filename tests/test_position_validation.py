@@ -9,6 +9,7 @@ import pytest
 
 from busenv import Game, Phase, Position, PositionError, Rules
 from busenv.game.position import waiting_and_vacant
+from busenv.validation import check_games
 from tests.support.positions import CASES, at_phase, begun, same, step
 
 SELECTION, SETUP = Phase.SELECT_ACTIONS, Phase.SETUP_BUILDINGS
@@ -44,6 +45,11 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
     (SETUP, {"starting_player": 9}, "starting_player is 9"),
     (SETUP, {"resolving": 0}, "resolving is 0"),
     (SELECTION, {"supply": 3}, "supply is 3; 4 of 15 passengers are in the city"),
+    (
+        SELECTION,
+        {"supply": 15, "passengers": [0] * 36},
+        "supply is 15; allowed: a whole number 0 to 11",
+    ),
     (SELECTION, {"time_stones_left": 4}, "time_stones_left is 4; allowed: 5, with 0 of 5 taken"),
     (SELECTION, {"choosing": [0, 0, 1, 2]}, "choosing is .*each entry once, ascending"),
     (SELECTION, {"choosing": []}, r"choosing is \[\]; but current_player is"),
@@ -283,6 +289,7 @@ def test_mutated_positions_are_refused_or_can_be_played() -> None:
             refused += 1
             continue
         assert game.position() == changed
+        check_games(game.arrays()[0], game.board)
         played += 1
         while not game.is_over:
             assert len(game.history) < 2000

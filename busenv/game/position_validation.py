@@ -105,7 +105,7 @@ def _check_values(position: Position, board: Board, rules: Rules) -> None:
         ("power", 0, rules.bus_limit + 1),
         ("clock", 0, 2),
         ("time_stones_left", 0, stones),
-        ("supply", 0, rules.passengers),
+        ("supply", 0, rules.passengers - rules.start_passengers),
     ):
         _check_number(field, getattr(position, field), low, high)
     for field, length, low, high in (
