@@ -146,9 +146,11 @@ class GameDataset:
         games: indices, 0 to len - 1, else IndexError. Raises ValueError, which names the game, for
         one that breaks the rules.
         """
-        numbers = np.asarray(games, np.int64).reshape(-1)
-        if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(self)):
-            raise IndexError(f"games are {quote(games)}; allowed: 0 to {len(self) - 1}")
+        numbers = np.asarray(games).reshape(-1)
+        are_indices = numbers.dtype.kind in "iu"  # a mask would be read as games 0 and 1
+        if numbers.size and not (are_indices and numbers.min() >= 0 and numbers.max() < len(self)):
+            raise IndexError(f"games are {quote(games)}; allowed: indices 0 to {len(self) - 1}")
+        numbers = numbers.astype(np.int64)
         lengths = self.lengths[numbers].astype(np.int64)
         owner = np.repeat(np.arange(len(numbers)), lengths)
         starts = np.cumsum(self.lengths, dtype=np.int64)[numbers] - np.cumsum(lengths)

@@ -65,6 +65,14 @@ def test_transitions_are_those_of_the_games(dataset: GameDataset) -> None:
     assert row == len(table.actions)
 
 
+def test_games_are_named_by_their_indices(dataset: GameDataset) -> None:
+    assert len(dataset.transitions([]).actions) == 0
+    wrong: tuple[Any, ...] = ([6], [-1], [1.5], dataset.lengths < 100, ["1"])
+    for games in wrong:
+        with pytest.raises(IndexError, match="allowed: indices 0 to 5"):
+            dataset.transitions(games)
+
+
 def test_relative_types(dataset: GameDataset) -> None:
     table, absolute = dataset.transitions([0], relative_types=True), dataset.transitions([0])
     game = Game(3, first_player=int(dataset.first_players[0]))
@@ -143,8 +151,6 @@ def test_damaged_datasets(tmp_path: Path, dataset: GameDataset) -> None:
         dataclasses.replace(dataset, agents=dataset.agents + np.uint8(2))
     with pytest.raises(ValueError, match="different numbers"):
         dataclasses.replace(dataset, actions=actions[1:])
-    with pytest.raises(IndexError, match="allowed: 0 to 5"):
-        dataset.transitions([6])
     path = tmp_path / "bad.npz"
     path.write_bytes(b"PK\3\4 no archive")
     with pytest.raises(ValueError, match=r"bad\.npz is not a dataset of games"):
