@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import stat
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long game takes 4 kB
 
@@ -37,6 +38,19 @@ def read_bounded(
         raise type(failed)(reason) from None
     check_length(data, str(path), error)
     return data
+
+
+def read_json(path: str | Path, error: type[ValueError] = ValueError) -> Any:
+    """Read the value of a JSON file of at most LARGEST bytes.
+
+    Raises `error`, which names the file, for a larger one or another text, and TypeError and
+    OSError as `read_bounded` does.
+    """
+    content = read_bounded(path, error)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as wrong:
+        raise error(f"{path} is not JSON text: {wrong}") from wrong
 
 
 def check_length(data: str | bytes, name: str, error: type[ValueError] = ValueError) -> None:

@@ -86,6 +86,8 @@ def test_a_name_that_is_nearly_right_is_hinted_at() -> None:
         as_rules("chess")
     with pytest.raises(FileNotFoundError):
         load_rules("no-such-file.json")
+    with pytest.raises(ValueError, match=r'unknown rules .\{"edition"'):  # the text of a file
+        as_rules(json.dumps({"edition": "condensed", **Rules().to_dict()}))
 
 
 def test_spaces_and_stones_of_an_edition() -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from busenv.game.board_generator import (
     check_board_size,
     generate_board,
 )
-from busenv.io import read_bounded
+from busenv.io import read_json
 
 SPLITS = {  # seeds of the splits
     "train": range(1_000_000),
@@ -137,13 +137,12 @@ def load_boards(spec: str | Path) -> Board | GeneratedBoards:
         return generated_boards(str(spec))
     if str(spec) in board_names():
         return _bundled(str(spec))
-    path = Path(spec)
-    if not path.is_file():
+    if not os.path.isfile(spec):
         raise FileNotFoundError(
-            f"no board {str(spec)!r}: neither a file, nor {PREFIX}:SIZE:SEED, nor one of "
+            f"no board {quote(str(spec))}: neither a file, nor {PREFIX}:SIZE:SEED, nor one of "
             f"{board_names()}" + did_you_mean(str(spec), board_names())
         )
-    return _load(path)
+    return _load(Path(spec))
 
 
 def as_board(board: str | Path | Board) -> Board:
@@ -284,9 +283,4 @@ def _bundled(name: str) -> Board:
 
 
 def _load(path: Path) -> Board:
-    content = read_bounded(path, BoardError)
-    try:
-        data = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise BoardError(f"{path} is not JSON text: {error}") from error
-    return make_board(data, path.stem)
+    return make_board(read_json(path, BoardError), path.stem)

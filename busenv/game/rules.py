@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from busenv.core.state import (
     RULES,
 )
 from busenv.error_text import did_you_mean, quote
-from busenv.io import is_int, read_bounded
+from busenv.io import is_int, read_json
 
 # Allowed values of fields of Rules. The core's numbers of `sharing_again` are the indices.
 CHOICES = {
@@ -188,7 +188,7 @@ def as_rules(rules: str | Path | Rules) -> Rules:
         return rules
     if isinstance(rules, str) and rules in EDITIONS:
         return EDITIONS[rules]
-    if isinstance(rules, (str, Path)) and Path(rules).is_file():
+    if isinstance(rules, (str, Path)) and os.path.isfile(rules):
         return load_rules(rules)
     if str(rules).endswith(".json"):
         raise ValueError(f"rules are {str(rules)!r}, but there is no such file")
@@ -207,11 +207,7 @@ def load_rules(path: str | Path) -> Rules:
 
     Raises ValueError, which names the file and the wrong field; OSError for a missing file.
     """
-    content = read_bounded(path)
-    try:
-        changes = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not JSON text: {error}") from error
+    changes = read_json(path)
     if not isinstance(changes, dict):
         raise ValueError(f"{path}: rules are a JSON object, not {type(changes).__name__}")
     edition = changes.pop("edition", "capstone-2024")
