@@ -18,7 +18,7 @@ from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.game.board_specs import Boards
 from busenv.game.rules import Rules
-from busenv.render.render_modes import RENDER_FPS, Renderer, check_batch_mode
+from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS, Renderer
 from busenv.rewards import Reward
 from busenv.validation import Illegal, check_whole
 
@@ -47,7 +47,7 @@ class BusVecEnv(VecEnv):
     for the library's own algorithms, which store observations.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": RENDER_FPS}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": BATCH_RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class BusVecEnv(VecEnv):
             relative_types=relative_types,
             threads=threads,
         )
-        self._renderer, self.render_mode = Renderer(check_batch_mode(render_mode)), render_mode
+        self._renderer, self.render_mode = Renderer(render_mode, BATCH_RENDER_MODES), render_mode
         self._copy, self._illegal = copy, illegal
         self._format = as_observation_format(self.batch.board, observation_keys, observation_dtype)
         self._returns = np.zeros_like(self.batch.rewards)

@@ -23,7 +23,7 @@ from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.game.board_specs import Boards
 from busenv.game.rules import Rules
-from busenv.render.render_modes import RENDER_FPS, Renderer, check_batch_mode
+from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS, Renderer
 from busenv.rewards import Reward
 from busenv.validation import Illegal, check_options, check_whole
 
@@ -75,7 +75,7 @@ class BusVectorEnv(VectorEnv):
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's attribute
-        "render_modes": ["rgb_array"],
+        "render_modes": BATCH_RENDER_MODES,
         "render_fps": RENDER_FPS,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
@@ -99,7 +99,7 @@ class BusVectorEnv(VectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
-        self._renderer, self.render_mode = Renderer(check_batch_mode(render_mode)), render_mode
+        self._renderer, self.render_mode = Renderer(render_mode, BATCH_RENDER_MODES), render_mode
         num_envs = check_whole("num_envs", num_envs, 1)
         self.batch = Batch(
             num_envs,

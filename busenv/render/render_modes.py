@@ -13,19 +13,10 @@ if TYPE_CHECKING:
     from busenv.game.game import Game
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
+BATCH_RENDER_MODES = ["rgb_array"]  # of environments with many games
 RENDER_FPS = 4  # speed of a recorded environment, in frames per second
 
 RENDERED = 4  # games of a batch that its environments draw
-
-
-def check_batch_mode(mode: str | None) -> str | None:
-    """Return the render mode of an environment with many games; else raise ValueError."""
-    if mode not in (None, "rgb_array"):
-        raise ValueError(
-            f"render_mode is {mode!r}; allowed: None or 'rgb_array'; environments of one game have "
-            f"{RENDER_MODES}"
-        )
-    return mode
 
 
 class Renderer:
@@ -33,12 +24,13 @@ class Renderer:
 
     "ansi": the position as text. "rgb_array": pixels, uint8 (800, 1200, 3). "human": a window,
     updated after every step, invisible on a machine without a screen. The last two require the
-    extra `render`. Raises ValueError for another mode, ModuleNotFoundError without the extra.
+    extra `render`. Raises ValueError for a mode that is not in `allowed`, ModuleNotFoundError
+    without the extra.
     """
 
-    def __init__(self, mode: str | None) -> None:
-        if mode is not None and mode not in RENDER_MODES:
-            raise ValueError(f"render_mode is {mode!r}; allowed: None or one of {RENDER_MODES}")
+    def __init__(self, mode: str | None, allowed: list[str] = RENDER_MODES) -> None:
+        if mode is not None and mode not in allowed:
+            raise ValueError(f"render_mode is {mode!r}; allowed: None or one of {allowed}")
         self.mode = mode
         if mode in ("rgb_array", "human"):
             load_pygame()  # raises now if the extra is missing
