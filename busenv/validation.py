@@ -76,12 +76,12 @@ def check_seed(seed: int) -> int:
 def check_whole(name: str, value: int, low: int, high: int | None = None) -> int:
     """Return a whole number within limits as an int; else raise ValueError, which names them."""
     try:
-        number = operator.index(value)
+        number, kind = operator.index(value), ""
     except TypeError:
-        number = low - 1
+        number, kind = low - 1, ", whole numbers only"
     if number < low or (high is not None and number > high):
         allowed = f"{low} or more" if high is None else f"{low} to {high}"
-        raise ValueError(f"{name} is {value!r}; allowed: {allowed}")
+        raise ValueError(f"{name} is {value!r}; allowed: {allowed}{kind}")
     return number
 
 

@@ -271,7 +271,7 @@ def test_an_opponent_that_fails_leaves_the_learner_where_it_was(
     [
         ({"num_players": 2}, "num_players is 2"),
         ({"num_players": [3, 5], "learner_seat": 3}, "learner_seat is 3; allowed: 0 to 2"),
-        ({"learner_seat": 1.0}, "learner_seat is 1.0; allowed: 0 to 3"),
+        ({"learner_seat": 1.0}, "learner_seat is 1.0; allowed: 0 to 3, whole numbers only"),
         ({"opponents": ["random"]}, "1 opponents; allowed: one for all"),
         ({"opponents": None}, "opponents is None; allowed: agents for the other seats"),
         ({"board": 7}, "board is 7; allowed: a name"),
