@@ -249,11 +249,3 @@ def plain_words(words: str) -> str:
 @functools.lru_cache(maxsize=16)
 def _actions_by_words(board: Board) -> dict[str, int]:
     return {plain_words(describe_action(board, i)): i for i in range(board.num_actions)}
-
-
-def grow(board: Board, origin: int, goal: int) -> int:
-    """Encode growing a line between two intersections; ValueError if no street joins them."""
-    for street, ends in enumerate(board.streets):
-        if {origin, goal} == {*ends}:
-            return encode(board, "grow", street, int(ends[0] != origin))
-    raise ValueError(f"no street joins intersections {origin} and {goal}")

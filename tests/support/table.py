@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from busenv import Board, Game, Phase, Rules, decode, encode, load_board
-from busenv.game.actions import BoardAction, Building, grow
+from busenv import Board, Game, Phase, Rules, decode, encode, load_board, parse_action
+from busenv.game.actions import BoardAction, Building
 
 LINES, BUSES, PASSENGERS, BUILDINGS, CLOCK, VROOM, START = BoardAction
 HOUSE, OFFICE, PUB = Building
@@ -55,7 +55,7 @@ class Table:
 
     def grow(self, origin: int, goal: int, first: bool = False) -> None:
         """Grow the mover's line; a first marker (R3) has no direction."""
-        action = grow(self.board, origin, goal)
+        action = parse_action(self.board, f"grow line {origin}->{goal}")
         self.game.step(action - (action - self.street_id(0)) % 2 if first else action)
 
     def street_id(self, street: int) -> int:
