@@ -47,6 +47,7 @@ class BusMultiAgentEnv(MultiAgentEnv):
         super().__init__()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Start a game; returns the observation of the agent to move, by agent, and no infos."""
         super().reset(seed=seed)
         players = int(self.np_random.choice(self._player_counts))
         self._env.reset(int(self.np_random.integers(2**63)), {"num_players": players})
@@ -54,6 +55,11 @@ class BusMultiAgentEnv(MultiAgentEnv):
         return self._observations([self._env.agent_selection]), {}
 
     def step(self, action_dict: dict[str, int]) -> Any:
+        """Take the action of the agent to move.
+
+        Returns observations of the next agent, or of all at the end, the rewards of all agents,
+        terminations, truncations (False) and no infos, by agent.
+        """
         self._env.step(int(action_dict[self._env.agent_selection]))
         over = all(self._env.terminations.values())
         agents = self.agents if over else [self._env.agent_selection]

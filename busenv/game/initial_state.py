@@ -12,7 +12,7 @@ from busenv.core.state import GAME, NO_LIMIT
 from busenv.errors import PositionError
 from busenv.game.actions import RESOLVED_IN, BoardAction, Phase
 from busenv.game.board import Board
-from busenv.game.position import ASCENDING, ENDINGS, Position, waiting_and_vacant
+from busenv.game.position import ASCENDING, ENDINGS, Position
 from busenv.game.position_validation import check_position
 from busenv.game.rules import Rules
 
@@ -92,8 +92,7 @@ def _write_city(state: np.void, position: Position, board: Board) -> None:
     state["zone"] = min((board.sites[site].zone - 1 for site in free), default=zones)
     state["clock"] = position.clock
     state["clock_stones"] = position.time_stones_left
-    waiting, vacant = waiting_and_vacant(position, board)
-    state["waiting"], state["vacant"] = _word(waiting), _word(vacant)
+    state["waiting"], state["vacant"] = _word(position.waiting), _word(position.vacant)
 
 
 def _write_turn(state: np.void, position: Position, rules: Rules) -> None:

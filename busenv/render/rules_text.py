@@ -78,15 +78,15 @@ def describe_rules(rules: Rules, num_players: int) -> str:
         condition = ", if that is 1 or more" if rules.extra_street == "with_power" else ""
         extra = f" On Line Expansion it is one more{condition}."
     final = rules.line_sharing == "final_segment"
-    markers = rules.line_markers and rules.line_markers[:num_players]
-    words = f"{' '.join(map(str, markers))} line markers by seat" if markers else "line markers"
-    if markers and len({*markers}) == 1:
-        words = f"{markers[0]} line markers"
+    by_seat = (rules.line_markers or ())[:num_players]
+    line_markers = f"{' '.join(map(str, by_seat))} line markers by seat"
+    if len({*by_seat}) < 2:
+        line_markers = f"{by_seat[0]} line markers" if by_seat else "line markers without limit"
     text = RULES.format(
         last=num_players - 1,
         supply=f"{rules.passengers - rules.start_passengers} more are in supply at the start",
         action_markers=rules.action_markers,
-        line_markers=words if markers else "line markers without limit",
+        line_markers=line_markers,
         stones=rules.stones_for(num_players),
         spaces=rules.spaces,
         extra=extra,
