@@ -28,7 +28,7 @@ from busenv.render.text import draw_text
 from tests.support.drawings import drawn_parts
 from tests.support.play import played
 from tests.support.positions import at_ply
-from tests.support.worlds import random_board, random_rules
+from tests.support.worlds import largest, random_board, random_rules
 
 
 def check_map(game: Game) -> None:
@@ -143,6 +143,15 @@ def test_boards_are_drawn_from_their_own_coordinates(tight: float) -> None:
     assert moved.any() == (tight < 1)
     assert moved.sum() <= 4
     assert np.abs(after[14] - before[14]).max() < 100  # pixels
+
+
+def test_intersections_at_one_point_are_moved_apart() -> None:
+    for data in (json.loads((BOARDS / "city.json").read_text()), largest()):
+        for entry in data["intersections"]:
+            entry["x"] = entry["y"] = 0
+        board = make_board(data)
+        assert least_gap(scaled_layout(board).intersections) > NODE / 2
+        assert Game(3, board=board).svg()
 
 
 def comparable(position: Position) -> Position:

@@ -89,12 +89,14 @@ def _pushes(gaps: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Return each point's displacement, (n, 2), and whether it is crowded, bool (n,).
 
     gaps: (n, k, 2), the vectors to each point from its neighbours. The displacement is the sum,
-    over those neighbours, of half the missing distance.
+    over those neighbours, of half the missing distance, and at most half of `least`.
     """
     lengths = np.hypot(gaps[..., 0], gaps[..., 1])
     missing = np.maximum(least - lengths, 0)
     factors = missing / np.maximum(lengths, 1e-9) / 2
-    return (gaps * factors[..., None]).sum(axis=1), missing.any(axis=1)
+    moves = (gaps * factors[..., None]).sum(axis=1)
+    excess = np.hypot(*moves.T) / (least / 2)
+    return moves / np.maximum(excess, 1)[:, None], missing.any(axis=1)
 
 
 def rim(board: Board, intersection: int) -> int:
