@@ -25,6 +25,7 @@ from busenv.train.expert_iteration import expert_run
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
+from busenv.train.expert_iteration.selfplay_players import BOTS
 from tests.support.networks import CITY
 from tests.support.training import SMALL_EXPERT, parameters, same_tensors, teacher_samples
 
@@ -347,6 +348,7 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
         ),
         ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
         ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
+        ({"method": "expert", "bots": ["x"]}, f"bots has 'x'; allowed: {', '.join(BOTS)}$"),
         ({"method": "expert", "teacher": "exec:true"}, "allowed: an agent that plays batches"),
         ({"method": "expert", "rated": ["llm:m"]}, "a settings file cannot start programs"),
         ({"method": "expert", "teacher": "greedy"}, "'greedy', but teacher_games is 0; allowed: 1"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from busenv import load_board
+from busenv import REWARDS, load_board
 from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import save_model
 from busenv.experiments import cli
@@ -157,7 +157,8 @@ def test_a_checkpoint_of_another_width_and_a_full_disk_are_reported(
         ({"board": "generated:city:test:3"}, "never trained on; allowed: generated:SIZE:train"),
         ({"board": "generated:small:1000000999"}, "'generated:small:1000000999'; .*never trained"),
         ({"board": "generated:small:train:0"}, "'0' boards; allowed: 1 to 1000000"),
-        ({"reward": "fun"}, "reward is 'fun'; allowed: win"),
+        ({"reward": "fun"}, f"reward is 'fun'; allowed: {', '.join(REWARDS)}$"),
+        ({"self": 1}, "no setting 'self'"),
     ],
 )
 def test_invalid_settings_are_refused_in_one_line(changes: dict[str, object], message: str) -> None:

@@ -4,53 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, Literal, get_origin
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import CoreSchema, from_json
-from pydantic_core.core_schema import no_info_after_validator_function
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic_core import from_json
 from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
 from busenv.agents.networks.logits import HIGHEST_TEMPERATURE
-from busenv.agents.networks.mlp import MAX_WIDTH, NETWORKS
+from busenv.agents.networks.mlp import MAX_WIDTH
 from busenv.agents.schema import LONGEST_SENTENCE, Schema
 from busenv.error_text import did_you_mean, truncate
 from busenv.errors import BoardError
 from busenv.game.board import Board
 from busenv.game.board_specs import GeneratedBoards, board_at, is_held_out, load_boards
 from busenv.game.rules import as_rules
-from busenv.rewards import REWARDS
-
-
-class OneOf:
-    """Annotation of a text that is one of the allowed ones, which the JSON schema lists."""
-
-    def __init__(self, *allowed: str) -> None:
-        self._allowed = allowed
-
-    def _check(self, value: str) -> str:
-        if value not in self._allowed:
-            raise ValueError(f"allowed: {', '.join(self._allowed)}")
-        return value
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return no_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {**handler(schema), "enum": [*self._allowed]}
 
 
 def accepted_by(use: Callable[[str], object]) -> AfterValidator:
@@ -117,7 +85,7 @@ Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 class RunConfig(Schema):
     """Settings that all kinds of runs share; docs/training_settings.md describes every field."""
 
-    network: Annotated[str, OneOf(*NETWORKS)]
+    network: str
     width: Annotated[int, Field(ge=1, le=MAX_WIDTH)] = 256
     relative_types: bool = True
     init_from: str = ""
@@ -135,12 +103,12 @@ class RunConfig(Schema):
     rate_every: Seconds = 20.0
     rate_games: Count = 128
     snapshot_every: Count = 25
-    precision: Annotated[str, OneOf("auto", "float32", "bfloat16")] = "auto"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     threads: Threads = 2
-    device: Annotated[str, OneOf("auto", "cpu", "cuda")] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, /, **settings: Any) -> None:
         # JSON has lists where the fields are tuples.
         settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
         try:
@@ -203,26 +171,31 @@ class PPOConfig(RunConfig):
 
     A run ends after `seconds`, or after `decisions` learned from: exactly one of the two is given.
     With `decisions`, the same seed, device and precision and one thread of torch give the same
-    parameters. Of `average_checkpoints`, models fine-tuned from the same one, the mean is often
-    better than each (Wortsman et al. 2022). The parts of a rollout (`num_workers`) are played on
-    `threads` threads, or on the cores of a cluster: results depend on their number, not on where
-    they are played. The learning rate falls with the progress of the run, so a run that resumes
-    with a larger `seconds` or `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and
-    `max_grad_norm` are as in Schulman et al. (2017).
+    parameters. The parts of a rollout (`num_workers`) are played on `threads` threads, or on the
+    cores of a cluster: results depend on their number, not on where they are played. The learning
+    rate falls with the progress of the run, so a run that resumes with a larger `seconds` or
+    `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and `max_grad_norm` are as in
+    Schulman et al. (2017).
+
+    The network starts with the mean of the weights of `init_from` and `average_checkpoints`. The
+    mean of models that were fine-tuned from the same one often plays better than each of them
+    (Wortsman et al. 2022).
 
     During the first `imitation_share` of the run, the network imitates `warm_start`, also after
     `init_from`; "" disables this. The target is the agent's action probabilities, for a search
     (`uct@2:150`) the distribution of its visits. Imitation has its own learning rate (1e-3) and
-    minibatch size (512). `opponent_share` is the probability that a seat is a bot's or a past
-    self's. Above 0, in 40% of the games the learner instead has one seat and copies of one opponent
-    hold all others, as in ratings.
+    minibatch size (512).
+
+    `opponent_share` is the probability that a seat is a bot's or a past self's. If it is above 0,
+    the learner has one seat in 40% of the games, and copies of one opponent hold all others, as in
+    ratings.
 
     ValueError, in one line, names a setting, its value and what is allowed.
     """
 
-    method: Annotated[str, OneOf("ppo")] = "ppo"
-    network: Annotated[str, OneOf("mlp")] = "mlp"
-    reward: Annotated[str, OneOf(*REWARDS)] = "margin"
+    method: Literal["ppo"] = "ppo"
+    network: Literal["mlp"] = "mlp"
+    reward: Literal["win", "rank", "margin", "deliveries", "shaped"] = "margin"
     reward_unit: Scale = 5.0
     games: Count = 128
     batch_size: Count = 1024
@@ -354,8 +327,8 @@ def _allowed(schema: dict[str, Any]) -> str:
     schema = schema.get("anyOf", [schema])[0]
     if schema["type"] == "array":
         return f"{'one or more' if 'minItems' in schema else 'any number'}, separated by commas"
-    if "enum" in schema:
-        return ", ".join(schema["enum"])
+    if "const" in schema or "enum" in schema:
+        return ", ".join(schema.get("enum") or [schema["const"]])
     if schema["type"] == "string":
         return "a text"
     if schema["type"] == "boolean":

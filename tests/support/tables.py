@@ -141,8 +141,9 @@ def settings_table(config: type[RunConfig]) -> str:
 def _allowed(schema: dict) -> str:
     """The type and range of a setting, from its JSON schema."""
     schema = schema.get("anyOf", [schema])[0]
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "const" in schema or "enum" in schema:
+        values = schema.get("enum") or [schema["const"]]
+        return ", ".join(f"`{value}`" for value in values)
     if schema["type"] == "array":
         return f"list of: {_allowed(schema['items'])}"
     if schema["type"] in ("integer", "number"):

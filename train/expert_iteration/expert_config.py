@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from busenv.agents.networks.mlp import MAX_WIDTH
 from busenv.train.config import (
     Count,
-    OneOf,
     PlayerCounts,
     Rated,
     RunConfig,
@@ -20,9 +19,8 @@ from busenv.train.config import (
     Temperature,
     Threads,
 )
-from busenv.train.expert_iteration.selfplay_players import BOTS
 
-Bots = Annotated[tuple[Annotated[str, OneOf(*BOTS)], ...], Field(min_length=1)]
+Bots = Annotated[tuple[Literal["uct", "planner", "greedy"], ...], Field(min_length=1)]
 Simulations = Annotated[int, Field(ge=1, le=100_000)]
 
 
@@ -63,8 +61,8 @@ class ExpertConfig(RunConfig):
     (`net@0.5:NAME`) applies.
     """
 
-    method: Annotated[str, OneOf("expert")] = "expert"
-    network: Annotated[str, OneOf("seats", "features", "board")] = "features"
+    method: Literal["expert"] = "expert"
+    network: Literal["seats", "features", "board"] = "features"
     width: Annotated[int, Field(ge=4, le=MAX_WIDTH)] = 384
     players: PlayerCounts = (3, 4, 5)
     games: Count = 60
@@ -87,7 +85,7 @@ class ExpertConfig(RunConfig):
     value_weight: Annotated[float, Field(ge=0, le=100)] = 1.5
     score_weight: Annotated[float, Field(ge=0, le=10)] = 0.3
     auxiliary_weight: Annotated[float, Field(ge=0, le=100)] = 0.0
-    precision: Annotated[str, OneOf("float32", "bfloat16")] = "float32"
+    precision: Literal["float32", "bfloat16"] = "float32"
     offline_data: tuple[str, ...] = ()
     offline_epochs: Annotated[int, Field(ge=1, le=100)] = 1
     teacher: Teacher = ""
@@ -102,7 +100,7 @@ class ExpertConfig(RunConfig):
     rate_every: Seconds = 600.0
     rate_games: Count = 100
     threads: Threads = 1
-    device: Annotated[str, OneOf("auto", "cpu")] = "auto"
+    device: Literal["auto", "cpu"] = "auto"
 
     @property
     def network_options(self) -> dict[str, bool]:
