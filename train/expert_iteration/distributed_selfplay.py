@@ -16,7 +16,7 @@ GAMES_PER_CALL = 4  # some seconds of work
 def start_on_cluster(games: GameSpecs, payload: SelfPlayPayload) -> Callable[[], list[np.ndarray]]:
     """Start games on the cluster.
 
-    Returns a function that waits for them and returns the samples of each game.
+    Returns a function that waits for them and returns the samples (SAMPLE, (n,)) of each game.
     """
     shared = cluster.Shared(payload)
     starts = range(0, len(games.seeds), GAMES_PER_CALL)
@@ -24,20 +24,12 @@ def start_on_cluster(games: GameSpecs, payload: SelfPlayPayload) -> Callable[[],
         cluster.call(_play_on_node, shared, games.part(slice(k, k + GAMES_PER_CALL)))
         for k in starts
     ]
-    return lambda: [samples for call in calls for samples in _split(*cluster.result(call))]
+    return lambda: [samples for call in calls for samples in cluster.result(call)]
 
 
-def _play_on_node(
-    shared: cluster.Shared[SelfPlayPayload], games: GameSpecs
-) -> tuple[np.ndarray, np.ndarray]:
-    """Play games on a node: their samples, concatenated, and the number of samples of each game."""
+def _play_on_node(shared: cluster.Shared[SelfPlayPayload], games: GameSpecs) -> list[np.ndarray]:
     payload = shared.get()
     payload = payload._replace(  # Ray's arrays are read-only, kernels take writable ones
         weights=copy_weights(payload.weights), past_weights=copy_weights(payload.past_weights)
     )
-    samples = play_games(games.part(slice(None)), payload)
-    return np.concatenate(samples), np.array([len(part) for part in samples])
-
-
-def _split(samples: np.ndarray, num_samples: np.ndarray) -> list[np.ndarray]:
-    return np.split(samples, np.cumsum(num_samples)[:-1])
+    return play_games(games.part(slice(None)), payload)
