@@ -46,15 +46,19 @@ class League:
     def __init__(
         self, bots: tuple[str, ...], folder: Path, boards: Board | GeneratedBoards, limit: int
     ) -> None:
-        self.members = [LeagueMember(spec) for spec in bots]
-        self._bots = bots
+        self.bots = [LeagueMember(spec) for spec in bots]
+        self.past_selves: list[LeagueMember] = []
         self._folder, self._boards, self._limit = folder, boards, limit
+
+    @property
+    def members(self) -> list[LeagueMember]:
+        """The bots, then the past selves, the oldest first."""
+        return self.bots + self.past_selves
 
     def draw(self, rng: np.random.Generator) -> list[LeagueMember]:
         """Sample at most two members: a bot and a past self if there are both."""
-        bots, past = self.members[: len(self._bots)], self.members[len(self._bots) :]
-        if bots and past:
-            return _draw_hard(bots, 1, rng) + _draw_hard(past, 1, rng)
+        if self.bots and self.past_selves:
+            return _draw_hard(self.bots, 1, rng) + _draw_hard(self.past_selves, 1, rng)
         return _draw_hard(self.members, min(2, len(self.members)), rng)
 
     def add(self, network: Network, card: dict[str, Any], name: str) -> None:
@@ -64,9 +68,9 @@ class League:
         """
         save_model(network, self._boards, self._path(name), card)
         self._load(name)
-        past = self.members[len(self._bots) :]
-        if len(past) > self._limit:
-            self.members.remove(max(past[:-1], key=lambda member: member.score))
+        if len(self.past_selves) > self._limit:
+            earlier = self.past_selves[:-1]
+            self.past_selves.remove(max(earlier, key=lambda member: member.score))
 
     def state(self) -> list[tuple[str, float]]:
         """Return names and scores in order: all that is not in the folder."""
@@ -78,10 +82,12 @@ class League:
         FileNotFoundError or ValueError when a model is missing or damaged; ValueError for other
         bots, and for names of past selves that could lead out of the folder.
         """
-        bots = tuple(name for name, _ in state[: len(self._bots)])
-        if bots != self._bots:
-            raise ValueError(f"the checkpoint has the bots {[*bots]}, the settings {[*self._bots]}")
-        for name, _ in state[len(bots) :]:
+        stored, bots = [name for name, _ in state], [bot.name for bot in self.bots]
+        if stored[: len(bots)] != bots:
+            raise ValueError(
+                f"the checkpoint has the bots {stored[: len(bots)]}, the settings {bots}"
+            )
+        for name in stored[len(bots) :]:
             if not re.fullmatch("past-[0-9]{1,18}", name):
                 raise ValueError(f"{name!r} is no past self; allowed: past-NUMBER")
             self._load(name)
@@ -97,7 +103,7 @@ class League:
 
     def _load(self, name: str) -> None:
         network, _ = load_model(self._path(name), self._boards)
-        self.members.append(LeagueMember(name, network))
+        self.past_selves.append(LeagueMember(name, network))
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.safetensors"
