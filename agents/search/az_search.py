@@ -39,7 +39,8 @@ class AzSettings(NamedTuple):
     score_scale: points above the mean of the seats that count as half a return.
     gumbel_scale: scale of the Gumbel noise on the root's logits; 1 in self-play.
     max_considered_actions: actions at most that receive simulations at the root.
-    maxvisit_init, value_scale: the weight of values against logits, sigma of Danihelka et al.
+    maxvisit_init, value_scale: of sigma(q) = (maxvisit_init + most visits of an action) *
+        value_scale * q, which a value q adds to an action's logit (Danihelka et al. 2022).
     root_prior_visits: visits, above 0, that the root's own value counts for in an action's value.
     num_playouts: playouts to the end from each evaluated position. playout_weight: their weight in
         its value; the rest is the network's.

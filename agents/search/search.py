@@ -3,17 +3,17 @@
 A simulation descends from the root by PUCT (Rosin 2011; Silver et al. 2017) to a position that the
 tree (`agents.search.tree`) does not hold, evaluates that position, and adds the returns to all
 edges on its path. Every seat maximises its own return (max^n, Luckhardt and Irani 1986). Returns
-near the end of a game are proven (`agents.search.solver`), and a search stops when its best action
-is.
+near the end of a game are proven (`agents.search.solver`); a search stops when that of its best
+action is proven.
 
 The class of the search state selects, at compile time, what differs between searches: how a leaf is
 evaluated, where priors come from, and how simulations are distributed at the root. `METHODS` maps
 the class to those kernels. A search state has at least these fields:
 
 settings: with exploration (weight of the prior in PUCT), prior_visits (visits that an edge's prior
-    value counts for), fpu_reduction (by how much an untried edge without a prior value counts as
-    worse than its position, when all of the prior has been tried), and skip_forced (whether
-    decisions with one legal action are left out of the tree).
+    value counts for), fpu_reduction (first-play urgency: how far the value of an untried edge is
+    below its node's; see `select_edge`), and skip_forced (whether decisions with one legal action
+    are left out of the tree).
 ahead: GAME, (1,), the position at which a simulation leaves the tree.
 returns, chances: float64, (5,), returns (0 to 1) and chances to win of the evaluated leaf, by seat.
 work: with bits and actions, uint64, (words,), and int64, (num_actions,), for legal actions.
@@ -35,7 +35,7 @@ from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 
 GAME_SIZE = GAME.itemsize  # bytes, a multiple of 8
-NO_MOVES = np.array([-1])  # in no tree, so that `search_root` begins a new one
+NO_MOVES = np.array([-1])  # an action of no edge: `search_root` begins a new tree
 
 
 class SearchMethod(NamedTuple):
@@ -114,7 +114,14 @@ def pass_forced(g, b, bits):
 
 @kernel
 def select_edge(tree, settings, at):
-    """Return the edge of a node with the highest PUCT score."""
+    """Return the edge of a node with the highest PUCT score.
+
+    The score of an edge is q + exploration * prior * sqrt(N + 1) / (n + 1). N and n are the visits
+    of the node and of the edge; q is the edge's mean return, in which its prior value counts as
+    `prior_visits` visits. Of the edges with neither visits nor a prior value, only the one with the
+    highest prior is compared; its q is the node's value minus fpu_reduction * sqrt(p), where p is
+    the sum of the priors of the tried edges.
+    """
     node = tree.nodes[at]
     first = np.int64(node.first)
     scale = settings.exploration * np.sqrt(np.float64(node.visits) + 1.0)
@@ -172,12 +179,12 @@ def simulate_once(tree, search, b, root_edge):
             edge.node = leaf
             break
         at = np.int64(edge.node)
-    has_grown = False  # the proof of the node below
+    newly_proven = False  # whether this simulation proves more returns at the node below
     if leaf < 0 or tree.nodes[leaf].proven != everyone:
         evaluate_leaf(tree, search, leaf, b)
         if leaf >= 0 and tree.nodes[leaf].game.phase == OVER:
             prove_end(tree, leaf, search.returns)
-            has_grown = True
+            newly_proven = True
     at = leaf
     for k in range(depth - 1, -1, -1):
         parent, edge = tree.path[k, 0], tree.edges[tree.path[k, 1]]
@@ -187,7 +194,7 @@ def simulate_once(tree, search, b, root_edge):
         edge.total += search.returns[node.game.seat]
         if at >= 0 and tree.nodes[at].proven != 0:
             use_proof(tree.nodes[at], search.returns, search.chances)
-            has_grown = back_up_proof(tree, parent, tree.path[k, 1], has_grown)
+            newly_proven = back_up_proof(tree, parent, tree.path[k, 1], newly_proven)
         at = parent
     for seat in range(tree.nodes[0].game.players):
         tree.wins[seat] += search.chances[seat]

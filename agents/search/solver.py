@@ -136,15 +136,16 @@ def use_proof(node, returns, chances):
 
 
 @kernel
-def back_up_proof(tree, parent, k, has_grown):
+def back_up_proof(tree, parent, k, newly_proven):
     """Update an edge, then its node, by the proven returns of the edge's child.
 
-    has_grown: whether the simulation proved more returns at the child. Returns whether it proved
-    more at the node.
+    newly_proven: whether the simulation proved more returns at the child.
+
+    Returns whether it proved more at the node.
     """
     edge, seat = tree.edges[k], np.int64(tree.nodes[parent].game.seat)
     child = tree.nodes[edge.node]
     if child.proven >> seat & 1 != 0:
         edge.total = np.float64(edge.visits) * np.float64(child.values[seat])
         edge.prior_value = child.values[seat]
-    return has_grown and _prove(tree, parent)
+    return newly_proven and _prove(tree, parent)

@@ -34,7 +34,7 @@ EDGE = np.dtype(
         ("total", _F),  # sum of that seat's returns over simulations
     ]
 )
-MAX_DEPTH = 256  # of a simulation
+MAX_DEPTH = 256  # edges at most on the path of a simulation
 
 
 class Tree(NamedTuple):

@@ -35,8 +35,7 @@ class UctSettings(NamedTuple):
     """Hyperparameters of the search.
 
     exploration: weight of the prior in PUCT.
-    prior_temperature: points by which an action's value is behind the best one's when its prior is
-        1/e of the best one's.
+    prior_temperature: of the softmax that turns the values of actions into priors, in points.
     prior_visits: visits that an action's prior value counts for.
     playout_rounds: rounds of a playout while the root has fewer than full_playout_visits visits;
         later playouts run to the end. The evaluation helps a short search and misleads a long one.
