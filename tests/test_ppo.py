@@ -217,11 +217,17 @@ def test_the_learning_rate_falls_to_a_twentieth() -> None:
         assert scalars["train/grad_norm"] > 0
 
 
-def test_precision_is_chosen_by_the_setting_and_the_processor() -> None:
+@pytest.mark.parametrize("supported", [True, False])
+def test_precision_is_chosen_by_the_setting_and_the_processor(
+    supported: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: supported)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    assert uses_bfloat16("auto", cpu) == supported
+    assert not uses_bfloat16("auto", gpu)
     assert uses_bfloat16("bfloat16", cpu)
     assert not uses_bfloat16("float32", cpu)
-    assert not uses_bfloat16("auto", gpu)
 
 
 def test_a_teacher_plays_half_of_the_games_and_the_network_the_rest() -> None:

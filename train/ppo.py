@@ -203,14 +203,10 @@ def uses_bfloat16(precision: str, device: torch.device) -> bool:
 
     precision: "float32", "bfloat16", or "auto": bfloat16 on CPUs with instructions for it.
     """
-    if precision == "auto":
-        return device.type == "cpu" and _has_bfloat16_instructions()
+    if precision == "auto":  # torch 2.6 keeps the queries private
+        in_hardware = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        return bool(device.type == "cpu" and in_hardware)
     return precision == "bfloat16"
-
-
-def _has_bfloat16_instructions() -> bool:
-    """Whether the CPU multiplies bfloat16 in hardware; torch 2.6 keeps the query private."""
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def _means(names: tuple[str, ...], statistics: list[torch.Tensor]) -> dict[str, float]:
