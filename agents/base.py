@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from busenv import Board, Game
+from busenv.core.state import OVER
 from busenv.errors import AgentError
 from busenv.validation import check_games, check_seed
 
@@ -55,8 +56,8 @@ class Agent(ABC):
         games: GAME records (busenv.core.state), (N,), of any numbers of players; not modified.
         board: the board of all of them.
 
-        Raises ValueError when games have another shape, dtype or board, or when the agent does not
-        support them. Implementations read observations and masks from
+        Raises ValueError when a game is over, when games have another shape, dtype or board, or
+        when the agent does not support them. Implementations read observations and masks from
         `busenv.observation.observe_games`; those that call kernels pass games through
         `busenv.validation.check_games`, since kernels do not validate.
         """
@@ -109,6 +110,15 @@ def _one_hot(actions: np.ndarray, board: Board) -> np.ndarray:
     probabilities = np.zeros((len(actions), board.num_actions), np.float32)
     probabilities[np.arange(len(actions)), actions] = 1
     return probabilities
+
+
+def _check_running(games: np.ndarray, board: Board) -> np.ndarray:
+    """Same as `check_games`; also raises ValueError when a game is over."""
+    games = check_games(games, board)
+    over = np.flatnonzero(games["phase"] == OVER)
+    if over.size:
+        raise ValueError(f"game {over[0]} is over: there is nothing to choose")
+    return games
 
 
 class LockedAgent(Agent):
@@ -165,7 +175,7 @@ class CompiledAgent(LockedAgent):
 
     @final
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        return self.choose_trusted(check_games(games, board), board)
+        return self.choose_trusted(_check_running(games, board), board)
 
     @final
     def choose_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:
@@ -175,7 +185,7 @@ class CompiledAgent(LockedAgent):
     @final
     def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         with self._lock:
-            return self._probabilities(check_games(games, board), board)
+            return self._probabilities(_check_running(games, board), board)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Same as `action_probabilities`, without validation."""

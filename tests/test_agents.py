@@ -282,6 +282,19 @@ def test_games_of_a_file_are_valid_input(spec: str, tmp_path: Path) -> None:
             make_agent(spec, 1).choose(wrong, game.board)
 
 
+@pytest.mark.parametrize(
+    "spec", ["random", "greedy", "planner", "uct:4", "net:city-2", "az:city-3:4"]
+)
+def test_batches_with_a_finished_game_are_refused(spec: str) -> None:
+    agent, fresh, game = make_agent(spec, 1), Game(3, seed=1), Game(3, seed=1)
+    while not game.is_over:
+        game.step(game.legal_actions()[0])
+    games = np.concatenate([fresh.arrays()[0], game.arrays()[0]])
+    for decide in (agent.choose, agent.action_probabilities):
+        with pytest.raises(ValueError, match="game 1 is over: there is nothing to choose"):
+            decide(games, game.board)
+
+
 @pytest.mark.parametrize("spec", ["greedy", "planner", "uct@2:8", "net@0:city-2", "az:city-3:4"])
 def test_an_agent_is_thread_safe(spec: str) -> None:
     """Four threads play games and batches with one agent, whose kernels share arrays."""
