@@ -248,13 +248,13 @@ def search_root(tree, spare, search, game, board, moves, seed, simulations, out)
 
 
 @kernel
-def search_games(tree, search, games, board, simulations, seeds, out):
-    """Search games one after the other, and write the weights of their actions into rows of `out`.
+def search_games(tree, search, games, board, simulations, seeds, first, stride, out):
+    """Search every `stride`-th game from `first` on, and write the weights of their actions.
 
     games: GAME, (N,). seeds: uint64, (N,), of the random streams. out: float32, (N, num_actions),
-    zeros. A single legal action has weight 1 and is not searched.
+    zeros, of all games. A single legal action has weight 1 and is not searched.
     """
-    for i in range(len(games)):
+    for i in range(first, len(games), stride):
         set_root(tree, games[i : i + 1])
         tree.rng_state[0] = seeds[i]
         begin_search(tree, search, board)

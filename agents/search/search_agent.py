@@ -134,13 +134,10 @@ class SearchAgent(CompiledAgent):
     ) -> None:
         """Search a thread's share of the games and write their weights."""
         assert self._board is not None
-        share = slice(thread, None, self._threads)
-        own = weights[share].copy()
         search_games(
-            self._trees[thread], self._searches[thread], games[share].copy(), self._board.array,
-            self._simulations, seeds[share].copy(), own,
+            self._trees[thread], self._searches[thread], games, self._board.array,
+            self._simulations, seeds, thread, self._threads, weights,
         )  # fmt: skip
-        weights[share] = own
 
     def _on_threads(self, board: Board, work: Callable[..., None], *arguments: Any) -> None:
         """Call work(thread, *arguments) on each thread, the first on the calling one."""
