@@ -48,6 +48,7 @@ def add_rows(count, index, value, matrix, out):
 
 @fast_kernel
 def relu(out, width):
+    """Replace negative values by 0 in the first `width` of `out`."""
     for j in range(width):
         out[j] = max(out[j], np.float32(0.0))
 

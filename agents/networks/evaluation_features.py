@@ -129,10 +129,8 @@ def _write_evaluation_features(g, b, eval_weights, evaluation, row):
         seat, at = (np.int64(g.seat) + slot) % players, slot * COLUMNS
         for k in range(OWN):
             row[at + k] = _byte(FEATURE_SCALE * evaluation.features[seat, k])
-        logit, value = (
-            FEATURE_SCALE * (logits[seat] - mean_logit),
-            FEATURE_SCALE * (values[seat] - mean_value),
-        )
+        logit = FEATURE_SCALE * (logits[seat] - mean_logit)
+        value = FEATURE_SCALE * (values[seat] - mean_value)
         row[at + OWN] = _byte(-FEATURE_SCALE * evaluation.features[seat, AT.points])
         row[at + OWN + 1] = _byte(logit)
         row[at + OWN + 2] = _byte(-logit)

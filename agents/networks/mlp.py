@@ -177,9 +177,10 @@ def mask_logits(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
 def expected_log_probs(
     probabilities: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
 ) -> torch.Tensor:
-    """Return the mean of log-probabilities weighted by `probabilities`, float32, (N,).
+    """Return the mean of log-probabilities weighted by `probabilities`: float32, (N,).
 
-    Its negative is an entropy or a cross-entropy. log_probs: -inf for illegal actions.
+    Its negative is an entropy or a cross-entropy. probabilities, log_probs: float32, masks: bool,
+    (N, num_actions); log_probs are -inf for illegal actions.
     """
     return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)
 
@@ -190,7 +191,7 @@ NETWORKS: dict[str, Any] = {
     "features": partial(SeatsMlp, evaluation_features=True),
     "board": BoardNetwork,
 }
-# Kinds that a network of a kind may initialise.
+# By kind of a network, the other kinds that its weights may initialise.
 COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}
 
 

@@ -30,5 +30,8 @@ class Network(nn.Module):
         return Inputs(self.relative_types, self.eval_weights.cpu().numpy(), self.plays_any_board)
 
     def outputs(self, rows: torch.Tensor) -> list[torch.Tensor]:
-        """Return logits, values, and the outputs of heads that only training uses."""
+        """Return logits, values, and the outputs of heads that only training uses, float32.
+
+        rows: uint8, (N, size).
+        """
         return list(self(rows))

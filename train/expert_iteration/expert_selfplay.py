@@ -100,7 +100,7 @@ def _play_game(seed, seat_owner, config, players, board, samples):
     tree, spare, _ = players.trees
     tree.rng_state[0] = seed
     count, decisions, has_subtree = 0, 0, False
-    is_mirror = seat_owner[: np.int64(g.players)].max() == LEARNER
+    has_opponents = seat_owner[: np.int64(g.players)].max() != LEARNER
     while g.phase != OVER:
         owner, sample, is_sample = seat_owner[g.seat], samples[count], True
         if owner != LEARNER:
@@ -124,13 +124,13 @@ def _play_game(seed, seat_owner, config, players, board, samples):
         pass_forced(g, b, players.full.work.bits)
         decisions += 1
         child = np.int64(-1)
-        if is_mirror and not config.policy_only:
+        if not has_opponents and not config.policy_only:
             child = child_of(tree, np.int64(0), action)
         has_subtree = child >= 0
         if has_subtree:
             reroot(tree, child, spare)
             tree, spare = spare, tree
-    write_outcome(samples[:count], g, is_mirror or not config.policy_only)
+    write_outcome(samples[:count], g, not has_opponents or not config.policy_only)
     return count
 
 
