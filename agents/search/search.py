@@ -148,7 +148,7 @@ def select_edge(tree, settings, at):
 
 @kernel
 def simulate_once(tree, search, b, root_edge):
-    """Run one simulation: walk to a leaf, evaluate it, add its returns to the edges on the path.
+    """Run one simulation: walk to a leaf, evaluate it, and back up its returns.
 
     root_edge: the edge to take at the root; -1 to select it by PUCT.
     """
@@ -179,30 +179,41 @@ def simulate_once(tree, search, b, root_edge):
             edge.node = leaf
             break
         at = np.int64(edge.node)
-    newly_proven = False  # whether this simulation proves more returns at the node below
+    newly_proven = False
     if leaf < 0 or tree.nodes[leaf].proven != everyone:
         evaluate_leaf(tree, search, leaf, b)
         if leaf >= 0 and tree.nodes[leaf].game.phase == OVER:
             prove_end(tree, leaf, search.returns)
             newly_proven = True
-    at = leaf
+    _back_up(tree, leaf, depth, newly_proven, search.returns, search.chances)
+
+
+@kernel
+def _back_up(tree, leaf, depth, newly_proven, returns, chances):
+    """Add the results of a simulation to the edges and nodes on its path, and to the tree's wins.
+
+    leaf: the last node; -1 when the tree was full. depth: number of edges on the path.
+    newly_proven: whether the simulation proved more returns of the leaf. returns, chances: float64,
+    (5,), by seat; those that are proven at nodes on the path replace them.
+    """
+    at, players = leaf, np.int64(tree.nodes[0].game.players)
     for k in range(depth - 1, -1, -1):
         parent, edge = tree.path[k, 0], tree.edges[tree.path[k, 1]]
         node = tree.nodes[parent]
         node.visits += 1
         edge.visits += 1
-        edge.total += search.returns[node.game.seat]
+        edge.total += returns[node.game.seat]
         if at >= 0 and tree.nodes[at].proven != 0:
-            use_proof(tree.nodes[at], search.returns, search.chances)
+            use_proof(tree.nodes[at], returns, chances)
             newly_proven = back_up_proof(tree, parent, tree.path[k, 1], newly_proven)
         at = parent
-    for seat in range(tree.nodes[0].game.players):
-        tree.wins[seat] += search.chances[seat]
+    for seat in range(players):
+        tree.wins[seat] += chances[seat]
     tree.wins[MAX_PLAYERS] += 1.0
-    if tree.nodes[0].proven == everyone:  # estimates of earlier simulations no longer count
-        use_proof(tree.nodes[0], search.returns, search.chances)
-        for seat in range(tree.nodes[0].game.players):
-            tree.wins[seat] = search.chances[seat] * tree.wins[MAX_PLAYERS]
+    if tree.nodes[0].proven == all_seats(players):  # earlier estimates no longer count
+        use_proof(tree.nodes[0], returns, chances)
+        for seat in range(players):
+            tree.wins[seat] = chances[seat] * tree.wins[MAX_PLAYERS]
 
 
 @kernel
