@@ -85,9 +85,7 @@ class Learner:
 
         samples: those of the batch whose boards have one size.
         """
-        config = self._config
-        share = len(samples) / len(batch_samples)
-        num_policies = int(batch_samples["policy"].any(axis=1).sum())
+        config, share = self._config, len(samples) / len(batch_samples)
         num_values = int(batch_samples["has_value_target"].sum())
         batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
         rows, masks, policy, win_probs, points, present, actions = map(torch.from_numpy, batch)
@@ -95,21 +93,14 @@ class Learner:
             outputs = [output.float() for output in self.network.outputs(rows)]
         logits, values, *auxiliary = outputs
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
-        has_value = torch.from_numpy(samples["has_value_target"])
-        if config.policy_only:  # play was at POLICY_TEMPERATURE
-            log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)
-        with torch.set_grad_enabled(config.policy_only):  # otherwise only logged
-            entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
         if config.policy_only:
-            surrogate, approx_kl, clip_fraction = _surrogate_loss(samples, actions, log_probs)
-            policy_loss = share * (surrogate - ENTROPY_COEF * entropy)
-            extra = {
-                "train/approx_kl": share * approx_kl.item(),
-                "train/clip_fraction": share * clip_fraction.item(),
-            }
+            policy_loss, scalars = _ppo_loss(samples, actions, log_probs, masks=masks, share=share)
         else:
-            policy_loss, divergence = _imitation_loss(policy, log_probs, masks, num_policies)
-            extra = {"train/policy_divergence": divergence.item()}
+            count = int(batch_samples["policy"].any(axis=1).sum())
+            policy_loss, scalars = _imitation_loss(
+                policy, log_probs, masks, count=count, share=share
+            )
+        has_value = torch.from_numpy(samples["has_value_target"])
         win_log_probs = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         win_losses = -expected_log_probs(win_probs, win_log_probs, present)
         value_loss = _mean(win_losses, has_value, num_values)
@@ -124,45 +115,64 @@ class Learner:
                 auxiliary[0], torch.from_numpy(final)
             )
             loss = loss + share * config.auxiliary_weight * final_loss
-            extra["train/auxiliary_loss"] = share * final_loss.item()
+            scalars["train/auxiliary_loss"] = share * final_loss.item()
         is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
         return loss, {
             "train/policy_loss": policy_loss.item(),
-            "train/entropy_loss": -share * entropy.item(),
             "train/value_loss": value_loss.item(),
             "train/winner_accuracy": _mean(is_correct.float(), has_value, num_values).item(),
             "train/score_loss": score_loss.item(),
-            **extra,
+            **scalars,
         }
 
 
 def _imitation_loss(
-    policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor, count: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cross-entropy to the policy target, and the Kullback-Leibler divergence from it.
+    policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor, *, count: int, share: float
+) -> tuple[torch.Tensor, dict[str, float]]:
+    """Return the cross-entropy to the policy target, and statistics by name.
 
-    Both are sums over samples with a policy target, divided by `count`. policy, log_probs: float32,
-    masks: bool, all (N, num_actions).
+    policy, log_probs: float32, masks: bool, (N, num_actions). count: samples of the batch with a
+    policy target. share: of the N samples in the batch.
     """
     has_target = policy.any(dim=1)
     loss = -_mean(expected_log_probs(policy, log_probs, masks), has_target, count)
-    negative_entropies = expected_log_probs(policy, policy.log(), masks & (policy > 0))
-    return loss, (loss + _mean(negative_entropies, has_target, count)).detach()
+    with torch.no_grad():  # only logged
+        negative_entropies = expected_log_probs(policy, policy.log(), masks & (policy > 0))
+        divergence = loss + _mean(negative_entropies, has_target, count)  # Kullback-Leibler
+        entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
+    return loss, {
+        "train/entropy_loss": -share * entropy.item(),
+        "train/policy_divergence": divergence.item(),
+    }
 
 
-def _surrogate_loss(
-    samples: np.ndarray, actions: torch.Tensor, log_probs: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return what `clipped_policy_loss` returns.
+def _ppo_loss(
+    samples: np.ndarray,
+    actions: torch.Tensor,
+    log_probs: torch.Tensor,
+    *,
+    masks: torch.Tensor,
+    share: float,
+) -> tuple[torch.Tensor, dict[str, float]]:
+    """Return the clipped loss of the policy minus the entropy bonus, and statistics by name.
 
     samples: SAMPLE, (N,), with normalised advantages. actions: int64, (N, 1), taken in them.
-    log_probs: float32, (N, num_actions), at POLICY_TEMPERATURE.
+    log_probs: float32, masks: bool, (N, num_actions). share: of the N samples in the batch.
     """
+    log_probs = (log_probs / POLICY_TEMPERATURE).log_softmax(dim=1)  # as in self-play
+    entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
     old_probs, advantages = (
         torch.from_numpy(samples[name].copy()) for name in ("action_prob", "advantage")
     )
     taken = log_probs.gather(1, actions)[:, 0]
-    return clipped_policy_loss(taken, old_probs.log(), advantages, CLIP_RANGE)
+    loss, approx_kl, clip_fraction = clipped_policy_loss(
+        taken, old_probs.log(), advantages, CLIP_RANGE
+    )
+    return share * (loss - ENTROPY_COEF * entropy), {
+        "train/entropy_loss": -share * entropy.item(),
+        "train/approx_kl": share * approx_kl.item(),
+        "train/clip_fraction": share * clip_fraction.item(),
+    }
 
 
 def _normalised_advantages(samples: np.ndarray) -> np.ndarray:
