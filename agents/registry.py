@@ -82,7 +82,7 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         return PlannerAgent(seed)
     if match := re.fullmatch(UCT, spec):
         threads, *budget = match.groups()
-        return UctAgent(*_budget(*budget), int(threads or 1), seed, name=spec)
+        return UctAgent(*_budget(*budget), threads=int(threads or 1), seed=seed, name=spec)
     if match := re.fullmatch(AZ, spec):
         threads, name, *budget = match.groups()
         with _naming_extra(spec):
@@ -94,7 +94,7 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
         temperature = float(match[1]) if match[1] else None  # None: the model's own
         with _naming_extra(spec):
             from busenv.agents.networks.model_files import load_policy_agent
-        return load_policy_agent(match[2], seed, temperature, spec)
+        return load_policy_agent(match[2], seed=seed, temperature=temperature, spec=spec)
     if match := re.fullmatch(EXEC, spec):
         return ExternalAgent(match[2], seed, float(match[1] or SECONDS), name=spec)
     if match := re.fullmatch(LLM, spec):

@@ -167,7 +167,7 @@ def model_path(name: str) -> Path:
 
 
 def load_policy_agent(
-    name: str, seed: int = 0, temperature: float | None = None, spec: str = ""
+    name: str, *, seed: int = 0, temperature: float | None = None, spec: str = ""
 ) -> PolicyAgent:
     """Return an agent that plays a model's policy on the model's board, or on all boards of the
     size of the model's set.
@@ -178,7 +178,9 @@ def load_policy_agent(
     network, card, board = _load(model_path(name))
     if temperature is None:
         temperature = card.temperature
-    return PolicyAgent(network, board, spec or f"net:{name}", seed, temperature)
+    return PolicyAgent(
+        network, board, name=spec or f"net:{name}", seed=seed, temperature=temperature
+    )
 
 
 def load_search_agent(

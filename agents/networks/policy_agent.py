@@ -35,6 +35,7 @@ class PolicyAgent(CompiledAgent):
         self,
         network: Network | Weights,
         board: Board | GeneratedBoards | None,
+        *,
         name: str = "net",
         seed: int = 0,
         temperature: float = 1.0,

@@ -43,7 +43,7 @@ class AzAgent(SearchAgent):
                 "'seats', 'features' or 'board' (others play as net:...)"
             )
         self.network, self.board = network, None if network.plays_any_board else board
-        super().__init__(simulations, seconds, threads, seed, name)
+        super().__init__(simulations, seconds, threads=threads, seed=seed, name=name)
         length = max(PLAYOUTS) if (seconds or 0.0) >= LONG_SECONDS else simulations or 0
         num_playouts, weight = next(row for least, row in PLAYOUTS.items() if length >= least)
         self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)

@@ -40,7 +40,7 @@ class SearchAgent(CompiledAgent):
     _searches: list[Any]  # one for each thread
 
     def __init__(
-        self, simulations: int | None, seconds: float | None, threads: int, seed: int, name: str
+        self, simulations: int | None, seconds: float | None, *, threads: int, seed: int, name: str
     ) -> None:
         kind = name.partition(":")[0].partition("@")[0]
         if (simulations is None) == (seconds is None):

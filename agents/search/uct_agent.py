@@ -23,15 +23,15 @@ class UctAgent(SearchAgent):
         self,
         simulations: int | None = None,
         seconds: float | None = None,
+        *,
         threads: int = 1,
         seed: int = 0,
         name: str = "uct",
-        *,
         settings: UctSettings = UctSettings(),  # noqa: B008 - a constant
         weights: np.ndarray = WEIGHTS,
     ) -> None:
         self._settings, self._weights = settings, weights
-        super().__init__(simulations, seconds, threads, seed, name)
+        super().__init__(simulations, seconds, threads=threads, seed=seed, name=name)
 
     def _make_search(self, board: Board) -> UctSearchState:
         return make_uct_search(self._settings, self._weights, board.num_actions)

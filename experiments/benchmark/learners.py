@@ -98,7 +98,13 @@ class OneSeatRun(TrainingRun):
         # Networks of Stable-Baselines3, which the run and the agent use like an `Mlp`.
         self.network, self._optimizer = policy, policy.optimizer  # type: ignore[assignment]
         network: Any = _PolicyNetwork(policy, config.relative_types)
-        self.agent = PolicyAgent(network, self.board, "one-seat", config.seed, config.temperature)
+        self.agent = PolicyAgent(
+            network,
+            self.board,
+            name="one-seat",
+            seed=config.seed,
+            temperature=config.temperature,
+        )
         checkpoint = self._checkpoint(dict(policy.state_dict()))
         if checkpoint is not None:
             self._resume(*checkpoint)
