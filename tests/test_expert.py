@@ -349,6 +349,7 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
         ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
         ({"method": "expert", "device": "cuda"}, "device is 'cuda'; allowed: auto, cpu"),
         ({"method": "expert", "bots": ["x"]}, f"bots has 'x'; allowed: {', '.join(BOTS)}$"),
+        ({"method": "expert", "bot_share": 0.95}, "add up to 1.05; allowed: at most 1"),
         ({"method": "expert", "teacher": "exec:true"}, "allowed: an agent that plays batches"),
         ({"method": "expert", "rated": ["llm:m"]}, "a settings file cannot start programs"),
         ({"method": "expert", "teacher": "greedy"}, "'greedy', but teacher_games is 0; allowed: 1"),

@@ -123,11 +123,15 @@ class ExpertConfig(RunConfig):
                 "policy_only is true; allowed with it: teacher='' and no offline_data, since PPO "
                 "learns from its own games"
             )
-        if self.policy_only and self.past_share + self.bot_share >= 1:
+        return self
+
+    @model_validator(mode="after")
+    def _check_opponents(self) -> ExpertConfig:
+        total = self.past_share + self.bot_share
+        if total > 1 or (self.policy_only and total == 1):
             raise ValueError(
-                f"past_share and bot_share add up to {self.past_share + self.bot_share:g}; allowed "
-                "with policy_only: less than 1, since values are learned from games without "
-                "opponents"
+                f"past_share and bot_share add up to {total:g}; allowed: at most 1, or less than 1 "
+                "with policy_only, which learns values from games without opponents"
             )
         return self
 
