@@ -32,16 +32,16 @@ class ExpertConfig(RunConfig):
     game. A run ends after `seconds`, or after `decisions` samples. With `decisions`, the same seed
     and one thread of torch give the same parameters.
 
-    Full searches (`num_simulations`), whose decisions become samples, are a share
-    `full_search_share`; the others are fast (playout cap randomisation, Wu 2019). The
-    first `temperature_moves` decisions of a game are sampled from the improved policy; later ones
-    take the action that sequential halving selects.
+    A share `full_search_share` of the decisions is searched with `num_simulations` and becomes
+    samples; the others are searched with `fast_simulations` (playout cap randomisation, Wu 2019).
+    The first `temperature_moves` decisions of a game are sampled from the improved policy; later
+    ones take the action that sequential halving selects.
 
     With `policy_only` the network plays without a search, and its policy learns by PPO:
     num_simulations and temperature_moves have no effect, fast_simulations applies to past selves
     only, and the replay buffer keeps the last iteration only, since PPO needs the policy that
-    played. The value heads learn from games without opponents. Excludes `teacher` and
-    `offline_data`.
+    played. The value heads learn from games without opponents. `teacher` and `offline_data` are not
+    allowed.
 
     With an `auxiliary_weight`, a head that playing does not use predicts the streets of every
     player and the buildings at the end of the game.
@@ -57,8 +57,8 @@ class ExpertConfig(RunConfig):
     A run with `offline_data`, folders `replay` of earlier runs, learns from them first. With a
     `teacher`, the run first learns from its games: at most `teacher_games`, fewer once
     `replay_size` samples or `teacher_share` of the run are reached. In each of these phases the
-    learning rate falls linearly to a twentieth. The temperature of a network teacher
-    (`net@0.5:NAME`) applies.
+    learning rate falls linearly to a twentieth. A network teacher plays at its temperature
+    (`net@0.5:NAME`).
     """
 
     method: Literal["expert"] = "expert"
