@@ -92,9 +92,10 @@ def _forward_rows(rows, masks, weights, work, logits, values):
 
 
 def make_forward(network: Network | Weights) -> Forward:
-    """Return a function of observations (uint8, (N, size)) and masks (bool, (N, num_actions)) that
-    returns logits (float32, (N, num_actions), undefined for illegal actions) and values (float32,
-    (N, outputs)).
+    """Return a network as a function of observations and masks.
+
+    It takes observations, uint8, (N, size), and masks, bool, (N, num_actions). It returns logits,
+    float32, (N, num_actions), undefined for illegal actions, and values, float32, (N, outputs).
 
     A Network on the CPU, or its weights, runs in compiled code; other networks run by torch. The
     function owns its arrays: one thread at a time may call it.
@@ -114,11 +115,11 @@ def make_forward(network: Network | Weights) -> Forward:
 
 
 def make_policy(network: Network | Weights) -> Policy:
-    """Return a function of games (GAME, (N,)), their board, and a temperature above 0 that returns
-    the probability of each action, float32 (N, num_actions).
+    """Return the policy of a network as a function of games, their board, and a temperature.
 
-    It raises ValueError as `action_probabilities` does; games are not validated; threads are as in
-    `make_forward`.
+    It takes games, GAME, (N,), which it does not validate, and a temperature above 0. It returns
+    the probability of each action, float32, (N, num_actions), and raises ValueError as
+    `action_probabilities` does. One thread at a time may call it, as in `make_forward`.
     """
     weights = _compiled_weights(network)
     if weights is None:
