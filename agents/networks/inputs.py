@@ -122,10 +122,12 @@ def _write_feature_rows(games, boards, eval_weights, work, rows):
 def observe_inputs(
     games: np.ndarray, boards: np.ndarray, inputs: Inputs
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows, uint8 (N, size), and masks, bool (N, num_actions), of valid games that are not
-    over.
+    """Return rows and action masks of valid games that are not over.
 
-    boards: BOARD, the board of all games, (1,), or of each, (N,), of equal sizes.
+    games: GAME, (N,). boards: BOARD, the board of all games, (1,), or of each, (N,), which have
+    equal sizes.
+
+    Returns rows, uint8, (N, size), and masks, bool, (N, num_actions).
     """
     games = relative_games(games) if inputs.relative_types else games
     rows, masks = observe_states(games, boards)

@@ -169,8 +169,9 @@ def model_path(name: str) -> Path:
 def load_policy_agent(
     name: str, *, seed: int = 0, temperature: float | None = None, spec: str = ""
 ) -> PolicyAgent:
-    """Return an agent that plays a model's policy on the model's board, or on all boards of the
-    size of the model's set.
+    """Return an agent that plays a model's policy.
+
+    It plays on the model's board, or on all boards of the size of the model's set.
 
     name: as for `model_path`. temperature: by default the card's. Errors are those of `load_model`
     and `model_path`.

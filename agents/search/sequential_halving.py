@@ -29,8 +29,11 @@ def sample_logits(tree, search):
 
 @kernel
 def _root_values(tree):
-    """Return the most visits of the root's edges, and the root's value: the network's value and
-    the edges' mean values weighted by prior, mixed by visits (v_mix of the paper)."""
+    """Return the most visits of an edge of the root, and the root's mixed value (v_mix).
+
+    It is the mean of the network's value, which counts as one visit, and of the values of the
+    visited edges, weighted by their priors, which counts as the sum of their visits.
+    """
     root = tree.nodes[0]
     first, seat = np.int64(root.first), root.game.seat
     tried, mean, visits, most = 0.0, 0.0, 0, 0
@@ -135,8 +138,10 @@ def halving_weights(tree, search, out):
 
 @kernel
 def improved_policy(tree, search, out):
-    """Write the improved policy of the root, softmax(logits + sigma(values)), the target of
-    expert iteration, into a row of zeros. out: float32, (num_actions,)."""
+    """Write the improved policy of the root, softmax(logits + sigma(values)), into a row of zeros.
+
+    It is the policy target of expert iteration. out: float32, (num_actions,).
+    """
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
     (most, mixed_value), best, total = _root_values(tree), -1e9, 0.0
     for k in range(count):
