@@ -171,35 +171,17 @@ def play_rollout(
     while (running := games.running()).size:
         if interrupted and interrupted.is_set():
             raise KeyboardInterrupt
-        seats = games.states["seat"][running].astype(np.int64)
-        owner = seat_owner[running, seats]
+        owner = seat_owner[running, games.states["seat"][running]]
         actions = np.zeros(len(running), np.int64)
         for k in np.unique(owner[owner > 0]):
             rows = owner == k
             actions[rows] = histories.choose(opponents[k - 1], running[rows])
         if not owner.all():
-            learner, seats = running[owner == 0], seats[owner == 0]
-            observations, masks = games.observe(learner)
-            logits, values = forward(observations, masks)
-            policy = action_probabilities(logits, masks, max(temperature, LOWEST_TEMPERATURE))
-            sampled = draw_actions(policy, rng_state)
-            log_probs = np.log(policy[np.arange(len(sampled)), sampled])
-            teaching = np.zeros((len(sampled), 0), np.float32)
-            if teacher is not None:
-                teaching = _teacher_policies(teacher, games, learner)
-                teachers_game = learner < len(games.states) // 2
-                sampled = np.where(teachers_game, teaching.argmax(axis=1), sampled)
-            absolute = sampled.copy()
-            if games.relative_types:
-                write_absolute_actions(games.states[learner], games.board.array, absolute)
-            actions[owner == 0] = absolute
-            # Rewards are differences of cumulative ones, taken when the games are over.
-            steps.append(
-                Decisions(
-                    learner * MAX_PLAYERS + seats, games.cumulative_rewards[learner, seats],
-                    observations, masks, sampled, values[:, 0], log_probs, teaching,
-                )
+            decided, actions[owner == 0] = _decide(
+                forward, games, running[owner == 0],
+                rng_state=rng_state, teacher=teacher, temperature=temperature,
             )  # fmt: skip
+            steps.append(decided)
         games.step(running, actions)
         histories.step(running, actions)
     decisions = Decisions(*map(np.concatenate, zip(*steps, strict=True)))
@@ -208,6 +190,41 @@ def play_rollout(
             decisions.trajectories, decisions.rewards, games.cumulative_rewards.ravel()
         )
     )
+
+
+def _decide(
+    forward: Forward,
+    games: SelfPlayGames,
+    indices: np.ndarray,
+    *,
+    rng_state: np.ndarray,
+    teacher: Agent | None,
+    temperature: float,
+) -> tuple[Decisions, np.ndarray]:
+    """Take the learner's decisions in some games; arguments are those of `play_rollout`.
+
+    Returns the decisions, with the cumulative rewards so far as rewards, whose differences are
+    taken when the games are over, and the action ids, int64, (n,).
+    """
+    states, seats = games.states[indices], games.states["seat"][indices].astype(np.int64)
+    observations, masks = games.observe(indices)
+    logits, values = forward(observations, masks)
+    policy = action_probabilities(logits, masks, max(temperature, LOWEST_TEMPERATURE))
+    actions = draw_actions(policy, rng_state)
+    log_probs = np.log(policy[np.arange(len(actions)), actions])
+    teaching = np.zeros((len(actions), 0), np.float32)
+    if teacher is not None:
+        teaching = _teacher_policies(teacher, games, indices)
+        teachers_game = indices < len(games.states) // 2
+        actions = np.where(teachers_game, teaching.argmax(axis=1), actions)
+    decisions = Decisions(
+        indices * MAX_PLAYERS + seats, games.cumulative_rewards[indices, seats],
+        observations, masks, actions, values[:, 0], log_probs, teaching,
+    )  # fmt: skip
+    absolute = actions.copy()
+    if games.relative_types:
+        write_absolute_actions(states, games.board.array, absolute)
+    return decisions, absolute
 
 
 def _teacher_policies(teacher: Agent, games: SelfPlayGames, indices: np.ndarray) -> np.ndarray:
