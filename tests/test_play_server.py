@@ -156,6 +156,22 @@ def test_hint_analysis_and_chart(served: Served, monkeypatch: pytest.MonkeyPatch
     page.close()
 
 
+def test_analysis_of_a_proven_or_forced_move_ends_at_once(served: Served) -> None:
+    record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record()
+    page = served.open(served.begin("me", "me", "me", "me", record=record.to_json()))
+    last = len(record.actions) - 1
+    proven = max(node for node in range(last) if not page.nodes[node + 1]["forced"])
+    forced = min(node for node in range(last) if page.nodes[node + 1]["forced"])
+    for node in (proven, forced):
+        page.send("analysis", node=node)
+        messages = [page.until("analysis")]
+        while messages[-1]["running"]:
+            assert len(messages) < 5
+            messages.append(page.until("analysis"))
+    assert messages[-1]["simulations"] >= 1000
+    page.close()
+
+
 def test_a_record_of_a_generated_board_is_previewed(served: Served) -> None:
     text = busenv.Game(3, board="generated:small:5").record().to_json()
     preview = f"{served.start_link}/preview"

@@ -60,12 +60,17 @@ async def analyse_position(
     tree: GameTree, node: int, analysts: AgentPool, spec: str, publish: Subscriber
 ) -> None:
     """Publish the chances to win and best moves at a node, refined for a minute."""
-    game, budgeted = tree.game(node), with_seconds(spec, UPDATE_SECONDS)
+    game, forced = tree.game(node), tree.nodes[node].legal_count == 1
+    # A search with a time limit does not search a forced decision.
+    budgeted = spec if forced else with_seconds(spec, UPDATE_SECONDS)
     end, running = 0.0, True
     while running:
+        start = time.monotonic()
         value = await analysts.call(agent_pool.estimate, budgeted, str(id(tree)), game)
-        end = end or time.monotonic() + MAX_SECONDS  # without the time to build the agent
-        running = value.simulations is not None and time.monotonic() < end
+        now = time.monotonic()
+        end = end or now + MAX_SECONDS  # without the time to build the agent
+        is_final = forced or now - start < UPDATE_SECONDS  # the best move is proven
+        running = value.simulations is not None and not is_final and now < end
         message = {
             "type": "analysis",
             "agent": agent_name(spec),
