@@ -12,7 +12,8 @@ from tests.support.play_client import Served
 
 
 def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[..., Player]) -> None:
-    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
+    link = served.begin("me", "greedy", "greedy", **FIXED_START)
+    me = player().join(served.origin + link)
     page = me.page
     me.my_turn()
     me.choose("site-0")
@@ -26,6 +27,15 @@ def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[...
     me.my_turn()
     assert len(me.rows()) == ply + 1  # moves that can be redone stay in the list
     assert page.locator(".target:focus").count() == 0  # Shift selects no choice
+    page.click(f"#steps > :nth-child({ply + 1}) .row")
+    page.locator("#viewing").wait_for()
+    other = served.open(link)
+    other.send("redo", node=1)  # to the move on display
+    page.locator("#viewing").wait_for(state="hidden", timeout=20_000)
+    other.close()
+    page.click("#undo")
+    me.wait_for_node(1)
+    me.my_turn()
     page.click("#redo")
     page.locator(f"#steps > :nth-child({ply + 1}) [aria-current]").wait_for()
     page.click("#undo")

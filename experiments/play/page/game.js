@@ -1,6 +1,6 @@
 // The game page: shows the messages of the server and sends the player's requests.
 
-import { element, seatBadge, showHeadline } from "/static/page.js";
+import { element, percent, seatBadge, showHeadline } from "/static/page.js";
 import { clearAnalysis, clearChart, clearMarks, markBestMoves, showAnalysis, showChart,
   showNodeOnChart } from "./analysis.js";
 import { focusChoices, handleChoiceKey, initChoices, showChoices } from "./choices.js";
@@ -56,7 +56,7 @@ const handlers = {
     state = message;
     if (before && before.node !== state.node) {
       showNotice("");
-      if (viewedNode !== null && !before.variation.includes(viewedNode)) viewedNode = null;
+      if (viewedNode === state.node || !before.variation.includes(viewedNode)) viewedNode = null;
     }
     if (chartShown && String(before?.variation) !== String(state.variation))
       send({ type: "chart", enabled: true });
@@ -301,7 +301,7 @@ function requestAnalysis() {
 function showHint({ node, agent, simulations, running, best_moves: bestMoves }) {
   if (running && simulations < HINT_SIMULATIONS) return;
   const [best] = bestMoves;
-  showNotice(best ? `Best move of ${agent}: ${best.text} (${Math.round(100 * best.share)}%).`
+  showNotice(best ? `Best move of ${agent}: ${best.text} (${percent(best.share)}).`
     : `${agent} has no best move here.`);
   if (best && viewedNode === null && isYourTurn())
     $("notice").append(" ", button("Play it", () => decide(best.action)));
