@@ -19,6 +19,7 @@ from busenv.experiments.common.keyboard_interrupt import STATUS
 from busenv.experiments.play import agent_pool, notebook
 from busenv.experiments.play.catalogue import analysts_of
 from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
+from busenv.game.rules import load_rules
 from tests.support.commands import refusal
 from tests.support.play_client import PATIENCE, PageClient
 from tests.support.programs import children, runs
@@ -141,6 +142,10 @@ def test_the_catalogue_contains_agents_of_the_command_line() -> None:
     assert [(seat.kind, seat.spec) for seat in seats] == [
         ("me", None), ("friend", None), ("agent", "exec:cat"),
     ]  # fmt: skip
+    assert make_new_game([], None, None) is None
+    for first_player, seed in ((0, None), (None, 7)):
+        with pytest.raises(ValueError, match="first player and seed need 3 to 5 seats"):
+            make_new_game([], first_player, seed)
     assert local_address("0.0.0.0", 80) == "http://127.0.0.1:80"
     assert local_address("::1", 80) == "http://[::1]:80"
     assert addresses("127.0.0.1", 80) == []
@@ -149,7 +154,7 @@ def test_the_catalogue_contains_agents_of_the_command_line() -> None:
 
 def show(*seats: str, folder: Path, rules: str | Rules = "capstone-2024") -> str:
     """The address in the frame of a cell."""
-    return notebook.play(seats, rules, "city", 0, 5, folder, 700).src
+    return notebook.play(seats, rules, "city", None, None, folder, 700).src
 
 
 def test_a_notebook_cell_shows_a_playable_game(tmp_path: Path) -> None:
@@ -180,9 +185,13 @@ def test_analysts_can_play_the_board(board: str) -> None:
         agent_pool.check(spec, "", game)
 
 
-def test_a_board_file_with_the_name_of_a_bundled_board_replaces_it(tmp_path: Path) -> None:
-    path = Path(write_town(tmp_path / "map.json"))
+def test_files_with_the_name_of_a_bundled_board_and_edition_replace_them(tmp_path: Path) -> None:
+    path, rules = Path(write_town(tmp_path / "map.json")), tmp_path / "condensed.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "name": "city"}))
-    catalogue = make_catalogue([], "capstone-2024", path)
+    rules.write_text('{"edition": "condensed", "bus_limit": 7}')
+    catalogue = make_catalogue([], rules, path)
+    assert next(iter(catalogue.rules.items())) == ("condensed", load_rules(rules))
+    edition = {"name": "condensed", "description": "custom rules"}
+    assert catalogue.to_dict()["editions"][0] == edition
     assert catalogue.boards["city"].fingerprint == load_board(path).fingerprint
     assert catalogue.to_dict()["city_boards"] == []

@@ -20,9 +20,9 @@ from tests.support.play_client import PATIENCE, Served, serving
 BAD_AGENTS = {
     "exec:cat": "agent_refused",
     "llm:gpt-4o": "agent_refused",
-    "net:/etc/passwd": "agent_refused",
-    "net:city-2.safetensors": "agent_refused",
-    "az:C:\\model:100": "agent_refused",
+    "net:/etc/passwd": "no_such_agent",
+    "net:city-2.safetensors": "no_such_agent",
+    "az:C:\\model:100": "no_such_agent",
     "net:nobody": "no_such_agent",
     "uct:3600s": "agent_refused",
     "uct@99:100": "agent_refused",
@@ -174,6 +174,7 @@ def test_invalid_post_bodies_are_refused(served: Served) -> None:
         ({"seats": three, "record": "[]"}, 400, "bad_record"),
         ({"seats": three, "extra": 1}, 400, "bad_game"),
         ({"seats": [*three[:2], {"kind": "agent"}]}, 400, "bad_game"),
+        ({"seats": [*three[:2], agent | {"spec": "uct:0s"}]}, 400, "no_such_agent"),
         ({"seats": [*three[:2], agent | {"name": "\x1b[31m"}]}, 400, "bad_game"),
         (b" " * (MAX_BODY + 1), 413, "too_large"),
     ]
@@ -242,6 +243,19 @@ def test_program_of_a_saved_game_needs_the_command_line(tmp_path: Path) -> None:
         assert "command line" in page.until("state", lambda state: state["failure"])["failure"]
         page.close()
     assert not (tmp_path / "ran").exists()
+
+
+def test_pages_do_not_show_the_arguments_of_a_program_that_fails(tmp_path: Path) -> None:
+    spec = f"exec:true --key={tmp_path}"  # ends at once
+    with serving(tmp_path / "games", Catalogue(trusted={spec})) as served:
+        page = served.open(served.begin("me", spec, "greedy", first_player=0))
+        page.send("delay", seconds=0)
+        for _ in range(2):
+            page.decide_first()
+        failure = page.until("state", lambda state: state["failure"])["failure"]
+        assert failure.startswith("Seat 1 (exec:true) cannot decide: exec:true: ")
+        assert str(tmp_path) not in failure
+        page.close()
 
 
 def test_idle_connections_leave_room_for_players(

@@ -29,10 +29,13 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=range(5),
         metavar="SEAT",
-        help="seat of the starting player, from 0 (default: drawn from the seed)",
+        help="with --seat: seat of the starting player, from 0 (default: drawn from the seed)",
     )
     parser.add_argument(
-        "--seed", type=seed, metavar="N", help="random seed of the game (default: a new one)"
+        "--seed",
+        type=seed,
+        metavar="N",
+        help="with --seat: random seed of the game (default: a new one)",
     )
     parser.add_argument(
         "--folder",

@@ -48,7 +48,6 @@ EDITION_DESCRIPTIONS = {
     "condensed": "up to 20 buses, unlimited line markers",
 }
 MODELS = Path(busenv.agents.__file__).parent / "networks" / "models"
-MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"  # excludes paths
 SIMPLE_AGENTS = ("random", "greedy", "planner")
 MAX_SIMULATIONS, MAX_SECONDS = 20_000, 20.0
 
@@ -91,8 +90,8 @@ class Catalogue:
             text = "Programs and language models can play only if the command line names them."
             raise RequestError("agent_refused", text)
         else:
-            hint = did_you_mean(spec, [*AGENTS])
-            raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}.")
+            hint = did_you_mean(spec, AGENTS) or f"; allowed: {', '.join(AGENTS)}."
+            raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}")
 
     def find_board(self, fingerprint: str) -> Board | None:
         """Return the board with a fingerprint, if the catalogue has it."""
@@ -104,8 +103,8 @@ class Catalogue:
         return {
             "players": [3, 4, 5],
             "editions": [
-                {"name": name, "description": EDITION_DESCRIPTIONS.get(name, "custom rules")}
-                for name in self.rules
+                {"name": name, "description": EDITION_DESCRIPTIONS.get(rules.name, "custom rules")}
+                for name, rules in self.rules.items()
             ],
             "boards": [*self.boards],
             "city_boards": [name for name, board in self.boards.items() if is_city(board)],
@@ -158,9 +157,10 @@ def _check_search(
 
 
 def _check_model(name: str) -> None:
-    if not re.fullmatch(MODEL_NAME, name):
+    models = sorted(path.stem for path in MODELS.glob("*.safetensors"))
+    if name not in models:
         raise RequestError(
-            "agent_refused", "A model's path is allowed only if the command line names it."
+            "no_such_agent",
+            f"There is no model {name[:80]!r}; allowed: {', '.join(models)}, or a path that the "
+            "command line names.",
         )
-    if not (MODELS / f"{name}.safetensors").is_file():
-        raise RequestError("no_such_agent", f"There is no model {name[:80]!r}.")

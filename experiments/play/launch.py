@@ -27,13 +27,9 @@ from busenv.experiments.play.server import Server
 from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules
 
-MAX_CONNECTIONS = 1000
+MAX_CONNECTIONS = 500  # well below 1,024, the usual limit of open files
 MAX_REQUESTING = 100  # connections other than pages' websockets; a further one closes the oldest
 REQUEST_SECONDS = 10.0  # in which a connection must send its first request
-OTHER_FILES = 200  # open files of the server other than connections
-if sys.platform != "win32":
-    import resource
-
 PEOPLE = ("me", "friend")
 ALL_INTERFACES = ("0.0.0.0", "::")
 
@@ -87,13 +83,13 @@ def serve(
     port: 0 for any free port.
     browser: whether to open a web browser.
 
-    ValueError for too few seats, an invalid agent or port, or a folder that another server uses;
-    OSError if the server cannot listen at host and port.
+    ValueError for too few seats, a first player or seed without seats, an invalid agent or port, or
+    a folder that another server uses; OSError if the server cannot listen at host and port.
     """
     if not 0 <= port < 2**16:
         raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     catalogue = make_catalogue(seats, rules, board)
-    new = make_new_game(seats, first_player, seed) if seats else None
+    new = make_new_game(seats, first_player, seed)
     with locked_store(folder) as store, listen(host, port) as listening:
         asyncio.run(_serve(catalogue, new, store, host, listening, browser))
 
@@ -107,25 +103,34 @@ def make_catalogue(
     name = rules_value.name
     if name == "custom" and not isinstance(rules, Rules):
         name = Path(rules).stem
+    for spec in {*seats}.difference(PEOPLE, SIMPLE_AGENTS):
+        try:
+            make_agent(spec).close()
+        except ValueError as error:
+            people = ", ".join(PEOPLE)
+            raise ValueError(f"seat {spec!r} is not {people} or an agent: {error}") from None
     catalogue = Catalogue()
-    catalogue.rules = {name: rules_value, **catalogue.rules}
-    own = {board_value.name: board_value}  # first, and instead of one of the same name
-    catalogue.boards = {**own, **catalogue.boards, **own}
-    for spec in {*seats}.difference(PEOPLE):
-        if spec not in SIMPLE_AGENTS:
-            try:
-                make_agent(spec).close()
-            except ValueError as error:
-                people = ", ".join(PEOPLE)
-                raise ValueError(f"seat {spec!r} is not {people} or an agent: {error}") from None
-        catalogue.trusted.add(spec)
-    if seats:
-        catalogue.seats = tuple(seats)
+    own = Catalogue(
+        {name: rules_value},
+        {board_value.name: board_value},
+        trusted={*seats}.difference(PEOPLE),
+        seats=tuple(seats) or catalogue.seats,
+    )
+    catalogue.update(own)
     return catalogue
 
 
-def make_new_game(seats: Sequence[str], first_player: int | None, seed: int | None) -> NewGame:
-    """The settings of a game with seats as on the command line. ValueError if they are invalid."""
+def make_new_game(
+    seats: Sequence[str], first_player: int | None, seed: int | None
+) -> NewGame | None:
+    """The settings of a game with seats as on the command line; None without seats.
+
+    ValueError if they are invalid.
+    """
+    if not seats:
+        if first_player is None and seed is None:
+            return None
+        raise ValueError("first player and seed need 3 to 5 seats, such as me, greedy and greedy")
     if not 3 <= len(seats) <= 5:
         raise ValueError(f"{len(seats)} seats; allowed: 3, 4 or 5, such as me, greedy and greedy")
     if first_player is not None and first_player >= len(seats):
@@ -164,7 +169,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise OSError(
             f"cannot listen at {host}, port {port}: {error.strerror}; "
-            "choose another port by --port, or 0 for any free one"
+            "allowed: an address of this machine (--host), and a free port (--port), 0 for any"
         ) from error
     return listening
 
@@ -231,26 +236,10 @@ def make_uvicorn_server(server: Server, host: str) -> uvicorn.Server:
         ws_max_size=4 * MAX_REQUEST,  # bytes; a character has up to 4
         ws_per_message_deflate=False,  # compression costs more time than it saves
         http=_HttpConnection,
-        limit_concurrency=_connection_limit(),
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=1,
     )
     return _UvicornServer(config)
-
-
-def _connection_limit() -> int:
-    """Return the maximum number of connections.
-
-    Raises the process's limit of open files (RLIMIT_NOFILE) first, to what is needed or as far as
-    the system allows.
-    """
-    if sys.platform == "win32":
-        return MAX_CONNECTIONS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_CONNECTIONS + OTHER_FILES
-    if soft < wanted and (hard == resource.RLIM_INFINITY or hard > soft):
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return MAX_CONNECTIONS if soft < 0 else min(MAX_CONNECTIONS, max(soft - OTHER_FILES, 1))
 
 
 def local_address(host: str, port: int) -> str:

@@ -48,8 +48,6 @@ SeatIndex = Annotated[int, Field(ge=0, le=4)]
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_printable)]
 AgentSpec = Annotated[str, Field(max_length=200)]
 Seed = Annotated[int | None, BeforeValidator(_parse_seed)]
-RecordText = Annotated[str, Field(max_length=MAX_BODY)]
-Ply = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class DecideRequest(Schema):
@@ -123,19 +121,19 @@ class NewGame(Schema):
     """The settings of a new game; `record` and `ply` continue a recorded game."""
 
     seats: Annotated[list[Seat], Field(min_length=3, max_length=5)]
-    rules: Annotated[str, Field(max_length=100)] | None = None
-    board: Annotated[str, Field(max_length=100)] | None = None
+    rules: str | None = None
+    board: str | None = None
     first_player: SeatIndex | None = None
     seed: Seed = None
-    record: RecordText | None = None
-    ply: Ply | None = None
+    record: str | None = None
+    ply: Number | None = None
 
 
 class Preview(Schema):
     """A record whose position the start page shows. ply: by default the last one."""
 
-    record: RecordText
-    ply: Ply | None = None
+    record: str
+    ply: Number | None = None
 
 
 NEW_GAME: TypeAdapter[NewGame] = TypeAdapter(NewGame)

@@ -50,7 +50,7 @@ def play(
 ) -> IFrame:
     """A frame with a game of these seats, or with the start page; see `busenv.play`."""
     catalogue = make_catalogue(seats, rules, board)
-    new = make_new_game(seats, first_player, seed) if seats else None
+    new = make_new_game(seats, first_player, seed)
     path = Path(folder).resolve()
     if path not in _servers:
         started: Future[_RunningServer] = Future()

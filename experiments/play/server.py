@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from busenv import Board, Game, Record
+from busenv.agents import make_agent
 from busenv.error_text import quote
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
@@ -166,11 +167,14 @@ class Server:
         """Check that an agent can play a game. RequestError: no_such_agent, and those of
         `Catalogue.check_agent`."""
         self.catalogue.check_agent(spec)
-        if spec in SIMPLE_AGENTS or spec.startswith("uct") or game.is_over:
+        if spec in SIMPLE_AGENTS or game.is_over:
             return
         try:
-            await self._movers.call(agent_pool.check, spec, game.board.fingerprint, game)
-        except AgentTaskError as error:
+            if spec.startswith("uct"):
+                make_agent(spec)  # takes no time: no worker process is needed
+            else:
+                await self._movers.call(agent_pool.check, spec, game.board.fingerprint, game)
+        except (AgentTaskError, ValueError) as error:
             raise RequestError("no_such_agent", str(error)) from None
 
     def _initial_record(self, new: NewGame) -> tuple[Record, Board, int]:

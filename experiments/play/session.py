@@ -108,8 +108,10 @@ class Session:
                 await asyncio.sleep(max(game.moved_at + game.delay - time.monotonic(), 0))
                 game.advance(action)
             except (AgentTaskError, RequestError) as error:
-                name = short_spec(game.seats[game.current.turn].spec or "")
-                game.fail(f"Seat {game.current.turn} ({name}) cannot decide: {error}")
+                spec = game.seats[game.current.turn].spec or ""
+                name = short_spec(spec)
+                reason = str(error).replace(spec, name)  # all pages show it
+                game.fail(f"Seat {game.current.turn} ({name}) cannot decide: {reason}")
             except OSError as error:
                 game.fail(f"The decision could not be saved: {error.strerror or error}")
             self.publish()
