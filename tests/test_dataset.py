@@ -121,6 +121,16 @@ def test_stopped_export_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert {path.name for path in folder.iterdir()} == {"dataset.npz", "run.json", "lock"}
 
 
+def test_a_failed_export_names_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise busenv.AgentError("no answer")
+
+    monkeypatch.setattr(dataset_export, "_play_part", fail)
+    message = f"no answer; the same command with --out {tmp_path} resumes"
+    with pytest.raises(RunError, match=re.escape(message)):
+        export(tmp_path)
+
+
 def test_games_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "AGENTS", (f"exec:{command(EXAMPLE)}", "greedy"))
     assert export(tmp_path / "one", 2).digest == export(tmp_path / "two", 2).digest

@@ -6,7 +6,6 @@ from its last opponent.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -38,6 +37,7 @@ from busenv.experiments.benchmark.results import (
     make_result,
     write_result,
 )
+from busenv.experiments.common.console import print_path
 from busenv.experiments.common.runs import lock_folder, store_settings
 from busenv.experiments.ratings.dependencies import file_hashes, is_program, language_model
 from busenv.experiments.ratings.rating import check_agent, run_rating
@@ -68,7 +68,7 @@ class Progress(Schema):
     def changed(self, folder: Path, **fields: Any) -> Progress:
         """Copy with some fields changed, and write it to the folder."""
         progress = self.model_copy(update=fields)
-        text = json.dumps(progress.model_dump(mode="json"), indent=1) + "\n"
+        text = progress.model_dump_json(indent=1) + "\n"
         write_whole(folder / PROGRESS, text, follow_links=False)
         return progress
 
@@ -129,6 +129,7 @@ def _bench_all(
     settings |= {"protocol": NAME, "busenv": busenv.__version__}
     runs: list[RunResult] = []
     with lock_folder(folder):
+        print_path(console, "Run folder", folder)
         store_settings(folder, settings)
         for seed in seeds:
             run_folder = folder / f"seed-{seed}"

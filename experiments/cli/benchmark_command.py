@@ -14,7 +14,6 @@ from busenv.experiments.cli.command import (
     add_count,
     add_out,
     add_players,
-    add_rating_games,
     add_workers,
     new_folder,
     positive,
@@ -68,9 +67,9 @@ def _agents(args: argparse.Namespace) -> None:
     from busenv.experiments.common.console import print_path
 
     console = Console()
-    own = [_measure(args, console)] if args.learners else []
     for path in add_results(args.add):
         print_path(console, "Added", path)
+    own = [_measure(args, console)] if args.learners else []
     cards = all_results(own)
     for table in tables(cards):
         table.show(console)
@@ -102,7 +101,7 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
             raise ValueError("trained agents need a name in the tables; allowed: --name NAME")
         if ":" not in first and first not in KINDS:
             hint = did_you_mean(first, [*LEARNERS, *KINDS])
-            hint = hint or f"; allowed: {', '.join(LEARNERS)}, or agents"
+            hint = hint or f"; allowed: {', '.join(LEARNERS)}, or specs such as net:PATH"
             raise ValueError(f"unknown learner {first!r}{hint}")
         if args.decisions is None:
             raise ValueError(
@@ -131,7 +130,7 @@ def _add_exploit(parser: argparse.ArgumentParser) -> None:
         default="",
         help="model of kind mlp to start from, such as the agent's own (default: random weights)",
     )
-    add_rating_games(parser)
+    add_count(parser, "--games", 400, "games of each exploiter after its training")
     add_out(parser, "runs/exploit-DATE-TIME")
 
 

@@ -18,7 +18,7 @@ from busenv.core import kernels
 from busenv.core.state import GAME
 from busenv.dataset import ARRAYS
 from busenv.error_text import quote
-from busenv.experiments.common.console import progress_bar
+from busenv.experiments.common.console import print_path, progress_bar
 from busenv.experiments.common.runs import RunError, lock_folder, store_settings
 from busenv.experiments.common.worker_pool import worker_pool
 from busenv.experiments.ratings.dependencies import file_hashes, language_model
@@ -76,11 +76,16 @@ def export_games(
     }
     play = partial(_play_part, tuple(agents), loaded_board, loaded_rules, players, seed)
     with lock_folder(folder):
+        print_path(console, "Run folder", folder)
         store_settings(folder, settings)
         sizes = [min(GAMES_PER_PART, games - k) for k in range(0, games, GAMES_PER_PART)]
         paths = [folder / f"part-{part:05}.npz" for part in range(len(sizes))]
         if not (folder / DATASET).exists():
-            _play_parts(play, sizes, paths, workers, console)
+            try:
+                _play_parts(play, sizes, paths, workers, console)
+            except (AgentError, BrokenProcessPool) as error:
+                resume = f"the same command with --out {folder} resumes"
+                raise RunError(f"{error}; {resume}") from error
             _concatenate([load_dataset(path, board) for path in paths]).save(folder / DATASET)
         for path in paths:
             path.unlink(missing_ok=True)
@@ -99,12 +104,9 @@ def _play_parts(
     bar, total, left = progress_bar(console, "games"), sum(sizes), sum(sizes[k] for k in missing)
     with bar, worker_pool(max(min(workers, len(missing)), 1)) as pool:
         task = bar.add_task("", total=total, completed=total - left, note="")
-        try:
-            columns = zip(*((part, sizes[part], paths[part]) for part in missing), strict=True)
-            for part, _ in zip(missing, pool.map(play, *columns), strict=True):
-                bar.update(task, advance=sizes[part])
-        except (AgentError, BrokenProcessPool) as error:
-            raise RunError(f"{error}; the same command resumes") from error
+        columns = zip(*((part, sizes[part], paths[part]) for part in missing), strict=True)
+        for part, _ in zip(missing, pool.map(play, *columns), strict=True):
+            bar.update(task, advance=sizes[part])
 
 
 def _play_part(
