@@ -79,12 +79,9 @@ def test_measurements_do_the_same_every_time(name: str) -> None:
     assert play() == count
 
 
-def test_unknown_measurements_and_versions_are_refused(capsys: pytest.CaptureFixture) -> None:
-    for words, message in (
-        (["--only", "dreams"], "no measurement 'dreams'; allowed: playouts, vector"),
-        (["--against", "nowhere"], "'nowhere' is neither a folder nor a commit of "),
-    ):
-        assert message in refusal(capsys, "bench", *words)
+def test_unknown_measurements_are_refused(capsys: pytest.CaptureFixture) -> None:
+    error = refusal(capsys, "bench", "--only", "dreams")
+    assert "no measurement 'dreams'; allowed: playouts, vector" in error
 
 
 @pytest.fixture(autouse=True)

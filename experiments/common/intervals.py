@@ -14,9 +14,9 @@ RESAMPLES = 100
 LIMITS = (2.5, 97.5)  # percentiles
 
 
-def wilson(successes: float, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Interval of a share (Wilson 1927), 95% by default."""
-    n, share = trials, successes / trials
+def wilson(successes: float, trials: int) -> tuple[float, float]:
+    """95% interval of a share (Wilson 1927)."""
+    n, share, z = trials, successes / trials, 1.96
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     # At a share of 0 or 1 rounding could move the limit slightly to either side of it.

@@ -29,9 +29,9 @@ class Score:
     rank: float
     points: float
 
-    def interval(self, z: float = 1.96) -> tuple[float, float]:
-        """Return the Wilson interval of the share of wins, 95% by default."""
-        return wilson(self.wins, self.games, z)
+    def interval(self) -> tuple[float, float]:
+        """Return the 95% Wilson interval of the share of wins."""
+        return wilson(self.wins, self.games)
 
 
 def play_match(

@@ -44,11 +44,8 @@ def write_report(
 ) -> Report:
     """Write the tables, the plots and report.md of a rating into its folder."""
     rows = seat_rows(games)
-    results, pairs, seats = (
-        result_table(rows, schedule, workers),
-        pair_table(rows),
-        seat_table(rows),
-    )
+    results = result_table(rows, schedule, workers)
+    pairs, seats = pair_table(rows), seat_table(rows)
     turns = seats.xs("all").xs("turn")
     tables = [
         _results(results, schedule),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from busenv import Board
@@ -69,8 +70,5 @@ def write_replay(
 
 def _estimates(recorded: RecordedGame, spec: str) -> list[Estimate]:
     """Return an agent's estimate of every position before a decision."""
-    agent = make_agent(spec)
-    try:
+    with closing(make_agent(spec)) as agent:
         return [agent.estimate(game) for game, _ in recorded.replay()]
-    finally:
-        agent.close()
