@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -190,14 +189,12 @@ def test_agents_stop_at_proven_results(build: Callable[..., SearchAgent]) -> Non
     for game, exhaustive in late_positions(0.7, 12.0, 6):
         if len(exhaustive.results) > 60 or game.phase not in (Phase.PICK_UP, Phase.SET_DOWN):
             continue
-        start = time.monotonic()
         for agent in agents:
             chances, favourites = agent.estimate(game)
             assert favourites[0][1] == pytest.approx(1)
             assert sum(chances) == pytest.approx(1)
             assert agent.action_probabilities(game.arrays()[0], CITY).max() == pytest.approx(1)
         assert agents[0].simulated < 500
-        assert time.monotonic() - start < 60
         stopped += 1
     assert stopped > 3
 
