@@ -179,12 +179,14 @@ LEARNERS = {
         "imitation of the search uct:50", {"warm_start": "uct:50", "imitation_share": 1.0}
     ),
     "expert-iteration": BenchmarkLearner(
-        "expert iteration: self-play by a search of 64 simulations that the network guides; "
-        "decisions of fast searches do not count, and the network is rated without search",
+        "expert iteration: self-play by a search of 16 simulations that the network guides; the "
+        "network is rated without search",
         {
             "network": "seats",
             "width": 256,
             "games": 64,
+            "num_simulations": 16,
+            "full_search_share": 1.0,
             "bot_share": 0.0,
             "replay_size": 100_000,
             "reuse": 2.0,
