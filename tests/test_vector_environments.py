@@ -14,6 +14,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from busenv.agents import make_agent
 from busenv.envs import pettingzoo as bus_v0
 from busenv.envs.gymnasium import BusEnv
+from busenv.envs.parallel import parallel_env
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
 from tests.support.play import picks
@@ -81,6 +82,7 @@ def test_environments_share_settings_and_defaults() -> None:
         (lambda: BusVectorEnv(2).reset(options=1.0), "options is 1.0; allowed: None or a dict"),
         (lambda: BusEnv().reset(options=1.0), "options is 1.0; allowed: None or a dict"),
         (lambda: bus_v0.raw_env().reset(options=1.0), "options is 1.0; allowed: None or a dict"),
+        (lambda: parallel_env().step({}), r"call reset\(\) first"),
     ],
 )
 def test_wrong_calls_are_refused(call: Callable[[], object], message: str) -> None:

@@ -206,7 +206,8 @@ def _decide(
     Returns the decisions, with the cumulative rewards so far as rewards, whose differences are
     taken when the games are over, and the action ids, int64, (n,).
     """
-    states, seats = games.states[indices], games.states["seat"][indices].astype(np.int64)
+    states = games.states[indices]
+    seats = states["seat"].astype(np.int64)
     observations, masks = games.observe(indices)
     logits, values = forward(observations, masks)
     policy = action_probabilities(logits, masks, max(temperature, LOWEST_TEMPERATURE))

@@ -147,12 +147,13 @@ def _check_search(
     spec: str, threads: str | None, simulations: str | None, seconds: str | None
 ) -> None:
     cores = os.cpu_count() or 1
-    too_long = int(simulations or 0) > MAX_SIMULATIONS or float(seconds or 0) > MAX_SECONDS
-    if too_long or int(threads or 1) > cores:
+    fits = int(simulations or 1) <= MAX_SIMULATIONS and 0 < float(seconds or 1) <= MAX_SECONDS
+    if not fits or int(threads or 1) > cores:
         raise RequestError(
             "agent_refused",
-            f"{spec[:80]} exceeds the limits of this server; allowed: {MAX_SIMULATIONS:,} "
-            f"simulations, {MAX_SECONDS:g} seconds, {cores} threads",
+            f"{spec[:80]} is outside of the limits of this server; allowed: 1 to "
+            f"{MAX_SIMULATIONS:,} simulations, more than 0 to {MAX_SECONDS:g} seconds, 1 to "
+            f"{cores} threads",
         )
 
 

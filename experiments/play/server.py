@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from busenv import Board, Game, Record
-from busenv.agents import make_agent
 from busenv.error_text import quote
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
@@ -167,14 +166,11 @@ class Server:
         """Check that an agent can play a game. RequestError: no_such_agent, and those of
         `Catalogue.check_agent`."""
         self.catalogue.check_agent(spec)
-        if spec in SIMPLE_AGENTS or game.is_over:
+        if spec in SIMPLE_AGENTS or spec.startswith("uct") or game.is_over:
             return
         try:
-            if spec.startswith("uct"):
-                make_agent(spec)  # takes no time: no worker process is needed
-            else:
-                await self._movers.call(agent_pool.check, spec, game.board.fingerprint, game)
-        except (AgentTaskError, ValueError) as error:
+            await self._movers.call(agent_pool.check, spec, game.board.fingerprint, game)
+        except AgentTaskError as error:
             raise RequestError("no_such_agent", str(error)) from None
 
     def _initial_record(self, new: NewGame) -> tuple[Record, Board, int]:

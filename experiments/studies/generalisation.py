@@ -30,7 +30,7 @@ from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.studies import study_parser
 from busenv.experiments.training.run_folder import changed_settings
 from busenv.experiments.training.training_run import AnyRun, evaluate_against, run_training
-from busenv.io import write_whole
+from busenv.io import read_json, write_whole
 from busenv.train.config import PRESETS
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -85,10 +85,7 @@ def win_rates(run: AnyRun, board: str) -> dict[str, float]:
 def read_results(folder: Path) -> Results:
     """Read the results of a study so far; ValueError names a damaged file."""
     path = folder / RESULTS
-    try:
-        results: Results = json.loads(path.read_text()) if path.exists() else {}
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON text: {error}") from error
+    results: Results = read_json(path) if path.exists() else {}
     return results
 
 
