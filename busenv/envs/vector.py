@@ -60,7 +60,7 @@ class BusVectorEnv(VectorEnv):
     observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1.
     relative_types: count building types from the clock in observations and actions
         (`busenv.observation`). Default False.
-    threads: number of threads that share a step; results depend neither on it nor on N. Default 1.
+    threads: number of threads that share a step; results do not depend on it. Default 1.
     copy: True (default) returns fresh arrays. False, which is faster, returns views of the batch's
         buffers: do not write to them; the next step overwrites them.
     autoreset_mode: a `gymnasium.vector.AutoresetMode` or its value. NEXT_STEP (default): the step
