@@ -257,7 +257,8 @@ def test_an_interrupted_benchmark_resumes_with_the_same_card(
     assert (bundled.decisions, bundled.seconds, bundled.teacher) == (budget, None, "")
     small = BenchmarkLearner("a small one", {}, ExpertRun, EXPERT_CONFIG)
     monkeypatch.setitem(LEARNERS, "expert-iteration", small)
-    monkeypatch.setattr(measure, "SAVE_EVERY", 0)
+    # Expert iteration writes a checkpoint in every step, whether the benchmark does or not.
+    monkeypatch.setattr(measure, "SAVE_EVERY", 1e9 if kind is ExpertRun else 0)
 
     def bench(folder: Path, seeds: Sequence[int] = (1,)) -> BenchmarkResult:
         return measure.bench_learner(entry, seeds, folder, Console(quiet=True), threads=1)
@@ -273,6 +274,12 @@ def test_an_interrupted_benchmark_resumes_with_the_same_card(
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             bench(folder)
+    assert (
+        measure.Progress.model_validate_json(
+            (folder / "seed-1/measured.json").read_text()
+        ).core_seconds
+        > 0
+    )
     resumed = bench(folder)
     assert untimed(resumed) == untimed(straight)
     for card in (straight, resumed):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from busenv import Game, Record, Rules
 from busenv.agents import Agent, AgentError, make_agent
+from busenv.errors import AgentUnavailableError
 from busenv.experiments import cli
 from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder
 from busenv.experiments.common.worker_pool import worker_pool
@@ -64,6 +66,20 @@ def test_games_do_not_depend_on_the_workers() -> None:
     assert without_times(together) == expected
     other_seed = Schedule(THREE_AGENTS.agents, 3, 9, seed=1)
     assert without_times(games_of(other_seed)) != expected[:9]
+
+
+def test_finished_games_are_kept_when_another_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(schedule: Schedule, number: int, replies: Path | None) -> dict[str, Any]:
+        if number == 1:
+            raise AgentUnavailableError("the server is gone")
+        return {"number": number}
+
+    monkeypatch.setattr(tournament, "play_game", play)
+    monkeypatch.setattr(tournament, "wait", lambda running, *_: wait(running))  # for all
+    groups = play_games(THREE_AGENTS, range(3), 1)
+    assert sorted(game["number"] for game in next(groups)) == [0, 2]
+    with pytest.raises(AgentUnavailableError):
+        next(groups)
 
 
 @pytest.mark.usefixtures("processes")

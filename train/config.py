@@ -64,7 +64,7 @@ def _check_teacher(spec: str) -> None:
 def _with_one_limit(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings in which one limit, `seconds` or `decisions`, removes the other."""
     for limit, other in (("decisions", "seconds"), ("seconds", "decisions")):
-        if limit in settings and other not in settings:
+        if settings.get(limit) is not None and other not in settings:
             return {**settings, other: None}
     return settings
 
@@ -186,9 +186,9 @@ class PPOConfig(RunConfig):
     (`uct@2:150`) the distribution of its visits. Imitation has its own learning rate (1e-3) and
     minibatch size (512).
 
-    `opponent_share` is the probability that a seat is a bot's or a past self's. If it is above 0,
-    the learner has one seat in 40% of the games, and copies of one opponent hold all others, as in
-    ratings.
+    One seat of each game is the learner's. `opponent_share` is the probability that any other seat
+    is a bot's or a past self's. If it is above 0, copies of one opponent hold all other seats in
+    40% of the games, as in ratings.
 
     ValueError, in one line, names a setting, its value and what is allowed.
     """

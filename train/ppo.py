@@ -179,7 +179,7 @@ class PPO:
     ) -> Iterator[torch.Tensor]:
         """Indices of all rows in random order, once an epoch, in pieces of nearly equal size."""
         for _ in range(epochs):
-            yield from self._tensor(rng.permutation(count)).chunk(-(-count // batch_size))
+            yield from self._tensor(rng.permutation(count)).tensor_split(-(-count // batch_size))
 
     def _step(self, loss: torch.Tensor) -> torch.Tensor:
         """Update the network; returns the norm of the gradient before it is clipped."""

@@ -160,14 +160,14 @@ class TrainingRun:
         compatible = (card["network"], *COMPATIBLE.get(card["network"], ()))
         if config.network not in compatible or config.width != card["width"]:
             raise ValueError(
-                f"init_from={model} is a network {card['network']!r} of width {card['width']}; the "
-                f"settings have {config.network!r} of width {config.width}; allowed: network "
-                f"{', '.join(compatible)}, width {card['width']}"
+                f"the initial model {model} is a network {card['network']!r} of width "
+                f"{card['width']}; the settings have {config.network!r} of width {config.width}; "
+                f"allowed: network {', '.join(compatible)}, width {card['width']}"
             )
         if config.relative_types != past.relative_types:
             raise ValueError(
-                f"relative_types is {config.relative_types}; allowed with init_from={model}: "
-                f"{past.relative_types}"
+                f"relative_types is {config.relative_types}; allowed with the initial model "
+                f"{model}: {past.relative_types}"
             )
         load_compatible(network, past)
 

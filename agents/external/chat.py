@@ -57,7 +57,7 @@ def ask(model: str, messages: list[dict[str, str]], settings: LlmSettings) -> Re
 
 @functools.cache
 def _client() -> httpx.Client:
-    """The client of this process. Connections are not kept: a server may close them meanwhile."""
+    """The client of this process. Connections are not reused: a server may have closed them."""
     return httpx.Client(limits=httpx.Limits(max_keepalive_connections=0))
 
 
@@ -110,7 +110,7 @@ def _parse(text: str, key: str) -> Reply:
 
 
 def _without_key(text: str, key: str) -> str:
-    # Keys of local servers may be as short as "x", which replies contain by chance.
+    # Keys of local servers may be as short as "x", which may occur in any reply.
     return text.replace(key, "[key]") if len(key) >= SHORTEST_KEY else text
 
 

@@ -20,7 +20,8 @@ KINDS = {
 class ReplyLog:
     """The replies to one seat of a game.
 
-    file: created if missing; the other seats of the game may share it in this process.
+    file: created by the first `append`, its folder at once; the other seats of the game may share
+    it in this process.
     Raises ValueError for a damaged file; a half-written last line is dropped.
     """
 

@@ -3,9 +3,9 @@
 Only the logits of legal actions are computed. Weights are views of the network's own (`Mlp` stores
 them by input).
 
-Positions of a search are similar: the first layer keeps its sums for one position of each seat and
-updates them by what differs (Nasu 2018, "Efficiently updatable neural network"), until
-`busenv.agents.networks.compiled_network.clear_previous_rows`.
+Positions of a search are similar: the first layer keeps its sums for one position of each seat. For
+another position it adds what differs to a copy of them (Nasu 2018, "Efficiently updatable neural
+network"), until `busenv.agents.networks.compiled_network.clear_previous_rows`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,10 @@ def _output(hidden, matrix, bias, k):
 
 @fast_kernel
 def _first_layer(weights, work, seat):
-    """Compute the first layer of `work.row` into `trunk`; update previous sums if possible."""
+    """Compute the first layer of `work.row` into `trunk`.
+
+    It starts from the previous sums if at most MAX_CHANGES bytes differ.
+    """
     row, layers = work.row, work.layers
     trunk, sums, before = layers.trunk, layers.previous_sums[seat], layers.previous_rows[seat]
     index, value = layers.indices, layers.values_at

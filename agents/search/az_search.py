@@ -37,7 +37,8 @@ class AzSettings(NamedTuple):
     score_weight: weight of points in the return, so that a seat that is behind still prefers the
         better result. The rest is the weight of the chance to win.
     score_scale: points above the mean of the seats that count as half a return.
-    gumbel_scale: scale of the Gumbel noise on the root's logits; 1 in self-play.
+    gumbel_scale: scale of the Gumbel noise on the root's logits; 1 in full searches of self-play,
+        0.3 in its fast searches.
     max_considered_actions: actions at most that receive simulations at the root.
     maxvisit_init, value_scale: of sigma(q) = (maxvisit_init + most visits of an action) *
         value_scale * q, which a value q adds to an action's logit (Danihelka et al. 2022).

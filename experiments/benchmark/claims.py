@@ -68,7 +68,7 @@ class Claim(Schema):
 
     @property
     def shown(self) -> str:
-        """The text as it stands between the marks of a page."""
+        """The text between the marks of a page."""
         return self.text if isinstance(self.text, str) else "\n".join(["", *self.text, ""])
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
@@ -75,7 +76,6 @@ class OneSeatRun(TrainingRun):
             reward=config.reward,
             relative_types=config.relative_types,
         )
-        games.seed(config.seed)
         self._ppo = MaskablePPO(
             "MlpPolicy",
             _ScaledRewards(games, config.reward_unit),
@@ -108,6 +108,8 @@ class OneSeatRun(TrainingRun):
         checkpoint = self._checkpoint(dict(policy.state_dict()))
         if checkpoint is not None:
             self._resume(*checkpoint)
+            seeds = np.random.SeedSequence((config.seed, self.iteration))
+            self._ppo.set_random_seed(int(seeds.generate_state(1)[0]))
         self._start_clock()
 
     def step(self) -> None:

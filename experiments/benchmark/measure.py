@@ -46,6 +46,7 @@ from busenv.experiments.training.run_folder import changed_settings, store_confi
 from busenv.experiments.training.training_run import SAVE_EVERY, evaluate_against
 from busenv.io import write_whole
 from busenv.train.config_files import AnyConfig
+from busenv.train.expert_iteration.expert_run import ExpertRun
 
 CARD, PROGRESS = "card.json", "measured.json"
 
@@ -176,10 +177,12 @@ def _train(run: LearnerRun, progress: Progress, players: int, folder: Path) -> P
             curve.append(point)
             progress, measured = progress.changed(folder, curve=tuple(curve), tenths=tenth), tenth
         # After the curve is written, so that a checkpoint has all points before it.
-        if run.is_done or time.monotonic() - saved >= SAVE_EVERY:
+        is_due = run.is_done or time.monotonic() - saved >= SAVE_EVERY
+        if is_due:
             run.save()
-            progress = progress.changed(folder, core_seconds=round(core_seconds, 1))
             saved = time.monotonic()
+        if is_due or isinstance(run, ExpertRun):  # which writes a checkpoint in every step
+            progress = progress.changed(folder, core_seconds=round(core_seconds, 1))
         if run.is_done:
             return progress.changed(folder, decisions=run.decisions)
         start = time.process_time()

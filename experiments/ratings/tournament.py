@@ -55,7 +55,10 @@ def play_games(
             if not running:
                 return
             done, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
-            yield [game.result() for game in done]
+            failed = {game for game in done if game.exception()}
+            yield [game.result() for game in done - failed]
+            for game in failed:
+                game.result()  # raises
         yield [game.result() for game in running if game.done() and not game.exception()]
         end_workers(pool)
 

@@ -2,8 +2,8 @@
 
 Run `python -m busenv.experiments.studies.generalisation FOLDER`. For each kind of network, each
 number of training boards and each seed, a network is trained on that many generated boards of the
-city's size. `mlp` learns by PPO from random weights, with `greedy` and `planner` in half of the
-seats; `board` imitates games of TEACHER. A run has the decisions of its kind in DECISIONS, and at
+city's size. `mlp` learns by PPO from random weights, among `greedy`, `planner` and past
+selves; `board` imitates games of TEACHER. A run has the decisions of its kind in DECISIONS, and at
 most one iteration more. The networks then play without search, one seat against copies of each
 opponent: on their training boards (at most TEST_BOARDS of them; not with an unlimited number, of
 which a run draws few), on TEST_BOARDS boards of the split `test`, and on the city. FOLDER receives

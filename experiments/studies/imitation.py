@@ -65,7 +65,7 @@ def cross_entropy(network: Network, table: Transitions) -> torch.Tensor:
 
 def evaluate(network: Network, dataset: GameDataset, games: int) -> dict[str, Score]:
     """Play the network against copies of each opponent; returns its score by opponent."""
-    agent = PolicyAgent(network, dataset.board, seed=1, temperature=TEMPERATURE)
+    agent = PolicyAgent(network, dataset.board, temperature=TEMPERATURE)
     return {
         name: evaluate_against(
             agent,

@@ -56,7 +56,7 @@ def evaluate_against(
     in order. players: per game, copies included. All agents are reset, so games depend on the
     agents and the seed alone.
     """
-    agent.reset(seed + 3)
+    agent.reset(seed + max(3, players - 1))  # no bot has this seed
     line_up = [agent, *(make_agent(bot, seed + k) for k in range(players - 1))]
     loaded = load_boards(board) if isinstance(board, str) else board
     boards = [loaded] if isinstance(loaded, Board) else loaded
@@ -87,7 +87,8 @@ def rating_boards(run: AnyRun, games: int) -> str | Board:
     """Return the board of a run's ratings.
 
     Of a run on a set of boards: a set of boards for validation, equally many of each of the run's
-    sizes. On each, all agents have every seat, and start, equally often, if there are enough games.
+    sizes. If there are enough games, each board has n² games of n players or a few more, so that
+    all agents have every seat, and start, almost equally often.
     """
     if isinstance(run.boards, Board):
         return run.boards

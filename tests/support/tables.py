@@ -25,7 +25,8 @@ MEANINGS = {
     "board": "name or file of a board, `generated:SIZE:SEED`, or a set: `generated:SIZE:train`",
     "bot_share": "share of the games with a seat of one of `bots`",
     "bot_simulations": "simulations of the bot `uct`",
-    "bots": "agents that play against the learner, drawn for each game",
+    "bots": "agents that play against the learner; PPO draws one or two for an iteration, expert "
+    "iteration one for each game with a bot",
     "clip_range": "clip range of the policy ratio",
     "decisions": "length of the run in decisions learned from",
     "device": "device of learning",
@@ -49,7 +50,8 @@ MEANINGS = {
     "set of boards",
     "offline_data": "replay folders of earlier runs to learn from first",
     "offline_epochs": "passes over the offline data",
-    "opponent_share": "probability that a seat is an opponent's, in 60% of the games; in 40% "
+    "opponent_share": "probability that a seat other than one of the learner's is an "
+    "opponent's, in 60% of the games; in 40% "
     "copies of one opponent hold all seats but one; 0: no opponents",
     "past_share": "share of the games with a seat of a past self",
     "players": "numbers of players of the games",

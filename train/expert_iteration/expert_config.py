@@ -46,7 +46,8 @@ class ExpertConfig(RunConfig):
     With an `auxiliary_weight`, a head that playing does not use predicts the streets of every
     player and the buildings at the end of the game.
 
-    Opponents are past selves, saved every `snapshot_every` iterations (`past_share`), and `bots`
+    Opponents are past selves, saved every `snapshot_every` iterations (`past_share`; of the last 8,
+    one drawn uniformly at random plays in all games of an iteration), and `bots`
     (`bot_share`). In a share `all_opponents_share` of their games they hold every seat but one,
     else one seat. A share `full_search_share` of their decisions become samples of the value heads.
 
@@ -55,10 +56,10 @@ class ExpertConfig(RunConfig):
     than an uninterrupted one.
 
     A run with `offline_data`, folders `replay` of earlier runs, learns from them first. With a
-    `teacher`, the run first learns from its games: at most `teacher_games`, fewer once
-    `replay_size` samples or `teacher_share` of the run are reached. In each of these phases the
-    learning rate falls linearly to a twentieth. A network teacher plays at its temperature
-    (`net@0.5:NAME`).
+    `teacher`, the run first learns from its games: `teacher_games`, rounded up to a multiple of 64,
+    or fewer once `replay_size` samples or `teacher_share` of the run are reached. In each of these
+    phases the learning rate falls linearly to a twentieth. A network teacher plays at its
+    temperature (`net@0.5:NAME`).
     """
 
     method: Literal["expert"] = "expert"

@@ -97,7 +97,10 @@ class ExpertRun(TrainingRun):
 
     @property
     def progress(self) -> float:
-        """Progress of the run, 0 to 1; teacher samples count once they are on disk."""
+        """Progress of the run, 0 to 1, or more with offline data.
+
+        Teacher samples count once they are on disk, offline data once they are learned from.
+        """
         if self.config.decisions is None:
             return super().progress
         return (self.decisions + len(self._teacher_data)) / self.config.decisions

@@ -98,7 +98,10 @@ class TrainingBatch(NamedTuple):
 
 @kernel
 def _write_targets(samples, b, value_target_mix, relative_types, targets):
-    """targets: the arrays of a `TrainingBatch` from `policy` on, zeros."""
+    """Write the targets of samples (SAMPLE, (N,)) into the last five arrays of a `TrainingBatch`.
+
+    targets: these arrays, zeros before.
+    """
     policy, win_probs, points, present, actions = targets
     for i in range(samples.shape[0]):
         sample = samples[i]
