@@ -177,17 +177,17 @@ def _train(run: LearnerRun, progress: Progress, players: int, folder: Path) -> P
             curve.append(point)
             progress, measured = progress.changed(folder, curve=tuple(curve), tenths=tenth), tenth
         # After the curve is written, so that a checkpoint has all points before it.
-        is_due = run.is_done or time.monotonic() - saved >= SAVE_EVERY
-        if is_due:
+        if run.is_done or time.monotonic() - saved >= SAVE_EVERY:
             run.save()
-            saved = time.monotonic()
-        if is_due or isinstance(run, ExpertRun):  # which writes a checkpoint in every step
             progress = progress.changed(folder, core_seconds=round(core_seconds, 1))
+            saved = time.monotonic()
         if run.is_done:
             return progress.changed(folder, decisions=run.decisions)
         start = time.process_time()
         run.step()
         core_seconds += time.process_time() - start
+        if isinstance(run, ExpertRun):  # the step wrote a checkpoint
+            progress = progress.changed(folder, core_seconds=round(core_seconds, 1))
 
 
 def _play_panel(progress: Progress, play: PlayMatch, players: int, folder: Path) -> Progress:
