@@ -2,6 +2,6 @@
 
 import os
 
-# Threads of torch that wait should sleep, not spin: beside other processes two that spin were found
-# to learn a twelfth as fast. Read once, when torch is imported, so it is set before any test.
+# Waiting threads of torch sleep instead of spinning: with other processes on the machine, two
+# spinning threads train at a twelfth of the speed. torch reads this once, when it is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

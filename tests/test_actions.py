@@ -46,12 +46,6 @@ def test_describe(action: int, words: str) -> None:
     assert Game().describe(action) == words
 
 
-def test_every_action_has_its_own_words() -> None:
-    for board in (CITY, *(make_board(random_board(random.Random(seed))) for seed in range(20))):
-        words = [describe_action(board, action) for action in range(board.num_actions)]
-        assert len({*words}) == board.num_actions
-
-
 def test_parse_action_is_the_inverse_of_describe_action() -> None:
     for board in (
         CITY,
@@ -72,7 +66,6 @@ def test_encode_is_the_inverse_of_decode() -> None:
         moves = [decode(board, action) for action in range(board.num_actions)]
         assert [encode(board, move) for move in moves] == [*range(board.num_actions)]
         assert [encode(board, *move) for move in moves] == [*range(board.num_actions)]
-        assert len({*moves}) == len(moves)
 
 
 def test_encode_takes_words_and_numbers() -> None:
@@ -99,6 +92,6 @@ def test_encode_takes_words_and_numbers() -> None:
         ((Move("build", 99, 0),), "no site 99"),
     ],
 )
-def test_what_the_board_does_not_have_is_refused(move: tuple[Any, ...], message: str) -> None:
+def test_encode_refuses_moves_outside_the_board(move: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         encode(CITY, *move)

@@ -122,6 +122,9 @@ def test_actions_of_another_shape_or_kind_are_refused(actions: object) -> None:
 def test_a_batch_must_be_reset_first() -> None:
     with pytest.raises(ValueError, match="call reset"):
         Batch(2).step(np.zeros(2, int))
+
+
+def test_unsigned_actions_out_of_range_are_illegal() -> None:
     batch = Batch(2)
     batch.reset(0)
     with pytest.raises(IllegalActionError, match="action 18446744073709551615 of game 1"):

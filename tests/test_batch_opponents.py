@@ -37,10 +37,10 @@ class Scribbler:
         raise AssertionError("it can choose for many games at once")
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        chosen = self.greedy.choose(games, board)
+        actions = self.greedy.choose(games, board)
         self.most = max(self.most, len(games))
         games.view(np.uint8)[:] = 255
-        return chosen
+        return actions
 
 
 def test_opponents_sit_clockwise_from_the_learner() -> None:
@@ -104,8 +104,8 @@ def test_a_learner_among_opponents_plays_the_games_of_self_play(
     alone.reset(6)
     while again.fewest < 5:
         learners = np.array([games.ended[i][min(len(e), 4)][1] for i, e in enumerate(again.ended)])
-        chosen = by_sight(alone.observations, alone.masks)
-        alone.step(np.where(alone.seats == learners, chosen, alone.masks.argmax(axis=1)))
+        actions = by_sight(alone.observations, alone.masks)
+        alone.step(np.where(alone.seats == learners, actions, alone.masks.argmax(axis=1)))
         total += alone.rewards[np.arange(5), learners]
         again.note(alone, learners, total)
     for one, other in zip(games.ended, again.ended, strict=True):
@@ -184,11 +184,11 @@ def test_nothing_has_changed_when_an_opponent_fails() -> None:
     assert failures == 48
 
 
-@pytest.mark.parametrize("chosen", [np.zeros(9, int), np.zeros((2, 1), int), [0.5, 1.5], None])
-def test_an_agent_must_choose_a_whole_number_for_each_game(chosen: Any) -> None:
+@pytest.mark.parametrize("result", [np.zeros(9, int), np.zeros((2, 1), int), [0.5, 1.5], None])
+def test_an_agent_must_choose_a_whole_number_for_each_game(result: Any) -> None:
     class Wrong(Watcher):
         def choose(self, games: np.ndarray, board: Board) -> Any:
-            return chosen
+            return result
 
     with pytest.raises(AgentError, match=r"allowed: whole numbers of shape \(\d,\)"):
         Batch(8, opponents=Wrong()).reset(0)

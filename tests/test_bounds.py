@@ -48,10 +48,10 @@ def test_an_edition_keeps_to_its_longest_game(players: int, rules: str) -> None:
         check(play(Game(players, rules, first_player=number % players), style, number))
 
 
-def test_games_of_ten_rounds_and_all_passes_come_about() -> None:
+def test_a_game_reaches_the_bounds_of_rounds_and_passes() -> None:
     """Two markers of each seat a round: as many rounds and passes as the bound counts."""
-    found = [play(Game(4, seed=seed), SPARING, seed) for seed in range(5)]
-    longest = max(found, key=lambda game: len(game.history))
+    games = [play(Game(4, seed=seed), SPARING, seed) for seed in range(5)]
+    longest = max(games, key=lambda game: len(game.history))
     check(longest)
     assert longest.round == most_rounds(4) == 10
     decided = counts(longest)
@@ -71,7 +71,7 @@ def test_worlds_of_any_kind_keep_to_their_longest_game() -> None:
 
 
 def test_the_bound_of_a_small_world_is_reached() -> None:
-    """One street, sites that the set-up fills, one marker each: the seat with the clock decides."""
+    """One street, so no second marker (R10); the set-up fills the sites; one action marker each."""
     board = one_street()
     rules = Rules(action_markers=1, passengers=0, start_passengers=0)
     game = Game(3, rules, board, first_player=0)

@@ -16,6 +16,7 @@ import busenv
 from busenv import Game, agents
 from busenv.core import jit, kernels
 from busenv.train.expert_iteration import expert_selfplay
+from tests.support.mutate import Trap
 
 PROGRAM = """
 import numpy as np
@@ -135,20 +136,10 @@ def test_folders_are_tried_in_turn(
     assert folders == ({expected} if expected else set())
 
 
-class Planted:
-    """A pickle of it makes a folder when it is read."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return os.mkdir, (str(self.folder),)
-
-
 def plant(root: Path, checksum: bool = True) -> Path:
-    """Replace each cached file by a pickle that makes a folder, which is returned."""
+    """Replace each cached file by a pickle that creates a file, which is returned."""
     effect = root / "effect"
-    pickled = pickle.dumps(Planted(effect))
+    pickled = pickle.dumps(Trap(effect))
     digest = hashlib.blake2b(pickled, digest_size=32).digest() if checksum else b""
     for path in cached_files(root):
         path.write_bytes(digest + pickled)

@@ -61,16 +61,12 @@ def test_a_rating_resumes_on_and_off_a_cluster_that_loses_a_node(
         monkeypatch.setattr(rating, "append_games", remove)
         run_rating(LONG, tmp_path, ray="auto")
     assert removed
-    assert stored_games(tmp_path)[:10] == [*map(parsed, lines[:10])]
+    assert stored_games(tmp_path)[:10] == parse_games(b"".join(lines[:10]))[0]
     assert without_times(stored_games(tmp_path)) == without_times(games_of(LONG))
     lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
     (tmp_path / GAMES).write_bytes(b"".join(lines[:-5]))
     run_rating(LONG, tmp_path)
     assert without_times(stored_games(tmp_path)) == without_times(games_of(LONG))
-
-
-def parsed(line: bytes) -> dict[str, Any]:
-    return parse_games(line)[0][0]
 
 
 def test_models_are_sent_to_nodes_and_programs_are_compared(

@@ -1,4 +1,4 @@
-"""Kernels: mask, list and test of legal actions agree, and a batch equals its single games."""
+"""Kernels: bits, the state's dtype, tests of legality that agree, the GIL, the table of rules."""
 
 import importlib
 import random

@@ -73,7 +73,7 @@ def test_games_are_named_by_their_indices(dataset: GameDataset) -> None:
             dataset.transitions(games)
 
 
-def test_relative_types(dataset: GameDataset) -> None:
+def test_transitions_in_relative_types(dataset: GameDataset) -> None:
     table, absolute = dataset.transitions([0], relative_types=True), dataset.transitions([0])
     game = Game(3, first_player=int(dataset.first_players[0]))
     for k, action in enumerate(absolute.actions):
@@ -131,12 +131,16 @@ def test_a_failed_export_names_its_folder(tmp_path: Path, monkeypatch: pytest.Mo
         export(tmp_path)
 
 
-def test_games_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exports_of_a_program_are_deterministic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys.modules[__name__], "AGENTS", (f"exec:{command(EXAMPLE)}", "greedy"))
     assert export(tmp_path / "one", 2).digest == export(tmp_path / "two", 2).digest
 
 
-def test_refused_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agents_that_cannot_be_exported_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for agents, message in (
         (["llm:model"], "'llm:model' is a language model"),
         (["greedy"] * 256, "256 agents; allowed: 1 to 255"),
@@ -147,7 +151,7 @@ def test_refused_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert not (tmp_path / "run").exists()
 
 
-def test_damaged_datasets(tmp_path: Path, dataset: GameDataset) -> None:
+def test_damaged_datasets_are_refused(tmp_path: Path, dataset: GameDataset) -> None:
     actions = dataset.actions.copy()
     actions[3] = 60_000
     with pytest.raises(ValueError, match="game 0: action 60000 is illegal"):
@@ -193,7 +197,9 @@ def test_damaged_datasets(tmp_path: Path, dataset: GameDataset) -> None:
         load_dataset(tmp_path / "none.npz")
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_writes_a_dataset_and_prints_its_digest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     cli.main(["export", "greedy", "--games", "3", "--workers", "1", "--out", str(out)])
     loaded = load_dataset(out / "dataset.npz")
@@ -205,7 +211,9 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown agent 'unknown'" in capsys.readouterr().err
 
 
-def test_minari(dataset: GameDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minari_datasets_hold_the_episodes_of_one_agent(
+    dataset: GameDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     minari = pytest.importorskip("minari")
     from busenv.experiments.replays.minari_export import check_name, write_minari
 

@@ -25,13 +25,8 @@ from busenv.envs.vector import BusVectorEnv
 from busenv.experiments.benchmark.claims import MARKED, read_claims, with_claims
 from busenv.experiments.ratings.ladder import AGENTS
 from busenv.rewards import REWARDS
-from tests.support.pages import ROOT, blocks, unclaimed_figures
+from tests.support.pages import PROJECT, ROOT, blocks, find_modules, unclaimed_figures
 from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, help_text, with_tables
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
@@ -140,9 +135,8 @@ def test_modules_and_names_exist(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=NAMES)
 def test_extras_exist(path: Path) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for extras in re.findall(r"\.\[([\w,]+)\]", path.read_text(encoding="utf-8")):
-        assert {*extras.split(",")} <= {*project["optional-dependencies"]}
+        assert {*extras.split(",")} <= {*PROJECT["optional-dependencies"]}
 
 
 def test_the_ladder_has_all_agents() -> None:
@@ -175,10 +169,9 @@ def test_every_claim_is_used() -> None:
 
 def test_tables_list_every_extra_reward_and_agent() -> None:
     """Every extra, reward, kind of agent, and edition has a row in its table."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     kinds = {re.split(r"[:@]", spec)[0] for spec in SPECS}
     for page, names in (
-        ("start.md", {*project["optional-dependencies"], "none"}),
+        ("start.md", {*PROJECT["optional-dependencies"], "none"}),
         ("rewards.md", {*REWARDS}),
         ("agents.md", kinds),
     ):
@@ -233,20 +226,10 @@ def test_generated_tables_are_current(name: str) -> None:
     assert len(tables) == 1
 
 
-FOLDERS = {"busenv": "busenv"} | {
-    name: f"busenv.{name}" for name in ("agents", "train", "experiments")
-}
-
-
 def modules_with_examples() -> list[str]:
     """Import names of all modules with an example in their source."""
-    modules = []
-    for folder, package in FOLDERS.items():
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if ">>> " in path.read_text(encoding="utf-8"):
-                parts = path.relative_to(ROOT / folder).with_suffix("").parts
-                modules.append(".".join([package, *parts]).removesuffix(".__init__"))
-    return modules
+    texts = {name: path.read_text(encoding="utf-8") for name, path in find_modules().items()}
+    return sorted(name for name, text in texts.items() if ">>> " in text)
 
 
 @pytest.mark.parametrize("name", modules_with_examples())

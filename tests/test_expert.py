@@ -14,6 +14,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from busenv import Game
 from busenv.agents import make_agent
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.mlp import build_network
@@ -328,7 +329,8 @@ def test_a_recipe_is_trained_rated_and_playable(tmp_path: Path) -> None:
     assert "expert iteration" in console.export_text()
     assert [*(tmp_path / "run/tensorboard").iterdir()]
     model = tmp_path / "run/model.safetensors"
-    assert make_agent(f"az:{model}:4") is not None
+    game = Game(seed=1)
+    assert make_agent(f"az:{model}:4").act(game) in game.legal_actions()
     longer = read_config(str(tmp_path / "run/run.json")).changed({"decisions": run.decisions + 1})
     assert run_training(longer, tmp_path / "run", Console(quiet=True))[0].iteration == (
         run.iteration + 1

@@ -147,7 +147,7 @@ def test_last_decision_is_of_the_seat_that_took_it() -> None:
         assert game.last_decision == decision
 
 
-def test_a_game_is_looked_at_from_each_seat() -> None:
+def test_observe_returns_the_view_of_each_seat() -> None:
     game = played(plies=50)
     layout = ObservationLayout(game.board)
     for seat in (None, *range(4)):

@@ -1,6 +1,6 @@
 """Damaged and malicious files are refused with a one-line message.
 
-Each test tries some hundred files; the slow variants try a hundred times as many.
+Tests marked `often` try 1,000 files or more; the slow variants try a hundred times as many.
 """
 
 import contextlib

@@ -10,6 +10,7 @@ from busenv.batch.batch import Batch
 from busenv.core import kernels
 from busenv.game.board import make_board
 from busenv.observation import ObservationLayout, observe, observe_games
+from tests.support.play import seen_by
 from tests.support.positions import step
 from tests.support.rebuild import rebuild
 from tests.support.worlds import random_board, random_rules
@@ -79,7 +80,8 @@ def test_the_state_can_be_rebuilt_and_plays_on_alike() -> None:
             masks = masks_of(original)
             assert (masks_of(twin) == masks).all()
             assert (int(twin["seat"][0]) + viewer) % players == original["seat"][0]
-            assert (observe_row(twin) == observe_row(original)).all()
+            rows = [seen_by(g, CITY, g["seat"].astype(np.int64)) for g in (twin, original)]
+            assert (rows[0] == rows[1]).all()
             action = np.array([rng.choice(np.flatnonzero(masks[0]))])
             for games in (original, twin):
                 assert kernels.step_games(games, board, action) == -1
@@ -88,12 +90,6 @@ def test_the_state_can_be_rebuilt_and_plays_on_alike() -> None:
         assert twin["ending"] == original["ending"]
         rebuilt += 1
     assert rebuilt > 150
-
-
-def observe_row(games: np.ndarray) -> np.ndarray:
-    row = np.zeros((1, LAYOUT.size), np.uint8)
-    kernels.observe_seats(games, CITY.array, games["seat"].astype(np.int64), row)
-    return row[0]
 
 
 def test_rotating_the_seats_rotates_what_is_seen() -> None:
@@ -177,10 +173,8 @@ def test_cached_observations_equal_fresh_ones_on_boards_of_any_width() -> None:
         games = Batch(2, num_players=rng.choice([3, 4, 5]), rules=rules, board=board)
         games.reset(number)
         for _ in range(120):
-            for i in range(2):
-                one, row = slice(i, i + 1), np.zeros((1, games.observations.shape[1]), np.uint8)
-                kernels.observe_seats(games.games[one], board.array, games.seats[one], row)
-                assert (row[0] == games.observations[i]).all()
+            rows = seen_by(games.games, board, games.seats)
+            assert (rows == games.observations).all()
             games.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in games.masks]))
 
 
@@ -194,7 +188,7 @@ def test_derived_features_agree_with_the_position() -> None:
             game.step(rng.choice(game.legal_actions()))
 
 
-def test_a_batch_is_looked_at_as_its_games_are() -> None:
+def test_observe_games_equals_observe_of_each_game() -> None:
     games = [game.clone() for game in random_positions(2)][::9]
     rows, masks = observe_games(np.concatenate([game.arrays()[0] for game in games]), CITY)
     for game, row, mask in zip(games, rows, masks, strict=True):

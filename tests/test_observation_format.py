@@ -65,7 +65,7 @@ def test_one_game_and_many_are_converted_alike(
     assert (one == expected[3]).all()
 
 
-def test_scaled_rows_are_within_0_and_1_and_tell_apart_what_bytes_do(
+def test_scaled_rows_are_in_0_to_1_and_zero_only_where_bytes_are(
     games: tuple[np.ndarray, np.ndarray],
 ) -> None:
     rows, masks = games
@@ -94,7 +94,7 @@ def test_keys_that_are_no_pair_of_names_are_refused(keys: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bytes?", None, int, 7])
-def test_types_of_observations_that_there_are_not_are_refused(dtype: Any) -> None:
+def test_unknown_observation_dtypes_are_refused(dtype: Any) -> None:
     with pytest.raises(ValueError, match=r"observation_dtype is .*allowed: one of \['uint8', "):
         as_observation_format(CITY, None, dtype)
 

@@ -178,8 +178,10 @@ def test_wrong_parameters_are_named(parameters: dict[str, Any], message: str) ->
 def test_strings_determine_positions_and_an_illegal_action_changes_none() -> None:
     for state in walk(load(players=3)):
         assert str(state) == state.observation_string(0) == state.bus.text()  # test_render.py
+    state = load().new_initial_state()
     with pytest.raises(IllegalActionError, match=r"action 7 \(pass\) is illegal"):
-        load().new_initial_state().apply_action(7)
+        state.apply_action(7)
+    assert state.bus.history == []
 
 
 def test_strings_name_the_sites_of_buildings() -> None:

@@ -1,4 +1,4 @@
-"""A wheel installs one name, busenv, which plays whatever else is called agents or train."""
+"""A wheel installs one name, busenv, and works next to packages named agents or train."""
 
 import os
 import re
@@ -14,13 +14,8 @@ import pytest
 import yaml
 
 from busenv.core import jit
+from tests.support.pages import PROJECT, ROOT
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-ROOT = Path(__file__).parents[1]
 FOLDERS = {"busenv": "busenv", "agents": "busenv/agents"} | {
     name: f"busenv/{name}" for name in ("train", "experiments")
 }
@@ -42,7 +37,7 @@ over = False
 while not over:
     _, reward, over, _, info = env.step(int(info["action_mask"].argmax()))
 
-import agents, experiments, train  # the user's own, beside the script
+import agents, experiments, train  # the user's own, next to the script
 import busenv
 from busenv.agents import make_agent
 
@@ -110,12 +105,11 @@ def test_the_wheel_holds_all_of_busenv_and_nothing_else(wheel: Path) -> None:
     }
 
 
-def test_every_dependency_says_what_it_is_for() -> None:
+def test_every_dependency_has_a_comment_with_its_reason() -> None:
     """Each requirement in pyproject.toml is on a line of its own, with a reason."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    project = tomllib.loads(text)["project"]
-    extras = project["optional-dependencies"].values()
-    for requirement in (*project["dependencies"], *(one for extra in extras for one in extra)):
+    extras = PROJECT["optional-dependencies"].values()
+    for requirement in (*PROJECT["dependencies"], *(one for extra in extras for one in extra)):
         lines = [line for line in text.splitlines() if f'    "{requirement}"' in line]
         assert len(lines) == 1, requirement
         assert "# " in lines[0], requirement
@@ -123,14 +117,13 @@ def test_every_dependency_says_what_it_is_for() -> None:
 
 def test_every_python_that_is_promised_is_tested() -> None:
     """The workflow, the classifiers and requires-python name the same versions."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    named = [word.rpartition(" :: ")[2] for word in project["classifiers"]]
+    named = [word.rpartition(" :: ")[2] for word in PROJECT["classifiers"]]
     versions = [word for word in named if re.fullmatch(r"3\.\d+", word)]
     workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
     job = workflow["jobs"]["tests"]
     assert job["strategy"]["matrix"]["python"] == versions
     after = f"3.{int(versions[-1].partition('.')[2]) + 1}"
-    assert project["requires-python"] == f">={versions[0]},<{after}"
+    assert PROJECT["requires-python"] == f">={versions[0]},<{after}"
     commands = "\n".join(step.get("run", "") for step in job["steps"])
     for command in ("python -m pytest", "ruff check .", "ruff format --check .", "mypy ", "mkdocs"):
         assert command in commands
@@ -145,7 +138,7 @@ def borrow(site: Path) -> None:
                 (site / top).symlink_to(source)
 
 
-def test_an_installed_wheel_plays_beside_other_agents(wheel: Path, tmp_path: Path) -> None:
+def test_an_installed_wheel_plays_next_to_other_agents(wheel: Path, tmp_path: Path) -> None:
     place, home = tmp_path / "environment", tmp_path / "home"
     venv.create(place, with_pip=False)
     scripts = place / ("Scripts" if os.name == "nt" else "bin")

@@ -21,8 +21,6 @@ from busenv.observation import observe
 from tests.support.play import picks, played
 from tests.support.scribbling import scribble
 
-TURNS = (bus_v0.env, bus_v0.raw_env)
-
 
 @pytest.mark.parametrize("players", [3, 4, 5])
 @pytest.mark.filterwarnings("ignore")
@@ -315,7 +313,7 @@ def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
     rewards[:] = after["delivered"][:, None]
 
 
-@pytest.mark.parametrize("make", TURNS)
+@pytest.mark.parametrize("make", [bus_v0.env, bus_v0.raw_env])
 def test_returned_values_of_aec_are_fresh(make: Any) -> None:
     keys, rng = ("obs", "mask"), np.random.default_rng(0)
     settings = {"observation_keys": keys, "illegal": "replace"}

@@ -36,7 +36,7 @@ def test_every_playout_pays_what_its_end_is_worth(players: int, reward: str) -> 
             assert len(np.unique(returns, axis=0)) > 1
 
 
-def test_what_was_delivered_before_counts() -> None:
+def test_returns_include_earlier_deliveries() -> None:
     game = played(plies=150)
     assert sum(game.deliveries) > 2
     again = Game.from_position(game.position())
@@ -46,7 +46,7 @@ def test_what_was_delivered_before_counts() -> None:
     assert (random_returns(game, 20, "deliveries") >= game.deliveries).all()
 
 
-def test_the_seed_decides_and_the_game_stays() -> None:
+def test_returns_are_deterministic_and_leave_the_game_unchanged() -> None:
     game = played(plies=80)
     before = game.to_bytes()
     one = random_returns(game, 50, "margin", seed=1)

@@ -84,7 +84,7 @@ def test_rules_and_board_are_as_given() -> None:
         Game.from_position(game.position(), rules)  # on the city
 
 
-def test_it_is_recorded_copied_and_taken_back_like_any_game(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_games_from_positions_are_saved_copied_and_undone(tmp_path) -> None:  # type: ignore[no-untyped-def]
     game = begun(at_phase(Phase.PICK_UP, 3, "splotter-1999"))
     start = game.position()
     with pytest.raises(ValueError, match="nothing to undo"):
@@ -137,14 +137,6 @@ def test_a_position_that_is_no_object_is_refused() -> None:
     data = begun(Game(3)).record().to_dict() | {"position": 3}
     with pytest.raises(RecordError, match="position with missing or unknown fields: 3"):
         Record.from_dict(data)
-
-
-def test_a_game_that_is_over_is_a_position_too() -> None:
-    game = at_phase(Phase.OVER)
-    twin = begun(game)
-    assert twin.is_over
-    assert (twin.ending, twin.points, twin.ranking()) == (game.ending, game.points, game.ranking())
-    assert not twin.action_mask().any()
 
 
 def test_positions_reached_in_another_order_are_the_same() -> None:

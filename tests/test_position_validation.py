@@ -85,7 +85,7 @@ WRONG: list[tuple[Phase, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("phase", "changes", "message"), WRONG)
-def test_what_cannot_be_is_named(phase: Phase, changes: dict[str, Any], message: str) -> None:
+def test_invalid_fields_are_named(phase: Phase, changes: dict[str, Any], message: str) -> None:
     game = Game(4, first_player=0) if phase == SETUP else at_phase(phase)
     with pytest.raises(PositionError, match=f"position: {message}"):
         Game.from_position(dataclasses.replace(game.position(), **changes), game.rules)
@@ -174,7 +174,7 @@ def swapped(values: list[Any], i: int, j: int) -> list[Any]:
         (Phase.PICK_UP, lambda p: {"clock": (p.clock + 1) % 3}, "waiting|vacant"),
     ],
 )
-def test_what_does_not_fit_together_is_named(
+def test_inconsistent_fields_are_named(
     phase: Phase, change: Callable[[Position], dict[str, Any]], message: str
 ) -> None:
     least_round = 0 if phase.name.startswith("SETUP") else 6 if phase == Phase.CLOCK else 5

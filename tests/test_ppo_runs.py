@@ -198,8 +198,6 @@ def test_settings_are_read_from_presets_files_and_words(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             parse_settings([text])
-    with pytest.raises(ValueError, match=r"no preset, .* run folder 'fast'; allowed: quick"):
-        read_config("fast")
     with pytest.raises(ValueError, match=r"did you mean 'standard'\?"):
         read_config("standart")
     path.write_text("[]")

@@ -40,10 +40,6 @@ pytestmark = pytest.mark.usefixtures("few_resamples", "threads_as_workers")
 LIMIT = 240.0  # seconds that a rating in another process may take, on a busy machine
 
 
-def quiet() -> Console:
-    return Console(quiet=True)
-
-
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch, threads_as_workers: None) -> None:
     """Worker processes instead of threads."""
@@ -93,7 +89,7 @@ def test_a_killed_rating_resumes_without_loss(tmp_path: Path) -> None:
     run.wait()
     before = stored_games(tmp_path)
     assert 20 <= len(before) < schedule.total
-    run_rating(schedule, tmp_path, 2, quiet())
+    run_rating(schedule, tmp_path, 2, Console(quiet=True))
     assert stored_games(tmp_path)[: len(before)] == before
     assert without_times(stored_games(tmp_path)) == without_times(games_of(schedule))
 
@@ -214,7 +210,9 @@ def test_resuming_with_other_rules_or_another_board_is_refused(
     arguments = ["rate", *THREE_AGENTS.agents, "--players", "3", "--games", "9", "--workers", "1"]
     arguments += ["--rules", str(rules), "--board", str(board), "--out", str(out)]
     cli.main(arguments)
-    assert max(max(game.position().buses) for game in replayed(out, board)) == 3
+    records = [Record.from_dict(game["record"]) for game in stored_games(out)]
+    buses = [Game.from_record(record, str(board)).position().buses for record in records]
+    assert max(map(max, buses)) == 3
     rules.write_text(json.dumps(Rules(bus_limit=4).to_dict()))
     write_town(board)
     games = (out / GAMES).read_bytes()
@@ -241,11 +239,6 @@ def test_a_rating_on_a_set_of_boards_resumes(tmp_path: Path, capsys: pytest.Capt
     assert without_times(stored_games(tmp_path)) == without_times(games)
     error = refusal(capsys, *arguments, "--board", "generated:mixed:test:3")
     assert "board: fingerprint " in error
-
-
-def replayed(folder: Path, board: Path) -> list[Game]:
-    records = [Record.from_dict(game["record"]) for game in stored_games(folder)]
-    return [Game.from_record(record, str(board)) for record in records]
 
 
 def test_unknown_agents_are_refused_without_a_folder(
@@ -404,7 +397,7 @@ def test_rate_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
 @pytest.mark.usefixtures("small_ladder")
 def test_ladder_writes_its_table(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    ladder.run_ladder(folder, 1, 0, 1, quiet())
+    ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
     table = (folder / ladder.TABLE).read_text()
     assert "| greedy | random | " in table
     played = (folder / "3-players/round-robin" / GAMES).read_text().count("\n")
@@ -413,6 +406,6 @@ def test_ladder_writes_its_table(tmp_path: Path) -> None:
     assert "| greedy | 0.0% [" in table
     games = {path: path.read_bytes() for path in folder.glob(f"*/*/{GAMES}")}
     assert len(games) == 2
-    ladder.run_ladder(folder, 1, 0, 1, quiet())
+    ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
     assert (folder / ladder.TABLE).read_text() == table
     assert all(path.read_bytes() == content for path, content in games.items())

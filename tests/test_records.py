@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-import busenv
 from busenv import EDITIONS, Game, RecordError, Rules
 from busenv.io import write_whole
 from tests.support.play import played
+from tests.support.worlds import write_town
 
 
 @pytest.mark.parametrize("plies", [0, 1, 33, 10_000])
@@ -32,7 +32,7 @@ def test_bytes_and_records_round_trip(plies: int, rules: str | Rules, tmp_path) 
         assert twin.legal_actions() == game.legal_actions()
 
 
-def test_bytes_that_are_off_are_refused() -> None:
+def test_damaged_bytes_are_refused() -> None:
     data = played(plies=50).to_bytes()
     for position in range(len(data)):
         damaged = data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
@@ -45,17 +45,8 @@ def test_bytes_that_are_off_are_refused() -> None:
         Game.from_bytes(data.replace(b"BUSENV\0\2", b"BUSENV\0\1", 1))
 
 
-def other_board(tmp_path) -> str:  # type: ignore[no-untyped-def]
-    data = json.loads((busenv.game.board.BOARDS / "city.json").read_text())
-    data["streets"].pop()
-    data["name"] = "smaller city"
-    path = tmp_path / "smaller.json"
-    path.write_text(json.dumps(data))
-    return str(path)
-
-
 def test_another_board_is_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    path = other_board(tmp_path)
+    path = write_town(tmp_path / "smaller city.json")
     game = played(board=path)
     with pytest.raises(RecordError, match=r"played on board 'smaller city'.*not on 'city'"):
         Game.from_bytes(game.to_bytes())
@@ -118,7 +109,7 @@ def test_text_that_is_no_record_is_refused(text: str, tmp_path) -> None:  # type
         Game.load(path)
 
 
-def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
+def test_unreadable_files_are_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "game.json"
@@ -168,11 +159,11 @@ def test_a_replay_stops_where_the_record_is_wrong(tmp_path) -> None:  # type: ig
     with pytest.raises(RecordError, match=r"record: ply 21: action 374.*is illegal for seat"):
         seen.extend(action for _, action in Game.replay(wrong))
     assert seen == [*wrong.actions]
-    lied = dataclasses.replace(record, result={**(record.result or {}), "points": [9] * 4})
+    false_result = dataclasses.replace(record, result={**(record.result or {}), "points": [9] * 4})
     with pytest.raises(RecordError, match="the result is"):
-        [*Game.replay(lied)]
+        [*Game.replay(false_result)]
     with pytest.raises(RecordError, match="not on 'smaller city'"):
-        next(Game.replay(record, other_board(tmp_path)))
+        next(Game.replay(record, write_town(tmp_path / "smaller city.json")))
 
 
 def test_files_keep_their_mode_and_their_link(tmp_path: Path) -> None:

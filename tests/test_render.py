@@ -193,7 +193,6 @@ def test_the_headline_has_turn_and_last_action() -> None:
         over.board, dataclasses.replace(over.position(), ending="time_stones"), (0, 302)
     )
     position = over.position()
-    assert over._repr_svg_() == over.svg()
     unknown = draw_svg(over.board, position, over.rules)  # without the last action
     assert unknown != over.svg()
     assert "No moves yet" not in unknown

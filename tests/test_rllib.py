@@ -13,7 +13,7 @@ from busenv.envs import rllib
 
 
 @pytest.mark.parametrize("num_players", [3, (4,), (3, 4, 5)])
-def test_games_pay_what_they_pay_and_masks_allow_what_is_played(
+def test_margins_sum_to_zero_and_observations_fit_the_space(
     num_players: int | tuple[int, ...],
 ) -> None:
     env = rllib.BusMultiAgentEnv({"num_players": num_players, "reward": "margin"})
@@ -29,8 +29,8 @@ def test_games_pay_what_they_pay_and_masks_allow_what_is_played(
             action = rng.choice(np.flatnonzero(row["action_mask"]))
             seen, rewards, ended, _, _ = env.step({agent: int(action)})
             over = ended["__all__"]
-            for who, reward in rewards.items():
-                paid[who] += reward
+            for name, reward in rewards.items():
+                paid[name] += reward
         met.add(len(paid))
         assert set(seen) == set(paid)
         assert sum(paid.values()) == pytest.approx(0, abs=1e-4)
@@ -39,7 +39,7 @@ def test_games_pay_what_they_pay_and_masks_allow_what_is_played(
     assert met == {*np.atleast_1d(num_players).tolist()}
 
 
-def test_one_policy_learns_from_every_seat_and_plays_what_is_legal(
+def test_rllib_ppo_updates_one_shared_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("RAY_TMPDIR", "/tmp")
@@ -50,15 +50,15 @@ def test_one_policy_learns_from_every_seat_and_plays_what_is_legal(
     algorithm = config.env_runners(num_env_runners=0).build_algo()
     try:
         before = weights(algorithm)
-        told = algorithm.train()
+        results = algorithm.train()
     finally:
         algorithm.stop()
         ray.shutdown()
-    assert told["env_runners"]["num_env_steps_sampled_lifetime"] >= 400
-    assert set(told["learners"]) >= {rllib.POLICY}
+    assert results["env_runners"]["num_env_steps_sampled_lifetime"] >= 400
+    assert set(results["learners"]) >= {rllib.POLICY}
     assert any((before[name] != value).any() for name, value in weights(algorithm).items())
 
 
 def weights(algorithm: Any) -> dict[str, np.ndarray]:
-    found = algorithm.get_module(rllib.POLICY).state_dict()
-    return {name: value.numpy().copy() for name, value in found.items()}
+    state = algorithm.get_module(rllib.POLICY).state_dict()
+    return {name: value.numpy().copy() for name, value in state.items()}

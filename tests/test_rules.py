@@ -19,7 +19,7 @@ from tests.support.table import (
     Table,
 )
 
-STOP, ADVANCE, PASS = 302, 301, 7
+PASS = 7
 
 
 def test_editions_are_those_of_the_rules_page() -> None:
@@ -64,7 +64,7 @@ def test_r2_first_buildings() -> None:
     table = Table(players=4, first=2)
     movers = []
     for site in range(8):
-        assert table.turn == (table.game.current_player, Phase.SETUP_BUILDINGS)
+        assert table.game.phase == Phase.SETUP_BUILDINGS
         assert table.subjects() == set(range(site, 12))  # zone 1 only, and free sites only
         assert len(table.game.legal_actions()) == 3 * (12 - site)
         movers.append(table.game.current_player)
@@ -192,6 +192,15 @@ def test_r6_order_of_resolution() -> None:
     assert set(phases[4:]) <= {Phase.PICK_UP, Phase.SET_DOWN}
 
 
+def test_r6_lines_grow_before_buses_are_added() -> None:
+    table = Table().setup()
+    table.choose([LINES, BUSES], [VROOM] * 2, [VROOM] * 2)
+    assert table.turn == (0, Phase.LINE_EXPANSION)
+    table.game.step(table.game.legal_actions()[0])
+    assert table.game.phase != Phase.LINE_EXPANSION  # M was 1
+    assert table.game.position().buses == [2, 1, 1]
+
+
 def test_r7_power_falls_by_the_space() -> None:
     table = Table().setup()
     table.choose([BUILDINGS, BUSES], [BUILDINGS, BUILDINGS], [PASSENGERS, PASSENGERS])
@@ -234,7 +243,8 @@ def test_r8_a_line_grows_from_either_end_and_never_twice_along_a_street() -> Non
     assert table.game.position().arrivals[0][0] == table.board.streets.index((12, 13))
 
 
-def crossing_lines(rules: str) -> Table:
+@pytest.mark.parametrize("rules", EDITIONS)
+def test_r9_shares_the_street_of_arrival_or_any_of_a_line_that_ends_there(rules: str) -> None:
     """Seat 1's line passes 14 and comes back to end there; seat 0 ends at 14 too."""
     table = Table(rules=rules).setup([[7, 8, 14], [9, 14, 15], [25, 29, 30]])
     for path in ((15, 21), (21, 20), (20, 14)):
@@ -242,18 +252,15 @@ def crossing_lines(rules: str) -> Table:
         table.grow(*path)
         table.finish_round()
     table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
-    return table
+    goals = {goal for origin, goal in table.goals() if origin == 14}
+    assert goals == ({13, 20} if rules == "capstone-2024" else {13, 20, 9, 15})
 
 
-def test_r9_final_segment_shares_the_street_of_arrival_only() -> None:
-    table = crossing_lines("capstone-2024")
+def test_r9_every_line_on_a_shared_street_must_end_there() -> None:
+    """Street 9-14 bears seat 1, whose line ends at 14, and seat 2, whose line passes 14."""
+    table = Table().setup([[7, 8, 14], [10, 9, 14], [9, 14, 15]])
+    table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
     assert {goal for origin, goal in table.goals() if origin == 14} == {13, 20}
-
-
-@pytest.mark.parametrize("rules", ["capstone-2019", "splotter-1999", "condensed"])
-def test_r9_line_end_shares_any_street_of_a_line_that_ends_there(rules: str) -> None:
-    table = crossing_lines(rules)
-    assert {goal for origin, goal in table.goals() if origin == 14} == {13, 20, 9, 15}
 
 
 def test_r9a_sharing_again_with_another_line() -> None:

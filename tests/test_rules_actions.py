@@ -2,9 +2,12 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from busenv import Phase, random_playouts
+from busenv.core.rules.score import rank_of
+from busenv.core.state import GAME
 from tests.support.table import (
     BUILDINGS,
     BUSES,
@@ -20,7 +23,7 @@ from tests.support.table import (
     Table,
 )
 
-STOP, ADVANCE, PASS = 302, 301, 7
+STOP, ADVANCE = 302, 301
 
 
 def test_r12_buses_up_to_the_limit_and_m_at_once() -> None:
@@ -172,11 +175,13 @@ def test_r19_ends_when_all_sites_are_built() -> None:
     for _ in range(4):
         table.idle_round([BUSES])
     while not table.game.is_over:
-        left = table.game.position().buildings.count(-1)
+        before = table.game.position()
         table.choose([BUILDINGS] * 3, [BUILDINGS] * 3, [VROOM] * 2, [LINES] * 2, [LINES] * 2)
         table.finish_round()
-    assert left <= 15
-    assert table.game.position().buildings.count(-1) == 0
+    end = table.game.position()
+    assert before.buildings.count(-1) <= 15
+    assert end.buildings.count(-1) == 0
+    assert end.clock == (before.clock + 1) % 3  # R15: the round was played to its end
     assert table.game.ending == "sites"
 
 
@@ -202,11 +207,20 @@ def test_r20_who_reached_the_number_first_stands_before() -> None:
     lines = [[20, 14, 8], [21, 15, 16], [25, 29, 30]]
     table = Table(rules=FEW_LINES).setup(lines, offices)
     table.choose([LINES, VROOM], [VROOM, LINES], [LINES] * 2)
-    for start, goal in ((21, 15), (20, 14)):  # seat 1 has space A
+    for start, goal in ((21, 15), (20, 14)):  # R6: seat 1 has space A
         table.take(start)
         table.take(goal)
     assert table.game.deliveries == [1, 1, 0]
     assert table.game.ranking() == [1, 0, 2]
+
+
+def test_r20_more_stones_stand_before_an_earlier_delivery() -> None:
+    """Seats 0 and 1 have one point; seat 0's last delivery came first."""
+    game = np.zeros(1, GAME)
+    game["players"] = 3
+    game["deliveries"][0, :3], game["stones"][0, :3] = (1, 2, 0), (0, 1, 0)
+    game["delivery_order"][0, :2] = 1, 2
+    assert [rank_of(game[0], seat) for seat in range(3)] == [1, 0, 2]
 
 
 def test_random_playouts_end_in_every_way() -> None:

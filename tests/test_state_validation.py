@@ -130,7 +130,9 @@ def mutated(number: int, seed: int) -> np.ndarray:
     return games
 
 
-def test_4_000_changed_games(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_4_000_changed_games_are_refused_or_playable(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     games = mutated(4000, seed=2)
     fine = accepted(games)
     assert 500 < len(fine) < 3500
@@ -170,7 +172,7 @@ def test_an_end_remembers_other_seats_on_its_street() -> None:
         ("markers", 0), ("clock_stones", 0),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(field: str, value: int) -> None:
+def test_invalid_fields_of_states_are_named(field: str, value: int) -> None:
     batch = Batch(3, num_players=4)
     batch.reset(1)
     while not (batch.games["phase"] == 3).all():

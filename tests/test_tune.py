@@ -29,7 +29,7 @@ def test_logit_recovers_the_weights_of_simulated_winners() -> None:
     assert np.abs(logit(features, utility.argmax(1)) - weights).max() < 0.06
 
 
-def test_good_plan_weights_score_higher() -> None:
+def test_tuned_evaluation_weights_score_higher() -> None:
     assert planner_score(WEIGHTS, 64, 1) > planner_score(-WEIGHTS, 64, 1) + 0.3
 
 

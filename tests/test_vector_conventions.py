@@ -122,8 +122,8 @@ def compare_where(ours: Any, theirs: Any, mask: np.ndarray | None) -> None:
             if their is not None:
                 compare(our, their)
     else:
-        chosen = np.ones(len(theirs), bool) if mask is None else mask
-        compare(ours[chosen], theirs[chosen])
+        where = np.ones(len(theirs), bool) if mask is None else mask
+        compare(ours[where], theirs[where])
 
 
 CASES: list[Any] = [

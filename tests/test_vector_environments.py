@@ -38,7 +38,7 @@ def test_make_vec() -> None:
 
 
 def test_environments_share_settings_and_defaults() -> None:
-    """All environments have the same settings with the same defaults."""
+    """Vector, single and SB3 environments share defaults; only self-play changes seats."""
     ours, theirs = (inspect.signature(cls.__init__).parameters for cls in (BusVectorEnv, BusEnv))
     shared = [name for name in theirs if name not in ("self", "render_mode")]
     assert set(shared) <= set(ours)
@@ -216,7 +216,7 @@ def test_sb3_plays_other_games_unless_it_is_seeded() -> None:
         BusVecEnv(2, opponents=None)
 
 
-def test_plain_maskable_ppo_learns_from_it() -> None:
+def test_maskable_ppo_trains_and_predicts_legal_actions() -> None:
     env = BusVecEnv(4, reward="margin")
     model = MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=64, seed=0, device="cpu")
     model.learn(512)

@@ -92,7 +92,7 @@ def bitset(members: Iterable[int]) -> int:
 
 
 def check_derived(game: Record, position: Position, board: Board) -> None:
-    """The fields that the state keeps beside the position agree with it."""
+    """Fields that the state derives from the position agree with it."""
     lines = [{i for s in streets for i in board.streets[s]} for streets in position.streets]
     assert game.reach.tolist()[: len(lines)] == [bitset(line) for line in lines]
     marked = int(game.marked[0]) | int(game.marked[1]) << 64

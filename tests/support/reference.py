@@ -128,8 +128,8 @@ class ReferenceGame:
                 break
             for seat in self.spaces[VROOM]:
                 yield from self._drive(seat)
-            chosen = self.spaces[STARTING_PLAYER] or [(self.starting_player + 1) % len(self.seats)]
-            self.starting_player = chosen[0]
+            next_seat = (self.starting_player + 1) % len(self.seats)
+            self.starting_player = (self.spaces[STARTING_PLAYER] or [next_seat])[0]
             self._note("start_taken" if self.spaces[STARTING_PLAYER] else "start_passed_on")
             if self._lowest_zone() is None:
                 self.ending = "sites"

@@ -48,8 +48,8 @@ class Table:
 
     def first_buildings(self, buildings: Iterable[tuple[int, Building]] | None = None) -> Table:
         """Play the first buildings; offices on the lowest sites when none are given."""
-        chosen = list(buildings or [(site, OFFICE) for site in range(2 * self.game.num_players)])
-        for site, kind in chosen:
+        placed = list(buildings or [(site, OFFICE) for site in range(2 * self.game.num_players)])
+        for site, kind in placed:
             self.game.step(encode(self.board, "build", site, kind))
         return self
 
