@@ -143,8 +143,8 @@ class GameDataset:
     def replay(self, games: Sequence[int] | np.ndarray) -> Replay:
         """Replay games by the rules.
 
-        games: indices, 0 to len - 1, else IndexError. Raises ValueError, which names the game, for
-        one that breaks the rules.
+        games: indices, 0 to len - 1, else IndexError. Raises ValueError for a game that breaks the
+        rules; the message names the game of an illegal action.
         """
         numbers = np.asarray(games).reshape(-1)
         are_indices = numbers.dtype.kind in "iu"  # a mask would be read as games 0 and 1

@@ -373,7 +373,8 @@ def test_the_commands_of_the_page_of_programs_run(
         (["planer"], "unknown learner 'planer'; did you mean 'planner'?"),
         (["greedy", "--decisions", "0", "--name", "Mine!"], "name is 'Mine!'"),
         (["greedy", "--decisions", "-1"], "decisions is -1"),
-        (["--add", "no.json"], "no.json"),
+        (["ppo", "--add", "no.json"], "no.json"),
+        ([], "--name, --about and --out need a learner or agents to measure"),
         (["ppo", "--seeds", "4-0"], "'4-0' is not N or N-M"),
     ],
 )

@@ -251,8 +251,8 @@ def test_boards_are_offered_and_drawn() -> None:
     catalogue = make_catalogue((), "capstone-2024", "generated:small:3")
     assert next(iter(catalogue.boards)) == "generated:small:3"
     boards = [generate_board(seed, "small") for seed in range(4)]
-    drawing = draw_boards(boards, columns=2)
+    drawing = draw_boards(boards)
     assert drawing.count("<svg") == 5
-    assert 'viewBox="0 0 1560 ' in drawing
+    assert 'viewBox="0 0 2340 ' in drawing
     for board in boards:
         assert map_drawing.draw_ground(board) in drawing

@@ -116,6 +116,22 @@ def test_invalid_options_are_one_line_errors(
     assert not (tmp_path / "games").exists()
 
 
+@pytest.mark.parametrize(
+    ("spec", "first_player", "seed", "message"),
+    [
+        (f"exec:{'x' * 4000}", 0, 0, "spec is 'exec:x.*; string should have at most 4000 char"),
+        ("greedy", -1, 0, "first player is -1; allowed: 0 to 2"),
+        ("greedy", 0, 2**64, r"seed is \d+; allowed: a whole number 0 to 2\*\*64 - 1"),
+    ],
+)
+def test_invalid_games_are_one_line_errors(
+    spec: str, first_player: int, seed: int, message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}") as caught:
+        make_new_game(["me", spec, "greedy"], first_player, seed)
+    assert "\n" not in str(caught.value)
+
+
 def test_folder_that_is_a_file_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,9 +154,10 @@ def test_the_catalogue_contains_agents_of_the_command_line() -> None:
     catalogue.check_agent("exec:cat")
     assert catalogue.to_dict()["seats"] == ["me", "exec:cat", "greedy"]
     assert catalogue.to_dict()["editions"][0]["name"] == "splotter-1999"
-    seats = make_new_game(["me", "friend", "exec:cat"], 2, 5).seats
+    program = f"exec:cat {'x' * 1000}"
+    seats = make_new_game(["me", "friend", program], 2, 5).seats
     assert [(seat.kind, seat.spec) for seat in seats] == [
-        ("me", None), ("friend", None), ("agent", "exec:cat"),
+        ("me", None), ("friend", None), ("agent", program),
     ]  # fmt: skip
     assert make_new_game([], None, None) is None
     for first_player, seed in ((0, None), (None, 7)):

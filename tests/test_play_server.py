@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import busenv
-from busenv.experiments.play import analysis
+from busenv.experiments.play import analysis, session
+from busenv.experiments.play.agent_pool import AgentTaskError
 from tests.support.drawings import drawn_parts
 from tests.support.play_client import PageClient, Served, serving
 from tests.support.positions import at_passengers
@@ -153,6 +154,24 @@ def test_hint_analysis_and_chart(served: Served, monkeypatch: pytest.MonkeyPatch
         assert before > then
     assert chart["svg"].startswith("<svg")
     assert page.error_code("analysis", node=node, agent="planner") == "no_estimate"
+    page.close()
+
+
+def test_a_failed_analysis_restarts_on_request(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = []
+
+    async def fail(*arguments: object) -> None:
+        starts.append(arguments)
+        raise AgentTaskError("the agent's process has ended")
+
+    monkeypatch.setattr(session, "analyse_position", fail)
+    page = served.open(served.begin("me", "me", "me"))
+    node = page.my_turn()["node"]
+    for count in (1, 2):
+        assert page.error_code("analysis", node=node) == "no_estimate"
+        assert len(starts) == count
     page.close()
 
 

@@ -201,8 +201,9 @@ class Batch:
         Raises IllegalActionError, naming the first game with an illegal action, with
         illegal="raise"; ValueError for another shape or dtype, or if a game has ended that only
         `reset` starts again; AgentError if an opponent chooses an illegal action. Nothing changes
-        then, except the memory of the opponents. An interrupted step may have changed some games
-        only: call `reset` after it.
+        then, except the memory of the opponents. A failing reward function raises its own error, or
+        ValueError (`busenv.rewards.pay_custom`), after the games have changed: call `reset` then.
+        An interrupted step may have changed some games only: call `reset` after it.
         """
         actions = np.asarray(actions)
         if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":

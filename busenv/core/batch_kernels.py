@@ -1,4 +1,8 @@
-"""Kernels of a batch of games: step, reward, reset, observe and mask, one decision per game."""
+"""Kernels of a batch of games: step, reward, reset, observe and mask, one decision per game.
+
+a: Arrays. work: `core.bots.BotWorkspace` of the calling thread. first, end: the games from `first`
+to before `end`.
+"""
 
 from __future__ import annotations
 
@@ -323,7 +327,10 @@ def agents_to_move(a, agents):
 
 @kernel
 def apply_agent_actions(a, work, index, actions):
-    """Take legal actions of agents in the games of an index (int64), and run compiled bots."""
+    """Take legal actions of agents in the games of an index, and run compiled bots.
+
+    index: int64, (n,). actions: int64, (n,), one for each of these games.
+    """
     for k in range(index.shape[0]):
         i = index[k]
         g, b = a.games[i], a.boards[a.board_index[i]]

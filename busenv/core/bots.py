@@ -39,10 +39,10 @@ def _deliverable(g, b, seat, steps):
     rest = g.reach[seat] & (g.peopled | g.built[kind])
     while rest != ZERO:
         i = lowest(rest)
-        people = np.int64(g.passengers[i])
-        homes = np.int64(popcount(g.type_sites[kind] & b.intersection_sites[i]))
-        waiting += max(people - homes, 0)
-        vacant += max(homes - people, 0)
+        passengers = np.int64(g.passengers[i])
+        buildings = np.int64(popcount(g.type_sites[kind] & b.intersection_sites[i]))
+        waiting += max(passengers - buildings, 0)
+        vacant += max(buildings - passengers, 0)
         rest &= rest - ONE
     return min(waiting, vacant), waiting, vacant
 

@@ -197,7 +197,10 @@ def observe_one(game, board, seat, relative_types, row):
 
 @gil_kernel
 def observe_and_mask(game, board, seat, relative_types, row, mask):
-    """Write the observation of a seat of one game, and its mask: zeros out of turn."""
+    """Write the observation of a seat of one game, and its mask: zeros out of turn.
+
+    relative_types, row: as for `observe_one`. mask: int8 or bool, (num_actions,).
+    """
     observe_one(game, board, seat, relative_types, row)
     if game[0].phase != OVER and game[0].seat == seat:
         bits = np.empty((mask.shape[0] + 63) // 64, np.uint64)

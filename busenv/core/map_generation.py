@@ -219,10 +219,10 @@ def _remove_streets(rng_state, city_map, adjacent, degrees, streets):
             break
         street = _draw(rng_state, count)
         i, j = streets[street, 0], streets[street, 1]
-        ring = _is_in(city_map.roundabouts, i) and _is_in(city_map.roundabouts, j)
+        ring_i, ring_j = _is_in(city_map.roundabouts, i), _is_in(city_map.roundabouts, j)
+        ring = ring_i and ring_j
         station = _is_in(city_map.stations, i) or _is_in(city_map.stations, j)
-        spare = min(degrees[i] - _is_in(city_map.roundabouts, i), degrees[j])
-        spare = min(spare, degrees[j] - _is_in(city_map.roundabouts, j))
+        spare = min(degrees[i] - ring_i, degrees[j] - ring_j)
         if ring or station or spare < 3:
             continue
         around = streets_around(points, adjacent, i, j) + streets_around(points, adjacent, j, i) - 2

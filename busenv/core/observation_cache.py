@@ -100,9 +100,9 @@ def _update_passengers(g, width, row):
         if wide:
             for k in range(0, width, 8):
                 at = min(k, width - 8)
-                people, homes = load_word(row, at), load_word(row, buildings + at)
-                store_word(row, waiting + at, subtract_bytes(people, homes))
-                store_word(row, vacant + at, subtract_bytes(homes, people))
+                passengers, matching = load_word(row, at), load_word(row, buildings + at)
+                store_word(row, waiting + at, subtract_bytes(passengers, matching))
+                store_word(row, vacant + at, subtract_bytes(matching, passengers))
         else:
             for at in range(width):
                 surplus = np.int64(row[at]) - np.int64(row[buildings + at])

@@ -125,8 +125,8 @@ class BusVecEnv(VecEnv):
     def step_wait(self) -> tuple[Observation, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Take one action in every game; returns observations, rewards, dones and infos.
 
-        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does, without
-        any change.
+        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does; only a
+        failing reward function leaves a change.
         """
         batch = self.batch
         batch.step(self._actions)

@@ -146,8 +146,8 @@ class BusVectorEnv(VectorEnv):
     ) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take one action in every game. actions: whole numbers, (N,).
 
-        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does, without
-        any change.
+        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does; only a
+        failing reward function leaves a change.
         """
         batch = self.batch
         batch.step(actions)

@@ -11,9 +11,9 @@ generated boards can be tested on the city.
 
 Construction (`busenv.core.map_generation`): four roundabouts in a ring around a park, the other
 intersections where most room is left, straight streets without crossings from the shortest on, two
-stations far apart at intersections with many streets, removal of streets at random up to the number
-of the size, and zones that grow outwards from the park. A map is rejected, and the next one of the
-seed drawn, if it has too few streets, stations too near to each other, an intersection whose
+stations far apart at intersections with many streets, removal of streets at random down to the
+size's number, and zones that grow outwards from the park. A map is rejected, and the next one of
+the seed drawn, if it has too few streets, stations too near to each other, an intersection whose
 removal disconnects it, or a block with more than five streets around it.
 """
 

@@ -118,20 +118,7 @@ def _check_values(position: Position, board: Board, rules: Rules) -> None:
         ("buildings", len(board.sites), -1, 2),
     ):
         _check_list(field, getattr(position, field), [length], low, high)
-    for field in ("line_markers", "streets", "line_ends", "arrivals", "shared_with"):
-        _check_length(field, getattr(position, field), [seats])
-    for seat, left in enumerate(position.line_markers):
-        if left is not None:
-            _check_number(f"line_markers[{seat}]", left, 0, NO_LIMIT)
-    for seat in range(seats):
-        streets = len(board.streets)
-        _check_ids(f"streets[{seat}]", position.streets[seat], streets)
-        ends, arrivals = position.line_ends[seat], position.arrivals[seat]
-        _check_list(f"line_ends[{seat}]", ends, [0, 2], 0, intersections - 1)
-        _check_list(f"arrivals[{seat}]", arrivals, [0, 2], 0, streets - 1)
-        _check_length(f"shared_with[{seat}]", position.shared_with[seat], [0, 2])
-        for end, others in enumerate(position.shared_with[seat]):
-            _check_ids(f"shared_with[{seat}][{end}]", others, seats)
+    _check_line_values(position, board, seats)
     _check_ids("choosing", position.choosing, seats)
     _check_ids("waiting", position.waiting, intersections)
     _check_ids("vacant", position.vacant, intersections)
@@ -139,6 +126,24 @@ def _check_values(position: Position, board: Board, rules: Rules) -> None:
     for action in BoardAction:
         lengths = range(rules.spaces_of(action) + 1)
         _check_list(f"spaces[{action.value}]", position.spaces[action], lengths, 0, seats - 1)
+
+
+def _check_line_values(position: Position, board: Board, seats: int) -> None:
+    """The fields of lines have an entry per seat, with markers and ids in range."""
+    streets, intersections = len(board.streets), len(board.intersections)
+    for field in ("line_markers", "streets", "line_ends", "arrivals", "shared_with"):
+        _check_length(field, getattr(position, field), [seats])
+    for seat, left in enumerate(position.line_markers):
+        if left is not None:
+            _check_number(f"line_markers[{seat}]", left, 0, NO_LIMIT)
+    for seat in range(seats):
+        _check_ids(f"streets[{seat}]", position.streets[seat], streets)
+        ends, arrivals = position.line_ends[seat], position.arrivals[seat]
+        _check_list(f"line_ends[{seat}]", ends, [0, 2], 0, intersections - 1)
+        _check_list(f"arrivals[{seat}]", arrivals, [0, 2], 0, streets - 1)
+        _check_length(f"shared_with[{seat}]", position.shared_with[seat], [0, 2])
+        for end, others in enumerate(position.shared_with[seat]):
+            _check_ids(f"shared_with[{seat}][{end}]", others, seats)
 
 
 def _check_markers(position: Position, rules: Rules) -> Checks:

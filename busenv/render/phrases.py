@@ -96,4 +96,4 @@ def split_words(board: Board, position: Position, to_first: int) -> str:
     """Describe how arriving passengers divide: "2 to station 10, 1 to station 25"."""
     counts = (to_first, arriving(position) - to_first)
     stations = zip(counts, board.stations, strict=True)
-    return ", ".join(f"{count} to station {station}" for count, station in stations if count)
+    return ", ".join(f"{number} to station {station}" for number, station in stations if number)

@@ -100,7 +100,7 @@ def replay_page(
     }
     contents = {name: escape(value) for name, value in fills.items()} | raw
     template = TEMPLATE.read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: contents[found[1]], template)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: contents[match[1]], template)
 
 
 def _json_in_html(data: dict[str, Any]) -> str:

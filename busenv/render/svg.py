@@ -28,6 +28,7 @@ PANELS = (
     panels.PANEL_WIDTH + 8,
     panels.LEGEND_Y + panels.LEGEND_HEIGHT - panels.CLOCK_Y + 8,
 )
+COLUMNS = 3  # of a drawing of several boards
 
 
 def draw_svg(board: Board, position: Position, rules: Rules, last: Decision | None = None) -> str:
@@ -50,8 +51,8 @@ def join_parts(parts: dict[str, str], view: tuple[int, ...], label: str, style: 
     )
 
 
-def draw_boards(boards: Sequence[Board], columns: int = 3) -> str:
-    """Draw the maps of boards in a grid of `columns` columns as SVG text.
+def draw_boards(boards: Sequence[Board]) -> str:
+    """Draw the maps of boards in a grid of three columns as SVG text.
 
     Zone 1 is drawn open, as before the first move.
     """
@@ -60,15 +61,15 @@ def draw_boards(boards: Sequence[Board], columns: int = 3) -> str:
     for k, board in enumerate(boards):
         sites = zip(board.sites, scaled_layout(board).sites, strict=True)
         maps += (
-            f'<svg x="{k % columns * width}" y="{k // columns * height}" width="{width}" '
+            f'<svg x="{k % COLUMNS * width}" y="{k // COLUMNS * height}" width="{width}" '
             f'height="{height}" viewBox="{x} {y} {width} {height}">'
             + map_drawing.draw_ground(board)
             + map_drawing.draw_intersections(board)
             + "".join(map_drawing.free_site(*at, site.zone, site.zone == 1) for site, at in sites)
             + "</svg>"
         )
-    rows = -(-len(boards) // columns)
-    view = (0, 0, columns * width, rows * height)
+    rows = -(-len(boards) // COLUMNS)
+    view = (0, 0, COLUMNS * width, rows * height)
     parts = {"paper": f'<rect width="{view[2]}" height="{view[3]}" class="paper"/>', "maps": maps}
     return join_parts(parts, view, "Boards of the game Bus", f"<style>{STYLE}</style>")
 

@@ -66,7 +66,7 @@ def describe_board(board: Board) -> str:
 
     Streets with the same first-listed intersection are in one group.
     """
-    roundabouts = (i for i, crossing in enumerate(board.intersections) if crossing.roundabout)
+    roundabouts = (i for i, entry in enumerate(board.intersections) if entry.roundabout)
     streets, sites = defaultdict[int, list[int]](list), defaultdict[int, list[str]](list)
     for first, second in board.streets:
         streets[first].append(second)

@@ -66,19 +66,21 @@ def _agents(args: argparse.Namespace) -> None:
     from busenv.experiments.benchmark.results import add_results, all_results
     from busenv.experiments.common.console import print_path
 
+    if not args.learners and (args.name or args.about or args.out):
+        raise ValueError("--name, --about and --out need a learner or agents to measure")
     console = Console()
     for path in add_results(args.add):
         print_path(console, "Added", path)
     own = [_measure(args, console)] if args.learners else []
-    cards = all_results(own)
-    for table in tables(cards):
+    results = all_results(own)
+    for table in tables(results):
         table.show(console)
     for page in args.page:
-        put_tables(page, cards)
+        put_tables(page, results)
     if args.picture:
-        wanted = args.players, _budget(args)
-        alike = [card for card in cards if (card.players, card.decisions) == wanted]
-        draw_curves(args.picture, alike)
+        setting = args.players, _budget(args)
+        same_setting = [one for one in results if (one.players, one.decisions) == setting]
+        draw_curves(args.picture, same_setting)
 
 
 def _measure(args: argparse.Namespace, console: Console) -> Path:

@@ -101,7 +101,7 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         default=3.0,
         help="accepted slowdown in percent (default: 3)",
     )
-    subparsers = parser.add_subparsers(title="subcommands", metavar="")
+    subparsers = parser.add_subparsers(title="subcommands", metavar="[SUBCOMMAND]")
     for command in benchmark_command.COMMANDS:
         command.add_to(subparsers)
 

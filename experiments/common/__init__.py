@@ -1,1 +1,1 @@
-"""Console output, plots, intervals, and worker processes, shared by all experiments."""
+"""Console output, plots, intervals, run folders, worker processes and Ctrl-C, for experiments."""

@@ -24,10 +24,14 @@ Run = Callable[[Subscriber], Coroutine[Any, Any, None]]
 
 
 class Analysis:
-    """A task that sends messages to its subscribers, and ends with the last of them."""
+    """A task that sends messages to its subscribers, and ends with the last of them.
+
+    failed: whether it has ended with an error.
+    """
 
     def __init__(self, run: Run) -> None:
         self.subscribers: set[Subscriber] = set()
+        self.failed = False
         self._latest: dict[str, Any] | None = None
         self._task = asyncio.create_task(self._run(run))
 
@@ -48,6 +52,7 @@ class Analysis:
         try:
             await run(self._publish)
         except AgentTaskError as error:
+            self.failed = True
             self._publish({"type": "error", "code": "no_estimate", "message": str(error)})
 
     def _publish(self, message: dict[str, Any]) -> None:

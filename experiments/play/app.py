@@ -35,7 +35,7 @@ REPLAY_POLICY = (  # allows the page's own script, but gives it no origin and no
 CLOSE_NO_SUCH_GAME, CLOSE_TRY_AGAIN = 4404, 1013
 
 
-def make_app(server: Server, host: str = "127.0.0.1") -> RequestGuard:
+def make_app(server: Server, host: str) -> RequestGuard:
     """The ASGI app of a server. host: the address at which it listens."""
     static = {
         path.name: path

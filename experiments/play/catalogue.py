@@ -44,7 +44,8 @@ EDITION_DESCRIPTIONS = {
     "capstone-2024": "the newest rules",
     "capstone-2019": "any street of a line that ends at the intersection may be shared, but not "
     "twice in a row",
-    "splotter-1999": "the first edition: more line markers, up to 20 buses",
+    "splotter-1999": "the first edition: 28 line markers for seats 0 to 2, 18 for seats 3 and 4; "
+    "up to 20 buses; lines are shared as in capstone-2019",
     "condensed": "up to 20 buses, unlimited line markers",
 }
 MODELS = Path(busenv.agents.__file__).parent / "networks" / "models"

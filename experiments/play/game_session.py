@@ -88,8 +88,10 @@ class GameSession:
         return "forced" if self.current.legal_count == 1 else "agent"
 
     def decide(self, participant: Participant, node: int, action: int) -> None:
-        """Make a person's decision. RequestError: only_watching, stale, game_over, not_your_turn,
-        illegal_action."""
+        """Make a person's decision.
+
+        RequestError: only_watching, stale, game_over, not_your_turn, illegal_action.
+        """
         if participant.role == "spectator":
             raise RequestError("only_watching", "Spectators cannot change the game.")
         self._check_node(node)
@@ -111,8 +113,10 @@ class GameSession:
     def undo_or_redo(
         self, participant: Participant, node: int, direction: Literal["undo", "redo"]
     ) -> None:
-        """Move to the previous or next decision of a person in the variation. RequestError:
-        only_host, stale, nothing_to_undo, nothing_to_redo."""
+        """Move to the previous or next decision of a person in the variation.
+
+        RequestError: only_host, stale, nothing_to_undo, nothing_to_redo.
+        """
         _check_host(participant)
         self._check_node(node)
         target = self.undo_target() if direction == "undo" else self.redo_target()
@@ -121,8 +125,10 @@ class GameSession:
         self._move_to(target, direction)
 
     def jump(self, participant: Participant, node: int, target: int) -> None:
-        """Continue the game from any node; agents are paused there. RequestError: only_host,
-        stale, no_such_node."""
+        """Continue the game from any node; agents are paused there.
+
+        RequestError: only_host, stale, no_such_node.
+        """
         _check_host(participant)
         self._check_node(node)
         self.get_node(target)

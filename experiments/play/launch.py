@@ -12,10 +12,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import uvicorn
+from pydantic import ValidationError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from busenv import Board, Rules
 from busenv.agents import make_agent
+from busenv.agents.schema import first_error
 from busenv.error_text import printable
 from busenv.experiments.common.runs import lock_folder
 from busenv.experiments.play.app import make_app
@@ -97,8 +99,10 @@ def serve(
 def make_catalogue(
     seats: Sequence[str], rules: str | Path | Rules, board: str | Path | Board
 ) -> Catalogue:
-    """A catalogue whose defaults are these rules and this board, and which allows the agents of
-    these seats. ValueError if an agent cannot be built."""
+    """A catalogue with these rules and this board as defaults, which allows the seats' agents.
+
+    ValueError if an agent cannot be built.
+    """
     rules_value, board_value = as_rules(rules), as_board(board)
     name = rules_value.name
     if name == "custom" and not isinstance(rules, Rules):
@@ -133,24 +137,29 @@ def make_new_game(
         raise ValueError("first player and seed need 3 to 5 seats, such as me, greedy and greedy")
     if not 3 <= len(seats) <= 5:
         raise ValueError(f"{len(seats)} seats; allowed: 3, 4 or 5, such as me, greedy and greedy")
-    if first_player is not None and first_player >= len(seats):
+    if first_player is not None and not 0 <= first_player < len(seats):
         raise ValueError(f"first player is {first_player}; allowed: 0 to {len(seats) - 1}")
-    return NewGame(
-        seats=[
-            Seat(kind=seat)  # type: ignore[arg-type]
-            if seat in PEOPLE
-            else Seat(kind="agent", spec=seat)
-            for seat in seats
-        ],
-        first_player=first_player,
-        seed=seed,
-    )
+    try:
+        return NewGame(
+            seats=[
+                Seat(kind=seat)  # type: ignore[arg-type]
+                if seat in PEOPLE
+                else Seat(kind="agent", spec=seat)
+                for seat in seats
+            ],
+            first_player=first_player,
+            seed=seed,
+        )
+    except ValidationError as error:
+        raise ValueError(first_error(error)) from None
 
 
 @contextlib.contextmanager
 def locked_store(folder: str | Path) -> Iterator[GameStore]:
-    """Create and lock a folder of games. ValueError for a file, or if another process has locked
-    the folder."""
+    """Create and lock a folder of games.
+
+    ValueError for a file, or if another process has locked the folder.
+    """
     with lock_folder(Path(folder), mode=0o700):
         yield GameStore(folder)
 

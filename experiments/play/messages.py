@@ -46,7 +46,7 @@ def _parse_seed(value: object) -> object:
 Number = Annotated[int, Field(ge=0, le=2**31)]
 SeatIndex = Annotated[int, Field(ge=0, le=4)]
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_printable)]
-AgentSpec = Annotated[str, Field(max_length=200)]
+AgentSpec = Annotated[str, Field(max_length=4000)]
 Seed = Annotated[int | None, BeforeValidator(_parse_seed)]
 
 

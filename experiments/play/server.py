@@ -88,8 +88,11 @@ class Server:
             raise RequestError("no_such_page", "Open the link that the terminal shows.", 404)
 
     async def create_game(self, new: NewGame) -> str:
-        """Create a game and return the host's link. RequestError: bad_game, bad_record,
-        too_many_games, not_saved, and those of `Catalogue.check_agent`."""
+        """Create a game and return the host's link.
+
+        RequestError: bad_game, bad_record, too_many_games, not_saved, and those of
+        `Catalogue.check_agent`.
+        """
         for k, seat in enumerate(new.seats):
             if seat.kind == "agent" and not seat.spec:
                 raise RequestError("bad_game", f"Seat {k} has no agent: choose one.")
@@ -118,7 +121,9 @@ class Server:
 
     def rematch(self, session: Session) -> None:
         """Create a game with the same seats and rules, and send its links to all pages.
-        RequestError: too_many_games, not_saved."""
+
+        RequestError: too_many_games, not_saved.
+        """
         game = session.game
         start, board = game.tree.start, game.tree.board
         if start.position is None:
@@ -147,8 +152,10 @@ class Server:
         return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": summaries}
 
     def preview(self, text: str, ply: int | None) -> dict[str, Any]:
-        """The position of a record after some plies, by default all. RequestError: bad_record,
-        bad_game."""
+        """The position of a record after some plies, by default all.
+
+        RequestError: bad_record, bad_game.
+        """
         tree = self._parse_record(text)
         plies = len(tree.nodes) - 1
         _check_ply(ply, plies)
@@ -163,8 +170,10 @@ class Server:
         }
 
     async def _check_agent(self, spec: str, game: Game) -> None:
-        """Check that an agent can play a game. RequestError: no_such_agent, and those of
-        `Catalogue.check_agent`."""
+        """Check that an agent can play a game.
+
+        RequestError: no_such_agent, and those of `Catalogue.check_agent`.
+        """
         self.catalogue.check_agent(spec)
         if spec in SIMPLE_AGENTS or spec.startswith("uct") or game.is_over:
             return
@@ -218,8 +227,10 @@ class Server:
         return tree
 
     def _create(self, record: Record, board: Board, ply: int, seats: list[Seat]) -> str:
-        """Save and start a new game; return the host's link. RequestError: too_many_games,
-        not_saved."""
+        """Save and start a new game; return the host's link.
+
+        RequestError: too_many_games, not_saved.
+        """
         if len(self._sessions) >= MAX_GAMES:
             text = f"This server has {MAX_GAMES} games, its maximum; delete some on the start page."
             raise RequestError("too_many_games", text, 429)

@@ -181,8 +181,10 @@ class Session:
     # ------------------------------------------------------------ analyses
 
     def analyse(self, connection: Connection, node: int | None, spec: str | None) -> None:
-        """Send a page the analysis of a node from now on; None ends it. RequestError:
-        only_watching, no_such_node, game_over, and those of `Catalogue.check_agent`."""
+        """Send a page the analysis of a node from now on; None ends it.
+
+        RequestError: only_watching, no_such_node, game_over, and those of `Catalogue.check_agent`.
+        """
         if node is None:
             return self._subscribe(connection, "analysis", None, None)
         if connection.participant.role == "spectator":
@@ -205,9 +207,9 @@ class Session:
     def _subscribe(
         self, connection: Connection, kind: str, subject: tuple[Any, ...] | None, run: Run | None
     ) -> None:
-        """End a page's analysis of a kind, and start or join another one."""
+        """End a page's analysis of a kind, and start or join another one; a failed one restarts."""
         key = subject and (kind, *subject)
-        if run and key and key not in self._analyses:
+        if run and key and (key not in self._analyses or self._analyses[key].failed):
             self._analyses[key] = Analysis(run)
         for other, analysis in [*self._analyses.items()]:
             if other == key:

@@ -1,1 +1,1 @@
-"""Recorded games in words, as pictures and as pages."""
+"""Recorded games in words, as pictures, as pages and as datasets."""

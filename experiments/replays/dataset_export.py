@@ -55,15 +55,7 @@ def export_games(
     invalid board or invalid rules.
     """
     loaded_board, loaded_rules = as_board(board), as_rules(rules)
-    if len(agents) > MAX_AGENTS:
-        raise RunError(f"{len(agents)} agents; allowed: 1 to {MAX_AGENTS}")
-    for spec in agents:
-        if language_model(spec):
-            raise RunError(
-                f"agent {quote(spec)} is a language model; export plays batches of games, which "
-                "language models do not support"
-            )
-        check_agent(spec, rules, board, players=players)
+    _check_agents(agents, rules, board, players)
     settings = {
         "busenv": busenv.__version__,
         "agents": [*agents],
@@ -90,6 +82,19 @@ def export_games(
         for path in paths:
             path.unlink(missing_ok=True)
     return load_dataset(folder / DATASET, board)
+
+
+def _check_agents(agents: Sequence[str], rules: str, board: str, players: int) -> None:
+    """Raise RunError for too many agents, a language model, or an agent that cannot play."""
+    if len(agents) > MAX_AGENTS:
+        raise RunError(f"{len(agents)} agents; allowed: 1 to {MAX_AGENTS}")
+    for spec in agents:
+        if language_model(spec):
+            raise RunError(
+                f"agent {quote(spec)} is a language model; export plays batches of games, which "
+                "language models do not support"
+            )
+        check_agent(spec, rules, board, players=players)
 
 
 def _play_parts(

@@ -40,10 +40,11 @@ def set_time(g, b, stopped):
     both = built & g.peopled
     while both != ZERO:
         intersection = lowest(both)
-        people, homes = np.uint64(g.passengers[intersection]), matching(g, b, intersection)
-        if people > homes:
+        passengers = np.uint64(g.passengers[intersection])
+        buildings = matching(g, b, intersection)
+        if passengers > buildings:
             waiting |= bit(intersection)
-        elif homes > people:
+        elif buildings > passengers:
             vacant |= bit(intersection)
         both &= both - ONE
     g.waiting = waiting

@@ -22,6 +22,7 @@ let viewedNode = null;  // node on display, where it is not the game's current o
 let drawnNode = null, choicesNode = null;  // node on the drawing; node whose choices are shown
 let analysing = false, chartShown = false, resultShown = false, rematchRequested = false;
 let hintNode = null;  // node for which a hint is on display or awaited
+let isHintNotice = false;  // whether the notice is about the hint
 let refreshState = "";  // "done": displayed in this frame; "pending": to be displayed in the next
 
 // ---- messages from the server
@@ -179,7 +180,8 @@ function displayControls() {
   $("replay").href = `${path}/replay.html`;
   $("viewing").hidden = viewedNode === null;
   $("viewing").firstChild.textContent = viewedNode === null ? ""
-    : `You are viewing move ${getNode(viewedNode)?.ply ?? ""} of ${state.variation.length - 1}.`;
+    : `You are viewing move ${getNode(viewedNode)?.ply ?? ""} of `
+      + `${variationThrough(viewedNode, state.variation).length - 1}.`;
 }
 
 function displayResult() {
@@ -262,6 +264,12 @@ function showNotice(text, isError = false) {
   $("notice").textContent = text || TIP;
   $("notice").classList.toggle("tip", !text);
   $("notice").classList.toggle("bad", isError && Boolean(text));
+  isHintNotice = false;
+}
+
+function showHintNotice(text) {
+  showNotice(text);
+  isHintNotice = true;
 }
 
 function showLastChange(change) {
@@ -292,7 +300,7 @@ function viewStep(offset) {
 /** Request the analysis of the node on display, for the panel or for a hint, or end it. */
 function requestAnalysis() {
   clearAnalysis(isOver(drawnNode) ? "The game is over at this move." : "Searching…");
-  if (hintNode !== drawnNode) hintNode = null;
+  if (hintNode !== drawnNode) dropHint();
   const wanted = (analysing || hintNode !== null) && !isOver(drawnNode);
   send({ type: "analysis", node: wanted ? drawnNode : null, agent: $("analyst").value });
 }
@@ -301,7 +309,7 @@ function requestAnalysis() {
 function showHint({ node, agent, simulations, running, best_moves: bestMoves }) {
   if (running && simulations < HINT_SIMULATIONS) return;
   const [best] = bestMoves;
-  showNotice(best ? `Best move of ${agent}: ${best.text} (${percent(best.share)}).`
+  showHintNotice(best ? `Best move of ${agent}: ${best.text} (${percent(best.share)}).`
     : `${agent} has no best move here.`);
   if (best && viewedNode === null && isYourTurn())
     $("notice").append(" ", button("Play it", () => decide(best.action)));
@@ -309,6 +317,12 @@ function showHint({ node, agent, simulations, running, best_moves: bestMoves }) 
   send({ type: "analysis" });
   hintNode = null;
   markBestMoves(bestMoves.slice(0, 1));
+}
+
+/** Drop a hint that is displayed or awaited, and its notice. */
+function dropHint() {
+  if (hintNode !== null && isHintNotice) showNotice("");
+  hintNode = null;
 }
 
 function startRematch() {
@@ -325,7 +339,7 @@ const commands = {
   undo: () => changeHistory({ type: "undo" }),
   redo: () => changeHistory({ type: "redo" }),
   hint() {
-    showNotice("Searching…");
+    showHintNotice("Searching…");
     hintNode = drawnNode;
     requestAnalysis();
   },
@@ -333,7 +347,7 @@ const commands = {
     analysing = !analysing;
     $("analyse").setAttribute("aria-pressed", analysing);
     $("analysis").hidden = !analysing;
-    hintNode = null;
+    dropHint();
     requestAnalysis();
   },
   chart() {

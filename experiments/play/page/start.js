@@ -65,7 +65,7 @@ function disableCityAgents() {
 function updateDetail(player, detail) {
   const person = isPerson(player.value);
   detail.hidden = !person && player.value !== OTHER;
-  detail.maxLength = person ? 40 : 200;
+  detail.maxLength = person ? 40 : 4000;
   detail.placeholder = person ? "name" : "spec, such as uct:0.5s";
   detail.setAttribute("aria-label", person ? "Name" : "Agent spec");
   if (person) detail.removeAttribute("list");
@@ -126,6 +126,7 @@ function showPreview({ ply, plies, over, view }) {
 }
 
 function removeRecord() {
+  clearTimeout(timer);
   record = null;
   $("file").value = "";
   $("preview").hidden = true;
@@ -137,11 +138,11 @@ function removeRecord() {
 function changePly() {
   clearTimeout(timer);
   timer = setTimeout(async () => {
-    const ply = +$("ply").value;
+    const ply = +$("ply").value, text = record;
     try {
-      const preview = await request("/preview", { record, ply });
-      if (+$("ply").value === ply) showPreview(preview);
-    } catch (error) { showError(error); }
+      const preview = await request("/preview", { record: text, ply });
+      if (record === text && +$("ply").value === ply) showPreview(preview);
+    } catch (error) { if (record === text) showError(error); }
   }, PREVIEW_DELAY);
 }
 

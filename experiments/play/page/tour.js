@@ -15,7 +15,8 @@ const STEPS = [
     + "number of buses of any player, is the power of space A; each later space has one less."],
   [".controls", "Undo takes back your last decision, Hint shows a good move, and Analysis shows every "
     + "player's chance to win."],
-  ["#chart-card", "After the game, this panel lists your costliest decisions, each with a better move."],
+  ["#chart-card", "Show draws every player's chance to win during the game and lists your costliest "
+    + "decisions, with better moves."],
   ["#rules", "The rules on one page. Good luck!"],
 ];
 let step = -1;
