@@ -10,12 +10,23 @@ import numpy as np
 import pytest
 import torch
 
+from busenv.agents import make_agent
 from busenv.agents.networks.inputs import Inputs
+from busenv.agents.networks.mlp import build_network
 from busenv.experiments.studies import targets
+from busenv.experiments.studies.auxiliary_heads import (
+    HEADS,
+    SHORT_TERM_DECAY,
+    HeadLearner,
+    by_slot,
+    future_of,
+)
+from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
 from busenv.train.expert_iteration.samples import make_batch
+from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from tests.support.networks import CITY, small_network
-from tests.support.training import teacher_samples
+from tests.support.training import RULES, teacher_samples
 
 
 def test_losses_of_a_uniform_network_are_log_counts() -> None:
@@ -56,6 +67,64 @@ def test_variants_are_trained_and_measured(
     results = [match.groups() for match in (re.fullmatch(pattern, line) for line in lines) if match]
     assert [name for name, _, _ in results] == [*targets.VARIANTS]
     assert len({(loss, cross) for _, loss, cross in results}) == len(targets.VARIANTS)
+
+
+def whole_games() -> list[np.ndarray]:
+    """Every decision of two games, with random win probabilities; a third are an opponent's."""
+    games, rng = [], np.random.default_rng(3)
+    for players in (3, 5):
+        samples = play_teacher_games(
+            make_agent("greedy"), CITY, RULES,
+            num_players=np.array([players]), sample_share=1.0, rng=rng,
+        )  # fmt: skip
+        samples["win_probs"][:, :players] = rng.dirichlet(np.ones(players), len(samples))
+        samples["policy"][rng.random(len(samples)) < 1 / 3] = 0
+        games.append(samples)
+    return games
+
+
+def test_futures_stay_in_their_games() -> None:
+    games = whole_games()
+    future = future_of(np.concatenate(games))
+    start = 0
+    for samples in games:
+        decisions = samples["game"]
+        for i in range(len(samples)):
+            expected, weight = np.zeros(5), 1.0
+            reply, next_round = -1, -1
+            for j in range(len(samples) - 1, i, -1):
+                reply = j if decisions["seat"][j] != decisions["seat"][i] else reply
+                next_round = j if decisions["round"][j] > decisions["round"][i] else next_round
+            for later in samples[i + 1 :]:
+                if later["policy"].any():
+                    expected += weight * (1 - SHORT_TERM_DECAY) * later["win_probs"]
+                    weight *= SHORT_TERM_DECAY
+            expected[samples["winner"][i]] += weight
+            assert future.reply[start + i] == (start + reply if reply >= 0 else -1)
+            assert future.next_round[start + i] == (start + next_round if next_round >= 0 else -1)
+            np.testing.assert_allclose(future.win_probs[start + i], expected, atol=1e-5)
+        start += len(samples)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_auxiliary_losses_fall_on_a_fixed_batch(head: str) -> None:
+    samples = np.concatenate(whole_games())[::2].copy()
+    config = ExpertConfig(network="seats", width=16, auxiliary_weight=1.0, relative_types=True)
+    network = build_network("seats", CITY, 16, **config.network_options)
+    learner, losses = HeadLearner(network, CITY, config, head, samples), []
+    learner.indices = np.arange(len(samples))
+    for _ in range(60):
+        losses.append(learner.step(samples, 1e-2)["train/auxiliary_loss"])
+    assert losses[-1] < losses[0] - 0.1
+
+
+def test_targets_by_slot_begin_with_the_player_who_decides() -> None:
+    samples = np.concatenate(whole_games())
+    values = np.arange(5 * len(samples)).reshape(-1, 5)
+    for i, row in enumerate(by_slot(values, samples).numpy()):
+        players, seat = int(samples["game"]["players"][i]), int(samples["game"]["seat"][i])
+        turned = [values[i, (seat + slot) % players] for slot in range(players)]
+        assert row.tolist() == turned + [0] * (5 - players)
 
 
 def test_unusable_samples_are_refused(

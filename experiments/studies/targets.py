@@ -5,7 +5,9 @@ Run `python -m busenv.experiments.studies.targets FOLDER...`, with the folders `
 Every variant trains a new network on the same samples in the same order, in one pass, and is
 measured on the last tenth of the samples: log loss of the winner, cross-entropy of the policy, how
 often the seat with the highest chance wins, and games won without search against three `planner`.
-The variants combine relative building types ("types") and the auxiliary head ("final").
+The variants combine relative building types ("types") and an auxiliary head: "final" predicts lines
+and buildings at the end of the game, the others are those of
+`busenv.experiments.studies.auxiliary_heads`.
 """
 
 from __future__ import annotations
@@ -24,34 +26,50 @@ from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
 from busenv.experiments.studies import study_parser
+from busenv.experiments.studies.auxiliary_heads import HEADS, HeadLearner
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.learner import Learner
-from busenv.train.expert_iteration.replay_buffer import read_samples, shuffled_batches
+from busenv.train.expert_iteration.replay_buffer import read_samples
 from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.ppo import LOWEST_LEARNING_RATE
 
 BOARD = load_board("city")
-VARIANTS = {  # relative types, weight of the auxiliary head
-    "none": (False, 0.0),
-    "types": (True, 0.0),
-    "final": (False, 1.5),
-    "types, final": (True, 1.5),
+VARIANTS = {  # relative types, auxiliary head, and the weight of its loss
+    "none": (False, "", 0.0),
+    "types": (True, "", 0.0),
+    "final": (False, "final", 1.5),
+    "types, final": (True, "final", 1.5),
+    "types, rounds": (True, "rounds", 0.1),
+    "types, deliveries": (True, "deliveries", 0.3),
+    "types, reply": (True, "reply", 0.15),
+    "types, soft policy": (True, "soft policy", 1.0),
+    "types, short-term value": (True, "short-term value", 0.5),
 }
-SEEDS, WIDTH, THREADS = 3, 256, 2
+SEEDS, WIDTH, THREADS = 3, 256, 1
 PLAYERS = 4  # of the held-out games
 BATCH, LEARNING_RATE = 512, 1e-3
 TEMPERATURE, GAMES = 0.1, 200  # of games against three planner
 
 
-def train(samples: np.ndarray, config: ExpertConfig) -> Network:
-    """Train a network in one pass; the order of the samples depends on the seed."""
+def train(samples: np.ndarray, config: ExpertConfig, head: str) -> Network:
+    """Train a network in one pass; the order of the samples depends on the seed.
+
+    head: name of the auxiliary head, "" for none.
+    """
     network = build_network(
         config.network, BOARD, config.width, config.seed, **config.network_options
     )
-    learner, rng = Learner(network, BOARD, config), np.random.default_rng(config.seed)
+    if head in HEADS:
+        learner: Learner = HeadLearner(network, BOARD, config, head, samples)
+    else:
+        learner = Learner(network, BOARD, config)
+    order = np.random.default_rng(config.seed).permutation(len(samples))
     updates = max(len(samples) // BATCH, 1)
-    for k, batch in enumerate(shuffled_batches([samples], BATCH, rng)):
-        learner.step(batch, LEARNING_RATE * max(1 - k / updates, LOWEST_LEARNING_RATE))
+    for k in range(updates):
+        indices = order[k * BATCH : (k + 1) * BATCH]
+        if isinstance(learner, HeadLearner):
+            learner.indices = indices
+        learner.step(samples[indices], LEARNING_RATE * max(1 - k / updates, LOWEST_LEARNING_RATE))
     return network
 
 
@@ -82,12 +100,6 @@ def main() -> None:
     parser = study_parser("targets", __doc__)
     parser.add_argument("folders", nargs="+", help="`replay` folders of runs of expert iteration")
     add_count(parser, "--samples", 300_000, "samples to read")
-    parser.add_argument(
-        "--network",
-        choices=("seats", "features"),
-        default="features",
-        help="kind of network (default: features)",
-    )
     arguments = parser.parse_args()
     torch.set_num_threads(THREADS)
     try:
@@ -99,18 +111,18 @@ def main() -> None:
     if not len(test):
         parser.error(f"no held-out samples of games with {PLAYERS} players")
     print(f"{num_training:,} samples for training, {len(test):,} of {PLAYERS} players to measure")
-    settings = ExpertConfig(network=arguments.network, width=WIDTH, value_target_mix=0.25)
-    for name, (relative_types, weight) in VARIANTS.items():
+    settings = ExpertConfig(network="features", width=WIDTH, value_target_mix=0.25)
+    for name, (relative_types, head, weight) in VARIANTS.items():
         results = []
         for seed in range(SEEDS):
             changes = {"relative_types": relative_types, "auxiliary_weight": weight, "seed": seed}
-            network = train(rows[:num_training], settings.changed(changes))
+            network = train(rows[:num_training], settings.changed(changes), head)
             loss, cross, accuracy = measure(network, test)
             agent = PolicyAgent(network, BOARD, seed=seed, temperature=TEMPERATURE)
             won = play_match([agent, *[make_agent("planner", k) for k in range(3)]], GAMES)[0].wins
             low, high = wilson(won, GAMES)
             print(
-                f"{name:12} seed {seed}: winner {loss:.4f}, policy {cross:.4f}, accuracy "
+                f"{name:23} seed {seed}: winner {loss:.4f}, policy {cross:.4f}, accuracy "
                 f"{accuracy:.1%}, planner {won / GAMES:.1%} [{low:.0%}, {high:.0%}]",
                 flush=True,
             )
@@ -122,7 +134,7 @@ def main() -> None:
                 (3, 3, 0), ("", "", "%"), means, lows, highs, strict=True
             )
         ]
-        print(f"{arguments.network}, {name}: {' | '.join(parts)}", flush=True)
+        print(f"mean of {name}: {' | '.join(parts)}", flush=True)
 
 
 if __name__ == "__main__":

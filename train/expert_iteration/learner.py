@@ -18,7 +18,12 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.game.board_specs import GeneratedBoards, board_at
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import POLICY_TEMPERATURE
-from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch, split_by_size
+from busenv.train.expert_iteration.samples import (
+    TrainingBatch,
+    auxiliary_targets,
+    make_batch,
+    split_by_size,
+)
 from busenv.train.ppo import clipped_policy_loss, compute_gae
 
 CLIP_RANGE = 0.2  # of PPO's probability ratio
@@ -109,13 +114,9 @@ class Learner:
         score_loss = _mean(squares, has_value, num_values)
         loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
         if auxiliary:
-            board = board_at(self._boards, 0)
-            final = auxiliary_targets(samples, board, self.network.relative_types)
-            final_loss = nn.functional.binary_cross_entropy_with_logits(
-                auxiliary[0], torch.from_numpy(final)
-            )
-            loss = loss + share * config.auxiliary_weight * final_loss
-            scalars["train/auxiliary_loss"] = share * final_loss.item()
+            auxiliary_loss = self.auxiliary_loss(auxiliary[0], samples, batch)
+            loss = loss + share * config.auxiliary_weight * auxiliary_loss
+            scalars["train/auxiliary_loss"] = share * auxiliary_loss.item()
         is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
         return loss, {
             "train/policy_loss": policy_loss.item(),
@@ -124,6 +125,17 @@ class Learner:
             "train/score_loss": score_loss.item(),
             **scalars,
         }
+
+    def auxiliary_loss(
+        self, outputs: torch.Tensor, samples: np.ndarray, batch: TrainingBatch
+    ) -> torch.Tensor:
+        """Return the mean loss of the auxiliary head's outputs (float32, (N, K)) for N samples.
+
+        batch: the samples as inputs and targets.
+        """
+        board = board_at(self._boards, 0)
+        final = auxiliary_targets(samples, board, self.network.relative_types)
+        return nn.functional.binary_cross_entropy_with_logits(outputs, torch.from_numpy(final))
 
 
 def _imitation_loss(
