@@ -111,7 +111,8 @@ def test_auxiliary_losses_fall_on_a_fixed_batch(head: str) -> None:
     samples = np.concatenate(whole_games())[::2].copy()
     config = ExpertConfig(network="seats", width=16, auxiliary_weight=1.0, relative_types=True)
     network = build_network("seats", CITY, 16, **config.network_options)
-    learner, losses = HeadLearner(network, CITY, config, head, samples), []
+    learner = HeadLearner(network, CITY, config, weights={head: 1.0}, samples=samples)
+    losses = []
     learner.indices = np.arange(len(samples))
     for _ in range(60):
         losses.append(learner.step(samples, 1e-2)["train/auxiliary_loss"])

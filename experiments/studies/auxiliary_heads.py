@@ -1,13 +1,13 @@
 """Auxiliary heads of the study of training targets.
 
-Each head is a linear layer on the shared layers of a `busenv.agents.networks.mlp.SeatsMlp` that
-only training uses. Reply and soft policy are auxiliary targets of KataGo (Wu 2019, and its later
-notes on methods), as is the value a few decisions later.
+A head is a linear layer on the shared layers of a `busenv.agents.networks.mlp.SeatsMlp` that only
+training uses. Reply, soft policy and short-term value are targets of KataGo (Wu 2019, and its later
+notes on methods). "final" is the head of `busenv.train.expert_iteration.learner`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -81,17 +81,24 @@ def by_slot(values: np.ndarray, samples: np.ndarray) -> torch.Tensor:
 
 
 class HeadLearner(Learner):
-    """A learner whose network has the auxiliary head `name` of HEADS.
+    """A learner whose network has some auxiliary heads of HEADS, side by side in one layer.
 
-    samples: SAMPLE, (N,), all that it learns from. `indices`, int64, has to name those of the next
-    batch before each step.
+    weights: of the heads' losses, by name. samples: SAMPLE, (N,), all that it learns from.
+    `indices`, int64, has to name those of the next batch before each step.
     """
 
     def __init__(
-        self, network: Network, board: Board, config: ExpertConfig, name: str, samples: np.ndarray
+        self,
+        network: Network,
+        board: Board,
+        config: ExpertConfig,
+        *,
+        weights: Mapping[str, float],
+        samples: np.ndarray,
     ) -> None:
-        size, self._loss = HEADS[name]
-        network.auxiliary = nn.Linear(config.width, size(board))
+        self._weights = weights
+        self._sizes = [HEADS[name].size(board) for name in weights]
+        network.auxiliary = nn.Linear(config.width, sum(self._sizes))
         super().__init__(network, board, config)
         self.board, self.samples, self.future = board, samples, future_of(samples)
         self.indices = np.zeros(0, np.int64)
@@ -99,7 +106,12 @@ class HeadLearner(Learner):
     def auxiliary_loss(
         self, outputs: torch.Tensor, samples: np.ndarray, batch: TrainingBatch
     ) -> torch.Tensor:
-        return self._loss(self, outputs, samples, batch)
+        loss = torch.zeros(())
+        for part, (name, weight) in zip(
+            outputs.split(self._sizes, dim=1), self._weights.items(), strict=True
+        ):
+            loss = loss + weight * HEADS[name].loss(self, part, samples, batch)
+        return loss
 
 
 def _rounds_loss(
@@ -166,6 +178,10 @@ class Head(NamedTuple):
 
 
 HEADS = {
+    "final": Head(
+        lambda board: MAX_PLAYERS * len(board.streets) + 3 * len(board.sites),
+        Learner.auxiliary_loss,
+    ),
     "rounds": Head(lambda board: 1, _rounds_loss),
     "deliveries": Head(lambda board: MAX_PLAYERS, _deliveries_loss),
     "reply": Head(lambda board: board.num_actions, _reply_loss),

@@ -5,8 +5,7 @@ Run `python -m busenv.experiments.studies.targets FOLDER...`, with the folders `
 Every variant trains a new network on the same samples in the same order, in one pass, and is
 measured on the last tenth of the samples: log loss of the winner, cross-entropy of the policy, how
 often the seat with the highest chance wins, and games won without search against three `planner`.
-The variants combine relative building types ("types") and an auxiliary head: "final" predicts lines
-and buildings at the end of the game, the others are those of
+The variants combine relative building types ("types") and the auxiliary heads of
 `busenv.experiments.studies.auxiliary_heads`.
 """
 
@@ -26,7 +25,7 @@ from busenv.experiments.common.intervals import wilson
 from busenv.experiments.common.keyboard_interrupt import run_command
 from busenv.experiments.ratings.match import play_match
 from busenv.experiments.studies import study_parser
-from busenv.experiments.studies.auxiliary_heads import HEADS, HeadLearner
+from busenv.experiments.studies.auxiliary_heads import HeadLearner
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
@@ -34,35 +33,35 @@ from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.ppo import LOWEST_LEARNING_RATE
 
 BOARD = load_board("city")
-VARIANTS = {  # relative types, auxiliary head, and the weight of its loss
-    "none": (False, "", 0.0),
-    "types": (True, "", 0.0),
-    "final": (False, "final", 1.5),
-    "types, final": (True, "final", 1.5),
-    "types, rounds": (True, "rounds", 0.1),
-    "types, deliveries": (True, "deliveries", 0.3),
-    "types, reply": (True, "reply", 0.15),
-    "types, soft policy": (True, "soft policy", 1.0),
-    "types, short-term value": (True, "short-term value", 0.5),
+VARIANTS: dict[str, tuple[bool, dict[str, float]]] = {  # relative types, weights of the heads
+    "none": (False, {}),
+    "types": (True, {}),
+    "final": (False, {"final": 1.5}),
+    "types, final": (True, {"final": 1.5}),
+    "types, rounds": (True, {"rounds": 0.1}),
+    "types, deliveries": (True, {"deliveries": 0.3}),
+    "types, reply": (True, {"reply": 0.15}),
+    "types, soft policy": (True, {"soft policy": 1.0}),
+    "types, short-term value": (True, {"short-term value": 0.5}),
+    "types, soft policy, short-term value": (True, {"soft policy": 1.0, "short-term value": 0.5}),
 }
 SEEDS, WIDTH, THREADS = 3, 256, 1
 PLAYERS = 4  # of the held-out games
 BATCH, LEARNING_RATE = 512, 1e-3
-TEMPERATURE, GAMES = 0.1, 200  # of games against three planner
+TEMPERATURE, GAMES = 0.1, 1000  # of games against three planner
 
 
-def train(samples: np.ndarray, config: ExpertConfig, head: str) -> Network:
+def train(samples: np.ndarray, config: ExpertConfig, heads: dict[str, float]) -> Network:
     """Train a network in one pass; the order of the samples depends on the seed.
 
-    head: name of the auxiliary head, "" for none.
+    heads: weights of the auxiliary heads' losses, by name.
     """
     network = build_network(
         config.network, BOARD, config.width, config.seed, **config.network_options
     )
-    if head in HEADS:
-        learner: Learner = HeadLearner(network, BOARD, config, head, samples)
-    else:
-        learner = Learner(network, BOARD, config)
+    learner = Learner(network, BOARD, config)
+    if heads:
+        learner = HeadLearner(network, BOARD, config, weights=heads, samples=samples)
     order = np.random.default_rng(config.seed).permutation(len(samples))
     updates = max(len(samples) // BATCH, 1)
     for k in range(updates):
@@ -112,17 +111,18 @@ def main() -> None:
         parser.error(f"no held-out samples of games with {PLAYERS} players")
     print(f"{num_training:,} samples for training, {len(test):,} of {PLAYERS} players to measure")
     settings = ExpertConfig(network="features", width=WIDTH, value_target_mix=0.25)
-    for name, (relative_types, head, weight) in VARIANTS.items():
+    for name, (relative_types, heads) in VARIANTS.items():
         results = []
+        changes = {"relative_types": relative_types, "auxiliary_weight": 1.0 if heads else 0.0}
         for seed in range(SEEDS):
-            changes = {"relative_types": relative_types, "auxiliary_weight": weight, "seed": seed}
-            network = train(rows[:num_training], settings.changed(changes), head)
+            config = settings.changed({**changes, "seed": seed})
+            network = train(rows[:num_training], config, heads)
             loss, cross, accuracy = measure(network, test)
             agent = PolicyAgent(network, BOARD, seed=seed, temperature=TEMPERATURE)
             won = play_match([agent, *[make_agent("planner", k) for k in range(3)]], GAMES)[0].wins
             low, high = wilson(won, GAMES)
             print(
-                f"{name:23} seed {seed}: winner {loss:.4f}, policy {cross:.4f}, accuracy "
+                f"{name:36} seed {seed}: winner {loss:.4f}, policy {cross:.4f}, accuracy "
                 f"{accuracy:.1%}, planner {won / GAMES:.1%} [{low:.0%}, {high:.0%}]",
                 flush=True,
             )
