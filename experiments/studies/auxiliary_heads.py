@@ -43,7 +43,9 @@ class Future(NamedTuple):
 
 
 @kernel
-def _write_future(samples, reply, next_round, win_probs):
+def _write_future(
+    samples: np.ndarray, reply: np.ndarray, next_round: np.ndarray, win_probs: np.ndarray
+) -> None:
     for i in range(samples.shape[0] - 1, -1, -1):
         sample, game = samples[i], samples[i].game
         # Samples of a game have the same final lines.
