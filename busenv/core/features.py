@@ -88,12 +88,7 @@ PLAYER = (
     Feature("choosing", 1, 1, "whether they still select actions this round (R4)"),
     Feature("starts", 1, 1, "whether they are the starting player (R18)"),
     Feature("started_game", 1, 1, "whether they were the game's first starting player (R20)"),
-    Feature(
-        "chooses_next",
-        1,
-        1,
-        "whether they are the first player after the observer who still selects",
-    ),
+    Feature("chooses_next", 1, 1, "whether they are the next after the observer to select (R4)"),
     Feature("head_shared", 5, 1, f"whether the end that moved last {_SHARED}"),
     Feature("tail_shared", 5, 1, f"whether the other end {_SHARED}"),
     Feature("reached", 1, None, "intersections on the line"),
