@@ -297,6 +297,8 @@ def test_one_seat_resumes_from_its_checkpoint(
     straight.step()
     straight.save()
     resumed = OneSeatRun(config, tmp_path)
+    begun = OneSeatRun(config, tmp_path / "other")  # the resumed run does not repeat its games
+    assert not np.array_equal(resumed._ppo.env.reset(), begun._ppo.env.reset())
     assert resumed.decisions == straight.decisions == 8 * learners.ROLLOUT_STEPS
     one, other = straight.network.state_dict(), resumed.network.state_dict()
     assert all(torch.equal(one[name], other[name]) for name in one)

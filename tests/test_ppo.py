@@ -160,6 +160,9 @@ def test_parts_of_a_rollout_are_joined_in_order() -> None:
 def test_minibatches_have_every_decision_once_an_epoch() -> None:
     ppo = PPO(build_network("mlp", CITY, 8), CONFIG)
     batches = [rows.tolist() for rows in ppo._minibatches(30, 8, 2, np.random.default_rng(0))]
+    assert [len(rows) for rows in ppo._minibatches(41, 10, 1, np.random.default_rng(0))] == [
+        9, 8, 8, 8, 8,
+    ]  # fmt: skip
     assert max(map(len, batches)) <= 8
     for epoch in (batches[:4], batches[4:]):
         assert sorted(chain.from_iterable(epoch)) == [*range(30)]

@@ -170,6 +170,7 @@ def test_invalid_settings_are_refused_in_one_line(changes: dict[str, object], me
 def test_setting_decisions_clears_seconds_and_vice_versa() -> None:
     config = PPOConfig(decisions=100)
     assert config == PPOConfig().changed({"decisions": 100})
+    assert PPOConfig(decisions=None) == PPOConfig()  # None sets no limit
     assert (config.seconds, config.decisions) == (None, 100)
     config = config.changed({"seconds": 5})
     assert (config.seconds, config.decisions) == (5.0, None)

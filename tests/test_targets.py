@@ -112,10 +112,8 @@ def test_auxiliary_losses_fall_on_a_fixed_batch(head: str) -> None:
     config = ExpertConfig(network="seats", width=16, auxiliary_weight=1.0, relative_types=True)
     network = build_network("seats", CITY, 16, **config.network_options)
     learner = HeadLearner(network, CITY, config, weights={head: 1.0}, samples=samples)
-    losses = []
-    learner.indices = np.arange(len(samples))
-    for _ in range(60):
-        losses.append(learner.step(samples, 1e-2)["train/auxiliary_loss"])
+    batch = np.arange(len(samples))
+    losses = [learner.step_at(batch, 1e-2)["train/auxiliary_loss"] for _ in range(60)]
     assert losses[-1] < losses[0] - 0.1
 
 

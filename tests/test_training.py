@@ -91,6 +91,15 @@ def test_ratings_are_repeatable_and_follow_the_rules_and_players_of_the_run(
 ) -> None:
     agent, seen = make_agent("ppo@1:city-2"), []
 
+    seeds: list[int] = []
+    make, reset = training.make_agent, agent.reset
+    monkeypatch.setattr(training, "make_agent", lambda s, k: (seeds.append(k), make(s, k))[1])
+    monkeypatch.setattr(agent, "reset", lambda k: (seeds.append(k), reset(k))[1])
+    for players in (3, 4, 5):
+        seeds.clear()
+        evaluate_against(agent, "random", players, 5, players=players)
+        assert len({*seeds}) == len(seeds) == players
+
     def spy(
         agents: list[Agent], games: int, rules: str | Rules, board: Board, *, first_game: int
     ) -> list[Score]:

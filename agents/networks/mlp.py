@@ -18,10 +18,9 @@ from busenv import Board
 from busenv.agents.networks.board_network import BoardNetwork
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.inputs import input_scale
-from busenv.agents.networks.logits import SEAT_VALUES
+from busenv.agents.networks.logits import SEAT_VALUES, auxiliary_size
 from busenv.agents.networks.network import Network
 from busenv.agents.planner.evaluation import WEIGHTS
-from busenv.core.state import MAX_PLAYERS
 
 MAX_WIDTH = 8192  # units of a hidden layer
 
@@ -130,8 +129,7 @@ class SeatsMlp(Mlp):
         )
         self.auxiliary: nn.Linear | None = None
         if auxiliary:
-            targets = MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)
-            self.auxiliary = nn.Linear(width, targets)
+            self.auxiliary = nn.Linear(width, auxiliary_size(board))
 
     def outputs(self, rows: torch.Tensor) -> list[torch.Tensor]:
         shared = self.trunk(rows)

@@ -24,16 +24,17 @@ Run = Callable[[Subscriber], Coroutine[Any, Any, None]]
 
 
 class Analysis:
-    """A task that sends messages to its subscribers, and ends with the last of them.
-
-    failed: whether it has ended with an error.
-    """
+    """A task that sends messages to its subscribers, and ends with the last of them."""
 
     def __init__(self, run: Run) -> None:
         self.subscribers: set[Subscriber] = set()
-        self.failed = False
         self._latest: dict[str, Any] | None = None
         self._task = asyncio.create_task(self._run(run))
+
+    @property
+    def failed(self) -> bool:
+        """Whether the task has ended with an error."""
+        return self._latest is not None and self._latest["type"] == "error"
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Send a page the latest message, and all later ones."""
@@ -52,7 +53,6 @@ class Analysis:
         try:
             await run(self._publish)
         except AgentTaskError as error:
-            self.failed = True
             self._publish({"type": "error", "code": "no_estimate", "message": str(error)})
 
     def _publish(self, message: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from busenv import Board
 from busenv.agents.networks.inputs import Inputs
+from busenv.agents.networks.logits import auxiliary_size
 from busenv.agents.networks.mlp import expected_log_probs, mask_logits
 from busenv.agents.networks.network import Network
 from busenv.core.jit import kernel
@@ -83,10 +84,9 @@ def by_slot(values: np.ndarray, samples: np.ndarray) -> torch.Tensor:
 
 
 class HeadLearner(Learner):
-    """A learner whose network has some auxiliary heads of HEADS, side by side in one layer.
+    """A learner whose network has some auxiliary heads of HEADS, or none, in one layer.
 
     weights: of the heads' losses, by name. samples: SAMPLE, (N,), all that it learns from.
-    `indices`, int64, has to name those of the next batch before each step.
     """
 
     def __init__(
@@ -100,10 +100,16 @@ class HeadLearner(Learner):
     ) -> None:
         self._weights = weights
         self._sizes = [HEADS[name].size(board) for name in weights]
-        network.auxiliary = nn.Linear(config.width, sum(self._sizes))
+        if weights:
+            network.auxiliary = nn.Linear(config.width, sum(self._sizes))
         super().__init__(network, board, config)
         self.board, self.samples, self.future = board, samples, future_of(samples)
-        self.indices = np.zeros(0, np.int64)
+        self.indices = np.zeros(0, np.int64)  # of the samples of the current batch
+
+    def step_at(self, indices: np.ndarray, learning_rate: float) -> dict[str, float]:
+        """Update the network by the samples at indices (int64, (n,)); returns `step`'s result."""
+        self.indices = indices
+        return self.step(self.samples[indices], learning_rate)
 
     def auxiliary_loss(
         self, outputs: torch.Tensor, samples: np.ndarray, batch: TrainingBatch
@@ -180,10 +186,7 @@ class Head(NamedTuple):
 
 
 HEADS = {
-    "final": Head(
-        lambda board: MAX_PLAYERS * len(board.streets) + 3 * len(board.sites),
-        Learner.auxiliary_loss,
-    ),
+    "final": Head(auxiliary_size, Learner.auxiliary_loss),
     "rounds": Head(lambda board: 1, _rounds_loss),
     "deliveries": Head(lambda board: MAX_PLAYERS, _deliveries_loss),
     "reply": Head(lambda board: board.num_actions, _reply_loss),

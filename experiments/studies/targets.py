@@ -27,7 +27,6 @@ from busenv.experiments.ratings.match import play_match
 from busenv.experiments.studies import study_parser
 from busenv.experiments.studies.auxiliary_heads import HeadLearner
 from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
 from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.ppo import LOWEST_LEARNING_RATE
@@ -59,16 +58,12 @@ def train(samples: np.ndarray, config: ExpertConfig, heads: dict[str, float]) ->
     network = build_network(
         config.network, BOARD, config.width, config.seed, **config.network_options
     )
-    learner = Learner(network, BOARD, config)
-    if heads:
-        learner = HeadLearner(network, BOARD, config, weights=heads, samples=samples)
+    learner = HeadLearner(network, BOARD, config, weights=heads, samples=samples)
     order = np.random.default_rng(config.seed).permutation(len(samples))
     updates = max(len(samples) // BATCH, 1)
     for k in range(updates):
         indices = order[k * BATCH : (k + 1) * BATCH]
-        if isinstance(learner, HeadLearner):
-            learner.indices = indices
-        learner.step(samples[indices], LEARNING_RATE * max(1 - k / updates, LOWEST_LEARNING_RATE))
+        learner.step_at(indices, LEARNING_RATE * max(1 - k / updates, LOWEST_LEARNING_RATE))
     return network
 
 

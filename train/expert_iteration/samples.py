@@ -8,7 +8,7 @@ import numpy as np
 
 from busenv import Board
 from busenv.agents.networks.inputs import Inputs, observe_inputs
-from busenv.agents.networks.logits import POINTS
+from busenv.agents.networks.logits import POINTS, auxiliary_size
 from busenv.core.bits import has
 from busenv.core.jit import kernel
 from busenv.core.relative_types import relative_action
@@ -193,8 +193,7 @@ def auxiliary_targets(samples: np.ndarray, board: Board, relative_types: bool) -
     samples: SAMPLE, (N,). board: one of the same sizes as theirs. Returns float32,
     (N, 5 * streets + 3 * sites), of 0 and 1.
     """
-    size = MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)
-    out = np.zeros((len(samples), size), np.float32)
+    out = np.zeros((len(samples), auxiliary_size(board)), np.float32)
     _write_auxiliary(samples, board.array[0], relative_types, out)
     return out
 
