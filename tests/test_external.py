@@ -19,7 +19,6 @@ from busenv import EDITIONS, Board, Game, __version__, load_board
 from busenv.agents import make_agent
 from busenv.agents.base import Agent, AgentError
 from busenv.agents.external import program
-from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.mlp import build_network
 from busenv.experiments.ratings.match import play_match
 from busenv.observation import observe_games
@@ -306,7 +305,7 @@ def test_programs_decide_in_batches_like_the_same_agent_in_process(
     with pytest.raises(ValueError, match=r"whole games only: use act\(game\)"):
         player.choose(Game(3).arrays()[0], Game(3).board)
     bots, board = [make_agent("random", 1), make_agent("greedy", 2)], load_board("city")
-    network, players = make_forward(build_network("mlp", board, 8)), np.array([3, 5, 4, 3])
+    network, players = build_network("mlp", board, 8), np.array([3, 5, 4, 3])
     seat_owner = np.array([[0, 1, 2, 3, 1]] * 4)
     played = []
     for agent in (player, LastLegal()):

@@ -14,7 +14,6 @@ from safetensors.torch import load, save
 from busenv import Game
 from busenv.agents import make_agent
 from busenv.agents.networks import model_files
-from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_model, save_model
@@ -23,7 +22,7 @@ from busenv.observation import observe_games
 from busenv.train.config import PPOConfig
 from busenv.train.ppo import PPO
 from busenv.train.selfplay import Decisions
-from tests.support.networks import CITY, positions
+from tests.support.networks import CITY, forward_rows, positions
 
 
 @pytest.fixture
@@ -239,7 +238,7 @@ def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
     network = build_network("mlp", CITY, 8)
     network.get_parameter("policy.2.bias").data.normal_(0, scale)
     ppo, rng = PPO(network, PPOConfig(batch_size=64, device="cpu")), np.random.default_rng(0)
-    logits, values = make_forward(network)(observations.numpy(), masks.numpy())
+    logits, values = forward_rows(network, observations.numpy(), masks.numpy())
     probabilities = action_probabilities(logits, masks.numpy(), 1.0)
     actions = probabilities.argmax(axis=1)
     log_probs, _, entropy = ppo._evaluate(observations, masks)

@@ -17,14 +17,14 @@ from busenv.agents.networks.compiled_network import (
     make_workspace,
     read_weights,
 )
-from busenv.agents.networks.inference import draw_actions, make_forward, make_policy
+from busenv.agents.networks.inference import draw_actions, make_policy
 from busenv.agents.networks.inputs import observe_inputs
 from busenv.agents.networks.logits import action_probabilities
 from busenv.agents.networks.mlp import build_network
 from busenv.core.state import MAX_PLAYERS, OVER
 from busenv.game.board import make_board
 from busenv.observation import observe_games
-from tests.support.networks import CITY, positions, random_network
+from tests.support.networks import CITY, forward_rows, positions, random_network
 from tests.support.worlds import random_board
 
 
@@ -44,7 +44,7 @@ def test_compiled_networks_agree_with_torch(kind: str, width: int) -> None:
     rows, masks = observe_inputs(games, CITY.array, network.inputs)
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
-    compiled, outputs = make_forward(network)(rows, masks)
+    compiled, outputs = forward_rows(network, rows, masks)
     assert np.abs(logits[masks]).max() > 1
     np.testing.assert_allclose(compiled[masks], logits[masks], atol=1e-4)
     np.testing.assert_allclose(outputs, values, atol=1e-4)
@@ -62,7 +62,7 @@ def test_compiled_networks_read_rows_of_any_board_to_the_last_byte() -> None:
     rows[:, -9:] = 3
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
-    compiled, outputs = make_forward(network)(rows, masks)
+    compiled, outputs = forward_rows(network, rows, masks)
     np.testing.assert_allclose(compiled[masks], logits[masks], atol=1e-4)
     np.testing.assert_allclose(outputs, values, atol=1e-4)
 
@@ -70,18 +70,18 @@ def test_compiled_networks_read_rows_of_any_board_to_the_last_byte() -> None:
 def test_compiled_networks_follow_weight_updates() -> None:
     network, games = random_network("seats", 32), positions(50)
     rows, masks = observe_games(games, CITY)
-    forward, optimizer = make_forward(network), torch.optim.Adam(network.parameters(), 0.01)
-    before, _ = forward(rows, masks)
+    policy, optimizer = make_policy(network), torch.optim.Adam(network.parameters(), 0.01)
+    before = policy(games, CITY, 1.0)
     for _ in range(3):
         logits, values = network(torch.from_numpy(rows))
         optimizer.zero_grad()
         (logits.square().mean() + values.square().mean()).backward()
         optimizer.step()
     network.load_state_dict({k: 0.9 * v for k, v in network.state_dict().items()})
-    after, _ = forward(rows, masks)
-    expected = network(torch.from_numpy(rows))[0].detach().numpy()
-    np.testing.assert_allclose(after[masks], expected[masks], atol=1e-4)
-    assert np.abs(after - before)[masks].max() > 0.01
+    after = policy(games, CITY, 1.0)
+    logits = network(torch.from_numpy(rows))[0].detach().numpy()
+    np.testing.assert_allclose(after, action_probabilities(logits, masks, 1.0), atol=1e-4)
+    assert np.abs(after - before).max() > 0.01
 
 
 @pytest.mark.parametrize("kind", ["seats", "features"])

@@ -12,15 +12,16 @@ import torch
 
 from busenv import Game
 from busenv.agents import make_agent
-from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.mlp import build_network, mask_logits
 from busenv.core.state import OVER
+from busenv.observation import observe_games
 from busenv.train.config import PPOConfig
 from busenv.train.league import draw_seat_owners
 from busenv.train.ppo import PPO, clipped_policy_loss, compute_gae, uses_bfloat16
 from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_rollout
 from tests.support.networks import CITY
 from tests.support.play import paid
+from tests.support.training import DEVICES
 
 CONFIG = PPOConfig(width=8, batch_size=64, precision="float32", device="cpu")
 
@@ -91,7 +92,8 @@ def test_self_play_skips_forced_decisions_and_sums_all_rewards(reward: str) -> N
     games = new_games([3, 4, 5], reward, unit=2.0)
     agent = make_agent("random", 3)
     while (running := games.running()).size:
-        assert (games.observe(running)[1].sum(axis=1) > 1).all()
+        _, masks = observe_games(games.states[running], CITY)
+        assert (masks.sum(axis=1) > 1).all()
         games.step(running, agent.choose(games.states[running], games.board))
     for i, players in enumerate((3, 4, 5)):
         end = Game.from_state(games.states[i : i + 1], "capstone-2024", CITY)
@@ -125,8 +127,7 @@ def test_a_rollout_holds_the_decisions_of_the_learner_only() -> None:
             return self.inner.choose(games, board)
 
     spies: Any = [Spy(1), Spy(2)]
-    forward = make_forward(build_network("mlp", CITY, 8))
-    decisions = play_rollout(forward, games, seat_owner, spies, 1)
+    decisions = play_rollout(build_network("mlp", CITY, 8), games, seat_owner, spies, 1)
     assert set(decisions.trajectories.tolist()) == {
         5 * i + seat for i in range(4) for seat in range(players[i]) if seat_owner[i, seat] == 0
     }
@@ -139,11 +140,11 @@ def test_a_rollout_holds_the_decisions_of_the_learner_only() -> None:
 
 
 def test_parts_of_a_rollout_are_joined_in_order() -> None:
-    forward, bots = make_forward(build_network("mlp", CITY, 8)), [make_agent("random")]
+    network, bots = build_network("mlp", CITY, 8), [make_agent("random")]
     unplayed = [new_games([3, 4]), new_games([5, 3, 4])]
     owners = np.array([[0, 1, 0, 1, 0]] * 5)
     parts = [
-        (part, play_rollout(forward, part, owners[: len(part.states)], bots, seed))
+        (part, play_rollout(network, part, owners[: len(part.states)], bots, seed))
         for seed, part in enumerate(copy.deepcopy(unplayed))
     ]
     assert all((games.states["phase"] != OVER).all() for games in unplayed)
@@ -191,18 +192,19 @@ def test_every_game_has_a_seat_of_the_learner() -> None:
 
 def rollout(ppo: PPO, teacher: str = "", temperature: float = 1.0) -> Decisions:
     agent = make_agent(teacher) if teacher else None
-    owners, forward = np.zeros((6, 5), np.int64), make_forward(ppo.network)
+    owners = np.zeros((6, 5), np.int64)
     return play_rollout(
-        forward, new_games([4] * 6), owners, [], 0, teacher=agent, temperature=temperature
+        ppo.network, new_games([4] * 6), owners, [], 0, teacher=agent, temperature=temperature
     )
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_ppo_updates_lower_policy_and_value_losses(precision: str) -> None:
+def test_ppo_updates_lower_policy_and_value_losses(precision: str, device: str) -> None:
     torch.set_num_threads(1)
     config = PPOConfig(width=16, batch_size=256, epochs=4, entropy_coef=0.0, precision=precision)
-    ppo, rng = PPO(build_network("mlp", CITY, 16), config), np.random.default_rng(0)
-    decisions = rollout(ppo)
+    ppo = PPO(build_network("mlp", CITY, 16), config, device)
+    decisions, rng = rollout(ppo), np.random.default_rng(0)
     first, *_, last = [ppo.update(decisions, 0.0, rng) for _ in range(6)]
     assert last["train/policy_gradient_loss"] < first["train/policy_gradient_loss"] < 0
     assert last["train/value_loss"] < first["train/value_loss"]

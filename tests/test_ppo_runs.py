@@ -23,12 +23,13 @@ from busenv.train.config import PRESETS, PPOConfig, parse_settings
 from busenv.train.config_files import read_config
 from busenv.train.league import League, LeagueMember, update_scores
 from busenv.train.ppo_run import PPORun
-from tests.support.training import SMALL_PPO, parameters, same_tensors
+from tests.support.training import DEVICES, SMALL_PPO, parameters, same_tensors
 
 
-def test_a_run_is_repeatable_and_resumes_bit_for_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_run_is_repeatable_and_resumes_bit_for_bit(device: str, tmp_path: Path) -> None:
     """With a bot twice in the league."""
-    config = SMALL_PPO.changed({"bots": ("greedy", "random", "greedy")})
+    config = SMALL_PPO.changed({"bots": ("greedy", "random", "greedy"), "device": device})
     straight = PPORun(config, tmp_path / "straight")
     fresh = parameters(straight)
     while not straight.is_done:

@@ -14,12 +14,13 @@ from busenv.agents.networks.compiled_network import (
     make_workspace,
     read_weights,
 )
-from busenv.agents.networks.inference import make_forward, make_policy
+from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.inputs import Inputs
 from busenv.agents.networks.mlp import Mlp, SeatsMlp, build_network
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import FIRST_BUILD
+from busenv.observation import observe_games
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch, write_outcome
 from busenv.train.selfplay import SelfPlayGames, play_rollout
@@ -146,33 +147,38 @@ def test_model_files_hold_relative_types_and_no_auxiliary_head(tmp_path: Path) -
 
 def test_ppo_plays_and_learns_relative_actions() -> None:
     network, players = random_network("mlp", 24, relative_types=True), np.array([3, 4, 5])
-    games = SelfPlayGames(
+    states, running = [], []
+
+    class Recorded(SelfPlayGames):
+        def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
+            running.append(indices)
+            states.append(self.states.copy())
+            super().step(indices, actions)
+
+    games = Recorded(
         CITY, "capstone-2024", reward="win", unit=1.0, num_players=players,
         first_players=players * 0,
-        relative_types=True,
     )  # fmt: skip
-    states, running = [], []
-    forward = make_forward(network)
-
-    def recorded(rows: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        running.append(games.running())
-        states.append(games.states.copy())
-        return forward(rows, masks)
-
-    decisions = play_rollout(recorded, games, np.zeros((3, 5), np.int64), [], 7)
+    decisions = play_rollout(network, games, np.zeros((3, 5), np.int64), [], 7)
     first, builds = 0, 0
-    for k, indices in enumerate(running):
+    for k, (indices, before) in enumerate(zip(running, states, strict=True)):
         rows = slice(first, first + len(indices))
         first = rows.stop
         actions = decisions.actions[rows].copy()
-        now = states[k][indices]
+        now = before[indices]
         write_absolute_actions(now, CITY.array, actions)
         builds += int((actions != decisions.actions[rows]).sum())
         policies = make_policy(network)(now, CITY, 1.0)
         log_probs = np.log(policies[np.arange(len(actions)), actions])
         np.testing.assert_allclose(decisions.log_probs[rows], log_probs, atol=1e-3)
-        games.states[:] = states[k]
-        games.step(indices, actions)
+        observations, masks = observe_games(now, CITY, relative_types=True)
+        np.testing.assert_array_equal(decisions.observations[rows], observations)
+        np.testing.assert_array_equal(decisions.masks[rows], masks)
+        with torch.no_grad():
+            _, values = network(torch.from_numpy(observations))
+        np.testing.assert_allclose(decisions.values[rows], values[:, 0], atol=1e-4)
+        games.states[:] = before
+        SelfPlayGames.step(games, indices, actions)  # not recorded
         if k + 1 < len(states):
             assert games.states.tobytes() == states[k + 1].tobytes()
     assert builds > 10

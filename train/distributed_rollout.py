@@ -16,7 +16,6 @@ import numpy as np
 from busenv import cluster
 from busenv.agents import Agent, make_agent
 from busenv.agents.networks.compiled_network import Weights, copy_weights, read_weights
-from busenv.agents.networks.inference import make_forward
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.train.selfplay import Decisions, SelfPlayGames, play_rollout
 
@@ -94,7 +93,7 @@ def _play_part(
         for one in payload.opponents
     ]
     decisions = play_rollout(
-        make_forward(_unpack(payload.learner)), games, seat_owner, opponents, seed,
+        _unpack(payload.learner), games, seat_owner, opponents, seed,
         teacher=_agent(payload.teacher) if payload.teacher else None,
         temperature=payload.temperature, interrupted=interrupted,
     )  # fmt: skip

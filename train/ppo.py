@@ -6,6 +6,7 @@ decisions of a rollout, `PPO.imitate` learns from a teacher instead.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
@@ -79,14 +80,15 @@ def clipped_policy_loss(
 class PPO:
     """Updates of a network by the settings of a run.
 
-    network: observations (uint8, (N, size)) to logits (N, num_actions) and values (N, 1). The
-    setting `precision` selects bfloat16 for matrix products; everything else is float32.
+    network: observations (uint8, (N, size)) to logits (N, num_actions) and values (N, 1), on the
+    CPU, where it plays. It learns in a copy on `device`. The setting `precision` selects bfloat16
+    for matrix products; everything else is float32.
     """
 
-    def __init__(self, network: nn.Module, config: PPOConfig) -> None:
-        self.network, self.config = network, config
-        self.device = next(network.parameters()).device
-        self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=True)
+    def __init__(self, network: nn.Module, config: PPOConfig, device: str = "cpu") -> None:
+        self.network, self.config, self.device = network, config, torch.device(device)
+        self._learner = copy.deepcopy(network).to(device)
+        self.optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
         self._bfloat16 = uses_bfloat16(config.precision, self.device)
 
     def update(
@@ -112,6 +114,7 @@ class PPO:
             ),
         )  # fmt: skip
         statistics = []
+        self._learner.load_state_dict(self.network.state_dict())
         for rows in self._minibatches(len(actions), config.batch_size, config.epochs, rng):
             log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
             taken = log_probs.gather(1, actions[rows, None])[:, 0]
@@ -125,6 +128,7 @@ class PPO:
             grad_norm = self._step(loss)
             scalars = (policy_loss, value_loss, -entropy, approx_kl, clip_fraction, grad_norm)
             statistics.append(torch.stack(scalars).detach())
+        self.network.load_state_dict(self._learner.state_dict())
         unexplained = float(advantages.var() / max(returns.var(), 1e-8))
         names = (
             "policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl", "clip_fraction",
@@ -151,6 +155,7 @@ class PPO:
             (decisions.observations, decisions.masks, decisions.teacher_probabilities, returns),
         )
         statistics = []
+        self._learner.load_state_dict(self.network.state_dict())
         for rows in self._minibatches(len(target), IMITATION_BATCH, config.imitation_epochs, rng):
             log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
             probabilities = teacher[rows] ** TEACHER_POWER
@@ -159,6 +164,7 @@ class PPO:
             value_loss = nn.functional.mse_loss(values, target[rows])
             grad_norm = self._step(policy_loss + config.value_coef * value_loss)
             statistics.append(torch.stack((policy_loss, value_loss, -entropy, grad_norm)).detach())
+        self.network.load_state_dict(self._learner.state_dict())
         names = ("imitation_loss", "value_loss", "entropy_loss", "grad_norm")
         return _means(names, statistics) | {"train/learning_rate": IMITATION_LEARNING_RATE}
 
@@ -169,7 +175,7 @@ class PPO:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
             if self._bfloat16:  # exact for bytes, and without a float32 copy
                 observations = observations.bfloat16()
-            logits, values = self.network(observations)
+            logits, values = self._learner(observations)
         log_probs = mask_logits(logits.float(), masks).log_softmax(dim=1)
         entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
         return log_probs, values.float()[:, 0], entropy
@@ -185,7 +191,7 @@ class PPO:
         """Update the network; returns the norm of the gradient before it is clipped."""
         self.optimizer.zero_grad()
         loss.backward()
-        parameters = self.network.parameters()
+        parameters = self._learner.parameters()
         grad_norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
         self.optimizer.step()
         return grad_norm

@@ -53,8 +53,8 @@ class PPORun(TrainingRun):
         if device == "cuda" and not torch.cuda.is_available():
             raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
         checkpoint = self._checkpoint()  # before a network is built: a wide one takes time, memory
-        self.network = self._initial_network().to(device)
-        self.ppo = PPO(self.network, config)
+        self.network = self._initial_network()
+        self.ppo = PPO(self.network, config, device)
         self._optimizer = self.ppo.optimizer
         self.agent = PolicyAgent(
             self.network, self.boards, seed=config.seed, temperature=config.temperature
@@ -140,7 +140,6 @@ class PPORun(TrainingRun):
             SelfPlayGames(
                 board, self.rules, reward=config.reward, unit=config.reward_unit,
                 num_players=num_players[rows], first_players=first_players[rows],
-                relative_types=config.relative_types,
             )
             for board, rows in zip(boards, slices, strict=True)
         ]  # fmt: skip

@@ -4,28 +4,43 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents import Agent
 from busenv.agents.game_histories import GameHistories
-from busenv.agents.networks.inference import Forward, draw_actions
-from busenv.agents.networks.logits import LOWEST_TEMPERATURE, action_probabilities
+from busenv.agents.networks.compiled_layers import softmax
+from busenv.agents.networks.compiled_network import (
+    Weights,
+    Workspace,
+    clear_previous_rows,
+    evaluate,
+    make_workspace,
+    read_weights,
+)
+from busenv.agents.networks.inference import draw_action
+from busenv.agents.networks.logits import LOWEST_TEMPERATURE
 from busenv.agents.search.search import pass_forced
 from busenv.core import kernels
-from busenv.core.jit import kernel
-from busenv.core.relative_types import write_absolute_actions, write_relative_policies
+from busenv.core.jit import fast_kernel, kernel
+from busenv.core.relative_types import (
+    relative_action,
+    write_absolute_actions,
+    write_relative_policies,
+)
 from busenv.core.reward_kernels import copy_points, pay
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board_specs import GeneratedBoards
 from busenv.game.rules import as_rules
-from busenv.observation import observe_games
 from busenv.rewards import reward_kind
 from busenv.validation import illegal_action
+
+if TYPE_CHECKING:  # weights play without torch
+    from busenv.agents.networks.network import Network
 
 GAMES_PER_BOARD = 8  # of a part of a rollout on a set of boards
 
@@ -71,8 +86,7 @@ class SelfPlayGames:
 
     num_players, first_players: number of players and first seat of each game, int64, (N,).
     rules: an edition, a file of rules, or rules. reward: a name in `busenv.rewards.REWARDS`, in
-    units of `unit`. relative_types: of observations, and of the action ids of `play_rollout`
-    (`busenv.core.relative_types`).
+    units of `unit`.
     """
 
     def __init__(
@@ -84,9 +98,8 @@ class SelfPlayGames:
         unit: float,
         num_players: np.ndarray,
         first_players: np.ndarray,
-        relative_types: bool = False,
     ) -> None:
-        self.board, self.relative_types = board, relative_types
+        self.board = board
         self.states = np.zeros(len(num_players), GAME)
         self.cumulative_rewards = np.zeros((len(num_players), MAX_PLAYERS))
         self._kind, self._unit = reward_kind(reward), unit
@@ -100,11 +113,6 @@ class SelfPlayGames:
     def running(self) -> np.ndarray:
         """Return the indices of the games that are not over: int64."""
         return np.flatnonzero(self.states["phase"] != OVER)
-
-    def observe(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return observations (uint8) and action masks (bool) of the seats to decide."""
-        states = self.states[indices]
-        return observe_games(states, self.board, True, relative_types=self.relative_types)
 
     def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
         """Take one action in each of some games, and all forced ones after it.
@@ -120,13 +128,14 @@ class SelfPlayGames:
 
 
 class Decisions(NamedTuple):
-    """Decisions of the learner, R of them, in the order of time.
+    """Decisions of the learner, R of them, in the order of time. Building types are the network's.
 
     trajectories: int64, game * 5 + seat of each decision. rewards: float64, what the seat receives
     from this decision until its next one, or until the end of the game, including rewards from the
     actions of other seats.
-    observations: uint8, (R, size). masks: bool, (R, num_actions). actions: int64. values,
-    log_probs: float32. teacher_probabilities: float32, (R, num_actions), or (R, 0) without one.
+    observations: uint8, (R, size), the network's input. masks: bool, (R, num_actions). actions:
+    int64. values, log_probs: float32. teacher_probabilities: float32, (R, num_actions), or (R, 0)
+    without one.
     """
 
     trajectories: np.ndarray
@@ -139,8 +148,32 @@ class Decisions(NamedTuple):
     teacher_probabilities: np.ndarray
 
 
+@fast_kernel
+def _choose_actions(games, board, weights, work, temperature, rng_state, decisions):
+    """Sample the network's actions in games, GAME, (n,), and write all about them.
+
+    decisions: observations, masks (zeros before), actions, values and log_probs of `Decisions`.
+    """
+    observations, masks, actions, values, log_probs = decisions
+    b, relative = board[0], weights.inputs.relative_types
+    for i in range(games.shape[0]):
+        g = games[i]
+        clear_previous_rows(work)  # so that rows do not depend on their neighbours
+        num_legal = evaluate(g, b, weights, work)
+        softmax(work.logits, num_legal, temperature)
+        chosen = draw_action(work.logits[:num_legal], rng_state)
+        for k in range(num_legal):
+            action = work.actions[k]
+            work.actions[k] = relative_action(g, b, action) if relative else action
+            masks[i, work.actions[k]] = True
+        observations[i] = work.row
+        actions[i] = work.actions[chosen]
+        values[i] = work.values[0]
+        log_probs[i] = np.log(work.logits[chosen])
+
+
 def play_rollout(
-    forward: Forward,
+    network: Network | Weights,
     games: SelfPlayGames,
     seat_owner: np.ndarray,
     opponents: Sequence[Agent],
@@ -154,18 +187,24 @@ def play_rollout(
 
     Each step takes one decision in every game that is not over.
 
-    forward: the network (`busenv.agents.networks.inference.make_forward`). seat_owner: int64,
-    (N, 5), 0 where the network plays, k where opponents[k - 1] does. seed: of all randomness.
+    network: the learner, on the CPU. seat_owner: int64, (N, 5), 0 where the network plays, k where
+    opponents[k - 1] does. seed: of all randomness.
     teacher: its action probabilities at the learner's decisions are recorded. In the first half of
     the games its most likely action is taken, in the second half the action that the network
     samples at `temperature`, so that the network learns from positions that its own play reaches
     (DAgger, Ross et al. 2011). PPO requires temperature 1.
     interrupted: set by another thread to end the games early, by KeyboardInterrupt.
+
+    Raises ValueError when the network's logits are not finite.
     """
     rng = np.random.default_rng(seed)
     for agent in (*opponents, *([teacher] if teacher else [])):
         agent.reset(int(rng.integers(2**62)))
     rng_state = rng.integers(2**62, size=1, dtype=np.uint64)
+    weights = network if isinstance(network, Weights) else read_weights(network)
+    learner = _Learner(
+        weights, make_workspace(weights), max(temperature, LOWEST_TEMPERATURE), rng_state, teacher
+    )
     histories = GameHistories(opponents, games.states, games.rules, games.board)
     steps: list[Decisions] = []
     while (running := games.running()).size:
@@ -173,15 +212,14 @@ def play_rollout(
             raise KeyboardInterrupt
         owner = seat_owner[running, games.states["seat"][running]]
         actions = np.zeros(len(running), np.int64)
-        for k in np.unique(owner[owner > 0]):
-            rows = owner == k
-            actions[rows] = histories.choose(opponents[k - 1], running[rows])
-        if not owner.all():
-            decided, actions[owner == 0] = _decide(
-                forward, games, running[owner == 0],
-                rng_state=rng_state, teacher=teacher, temperature=temperature,
-            )  # fmt: skip
-            steps.append(decided)
+        for k, opponent in enumerate(opponents, 1):
+            rows = np.flatnonzero(owner == k)
+            if rows.size:
+                actions[rows] = histories.choose(opponent, running[rows])
+        rows = np.flatnonzero(owner == 0)
+        if rows.size:
+            decisions, actions[rows] = _decide(learner, games, running[rows])
+            steps.append(decisions)
         games.step(running, actions)
         histories.step(running, actions)
     decisions = Decisions(*map(np.concatenate, zip(*steps, strict=True)))
@@ -192,50 +230,60 @@ def play_rollout(
     )
 
 
+class _Learner(NamedTuple):
+    """The network of a rollout, and its teacher; see `play_rollout`."""
+
+    weights: Weights
+    work: Workspace
+    temperature: float
+    rng_state: np.ndarray
+    teacher: Agent | None
+
+
 def _decide(
-    forward: Forward,
-    games: SelfPlayGames,
-    indices: np.ndarray,
-    *,
-    rng_state: np.ndarray,
-    teacher: Agent | None,
-    temperature: float,
+    learner: _Learner, games: SelfPlayGames, indices: np.ndarray
 ) -> tuple[Decisions, np.ndarray]:
-    """Take the learner's decisions in some games; arguments are those of `play_rollout`.
+    """Take the learner's decisions in some games.
 
     Returns the decisions, with the cumulative rewards so far as rewards, whose differences are
-    taken when the games are over, and the action ids, int64, (n,).
+    taken when the games are over, and the action ids of the games, int64, (n,).
     """
-    states = games.states[indices]
-    seats = states["seat"].astype(np.int64)
-    observations, masks = games.observe(indices)
-    logits, values = forward(observations, masks)
-    policy = action_probabilities(logits, masks, max(temperature, LOWEST_TEMPERATURE))
-    actions = draw_actions(policy, rng_state)
-    log_probs = np.log(policy[np.arange(len(actions)), actions])
-    teaching = np.zeros((len(actions), 0), np.float32)
-    if teacher is not None:
-        teaching = _teacher_policies(teacher, games, indices)
+    weights, states, count = learner.weights, games.states[indices], len(indices)
+    size, num_actions, _ = weights.sizes
+    observations = np.empty((count, size), np.uint8)
+    masks = np.zeros((count, num_actions), np.bool_)
+    actions, values = np.empty(count, np.int64), np.empty(count, np.float32)
+    log_probs = np.empty(count, np.float32)
+    _choose_actions(
+        states, games.board.array, weights, learner.work, np.float32(learner.temperature),
+        learner.rng_state, (observations, masks, actions, values, log_probs),
+    )  # fmt: skip
+    relative_types = weights.inputs.relative_types
+    teaching = np.zeros((count, 0), np.float32)
+    if learner.teacher is not None:
+        teaching = _teacher_policies(learner.teacher, states, games.board, relative_types)
         teachers_game = indices < len(games.states) // 2
         actions = np.where(teachers_game, teaching.argmax(axis=1), actions)
+    seats = states["seat"].astype(np.int64)
     decisions = Decisions(
         indices * MAX_PLAYERS + seats, games.cumulative_rewards[indices, seats],
-        observations, masks, actions, values[:, 0], log_probs, teaching,
+        observations, masks, actions, values, log_probs, teaching,
     )  # fmt: skip
     absolute = actions.copy()
-    if games.relative_types:
+    if relative_types:
         write_absolute_actions(states, games.board.array, absolute)
     return decisions, absolute
 
 
-def _teacher_policies(teacher: Agent, games: SelfPlayGames, indices: np.ndarray) -> np.ndarray:
-    """Return a teacher's action probabilities in some games: float32, (n, num_actions)."""
-    states = games.states[indices]
-    policies: np.ndarray = teacher.action_probabilities(states, games.board)
-    if not games.relative_types:
+def _teacher_policies(
+    teacher: Agent, states: np.ndarray, board: Board, relative_types: bool
+) -> np.ndarray:
+    """Return a teacher's action probabilities in games: float32, (n, num_actions)."""
+    policies: np.ndarray = teacher.action_probabilities(states, board)
+    if not relative_types:
         return policies
     relative = np.zeros_like(policies)
-    write_relative_policies(states, games.board.array, policies, relative)
+    write_relative_policies(states, board.array, policies, relative)
     return relative
 
 

@@ -13,7 +13,6 @@ from busenv.agents.networks.compiled_network import (
     Weights,
     clear_previous_rows,
     evaluate,
-    forward,
     make_workspace,
     read_weights,
 )
@@ -27,7 +26,6 @@ from busenv.core.state import OVER
 if TYPE_CHECKING:  # weights play without torch
     from busenv.agents.networks.network import Network
 
-Forward = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 Policy = Callable[[np.ndarray, Board, float], np.ndarray]
 
 
@@ -72,54 +70,13 @@ def draw_actions(probabilities, rng_state):
     return actions
 
 
-@fast_kernel
-def _forward_rows(rows, masks, weights, work, logits, values):
-    """Run `forward` on many observations; logits of illegal actions stay as they are."""
-    row, actions = work.row, work.actions
-    for i in range(rows.shape[0]):
-        for k in range(rows.shape[1]):
-            row[k] = rows[i, k]
-        num_legal = 0
-        for action in range(masks.shape[1]):
-            actions[num_legal] = action
-            num_legal += masks[i, action]
-        clear_previous_rows(work)
-        forward(weights, work, num_legal, 0)  # any seat: no rows are kept
-        for k in range(num_legal):
-            logits[i, actions[k]] = work.logits[k]
-        for k in range(values.shape[1]):
-            values[i, k] = work.values[k]
-
-
-def make_forward(network: Network | Weights) -> Forward:
-    """Return a network as a function of observations and masks.
-
-    It takes observations, uint8, (N, size), and masks, bool, (N, num_actions). It returns logits,
-    float32, (N, num_actions), undefined for illegal actions, and values, float32, (N, outputs).
-
-    A Network on the CPU, or its weights, runs in compiled code; other networks run by torch. The
-    function owns its arrays: one thread at a time may call it.
-    """
-    weights = _compiled_weights(network)
-    if weights is None:
-        return lambda rows, masks: _by_torch(network, rows)
-    work = make_workspace(weights)
-
-    def compiled(rows: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        logits = np.zeros(masks.shape, np.float32)
-        values = np.zeros((len(rows), len(work.values)), np.float32)
-        _forward_rows(rows, masks, weights, work, logits, values)
-        return logits, values
-
-    return compiled
-
-
 def make_policy(network: Network | Weights) -> Policy:
     """Return the policy of a network as a function of games, their board, and a temperature.
 
     It takes games, GAME, (N,), which it does not validate, and a temperature above 0. It returns
     the probability of each action, float32, (N, num_actions), and raises ValueError as
-    `action_probabilities` does. One thread at a time may call it, as in `make_forward`.
+    `action_probabilities` does. The function owns its arrays: one thread at a time may
+    call it.
     """
     weights = _compiled_weights(network)
     if weights is None:

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pytest
 import torch
 
 from busenv.agents import make_agent
@@ -14,6 +15,12 @@ from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo_run import PPORun
 from tests.support.networks import CITY
 
+DEVICES = [
+    "cpu",
+    pytest.param(
+        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+    ),
+]
 RULES = as_rules("capstone-2024")
 SMALL_PPO = PPOConfig(
     width=8, players=(3, 4), games=4, batch_size=256, snapshot_every=2, pool_size=2,
