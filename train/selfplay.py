@@ -24,10 +24,10 @@ from busenv.agents.networks.inference import draw_action
 from busenv.agents.networks.logits import LOWEST_TEMPERATURE
 from busenv.agents.search.search import pass_forced
 from busenv.core import kernels
-from busenv.core.jit import fast_kernel, kernel
+from busenv.core.jit import fast_kernel, gil_kernel
 from busenv.core.relative_types import (
+    absolute_action,
     relative_action,
-    write_absolute_actions,
     write_relative_policies,
 )
 from busenv.core.reward_kernels import copy_points, pay
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # weights play without torch
 GAMES_PER_BOARD = 8  # of a part of a rollout on a set of boards
 
 
-@kernel
+@gil_kernel  # short
 def _advance(
     games: np.ndarray,
     board: np.ndarray,
@@ -149,27 +149,34 @@ class Decisions(NamedTuple):
 
 
 @fast_kernel
-def _choose_actions(games, board, weights, work, temperature, rng_state, decisions):
-    """Sample the network's actions in games, GAME, (n,), and write all about them.
+def _choose_actions(
+    games, board, indices, taught, weights, work, temperature, rng_state, decisions, absolute
+):
+    """Take the network's decisions in some games: GAME, (N,); indices, int64, (n,).
 
-    decisions: observations, masks (zeros before), actions, values and log_probs of `Decisions`.
+    taught: int64, (n,), the action to take instead of a sampled one; -1 for none. decisions: arrays
+    for observations, masks (zeros before), actions, values and log_probs of `Decisions`. absolute:
+    int64, (n,), for the action ids of the games.
     """
     observations, masks, actions, values, log_probs = decisions
     b, relative = board[0], weights.inputs.relative_types
-    for i in range(games.shape[0]):
-        g = games[i]
+    for i in range(indices.shape[0]):
+        g = games[indices[i]]
         clear_previous_rows(work)  # so that rows do not depend on their neighbours
         num_legal = evaluate(g, b, weights, work)
         softmax(work.logits, num_legal, temperature)
-        chosen = draw_action(work.logits[:num_legal], rng_state)
         for k in range(num_legal):
             action = work.actions[k]
-            work.actions[k] = relative_action(g, b, action) if relative else action
-            masks[i, work.actions[k]] = True
+            masks[i, relative_action(g, b, action) if relative else action] = True
+        drawn = draw_action(work.logits[:num_legal], rng_state)
+        absolute[i] = work.actions[drawn]
+        actions[i] = relative_action(g, b, absolute[i]) if relative else absolute[i]
+        log_probs[i] = np.log(work.logits[drawn])
+        if taught[i] >= 0:
+            actions[i] = taught[i]
+            absolute[i] = absolute_action(g, b, taught[i]) if relative else taught[i]
         observations[i] = work.row
-        actions[i] = work.actions[chosen]
         values[i] = work.values[0]
-        log_probs[i] = np.log(work.logits[chosen])
 
 
 def play_rollout(
@@ -246,32 +253,30 @@ def _decide(
     """Take the learner's decisions in some games.
 
     Returns the decisions, with the cumulative rewards so far as rewards, whose differences are
-    taken when the games are over, and the action ids of the games, int64, (n,).
+    taken when the games are over, and the action ids in the games, int64, (n,).
     """
-    weights, states, count = learner.weights, games.states[indices], len(indices)
+    weights, count = learner.weights, len(indices)
     size, num_actions, _ = weights.sizes
+    taught, teaching = np.full(count, -1), np.zeros((count, 0), np.float32)
+    if learner.teacher is not None:
+        relative_types = weights.inputs.relative_types
+        states = games.states[indices]
+        teaching = _teacher_policies(learner.teacher, states, games.board, relative_types)
+        taught = np.where(indices < len(games.states) // 2, teaching.argmax(axis=1), -1)
     observations = np.empty((count, size), np.uint8)
     masks = np.zeros((count, num_actions), np.bool_)
-    actions, values = np.empty(count, np.int64), np.empty(count, np.float32)
-    log_probs = np.empty(count, np.float32)
+    actions, absolute = np.empty(count, np.int64), np.empty(count, np.int64)
+    values, log_probs = np.empty(count, np.float32), np.empty(count, np.float32)
     _choose_actions(
-        states, games.board.array, weights, learner.work, np.float32(learner.temperature),
-        learner.rng_state, (observations, masks, actions, values, log_probs),
+        games.states, games.board.array, indices, taught, weights, learner.work,
+        np.float32(learner.temperature), learner.rng_state,
+        (observations, masks, actions, values, log_probs), absolute,
     )  # fmt: skip
-    relative_types = weights.inputs.relative_types
-    teaching = np.zeros((count, 0), np.float32)
-    if learner.teacher is not None:
-        teaching = _teacher_policies(learner.teacher, states, games.board, relative_types)
-        teachers_game = indices < len(games.states) // 2
-        actions = np.where(teachers_game, teaching.argmax(axis=1), actions)
-    seats = states["seat"].astype(np.int64)
+    seats = games.states["seat"][indices].astype(np.int64)
     decisions = Decisions(
         indices * MAX_PLAYERS + seats, games.cumulative_rewards[indices, seats],
         observations, masks, actions, values, log_probs, teaching,
     )  # fmt: skip
-    absolute = actions.copy()
-    if relative_types:
-        write_absolute_actions(states, games.board.array, absolute)
     return decisions, absolute
 
 

@@ -19,7 +19,7 @@ from busenv.agents.networks.compiled_network import (
 from busenv.agents.networks.inputs import Inputs, observe_inputs
 from busenv.agents.networks.logits import GAME_OVER, action_probabilities
 from busenv.core.bits import uniform
-from busenv.core.jit import fast_kernel, kernel
+from busenv.core.jit import fast_kernel, gil_kernel, kernel
 from busenv.core.relative_types import write_absolute_policies
 from busenv.core.state import OVER
 
@@ -61,7 +61,7 @@ def draw_action(probabilities, rng_state):
     return last
 
 
-@kernel
+@gil_kernel  # short
 def draw_actions(probabilities, rng_state):
     """Draw an action for each row of probabilities: int64, (N,)."""
     actions = np.zeros(probabilities.shape[0], np.int64)
