@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # weights play without torch
 GAMES_PER_BOARD = 8  # of a part of a rollout on a set of boards
 
 
-@gil_kernel  # short
+@gil_kernel  # short: releasing the GIL would cost more
 def _advance(
     games: np.ndarray,
     board: np.ndarray,
@@ -128,9 +128,10 @@ class SelfPlayGames:
 
 
 class Decisions(NamedTuple):
-    """Decisions of the learner, R of them, in the order of time. Building types are the network's.
+    """Decisions of the learner, R of them, in the order of time.
 
-    trajectories: int64, game * 5 + seat of each decision. rewards: float64, what the seat receives
+    Observations, masks, actions and teacher's probabilities count building types from the clock if
+    the network does (`busenv.agents.networks.inputs.Inputs`). trajectories: int64, game * 5 + seat of each decision. rewards: float64, what the seat receives
     from this decision until its next one, or until the end of the game, including rewards from the
     actions of other seats.
     observations: uint8, (R, size), the network's input. masks: bool, (R, num_actions). actions:

@@ -61,7 +61,7 @@ def draw_action(probabilities, rng_state):
     return last
 
 
-@gil_kernel  # short
+@gil_kernel  # short: releasing the GIL would cost more
 def draw_actions(probabilities, rng_state):
     """Draw an action for each row of probabilities: int64, (N,)."""
     actions = np.zeros(probabilities.shape[0], np.int64)
