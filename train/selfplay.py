@@ -130,13 +130,12 @@ class SelfPlayGames:
 class Decisions(NamedTuple):
     """Decisions of the learner, R of them, in the order of time.
 
-    Observations, masks, actions and teacher's probabilities count building types from the clock if
-    the network does (`busenv.agents.networks.inputs.Inputs`). trajectories: int64, game * 5 + seat of each decision. rewards: float64, what the seat receives
+    trajectories: int64, game * 5 + seat of each decision. rewards: float64, what the seat receives
     from this decision until its next one, or until the end of the game, including rewards from the
     actions of other seats.
     observations: uint8, (R, size), the network's input. masks: bool, (R, num_actions). actions:
     int64. values, log_probs: float32. teacher_probabilities: float32, (R, num_actions), or (R, 0)
-    without one.
+    without one. If the network counts building types from the clock, so do all of these.
     """
 
     trajectories: np.ndarray
