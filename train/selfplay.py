@@ -150,8 +150,17 @@ class Decisions(NamedTuple):
 
 @fast_kernel
 def _choose_actions(
-    games, board, indices, taught, weights, work, temperature, rng_state, decisions, absolute
-):
+    games: np.ndarray,
+    board: np.ndarray,
+    indices: np.ndarray,
+    taught: np.ndarray,
+    weights: Weights,
+    work: Workspace,
+    temperature: np.float32,
+    rng_state: np.ndarray,
+    decisions: tuple[np.ndarray, ...],
+    absolute: np.ndarray,
+) -> None:
     """Take the network's decisions in some games: GAME, (N,); indices, int64, (n,).
 
     taught: int64, (n,), the action to take instead of a sampled one; -1 for none. decisions: arrays
