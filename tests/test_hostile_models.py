@@ -251,6 +251,6 @@ def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
     )  # fmt: skip
     for losses in (ppo.update(decisions, 0.0, rng), ppo.imitate(decisions, rng)):
         assert all(np.isfinite(loss) for loss in losses.values())
-        gradients = [weight.grad for weight in ppo._learner.parameters()]
+        gradients = [weight.grad for weight in ppo._copy.parameters()]
         assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
     assert all(weight.isfinite().all() for weight in network.parameters())

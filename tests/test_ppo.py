@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import Game
+from busenv import Board, Game
 from busenv.agents import make_agent
 from busenv.agents.networks.mlp import build_network, mask_logits
-from busenv.core.state import OVER
+from busenv.core.state import FIRST_BUILD, OVER
 from busenv.observation import observe_games
 from busenv.train.config import PPOConfig
 from busenv.train.league import draw_seat_owners
@@ -202,8 +202,10 @@ def rollout(ppo: PPO, teacher: str = "", temperature: float = 1.0) -> Decisions:
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_ppo_updates_lower_policy_and_value_losses(precision: str, device: str) -> None:
     torch.set_num_threads(1)
-    config = PPOConfig(width=16, batch_size=256, epochs=4, entropy_coef=0.0, precision=precision)
-    ppo = PPO(build_network("mlp", CITY, 16), config, device)
+    config = PPOConfig(
+        width=16, batch_size=256, epochs=4, entropy_coef=0.0, precision=precision, device=device
+    )
+    ppo = PPO(build_network("mlp", CITY, 16), config)
     decisions, rng = rollout(ppo), np.random.default_rng(0)
     first, *_, last = [ppo.update(decisions, 0.0, rng) for _ in range(6)]
     assert last["train/policy_gradient_loss"] < first["train/policy_gradient_loss"] < 0
@@ -245,6 +247,39 @@ def test_a_teacher_plays_half_of_the_games_and_the_network_the_rest() -> None:
     assert (actions == torch.where(trajectories < 15, teaching.argmax(dim=1), favourites)).all()
     torch.testing.assert_close(teaching.sum(dim=1), torch.ones(len(teaching)))
     assert not teaching[~masks].any()
+
+
+@pytest.mark.parametrize("relative_types", [False, True])
+def test_a_teachers_actions_are_taken_in_its_games(
+    relative_types: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class LastLegal:
+        def reset(self, seed: int) -> None:
+            pass
+
+        def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
+            policies = np.zeros((len(games), board.num_actions), np.float32)
+            policies[np.arange(len(games)), last_legal(games)] = 1
+            return policies
+
+    def last_legal(games: np.ndarray) -> np.ndarray:
+        _, masks = observe_games(games, CITY)
+        return masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
+
+    def recorded(self: SelfPlayGames, indices: np.ndarray, actions: np.ndarray) -> None:
+        rows = indices < 2
+        taken.append((actions[rows], last_legal(self.states[indices[rows]])))
+        step(self, indices, actions)
+
+    step, taken = SelfPlayGames.step, list[tuple[np.ndarray, np.ndarray]]()
+    monkeypatch.setattr(SelfPlayGames, "step", recorded)
+    network = build_network("mlp", CITY, 8, relative_types=relative_types)
+    teacher: Any = LastLegal()
+    play_rollout(network, new_games([3] * 4), np.zeros((4, 5), np.int64), [], 0, teacher=teacher)
+    actions, expected = map(np.concatenate, zip(*taken, strict=True))
+    np.testing.assert_array_equal(actions, expected)
+    builds = (actions >= FIRST_BUILD) & (actions < CITY.array["first_street"][0])
+    assert builds.sum() > 10
 
 
 def test_imitation_targets_are_squared_probabilities_of_legal_actions() -> None:

@@ -145,8 +145,10 @@ def test_model_files_hold_relative_types_and_no_auxiliary_head(tmp_path: Path) -
     np.testing.assert_array_equal(make_policy(loaded)(games, CITY, 1.0), expected)
 
 
-def test_ppo_plays_and_learns_relative_actions() -> None:
-    network, players = random_network("mlp", 24, relative_types=True), np.array([3, 4, 5])
+@pytest.mark.parametrize("relative_types", [False, True])
+def test_a_rollout_holds_what_the_network_saw_and_did(relative_types: bool) -> None:
+    network = random_network("mlp", 24, relative_types=relative_types)
+    players = np.array([3, 4, 5])
     states, running = [], []
 
     class Recorded(SelfPlayGames):
@@ -166,12 +168,13 @@ def test_ppo_plays_and_learns_relative_actions() -> None:
         first = rows.stop
         actions = decisions.actions[rows].copy()
         now = before[indices]
-        write_absolute_actions(now, CITY.array, actions)
+        if relative_types:
+            write_absolute_actions(now, CITY.array, actions)
         builds += int((actions != decisions.actions[rows]).sum())
         policies = make_policy(network)(now, CITY, 1.0)
         log_probs = np.log(policies[np.arange(len(actions)), actions])
         np.testing.assert_allclose(decisions.log_probs[rows], log_probs, atol=1e-3)
-        observations, masks = observe_games(now, CITY, relative_types=True)
+        observations, masks = observe_games(now, CITY, relative_types=relative_types)
         np.testing.assert_array_equal(decisions.observations[rows], observations)
         np.testing.assert_array_equal(decisions.masks[rows], masks)
         with torch.no_grad():
@@ -181,4 +184,4 @@ def test_ppo_plays_and_learns_relative_actions() -> None:
         SelfPlayGames.step(games, indices, actions)  # not recorded
         if k + 1 < len(states):
             assert games.states.tobytes() == states[k + 1].tobytes()
-    assert builds > 10
+    assert (builds > 10) == relative_types

@@ -199,17 +199,22 @@ def test_a_finished_run_is_rated_again_only_if_its_ratings_change(
     run_training(changed, tmp_path, Console(quiet=True))
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_run_resumes_bit_for_bit_after_ctrl_c(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Interrupted before the update of an iteration, or when weights and moments have changed."""
     config, folder = SMALL_PPO.changed({"decisions": 2000}), tmp_path / "a run"
     straight, _ = run_training(config, tmp_path / "straight", Console(quiet=True))
     console = Console(record=True, width=60, file=io.StringIO())
     update = PPO.update
 
     def interrupted(self: PPO, *args: Any) -> dict[str, float]:
-        signal.raise_signal(signal.SIGINT)  # in the middle of an iteration
-        return update(self, *args)
+        if moment == "before":
+            signal.raise_signal(signal.SIGINT)
+        scalars = update(self, *args)
+        signal.raise_signal(signal.SIGINT)
+        return scalars
 
     with monkeypatch.context() as patched:
         patched.setattr(PPO, "update", interrupted)

@@ -60,17 +60,11 @@ class RayWorkers:
 
     def play(self, payload: RolloutPayload, parts: Sequence[Part]) -> list[PlayedPart]:
         """Play the parts to their ends."""
-        opponents = tuple(o if isinstance(o, str) else _pack(o) for o in payload.opponents)
-        shared = cluster.Shared(
-            payload._replace(learner=_pack(payload.learner), opponents=opponents)
-        )
+        opponents = tuple(o if isinstance(o, str) else read_weights(o) for o in payload.opponents)
+        learner = read_weights(payload.learner)
+        shared = cluster.Shared(payload._replace(learner=learner, opponents=opponents))
         calls = [cluster.call(_play_on_node, shared, *part) for part in parts]
         return [cluster.result(call) for call in calls]
-
-
-def _pack(network: Any) -> Weights:
-    """Return a copy of a network's current weights, for the nodes."""
-    return read_weights(copy.deepcopy(network).cpu())
 
 
 def _play_on_node(

@@ -81,14 +81,16 @@ class PPO:
     """Updates of a network by the settings of a run.
 
     network: observations (uint8, (N, size)) to logits (N, num_actions) and values (N, 1), on the
-    CPU, where it plays. It learns in a copy on `device`. The setting `precision` selects bfloat16
-    for matrix products; everything else is float32.
+    CPU, where it plays. A copy learns on the device of the settings. Their `precision` selects
+    bfloat16 for matrix products; everything else is float32.
+
+    Raises ValueError when the device is "cuda" and there is no GPU.
     """
 
-    def __init__(self, network: nn.Module, config: PPOConfig, device: str = "cpu") -> None:
-        self.network, self.config, self.device = network, config, torch.device(device)
-        self._learner = copy.deepcopy(network).to(device)
-        self.optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
+    def __init__(self, network: nn.Module, config: PPOConfig) -> None:
+        self.network, self.config, self.device = network, config, find_device(config.device)
+        self._copy = copy.deepcopy(network).to(self.device)
+        self.optimizer = torch.optim.Adam(self._copy.parameters(), eps=1e-5, fused=True)
         self._bfloat16 = uses_bfloat16(config.precision, self.device)
 
     def update(
@@ -114,7 +116,7 @@ class PPO:
             ),
         )  # fmt: skip
         statistics = []
-        self._learner.load_state_dict(self.network.state_dict())
+        self._copy.load_state_dict(self.network.state_dict())
         for rows in self._minibatches(len(actions), config.batch_size, config.epochs, rng):
             log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
             taken = log_probs.gather(1, actions[rows, None])[:, 0]
@@ -128,7 +130,7 @@ class PPO:
             grad_norm = self._step(loss)
             scalars = (policy_loss, value_loss, -entropy, approx_kl, clip_fraction, grad_norm)
             statistics.append(torch.stack(scalars).detach())
-        self.network.load_state_dict(self._learner.state_dict())
+        self.network.load_state_dict(self._copy.state_dict())
         unexplained = float(advantages.var() / max(returns.var(), 1e-8))
         names = (
             "policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl", "clip_fraction",
@@ -155,7 +157,7 @@ class PPO:
             (decisions.observations, decisions.masks, decisions.teacher_probabilities, returns),
         )
         statistics = []
-        self._learner.load_state_dict(self.network.state_dict())
+        self._copy.load_state_dict(self.network.state_dict())
         for rows in self._minibatches(len(target), IMITATION_BATCH, config.imitation_epochs, rng):
             log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
             probabilities = teacher[rows] ** TEACHER_POWER
@@ -164,7 +166,7 @@ class PPO:
             value_loss = nn.functional.mse_loss(values, target[rows])
             grad_norm = self._step(policy_loss + config.value_coef * value_loss)
             statistics.append(torch.stack((policy_loss, value_loss, -entropy, grad_norm)).detach())
-        self.network.load_state_dict(self._learner.state_dict())
+        self.network.load_state_dict(self._copy.state_dict())
         names = ("imitation_loss", "value_loss", "entropy_loss", "grad_norm")
         return _means(names, statistics) | {"train/learning_rate": IMITATION_LEARNING_RATE}
 
@@ -175,7 +177,7 @@ class PPO:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
             if self._bfloat16:  # exact for bytes, and without a float32 copy
                 observations = observations.bfloat16()
-            logits, values = self._learner(observations)
+            logits, values = self._copy(observations)
         log_probs = mask_logits(logits.float(), masks).log_softmax(dim=1)
         entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
         return log_probs, values.float()[:, 0], entropy
@@ -188,10 +190,10 @@ class PPO:
             yield from self._tensor(rng.permutation(count)).tensor_split(-(-count // batch_size))
 
     def _step(self, loss: torch.Tensor) -> torch.Tensor:
-        """Update the network; returns the norm of the gradient before it is clipped."""
+        """Update the copy; returns the norm of the gradient before it is clipped."""
         self.optimizer.zero_grad()
         loss.backward()
-        parameters = self._learner.parameters()
+        parameters = self._copy.parameters()
         grad_norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
         self.optimizer.step()
         return grad_norm
@@ -202,6 +204,15 @@ class PPO:
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
+
+
+def find_device(setting: str) -> torch.device:
+    """Return where PPO learns: "cpu", "cuda", or "auto", a GPU if torch finds one."""
+    if setting == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
+    if setting == "auto":
+        setting = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(setting)
 
 
 def uses_bfloat16(precision: str, device: torch.device) -> bool:

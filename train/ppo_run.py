@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from busenv import Board
 from busenv.agents.networks.policy_agent import PolicyAgent
@@ -47,14 +46,9 @@ class PPORun(TrainingRun):
 
     def __init__(self, config: PPOConfig, folder: str | Path, on_cluster: bool = False) -> None:
         super().__init__(config, folder)
-        device = config.device
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        if device == "cuda" and not torch.cuda.is_available():
-            raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
         checkpoint = self._checkpoint()  # before a network is built: a wide one takes time, memory
         self.network = self._initial_network()
-        self.ppo = PPO(self.network, config, device)
+        self.ppo = PPO(self.network, config)
         self._optimizer = self.ppo.optimizer
         self.agent = PolicyAgent(
             self.network, self.boards, seed=config.seed, temperature=config.temperature

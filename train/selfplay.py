@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # weights play without torch
 GAMES_PER_BOARD = 8  # of a part of a rollout on a set of boards
 
 
-@gil_kernel  # short: releasing the GIL would cost more
+@gil_kernel  # short: a thread that releases the GIL would wait longer to get it back
 def _advance(
     games: np.ndarray,
     board: np.ndarray,
@@ -134,8 +134,10 @@ class Decisions(NamedTuple):
     from this decision until its next one, or until the end of the game, including rewards from the
     actions of other seats.
     observations: uint8, (R, size), the network's input. masks: bool, (R, num_actions). actions:
-    int64. values, log_probs: float32. teacher_probabilities: float32, (R, num_actions), or (R, 0)
-    without one. If the network counts building types from the clock, so do all of these.
+    int64. values: float32. log_probs: float32, of the sampled action, also where the teacher's was
+    taken. teacher_probabilities: float32, (R, num_actions), or (R, 0) without one. Observations,
+    masks, actions and teacher_probabilities count building types from the clock if the network
+    does.
     """
 
     trajectories: np.ndarray
@@ -153,21 +155,24 @@ def _choose_actions(
     games: np.ndarray,
     board: np.ndarray,
     indices: np.ndarray,
-    taught: np.ndarray,
+    teacher_actions: np.ndarray,
     weights: Weights,
     work: Workspace,
     temperature: np.float32,
     rng_state: np.ndarray,
-    decisions: tuple[np.ndarray, ...],
-    absolute: np.ndarray,
+    out: tuple[np.ndarray, ...],
+    game_actions: np.ndarray,
 ) -> None:
-    """Take the network's decisions in some games: GAME, (N,); indices, int64, (n,).
+    """Sample the network's actions in some games and record the decisions.
 
-    taught: int64, (n,), the action to take instead of a sampled one; -1 for none. decisions: arrays
-    for observations, masks (zeros before), actions, values and log_probs of `Decisions`. absolute:
-    int64, (n,), for the action ids of the games.
+    games: GAME, (N,). indices: int64, (n,), of the games to decide. teacher_actions: int64, (n,),
+    taken instead of the sampled actions; -1 for none. work, rng_state: overwritten. out:
+    observations, masks (all False), actions, values and log_probs of `Decisions`. game_actions:
+    int64, (n,), receives the action ids of the games, whose building types are absolute.
+
+    Raises ValueError when logits are not finite.
     """
-    observations, masks, actions, values, log_probs = decisions
+    observations, masks, actions, values, log_probs = out
     b, relative = board[0], weights.inputs.relative_types
     for i in range(indices.shape[0]):
         g = games[indices[i]]
@@ -175,17 +180,18 @@ def _choose_actions(
         num_legal = evaluate(g, b, weights, work)
         softmax(work.logits, num_legal, temperature)
         for k in range(num_legal):
-            action = work.actions[k]
-            masks[i, relative_action(g, b, action) if relative else action] = True
-        drawn = draw_action(work.logits[:num_legal], rng_state)
-        absolute[i] = work.actions[drawn]
-        actions[i] = relative_action(g, b, absolute[i]) if relative else absolute[i]
-        log_probs[i] = np.log(work.logits[drawn])
-        if taught[i] >= 0:
-            actions[i] = taught[i]
-            absolute[i] = absolute_action(g, b, taught[i]) if relative else taught[i]
+            legal = work.actions[k]
+            masks[i, relative_action(g, b, legal) if relative else legal] = True
+        draw = draw_action(work.logits[:num_legal], rng_state)
+        sampled = work.actions[draw]
+        action = relative_action(g, b, sampled) if relative else sampled
+        if teacher_actions[i] >= 0:
+            action = teacher_actions[i]
+        actions[i] = action
+        game_actions[i] = absolute_action(g, b, action) if relative else action
         observations[i] = work.row
         values[i] = work.values[0]
+        log_probs[i] = np.log(work.logits[draw])
 
 
 def play_rollout(
@@ -218,7 +224,7 @@ def play_rollout(
         agent.reset(int(rng.integers(2**62)))
     rng_state = rng.integers(2**62, size=1, dtype=np.uint64)
     weights = network if isinstance(network, Weights) else read_weights(network)
-    learner = _Learner(
+    sampler = _Sampler(
         weights, make_workspace(weights), max(temperature, LOWEST_TEMPERATURE), rng_state, teacher
     )
     histories = GameHistories(opponents, games.states, games.rules, games.board)
@@ -234,7 +240,7 @@ def play_rollout(
                 actions[rows] = histories.choose(opponent, running[rows])
         rows = np.flatnonzero(owner == 0)
         if rows.size:
-            decisions, actions[rows] = _decide(learner, games, running[rows])
+            decisions, actions[rows] = _decide(sampler, games, running[rows])
             steps.append(decisions)
         games.step(running, actions)
         histories.step(running, actions)
@@ -246,8 +252,8 @@ def play_rollout(
     )
 
 
-class _Learner(NamedTuple):
-    """The network of a rollout, and its teacher; see `play_rollout`."""
+class _Sampler(NamedTuple):
+    """The learner's weights, workspace and random stream, and the teacher."""
 
     weights: Weights
     work: Workspace
@@ -257,36 +263,38 @@ class _Learner(NamedTuple):
 
 
 def _decide(
-    learner: _Learner, games: SelfPlayGames, indices: np.ndarray
+    sampler: _Sampler, games: SelfPlayGames, indices: np.ndarray
 ) -> tuple[Decisions, np.ndarray]:
     """Take the learner's decisions in some games.
 
     Returns the decisions, with the cumulative rewards so far as rewards, whose differences are
     taken when the games are over, and the action ids in the games, int64, (n,).
     """
-    weights, count = learner.weights, len(indices)
+    weights, count = sampler.weights, len(indices)
     size, num_actions, _ = weights.sizes
-    taught, teaching = np.full(count, -1), np.zeros((count, 0), np.float32)
-    if learner.teacher is not None:
+    teacher_actions = np.full(count, -1, np.int64)
+    teacher_policies = np.zeros((count, 0), np.float32)
+    if sampler.teacher is not None:
         relative_types = weights.inputs.relative_types
         states = games.states[indices]
-        teaching = _teacher_policies(learner.teacher, states, games.board, relative_types)
-        taught = np.where(indices < len(games.states) // 2, teaching.argmax(axis=1), -1)
+        teacher_policies = _teacher_policies(sampler.teacher, states, games.board, relative_types)
+        teachers_game = indices < len(games.states) // 2
+        teacher_actions = np.where(teachers_game, teacher_policies.argmax(axis=1), -1)
     observations = np.empty((count, size), np.uint8)
     masks = np.zeros((count, num_actions), np.bool_)
-    actions, absolute = np.empty(count, np.int64), np.empty(count, np.int64)
+    actions, game_actions = np.empty(count, np.int64), np.empty(count, np.int64)
     values, log_probs = np.empty(count, np.float32), np.empty(count, np.float32)
     _choose_actions(
-        games.states, games.board.array, indices, taught, weights, learner.work,
-        np.float32(learner.temperature), learner.rng_state,
-        (observations, masks, actions, values, log_probs), absolute,
+        games.states, games.board.array, indices, teacher_actions, weights, sampler.work,
+        np.float32(sampler.temperature), sampler.rng_state,
+        (observations, masks, actions, values, log_probs), game_actions,
     )  # fmt: skip
     seats = games.states["seat"][indices].astype(np.int64)
     decisions = Decisions(
         indices * MAX_PLAYERS + seats, games.cumulative_rewards[indices, seats],
-        observations, masks, actions, values, log_probs, teaching,
+        observations, masks, actions, values, log_probs, teacher_policies,
     )  # fmt: skip
-    return decisions, absolute
+    return decisions, game_actions
 
 
 def _teacher_policies(

@@ -44,7 +44,7 @@ def _policies(games, board, weights, work, temperature, out):
 
 @kernel
 def draw_action(probabilities, rng_state):
-    """Draw an action by probabilities, float32, (num_actions,); never one of probability 0.
+    """Draw an index by probabilities, float32, (n,); never one of probability 0.
 
     rng_state: uint64, (1,), state of the random stream.
     """
@@ -61,7 +61,7 @@ def draw_action(probabilities, rng_state):
     return last
 
 
-@gil_kernel  # short: releasing the GIL would cost more
+@gil_kernel  # short: a thread that releases the GIL would wait longer to get it back
 def draw_actions(probabilities, rng_state):
     """Draw an action for each row of probabilities: int64, (N,)."""
     actions = np.zeros(probabilities.shape[0], np.int64)
@@ -75,8 +75,7 @@ def make_policy(network: Network | Weights) -> Policy:
 
     It takes games, GAME, (N,), which it does not validate, and a temperature above 0. It returns
     the probability of each action, float32, (N, num_actions), and raises ValueError as
-    `action_probabilities` does. The function owns its arrays: one thread at a time may
-    call it.
+    `action_probabilities` does. It owns its arrays: one thread at a time may call it.
     """
     weights = _compiled_weights(network)
     if weights is None:
@@ -84,7 +83,7 @@ def make_policy(network: Network | Weights) -> Policy:
 
         def by_torch(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
             rows, masks = observe_inputs(games, board.array, inputs)
-            policies = action_probabilities(_by_torch(network, rows)[0], masks, temperature)
+            policies = action_probabilities(_by_torch(network, rows), masks, temperature)
             if not inputs.relative_types:
                 return policies
             out = np.zeros_like(policies)
@@ -112,10 +111,12 @@ def _compiled_weights(network: Any) -> Weights | None:
     return read_weights(network) if on_cpu else None
 
 
-def _by_torch(network: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_torch(network: Any, rows: np.ndarray) -> np.ndarray:
+    """Return a network's logits of rows: float32, (N, num_actions)."""
     import torch
 
     device = next(network.parameters()).device
     with torch.no_grad():
-        logits, values = network(torch.from_numpy(rows).to(device))
-    return logits.cpu().numpy(), values.cpu().numpy()
+        logits, _ = network(torch.from_numpy(rows).to(device))
+    array: np.ndarray = logits.cpu().numpy()
+    return array
