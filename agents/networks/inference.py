@@ -79,11 +79,16 @@ def make_policy(network: Network | Weights) -> Policy:
     """
     weights = _compiled_weights(network)
     if weights is None:
+        import torch
+
         inputs: Inputs = network.inputs
 
         def by_torch(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
             rows, masks = observe_inputs(games, board.array, inputs)
-            policies = action_probabilities(_by_torch(network, rows), masks, temperature)
+            device = next(network.parameters()).device
+            with torch.no_grad():
+                logits, _ = network(torch.from_numpy(rows).to(device))
+            policies = action_probabilities(logits.cpu().numpy(), masks, temperature)
             if not inputs.relative_types:
                 return policies
             out = np.zeros_like(policies)
@@ -109,14 +114,3 @@ def _compiled_weights(network: Any) -> Weights | None:
 
     on_cpu = isinstance(network, Network) and network.eval_weights.device.type == "cpu"
     return read_weights(network) if on_cpu else None
-
-
-def _by_torch(network: Any, rows: np.ndarray) -> np.ndarray:
-    """Return a network's logits of rows: float32, (N, num_actions)."""
-    import torch
-
-    device = next(network.parameters()).device
-    with torch.no_grad():
-        logits, _ = network(torch.from_numpy(rows).to(device))
-    array: np.ndarray = logits.cpu().numpy()
-    return array
