@@ -79,23 +79,7 @@ def make_policy(network: Network | Weights) -> Policy:
     """
     weights = _compiled_weights(network)
     if weights is None:
-        import torch
-
-        inputs: Inputs = network.inputs
-
-        def by_torch(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
-            rows, masks = observe_inputs(games, board.array, inputs)
-            device = next(network.parameters()).device
-            with torch.no_grad():
-                logits, _ = network(torch.from_numpy(rows).to(device))
-            policies = action_probabilities(logits.cpu().numpy(), masks, temperature)
-            if not inputs.relative_types:
-                return policies
-            out = np.zeros_like(policies)
-            write_absolute_policies(games, board.array, policies, out)
-            return out
-
-        return by_torch
+        return _torch_policy(network)
     work = make_workspace(weights)
 
     def compiled(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
@@ -104,6 +88,26 @@ def make_policy(network: Network | Weights) -> Policy:
         return out
 
     return compiled
+
+
+def _torch_policy(network: Any) -> Policy:
+    import torch
+
+    inputs: Inputs = network.inputs
+
+    def policy(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
+        rows, masks = observe_inputs(games, board.array, inputs)
+        device = next(network.parameters()).device
+        with torch.no_grad():
+            logits, _ = network(torch.from_numpy(rows).to(device))
+        policies = action_probabilities(logits.cpu().numpy(), masks, temperature)
+        if not inputs.relative_types:
+            return policies
+        out = np.zeros_like(policies)
+        write_absolute_policies(games, board.array, policies, out)
+        return out
+
+    return policy
 
 
 def _compiled_weights(network: Any) -> Weights | None:
