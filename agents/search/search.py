@@ -28,9 +28,9 @@ from numba.extending import overload
 
 from busenv.agents.search.solver import all_seats, back_up_proof, prove_end, use_proof
 from busenv.agents.search.tree import MAX_DEPTH, add_node, child_of, reroot, set_root
-from busenv.core.bits import ONE, ZERO, lowest, records_differ
+from busenv.core.bits import records_differ
 from busenv.core.jit import kernel
-from busenv.core.rules.legal import legal_bits, legal_ids
+from busenv.core.rules.legal import forced_action, legal_ids
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 
@@ -100,15 +100,9 @@ def pass_forced(g, b, bits):
     bits: uint64, (words,), workspace.
     """
     while g.phase != OVER:
-        legal_bits(g, b, bits)
-        action = np.int64(-1)
-        for k in range(bits.shape[0]):
-            word = bits[k]
-            if word == ZERO:
-                continue
-            if action >= 0 or word & (word - ONE) != ZERO:
-                return
-            action = 64 * k + np.int64(lowest(word))
+        action = forced_action(g, b, bits)
+        if action < 0:
+            return
         step(g, b, action)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -16,7 +17,7 @@ from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.observation_cache import cache_size
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
-from busenv.game.board_specs import Boards, as_boards
+from busenv.game.board_specs import Boards, BoardSet, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import relative_games
@@ -42,6 +43,79 @@ AUTORESET = {
 }
 
 
+class BatchSetup(NamedTuple):
+    """What the settings of a batch of games describe.
+
+    arrays: the arrays of the games, before their first reset.
+    boards, rules, opponents, autoreset_mode: the settings, validated.
+    """
+
+    arrays: batch_kernels.Arrays
+    boards: BoardSet
+    rules: Rules
+    opponents: OpponentPool
+    autoreset_mode: AutoresetMode
+
+
+def set_up_batch(
+    num_games: int,
+    *,
+    num_players: int | Sequence[int],
+    rules: str | Path | Rules,
+    board: Boards,
+    reward: str | Reward,
+    opponents: Opponents,
+    learner_seat: int | None,
+    illegal: Illegal,
+    autoreset_mode: str | AutoresetMode,
+    relative_types: bool,
+    skip_forced: bool,
+) -> BatchSetup:
+    """Validate the settings of `Batch` and allocate its arrays; ValueError for an invalid one."""
+    counts = player_counts(num_players)
+    boards, edition = as_boards(board), as_rules(rules)
+    mode = _check_autoreset(autoreset_mode)
+    reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
+    learner = _check_learner(learner_seat, opponents, min(counts))
+    pool = OpponentPool(opponents, max(counts) - 1)
+    cache_length = cache_size(boards[0].array[0])
+    size, actions = kernels.observation_length(boards[0].array), boards[0].num_actions
+    arrays = batch_kernels.Arrays(
+        games=np.zeros(num_games, GAME),
+        boards=boards.array,
+        board_index=np.zeros(num_games, np.int64),
+        rules=np.concatenate([edition.record(n) for n in counts]),
+        streams=np.zeros(num_games, np.uint64),
+        episodes=np.zeros(num_games, np.int64),
+        words_drawn=np.zeros(num_games, np.int64),
+        needs_reset=np.zeros(num_games, np.bool_),
+        kinds=pool.kinds,
+        seat_owners=np.zeros((num_games, MAX_PLAYERS), np.uint8),
+        learner_seat=learner,
+        skip_forced=bool(skip_forced),
+        caches=np.zeros((num_games, cache_length), np.uint8),
+        cached=np.zeros(num_games, GAME),
+        reward=reward_number,
+        illegal=illegal_number,
+        relative_types=bool(relative_types),
+        autoreset=AUTORESET[mode],
+        stages=np.zeros(1, np.int64),
+        actions=np.zeros(num_games, np.int64),
+        acting_seats=np.zeros(num_games, np.int64),
+        seats=np.zeros(num_games, np.int64),
+        rewards=np.zeros((num_games, MAX_PLAYERS), np.float32),
+        acting_rewards=np.zeros(num_games, np.float64),
+        terminations=np.zeros(num_games, np.bool_),
+        illegal_actions=np.zeros(num_games, np.bool_),
+        observations=np.zeros((num_games, size), np.uint8),
+        viewers=np.full(num_games, batch_kernels.NO_VIEWER),
+        masks=np.zeros((num_games, actions), np.bool_),
+        final_games=np.zeros(num_games, GAME),
+        final_board_index=np.zeros(num_games, np.int64),
+    )
+    return BatchSetup(arrays, boards, edition, pool, mode)
+
+
 class Batch:
     """N games. The arrays below are overwritten by every step.
 
@@ -52,6 +126,10 @@ class Batch:
     board_index, final_board_index: int64, (N,), indices into `boards`: the boards of `games` and of
         `final_games`.
     seats: int64, (N,), the seat to decide.
+    seat_owners: uint8, (N, 5), who plays each seat: 0, and every number above 2, the caller; 1
+        `random`; 2 `greedy`. Without opponents, a caller may write it between two steps, to let
+        these two play seats of some games; it keeps its values when a game is reset. Read-only with
+        opponents.
     masks: bool, (N, num_actions), the legal actions; all true where a game is over.
     observations: uint8, (N, size), from the view of the seat to decide; read-only by convention.
     acting_seats: int64, (N,), the seat that took the last decision; in a step that only resets a
@@ -81,6 +159,9 @@ class Batch:
         SAME_STEP: the step that ends a game starts a new one. DISABLED: only `reset` does.
     relative_types: count building types from the clock in `observations` and in the actions of
         `step` (`busenv.observation`). `games` and opponents keep absolute types. Default False.
+    skip_forced: take the caller's decisions with one legal action within the step, so that only
+        decisions with a choice are returned. Rewards of these actions count to the step. Default
+        False.
     threads: number of threads that share a step, at most N; results do not depend on it. Default 1.
 
     Raises ValueError for an invalid setting. A batch serves one Python thread at a time: `step` and
@@ -100,59 +181,36 @@ class Batch:
         illegal: Illegal = "raise",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         relative_types: bool = False,
+        skip_forced: bool = False,
         threads: int = 1,
     ) -> None:
         num_games = check_whole("num_games", num_games, 1)
         threads = check_whole("threads", threads, 1, num_games)
-        counts = player_counts(num_players)
-        self.boards, self.rules = as_boards(board), as_rules(rules)
-        self.board = self.boards[0]
-        self.autoreset_mode = _check_autoreset(autoreset_mode)
-        self._custom_reward = reward if callable(reward) else None
-        reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
-        self._relative_types = relative_types
-        learner = _check_learner(learner_seat, opponents, min(counts))
-        self._opponents = OpponentPool(opponents, max(counts) - 1)
-        cache_length = cache_size(self.board.array[0])
-        size, actions = kernels.observation_length(self.board.array), self.board.num_actions
-        self._arrays = batch_kernels.Arrays(
-            games=np.zeros(num_games, GAME),
-            boards=self.boards.array,
-            board_index=np.zeros(num_games, np.int64),
-            rules=np.concatenate([self.rules.record(n) for n in counts]),
-            streams=np.zeros(num_games, np.uint64),
-            episodes=np.zeros(num_games, np.int64),
-            words_drawn=np.zeros(num_games, np.int64),
-            needs_reset=np.zeros(num_games, np.bool_),
-            kinds=self._opponents.kinds,
-            learners=np.zeros(num_games, np.int64),
-            learner_seat=learner,
-            caches=np.zeros((num_games, cache_length), np.uint8),
-            cached=np.zeros(num_games, GAME),
-            reward=reward_number,
-            illegal=illegal_number,
-            relative_types=bool(relative_types),
-            autoreset=AUTORESET[self.autoreset_mode],
-            stages=np.zeros(1, np.int64),
-            actions=np.zeros(num_games, np.int64),
-            acting_seats=np.zeros(num_games, np.int64),
-            seats=np.zeros(num_games, np.int64),
-            rewards=np.zeros((num_games, MAX_PLAYERS), np.float32),
-            acting_rewards=np.zeros(num_games, np.float64),
-            terminations=np.zeros(num_games, np.bool_),
-            illegal_actions=np.zeros(num_games, np.bool_),
-            observations=np.zeros((num_games, size), np.uint8),
-            viewers=np.full(num_games, batch_kernels.NO_VIEWER),
-            masks=np.zeros((num_games, actions), np.bool_),
-            final_games=np.zeros(num_games, GAME),
-            final_board_index=np.zeros(num_games, np.int64),
+        setup = set_up_batch(
+            num_games,
+            num_players=num_players,
+            rules=rules,
+            board=board,
+            reward=reward,
+            opponents=opponents,
+            learner_seat=learner_seat,
+            illegal=illegal,
+            autoreset_mode=autoreset_mode,
+            relative_types=relative_types,
+            skip_forced=skip_forced,
         )
-        arrays = self._arrays
+        self.boards, self.rules, self.board = setup.boards, setup.rules, setup.boards[0]
+        self.autoreset_mode = setup.autoreset_mode
+        self._custom_reward = reward if callable(reward) else None
+        self._relative_types = relative_types
+        self._opponents = setup.opponents
+        self._arrays = arrays = setup.arrays
         self.games, self.final_games = arrays.games, arrays.final_games
         self.board_index, self.final_board_index = arrays.board_index, arrays.final_board_index
         self.observations, self.masks, self.seats = arrays.observations, arrays.masks, arrays.seats
         self.acting_seats, self.illegal_actions = arrays.acting_seats, arrays.illegal_actions
         self.rewards, self.acting_rewards = arrays.rewards, arrays.acting_rewards
+        self.seat_owners = arrays.seat_owners
         self.terminations = arrays.terminations
         self._threads = WorkerThreads(arrays, threads)
 
@@ -168,7 +226,7 @@ class Batch:
         changes then.
         """
         stream = None if seed is None else np.uint64(check_seed(seed))
-        rows = _check_mask(mask, self.seats.shape)
+        rows = check_mask(mask, self.seats.shape)
         if (stream is None or not rows.all()) and not self.has_started:
             raise ValueError("call reset(seed) for all games first")
         with self._threads.exclusive(), self._restored_on_failure():
@@ -295,7 +353,7 @@ class Batch:
         arrays = self._arrays
         changed = (
             arrays.games, arrays.streams, arrays.episodes, arrays.words_drawn, arrays.needs_reset,
-            arrays.learners, arrays.acting_seats, arrays.rewards, arrays.acting_rewards,
+            arrays.seat_owners, arrays.acting_seats, arrays.rewards, arrays.acting_rewards,
             arrays.terminations, arrays.illegal_actions, arrays.final_games,
             arrays.final_board_index, arrays.board_index,
         ) if self._opponents.agents else ()  # fmt: skip
@@ -348,7 +406,8 @@ def _check_learner(seat: int | None, opponents: Opponents, players: int) -> int:
     return check_whole("learner_seat", seat, 0, players - 1)
 
 
-def _check_mask(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+def check_mask(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the games to reset, bool, (N,), as a fresh array; ValueError for an invalid mask."""
     if mask is None:
         return np.ones(shape, np.bool_)
     rows = np.array(mask)

@@ -18,7 +18,7 @@ from busenv.core.observation_cache import update_cache
 from busenv.core.observe import observe
 from busenv.core.relative_types import rotate_types
 from busenv.core.reward_kernels import pay
-from busenv.core.rules.legal import is_legal, legal_bits, random_action
+from busenv.core.rules.legal import forced_action, is_legal, legal_bits, random_action
 from busenv.core.rules.score import points_mark
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
@@ -48,8 +48,12 @@ class Arrays(NamedTuple):
     words_drawn: int64, (N,), random words used so far.
     needs_reset: bool, (N,), whether the game has ended and has not been reset.
     kinds: uint8, (5,), players clockwise from the learner: 0 for `actions`, else a kind of bot
-        (core.bots) or FIRST_AGENT plus an agent's number.
-    learners: int64, (N,), the learner's seat. learner_seat: that of all games, or DRAWN.
+        (core.bots) or FIRST_AGENT plus an agent's number. All zeros without opponents.
+    seat_owners: uint8, (N, 5), the same by seat; written at the start of a game with opponents,
+        and by the caller without.
+    learner_seat: the learner's seat of all games, or DRAWN.
+    skip_forced: whether decisions with one legal action are taken within the step, unless a
+        compiled bot takes them.
     caches: uint8, (N, cache_size), observation caches. cached: GAME, (N,), the states they show.
     reward: kind of reward (core.reward_kernels). illegal: RAISE, LOSE or REPLACE.
     relative_types: whether observations count types from the clock (core.relative_types).
@@ -75,8 +79,9 @@ class Arrays(NamedTuple):
     words_drawn: np.ndarray
     needs_reset: np.ndarray
     kinds: np.ndarray
-    learners: np.ndarray
+    seat_owners: np.ndarray
     learner_seat: int
+    skip_forced: bool
     caches: np.ndarray
     cached: np.ndarray
     reward: int
@@ -103,8 +108,8 @@ class Arrays(NamedTuple):
 
 
 @kernel
-def _start(g, boards, rules, stream, episode, learner_seat):
-    """Start a game and return the learner's seat and the index of the board.
+def _start(g, boards, rules, stream, episode, learner_seat, kinds, owners):
+    """Start a game, write the owners of its seats, and return the index of the board.
 
     Number of players, first player, drawn seat and board depend on the stream and episode only.
     """
@@ -115,16 +120,12 @@ def _start(g, boards, rules, stream, episode, learner_seat):
     draw = mix(draw)
     board = below(mix(draw), boards.shape[0])
     new_game(g, boards[board], game_rules, first)
-    if learner_seat == DRAWN:
-        return below(draw, game_rules.players), board
-    return np.int64(learner_seat), board
-
-
-@kernel
-def _player_kind(g, kinds, learner):
-    """Kind of the player whose turn it is."""
-    slot = np.int64(g.seat) - learner
-    return kinds[slot if slot >= 0 else slot + np.int64(g.players)]
+    if kinds[1] != 0:  # with opponents
+        players = np.int64(game_rules.players)
+        learner = below(draw, players) if learner_seat == DRAWN else np.int64(learner_seat)
+        for clockwise in range(players):
+            owners[(learner + clockwise) % players] = kinds[clockwise]
+    return board
 
 
 @kernel
@@ -134,19 +135,41 @@ def _random_word(stream, words_drawn):
 
 
 @kernel
-def _run_bots(g, b, kinds, learner, work, stream, words_drawn):
-    """Let compiled bots decide until another player's turn; return the random words used so far."""
+def _run_bots(g, b, owners, skip_forced, work, stream, words_drawn):
+    """Let compiled bots decide until another player's turn; return the random words used so far.
+
+    With `skip_forced`, decisions of other players with one legal action are taken as well.
+    """
     while g.phase != OVER:
-        kind = _player_kind(g, kinds, learner)
-        if kind == GREEDY:
+        owner = owners[g.seat]
+        if owner == GREEDY:
             action = greedy_action(g, b, work, _random_word(stream, words_drawn))
-        elif kind == RANDOM:
+            words_drawn += 1
+        elif owner == RANDOM:
             action = random_action(g, b, _random_word(stream, words_drawn))
+            words_drawn += 1
         else:
-            break
+            action = forced_action(g, b, work.bits) if skip_forced else np.int64(-1)
+            if action < 0:
+                break
         step(g, b, action)
-        words_drawn += 1
     return words_drawn
+
+
+@kernel
+def start_game(a, work, i):
+    """Start game `i` of its stream and let bots decide up to the first other player."""
+    g = a.games[i]
+    a.board_index[i] = _start(
+        g, a.boards, a.rules, a.streams[i], a.episodes[i], a.learner_seat, a.kinds,
+        a.seat_owners[i],
+    )  # fmt: skip
+    b = a.boards[a.board_index[i]]
+    a.words_drawn[i] = _run_bots(
+        g, b, a.seat_owners[i], a.skip_forced, work, a.streams[i], a.words_drawn[i]
+    )
+    a.needs_reset[i] = a.terminations[i] = a.illegal_actions[i] = False
+    a.rewards[i, :] = a.acting_rewards[i] = 0.0
 
 
 @kernel
@@ -154,16 +177,7 @@ def start_games(a, work, selected):
     """Start the games of a mask (bool, (N,)) and let bots decide up to the first other player."""
     for i in range(a.games.shape[0]):
         if selected[i]:
-            g = a.games[i]
-            a.learners[i], a.board_index[i] = _start(
-                g, a.boards, a.rules, a.streams[i], a.episodes[i], a.learner_seat
-            )
-            b = a.boards[a.board_index[i]]
-            a.words_drawn[i] = _run_bots(
-                g, b, a.kinds, a.learners[i], work, a.streams[i], a.words_drawn[i]
-            )
-            a.needs_reset[i] = a.terminations[i] = a.illegal_actions[i] = False
-            a.rewards[i, :] = a.acting_rewards[i] = 0.0
+            start_game(a, work, i)
 
 
 @kernel
@@ -186,12 +200,12 @@ def first_illegal_action(a):
 
 
 @kernel
-def _move(a, work, first, end):
+def move_range(a, work, first, end):
     """Take one decision per game, which must be legal under RAISE, and let compiled bots decide.
 
     A game that has ended is reset instead, and its action is ignored.
     """
-    games, rules, kinds, learners = a.games, a.rules, a.kinds, a.learners
+    games, rules, kinds, seat_owners = a.games, a.rules, a.kinds, a.seat_owners
     streams, episodes, words_drawn, actions = a.streams, a.episodes, a.words_drawn, a.actions
     acting_seats, illegal_actions, needs_reset = a.acting_seats, a.illegal_actions, a.needs_reset
     boards, index = a.boards, a.board_index
@@ -201,8 +215,8 @@ def _move(a, work, first, end):
         illegal_actions[i] = False
         if needs_reset[i]:
             episodes[i] += 1
-            learners[i], index[i] = _start(
-                g, boards, rules, streams[i], episodes[i], a.learner_seat
+            index[i] = _start(
+                g, boards, rules, streams[i], episodes[i], a.learner_seat, kinds, seat_owners[i]
             )
         b = boards[index[i]]
         if not needs_reset[i]:
@@ -214,13 +228,17 @@ def _move(a, work, first, end):
                 words_drawn[i] += 1
             if not (illegal_actions[i] and loses):
                 step(g, b, action)
-        words_drawn[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], words_drawn[i])
+        words_drawn[i] = _run_bots(
+            g, b, seat_owners[i], a.skip_forced, work, streams[i], words_drawn[i]
+        )
 
 
 @kernel
-def _reward(a, work, first, end):
+def reward_range(a, work, first, end):
     """Write rewards and which games are over; under SAME_STEP, reset these."""
-    games, rules, kinds, learners, cached = a.games, a.rules, a.kinds, a.learners, a.cached
+    games, rules, kinds, seat_owners, cached = (
+        a.games, a.rules, a.kinds, a.seat_owners, a.cached,
+    )  # fmt: skip
     streams, episodes, words_drawn = a.streams, a.episodes, a.words_drawn
     acting_seats, illegal_actions, needs_reset = a.acting_seats, a.illegal_actions, a.needs_reset
     terminations, rewards, acting_rewards = a.terminations, a.rewards, a.acting_rewards
@@ -245,15 +263,17 @@ def _reward(a, work, first, end):
             needs_reset[i] = not same_step
         if terminations[i] and same_step:
             episodes[i] += 1
-            learners[i], index[i] = _start(
-                g, boards, rules, streams[i], episodes[i], a.learner_seat
+            index[i] = _start(
+                g, boards, rules, streams[i], episodes[i], a.learner_seat, kinds, seat_owners[i]
             )
             b = boards[index[i]]
-            words_drawn[i] = _run_bots(g, b, kinds, learners[i], work, streams[i], words_drawn[i])
+            words_drawn[i] = _run_bots(
+                g, b, seat_owners[i], a.skip_forced, work, streams[i], words_drawn[i]
+            )
 
 
 @kernel
-def _observe(a, work, first, end):
+def observe_range(a, work, first, end):
     """Write observation and mask of the seat to decide; a mask of ones where a game is over."""
     games, caches, cached, boards, index = a.games, a.caches, a.cached, a.boards, a.board_index
     observations, viewers, masks = a.observations, a.viewers, a.masks
@@ -302,11 +322,11 @@ def step_range(a, work, first, end):
     if stages & CHECK:
         _check(a, first, end)
     if stages & MOVE:
-        _move(a, work, first, end)
+        move_range(a, work, first, end)
     if stages & REWARD:
-        _reward(a, work, first, end)
+        reward_range(a, work, first, end)
     if stages & OBSERVE:
-        _observe(a, work, first, end)
+        observe_range(a, work, first, end)
 
 
 @kernel
@@ -320,7 +340,7 @@ def agents_to_move(a, agents):
         g = a.games[i]
         agents[i] = -1
         if g.phase != OVER:
-            agents[i] = max(np.int64(_player_kind(g, a.kinds, a.learners[i])) - FIRST_AGENT, -1)
+            agents[i] = max(np.int64(a.seat_owners[i, g.seat]) - FIRST_AGENT, -1)
         number += agents[i] >= 0
     return number
 
@@ -336,7 +356,7 @@ def apply_agent_actions(a, work, index, actions):
         g, b = a.games[i], a.boards[a.board_index[i]]
         step(g, b, actions[k])
         a.words_drawn[i] = _run_bots(
-            g, b, a.kinds, a.learners[i], work, a.streams[i], a.words_drawn[i]
+            g, b, a.seat_owners[i], a.skip_forced, work, a.streams[i], a.words_drawn[i]
         )
 
 

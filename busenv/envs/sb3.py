@@ -63,6 +63,7 @@ class BusVecEnv(VecEnv):
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
         relative_types: bool = False,
+        skip_forced: bool = False,
         threads: int = 1,
         copy: bool = True,
         render_mode: str | None = None,
@@ -86,6 +87,7 @@ class BusVecEnv(VecEnv):
             illegal=illegal,
             autoreset_mode=AutoresetMode.SAME_STEP,
             relative_types=relative_types,
+            skip_forced=skip_forced,
             threads=threads,
         )
         self._renderer, self.render_mode = Renderer(render_mode, BATCH_RENDER_MODES), render_mode

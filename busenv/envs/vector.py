@@ -60,6 +60,9 @@ class BusVectorEnv(VectorEnv):
     observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1.
     relative_types: count building types from the clock in observations and actions
         (`busenv.observation`). Default False.
+    skip_forced: take the caller's decisions with one legal action within the step, so that only
+        decisions with a choice are returned. Rewards of these actions count to the step. Default
+        False.
     threads: number of threads that share a step; results do not depend on it. Default 1.
     copy: True (default) returns fresh arrays. False, which is faster, returns views of the batch's
         buffers: do not write to them; the next step overwrites them.
@@ -94,6 +97,7 @@ class BusVectorEnv(VectorEnv):
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
         relative_types: bool = False,
+        skip_forced: bool = False,
         threads: int = 1,
         copy: bool = True,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
@@ -112,6 +116,7 @@ class BusVectorEnv(VectorEnv):
             illegal=illegal,
             autoreset_mode=autoreset_mode,
             relative_types=relative_types,
+            skip_forced=skip_forced,
             threads=threads,
         )
         self.num_envs, self.copy, self._illegal = num_envs, copy, illegal

@@ -151,6 +151,24 @@ def is_legal(g, b, action):
 
 
 @kernel
+def forced_action(g, b, bits):
+    """Return the only legal action, or -1 if there are several. The game must not be over.
+
+    bits: uint64, (words,), workspace.
+    """
+    legal_bits(g, b, bits)
+    action = np.int64(-1)
+    for k in range(bits.shape[0]):
+        word = bits[k]
+        if word == ZERO:
+            continue
+        if action >= 0 or word & (word - ONE) != ZERO:
+            return np.int64(-1)
+        action = np.int64(64 * k) + np.int64(lowest(word))
+    return action
+
+
+@kernel
 def _nth_street(words, rank):
     """The street of a two-word set with `rank` streets of the set below it."""
     count = np.int64(popcount(words[0]))

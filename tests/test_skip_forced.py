@@ -1,0 +1,123 @@
+"""`skip_forced` and `seat_owners` of batches and vector environments."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from busenv import Game
+from busenv.batch.batch import Batch
+from busenv.core.bots import GREEDY, RANDOM
+from busenv.envs.sb3 import BusVecEnv
+from tests.support.play import picks
+
+
+@pytest.mark.parametrize("relative_types", [False, True])
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_skip_forced_plays_the_games_of_the_plain_rules(players: int, relative_types: bool) -> None:
+    """After each action of a random game, `Game` takes the decisions with one legal action."""
+    batch = Batch(
+        8, num_players=players, skip_forced=True, reward="margin", autoreset_mode="SameStep",
+        relative_types=relative_types,
+    )  # fmt: skip
+    batch.reset(4)
+    games = [batch.game(i) for i in range(8)]
+    rng, skipped, ended = np.random.default_rng(0), 0, 0
+    while ended < 20:
+        assert (batch.masks.sum(axis=1) > 1).all()
+        actions = picks(batch.masks, rng)
+        absolute = [
+            _absolute(g, int(a), relative_types) for g, a in zip(games, actions, strict=True)
+        ]
+        batch.step(actions)
+        for i, game in enumerate(games):
+            before = _margins(game)
+            game.step(absolute[i])
+            while not game.is_over and len(game.legal_actions()) == 1:
+                game.step(game.legal_actions()[0])
+                skipped += 1
+            np.testing.assert_allclose(
+                batch.rewards[i, :players], _margins(game) - before, atol=1e-5
+            )
+            assert batch.terminations[i] == game.is_over
+            states = batch.final_games if game.is_over else batch.games
+            assert states[i].tobytes() == game.arrays()[0][0].tobytes()
+            if game.is_over:
+                games[i] = batch.game(i)
+                ended += 1
+    assert skipped > 20
+
+
+def _margins(game: Game) -> np.ndarray:
+    """Points of each player minus the mean of the others'."""
+    points = np.array(game.points, np.float64)
+    return points - (points.sum() - points) / (len(points) - 1)
+
+
+def _absolute(game: Game, action: int, relative_types: bool) -> int:
+    if not relative_types or not 8 <= action < 149:
+        return action
+    kind = (action - 8) % 3
+    return action - kind + (kind + int(game.arrays()[0]["clock"][0])) % 3
+
+
+@pytest.mark.parametrize("autoreset_mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("opponents", ["random", "planner"])
+def test_skip_forced_returns_only_choices(opponents: str, autoreset_mode: AutoresetMode) -> None:
+    batch = Batch(
+        8, num_players=[3, 4, 5], opponents=opponents, skip_forced=True,
+        autoreset_mode=autoreset_mode,
+    )  # fmt: skip
+    batch.reset(4)
+    rng, ended = np.random.default_rng(0), 0
+    while ended < 12:
+        assert (batch.masks.sum(axis=1) > 1).all()
+        batch.step(picks(batch.masks, rng))
+        ended += int(batch.terminations.sum())
+
+
+def test_vector_environments_skip_forced_decisions() -> None:
+    self_play = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=4, skip_forced=True)
+    single: Any = BusVecEnv(4, skip_forced=True)
+    self_play.reset(seed=0)
+    single.seed(0)
+    single.reset()
+    rng = np.random.default_rng(0)
+    for env, step in ((self_play, self_play.step), (single, single.step)):
+        for _ in range(200):
+            masks = env.unwrapped.batch.masks if env is self_play else env.batch.masks
+            assert (masks.sum(axis=1) > 1).all()
+            step(picks(masks, rng))
+
+
+def test_owners_of_seats_are_set_game_by_game() -> None:
+    """A batch whose caller gives seats to bots plays as one with these opponents does."""
+    with_opponents = Batch(6, opponents=["random", "greedy", "random"], learner_seat=2)
+    by_owners = Batch(6)
+    by_owners.seat_owners[:, [3, 0, 1]] = RANDOM, GREEDY, RANDOM
+    with_opponents.reset(5)
+    by_owners.reset(5)
+    assert (with_opponents.seat_owners == by_owners.seat_owners).all()
+    rng, ended = np.random.default_rng(2), 0
+    while ended < 10:
+        assert with_opponents.games.tobytes() == by_owners.games.tobytes()
+        assert (by_owners.seats[~by_owners.terminations] == 2).all()
+        actions = picks(by_owners.masks, rng)
+        with_opponents.step(actions)
+        by_owners.step(actions)
+        ended += int(by_owners.terminations.sum())
+
+
+def test_owners_of_seats_may_differ_between_games() -> None:
+    batch = Batch(3, illegal="replace")
+    batch.seat_owners[1, :3], batch.seat_owners[2, 1:] = RANDOM, GREEDY
+    batch.reset(1)
+    seen = [set[int](), set[int](), set[int]()]
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        batch.step(picks(batch.masks, rng))
+        for i in np.flatnonzero(~batch.terminations):
+            seen[i].add(int(batch.seats[i]))
+    assert seen == [{0, 1, 2, 3}, {3}, {0}]
