@@ -113,6 +113,7 @@ def test_owners_of_seats_are_set_game_by_game() -> None:
 def test_owners_of_seats_may_differ_between_games() -> None:
     batch = Batch(3, illegal="replace")
     batch.seat_owners[1, :3], batch.seat_owners[2, 1:] = RANDOM, GREEDY
+    batch.seat_owners[0, 2:] = 3, 4, 255  # the caller's
     batch.reset(1)
     seen = [set[int](), set[int](), set[int]()]
     rng = np.random.default_rng(3)

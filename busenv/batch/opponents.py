@@ -124,7 +124,8 @@ class OpponentPool:
         Raises AgentError for an illegal action, or a wrong number or dtype of actions.
         """
         agents = np.empty(len(arrays.games), np.int64)
-        while batch_kernels.agents_to_move(arrays, agents):
+        # Without agents, owners of seats from FIRST_AGENT on are the caller's.
+        while self.agents and batch_kernels.agents_to_move(arrays, agents):
             for number, agent in enumerate(self.agents):
                 rows = np.flatnonzero(agents == number)
                 for board in np.unique(arrays.board_index[rows]):
