@@ -7,10 +7,12 @@ from graphlib import TopologicalSorter
 from tests.support.pages import LAYERS, find_modules
 
 SHARED = {"busenv.envs.observation_format", "busenv.envs.illegal_actions"}  # for all environments
-# PettingZoo's two interfaces, RLlib's environment over the AEC interface, text over Gymnasium's.
+# PettingZoo's two interfaces, RLlib's environment over the AEC interface, text over Gymnasium's,
+# and the vector environment, which makes the one on a GPU.
 BUILT_ON = {
     *((f"busenv.envs.{name}", "busenv.envs.pettingzoo") for name in ("parallel", "rllib")),
     ("busenv.envs.text", "busenv.envs.gymnasium"),
+    ("busenv.envs.vector", "busenv.envs.cuda_vector"),
 }
 
 MODULES = find_modules()

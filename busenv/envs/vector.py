@@ -2,14 +2,15 @@
 
 `gymnasium.make_vec("busenv/Bus-v0", num_envs=N)` makes N games with one learner's seat among
 opponents, as `gymnasium.make` makes one. `gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=N)`
-returns the decisions of every seat. Both ids make a `BusVectorEnv`.
+returns the decisions of every seat. Both ids make a `BusVectorEnv`, and with `device="cuda"` a
+`CudaVectorEnv` (`busenv.envs.cuda_vector`), whose games and tensors are on a GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -26,6 +27,9 @@ from busenv.game.rules import Rules
 from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS, Renderer
 from busenv.rewards import Reward
 from busenv.validation import Illegal, check_options, check_whole
+
+if TYPE_CHECKING:
+    from busenv.envs.cuda_vector import CudaVectorEnv
 
 
 class BusVectorEnv(VectorEnv):
@@ -228,15 +232,30 @@ class BusVectorEnv(VectorEnv):
 
 
 def make_vector(
-    num_envs: int = 1, max_episode_steps: int | None = None, **settings: Any
-) -> BusVectorEnv:
-    """Make a `BusVectorEnv` for `gymnasium.make_vec`, which has a setting for truncation."""
+    num_envs: int = 1,
+    max_episode_steps: int | None = None,
+    *,
+    device: str = "cpu",
+    **settings: Any,
+) -> BusVectorEnv | CudaVectorEnv:
+    """Make a vector environment for `gymnasium.make_vec`, which has a setting for truncation.
+
+    device: "cpu" (default) for a `BusVectorEnv`, or "cuda" for a `CudaVectorEnv`
+        (`busenv.envs.cuda_vector`), whose games and tensors are on the current GPU.
+    """
     if max_episode_steps is not None:
         raise gymnasium.error.Error(
             f"max_episode_steps is {max_episode_steps!r}; allowed: None, since games end by the "
             "rules after at most busenv.longest_game() decisions"
         )
-    return BusVectorEnv(num_envs, **settings)
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"device is {device!r}; allowed: cpu, cuda")
+    if device == "cpu":
+        return BusVectorEnv(num_envs, **settings)
+    # Imported here, because it imports PyTorch.
+    from busenv.envs.cuda_vector import CudaVectorEnv
+
+    return CudaVectorEnv(num_envs, **settings)
 
 
 def make_self_play(**settings: Any) -> gymnasium.Env[Any, Any]:

@@ -1,0 +1,301 @@
+"""N games on a GPU, stepped by the kernels of `busenv.Batch` and equal to it bit for bit.
+
+Requires the extra `cuda`: PyTorch holds the memory, and numba-cuda compiles the kernels.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+
+from busenv.batch.batch import check_mask, set_up_batch
+from busenv.batch.opponents import COMPILED, Opponents
+from busenv.core import cuda_kernels
+from busenv.core.cuda_kernels import BLOCK, GameWorkspaces
+from busenv.core.state import GAME
+from busenv.game.board_specs import Boards
+from busenv.game.rules import Rules
+from busenv.validation import Illegal, check_seed, check_whole
+
+Launch = Callable[..., None]
+
+
+class CudaBatch:
+    """N games on the current GPU. The tensors below are overwritten by every step.
+
+    device: the torch device. boards, rules, board, autoreset_mode: as in `busenv.Batch`.
+    observations, masks, seats, acting_seats, rewards, acting_rewards, terminations,
+        illegal_actions, board_index, final_board_index, seat_owners: torch tensors with the shapes,
+        dtypes and values of the arrays of `busenv.Batch`.
+    games, final_games: uint8, (N, GAME.itemsize), the records as bytes;
+        `games.cpu().numpy().view(GAME)` reads them.
+    final_observations, final_masks: uint8, (N, size), and bool, (N, num_actions), of the last game
+        that ended in each row, from the view of the seat that decided last. Only with SAME_STEP;
+        otherwise they have one row, which is unused.
+
+    num_games: N. The other arguments are keyword-only and those of `busenv.Batch`, with these
+    differences:
+    reward: a name only.
+    opponents: None, "random", "greedy", or a sequence of the two names.
+    illegal: "replace" (default) or "lose".
+
+    With the autoreset mode DISABLED, a step starts a new game where one has ended and has not been
+    reset, as with NEXT_STEP, because kernels cannot raise.
+
+    The first batch of a process compiles the kernels, which takes about half a minute.
+
+    Raises ValueError for an invalid setting, ModuleNotFoundError without numba-cuda, and
+    RuntimeError without a GPU.
+    """
+
+    def __init__(
+        self,
+        num_games: int,
+        *,
+        num_players: int | Sequence[int] = 4,
+        rules: str | Path | Rules = "capstone-2024",
+        board: Boards = "city",
+        reward: str = "win",
+        opponents: Opponents = None,
+        learner_seat: int | None = None,
+        illegal: Illegal = "replace",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        relative_types: bool = False,
+        skip_forced: bool = False,
+    ) -> None:
+        num_games = check_whole("num_games", num_games, 1)
+        _check_supported(reward, opponents, illegal)
+        self.device = find_device()
+        setup = set_up_batch(
+            num_games,
+            num_players=num_players,
+            rules=rules,
+            board=board,
+            reward=reward,
+            opponents=opponents,
+            learner_seat=learner_seat,
+            illegal=illegal,
+            autoreset_mode=autoreset_mode,
+            relative_types=relative_types,
+            skip_forced=skip_forced,
+        )
+        self.boards, self.rules, self.board = setup.boards, setup.rules, setup.boards[0]
+        self.autoreset_mode = setup.autoreset_mode
+        self.has_started = False  # whether the games have begun
+        actions = self.board.num_actions
+        ends = num_games if self.autoreset_mode == AutoresetMode.SAME_STEP else 1
+        spaces = GameWorkspaces(
+            bits=np.zeros((num_games, (actions + 63) // 64), np.uint64),
+            ids=np.zeros((num_games, actions), np.int64),
+            ahead=np.zeros(num_games, GAME),
+            final_observations=np.zeros((ends, setup.arrays.observations.shape[1]), np.uint8),
+            final_masks=np.zeros((ends, actions), np.bool_),
+        )
+        self._tensors: dict[str, torch.Tensor] = {}
+        selected = self._on_device("selected", np.zeros(num_games, np.bool_))
+        arguments = self._all_on_device(setup.arrays), self._all_on_device(spaces)
+        for name, tensor in self._tensors.items():
+            setattr(self, name if name in PUBLIC else f"_{name}", tensor)
+        self._step_arguments = arguments
+        self._reset_arguments = *arguments, selected
+        self._launcher = Launcher(
+            num_games, self._step_arguments, (*self._reset_arguments, *_seeding(None))
+        )
+
+    observations: torch.Tensor
+    masks: torch.Tensor
+    seats: torch.Tensor
+    seat_owners: torch.Tensor
+    acting_seats: torch.Tensor
+    rewards: torch.Tensor
+    acting_rewards: torch.Tensor
+    terminations: torch.Tensor
+    illegal_actions: torch.Tensor
+    board_index: torch.Tensor
+    games: torch.Tensor
+    final_games: torch.Tensor
+    final_board_index: torch.Tensor
+    final_observations: torch.Tensor
+    final_masks: torch.Tensor
+    _actions: torch.Tensor
+    _selected: torch.Tensor
+
+    def _on_device(self, name: str, array: np.ndarray) -> Any:
+        """Copy an array to the device; keep it as a tensor and return it for kernels."""
+        content = np.array(array, order="C").reshape(-1).view(np.uint8)
+        tensor = torch.from_numpy(content).to(self.device)
+        shape = array.shape
+        if array.dtype.names:  # records
+            self._tensors[name] = tensor.view(*shape, array.dtype.itemsize)
+        elif array.dtype != np.uint64:  # for which torch has few operations
+            self._tensors[name] = tensor.view(TORCH_TYPES[array.dtype.name]).view(shape)
+        else:
+            self._tensors[name] = tensor
+        return kernel_array(tensor, array.dtype, shape)
+
+    def _all_on_device(self, values: Any) -> Any:
+        """Copy the arrays of a named tuple to the device and return it for kernels."""
+        return type(values)(
+            *(
+                self._on_device(name, value) if isinstance(value, np.ndarray) else value
+                for name, value in zip(values._fields, values, strict=True)
+            )
+        )
+
+    def reset(self, seed: int | None = None, mask: np.ndarray | torch.Tensor | None = None) -> None:
+        """Start new games, as `busenv.Batch.reset` does.
+
+        mask: bool, (N,), an array or a tensor. An all-false tensor is accepted and resets no game,
+            because reading it would wait for the device.
+
+        Raises ValueError for an invalid seed or mask, and for the first reset without a seed or
+        with a mask.
+        """
+        if seed is not None:
+            seed = check_seed(seed)
+        shape = self._selected.shape
+        if isinstance(mask, torch.Tensor):
+            if mask.dtype != torch.bool or mask.shape != shape:
+                raise ValueError(
+                    f"the mask of games to reset has shape {tuple(mask.shape)} and dtype "
+                    f"{mask.dtype}; allowed: bools, shape {tuple(shape)}"
+                )
+        elif mask is not None:
+            mask = torch.from_numpy(check_mask(mask, tuple(shape)))
+        if (seed is None or mask is not None) and not self.has_started:
+            raise ValueError("call reset(seed) for all games first")
+        if mask is None:
+            self._selected.fill_(True)
+        else:
+            self._selected.copy_(mask)
+        self._launcher.reset(*self._reset_arguments, *_seeding(seed))
+        self.has_started = True
+
+    def step(self, actions: torch.Tensor) -> None:
+        """Take one action in every game, on the current stream of torch.
+
+        actions: whole numbers, (N,), on the device. Nothing waits for the device, so a CUDA graph
+            can capture the step; run one step before.
+
+        Raises ValueError for another shape, dtype or device, and before the first reset.
+        """
+        if (
+            not isinstance(actions, torch.Tensor)
+            or actions.shape != self._actions.shape
+            or actions.dtype not in WHOLE_NUMBERS
+            or actions.device != self.device
+        ):
+            found = (
+                f"shape {tuple(actions.shape)}, dtype {actions.dtype} and device {actions.device}"
+                if isinstance(actions, torch.Tensor)
+                else f"type {type(actions).__name__}"
+            )
+            raise ValueError(
+                f"actions have {found}; allowed: a tensor of whole numbers of shape "
+                f"{tuple(self._actions.shape)} on {self.device}"
+            )
+        if not self.has_started:
+            raise ValueError("call reset(seed) before step(actions)")
+        self._actions.copy_(actions)
+        self._launcher.step(*self._step_arguments)
+
+
+PUBLIC = {name for name in CudaBatch.__annotations__ if not name.startswith("_")}
+WHOLE_NUMBERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8}
+TORCH_TYPES = {
+    "bool": torch.bool,
+    "uint8": torch.uint8,
+    "int64": torch.int64,
+    "float32": torch.float32,
+    "float64": torch.float64,
+}
+
+
+def _check_supported(reward: Any, opponents: Opponents, illegal: str) -> None:
+    """Raise ValueError for settings of `busenv.Batch` that no kernel on a device can follow."""
+    if illegal == "raise":
+        raise ValueError(
+            'illegal is "raise", but kernels on a GPU cannot raise: use "replace" or "lose"'
+        )
+    if callable(reward):
+        raise ValueError(
+            "reward is a function, which cannot run on a GPU: use the name of a reward, or compute "
+            'yours from the tensors that each step returns, or use device="cpu"'
+        )
+    several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
+    for opponent in opponents if several else [opponents]:  # type: ignore[union-attr]
+        if not (opponent is None and not several) and not (
+            isinstance(opponent, str) and opponent in COMPILED
+        ):
+            raise ValueError(
+                f"the opponent {opponent!r} cannot run on a GPU: use None, "
+                f'{", ".join(map(repr, COMPILED))} or a sequence of these names, or device="cpu"'
+            )
+
+
+def _seeding(seed: int | None) -> tuple[bool, np.uint64]:
+    """Return the arguments `reseeds` and `seed` of the kernel for a reset."""
+    return seed is not None, np.uint64(seed or 0)
+
+
+def find_device() -> torch.device:
+    """Return the current GPU; raises an error that names what is missing."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        raise ModuleNotFoundError(
+            'device="cuda" requires numba-cuda: install the extra cuda', name="numba_cuda"
+        )
+    if not torch.cuda.is_available():
+        raise RuntimeError('device is "cuda", but PyTorch finds no CUDA GPU')
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def kernel_array(tensor: torch.Tensor, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
+    """View a tensor of bytes as an array for kernels, without a copy or a synchronisation."""
+    from numba import cuda
+
+    return cuda.as_cuda_array(tensor, sync=False).view(dtype).reshape(*shape)
+
+
+class Launcher:
+    """The CUDA kernels of a batch, compiled for the types of their arguments.
+
+    `step` and `reset` launch one thread per game on the current stream of torch.
+    """
+
+    def __init__(
+        self, num_games: int, step_arguments: tuple[Any, ...], reset_arguments: tuple[Any, ...]
+    ) -> None:
+        step, reset = cuda_kernels.device_kernels()
+        self._step = cuda_kernels.compiled(step, step_arguments)
+        self._reset = cuda_kernels.compiled(reset, reset_arguments)
+        self._blocks = (num_games + BLOCK - 1) // BLOCK
+        self._launches: dict[int, tuple[Launch, Launch]] = {}  # by the address of a stream
+
+    def step(self, *arguments: Any) -> None:
+        """Launch the kernel that steps all games."""
+        self._on_current_stream()[0](*arguments)
+
+    def reset(self, *arguments: Any) -> None:
+        """Launch the kernel that resets games."""
+        self._on_current_stream()[1](*arguments)
+
+    def _on_current_stream(self) -> tuple[Launch, Launch]:
+        address = torch.cuda.current_stream().cuda_stream
+        if address not in self._launches:
+            from numba import cuda
+
+            stream = cuda.external_stream(address)
+            with warnings.catch_warnings():  # numba warns of fewer than 128 blocks
+                warnings.simplefilter("ignore")
+                self._launches[address] = (
+                    self._step[self._blocks, BLOCK, stream],
+                    self._reset[self._blocks, BLOCK, stream],
+                )
+        return self._launches[address]
