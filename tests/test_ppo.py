@@ -17,7 +17,7 @@ from busenv.core.state import FIRST_BUILD, OVER
 from busenv.observation import observe_games
 from busenv.train.config import PPOConfig
 from busenv.train.league import draw_seat_owners
-from busenv.train.ppo import PPO, clipped_policy_loss, compute_gae, uses_bfloat16
+from busenv.train.ppo import PPO, clipped_policy_loss, trajectory_advantages, uses_bfloat16
 from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_rollout
 from tests.support.networks import CITY
 from tests.support.play import paid
@@ -58,7 +58,7 @@ def test_gae_follows_each_agents_trajectory(
     expected: list[float],
 ) -> None:
     arrays = np.array(agents, np.int64), np.array(rewards, float), np.array(values, np.float32)
-    assert compute_gae(*arrays, float(gamma), float(gae_lambda)).tolist() == expected
+    assert trajectory_advantages(*arrays, float(gamma), float(gae_lambda)).tolist() == expected
 
 
 def test_the_surrogate_loss_is_clipped_on_the_side_that_gains() -> None:
@@ -105,7 +105,7 @@ def test_self_play_skips_forced_decisions_and_sums_all_rewards(reward: str) -> N
 def returns_of(decisions: Decisions) -> np.ndarray:
     """Without discount: the sum of a seat's later rewards."""
     zeros = np.zeros_like(decisions.values)
-    return compute_gae(decisions.trajectories, decisions.rewards, zeros, 1.0, 1.0)
+    return trajectory_advantages(decisions.trajectories, decisions.rewards, zeros, 1.0, 1.0)
 
 
 def test_a_rollout_holds_the_decisions_of_the_learner_only() -> None:

@@ -1,7 +1,7 @@
 """Proximal policy optimisation with action masks (Schulman et al. 2017), and imitation before it.
 
-`compute_gae` and `clipped_policy_loss` are the algorithm; `PPO.update` applies them to the
-decisions of a rollout, `PPO.imitate` learns from a teacher instead.
+`trajectory_advantages` and `clipped_policy_loss` are the algorithm; `PPO.update` applies them to
+the decisions of a rollout, `PPO.imitate` learns from a teacher instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TEACHER_POWER = 2  # exponent that sharpens a teacher's probabilities; PPO sampl
 
 
 @kernel
-def compute_gae(
+def trajectory_advantages(
     trajectories: np.ndarray,
     rewards: np.ndarray,
     values: np.ndarray,
@@ -103,7 +103,7 @@ class PPO:
         config = self.config
         learning_rate = config.learning_rate * max(1 - progress, LOWEST_LEARNING_RATE)
         self._set_learning_rate(learning_rate)
-        advantages = compute_gae(
+        advantages = trajectory_advantages(
             decisions.trajectories, decisions.rewards, decisions.values,
             config.gamma, config.gae_lambda,
         )  # fmt: skip
@@ -149,7 +149,7 @@ class PPO:
         config = self.config
         self._set_learning_rate(IMITATION_LEARNING_RATE)
         no_values = np.zeros_like(decisions.values)
-        returns = compute_gae(
+        returns = trajectory_advantages(
             decisions.trajectories, decisions.rewards, no_values, config.gamma, 1.0
         )
         observations, masks, teacher, target = map(

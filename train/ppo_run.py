@@ -18,7 +18,7 @@ from busenv.train.checkpoint import atomic_update
 from busenv.train.config import PPOConfig
 from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadWorkers
 from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
-from busenv.train.ppo import PPO, compute_gae
+from busenv.train.ppo import PPO, trajectory_advantages
 from busenv.train.run import MODEL, PAST_FOLDER, Iteration, TrainingRun
 from busenv.train.selfplay import GAMES_PER_BOARD, Decisions, SelfPlayGames, draw_boards, join
 
@@ -100,7 +100,7 @@ class PPORun(TrainingRun):
         This compiles all kernels, and raises the error of an agent that cannot play on the board.
         """
         *_, decisions = self._play(1, np.random.default_rng(0))
-        compute_gae(decisions.trajectories, decisions.rewards, decisions.values, 1.0, 1.0)
+        trajectory_advantages(decisions.trajectories, decisions.rewards, decisions.values, 1.0, 1.0)
         self._try_agents({*self.config.bots, *self.config.rated})
 
     @property

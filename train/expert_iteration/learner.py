@@ -24,7 +24,7 @@ from busenv.train.expert_iteration.samples import (
     make_batch,
     split_by_size,
 )
-from busenv.train.ppo import clipped_policy_loss, compute_gae
+from busenv.train.ppo import clipped_policy_loss, trajectory_advantages
 
 CLIP_RANGE = 0.2  # of PPO's probability ratio
 ENTROPY_COEF = 0.005  # in PPO's loss
@@ -37,7 +37,7 @@ def add_advantages(games: list[np.ndarray]) -> np.ndarray:
     """Concatenate the samples (SAMPLE, (n,)) of games, with the advantages of their actions.
 
     A seat's decisions are a trajectory whose values are its win probabilities. The reward is 1 for
-    the winner, at the end. Advantages are those of `busenv.train.ppo.compute_gae`.
+    the winner, at the end. Advantages are those of `busenv.train.ppo.trajectory_advantages`.
     """
     samples = np.concatenate(games)
     seats = samples["game"]["seat"].astype(np.int64)
@@ -47,7 +47,7 @@ def add_advantages(games: list[np.ndarray]) -> np.ndarray:
     last = len(samples) - 1 - np.unique(trajectories[::-1], return_index=True)[1]
     rewards[last] = samples["winner"][last] == seats[last]
     values = samples["win_probs"][np.arange(len(samples)), seats]
-    samples["advantage"] = compute_gae(trajectories, rewards, values, 1.0, GAE_LAMBDA)
+    samples["advantage"] = trajectory_advantages(trajectories, rewards, values, 1.0, GAE_LAMBDA)
     return samples
 
 

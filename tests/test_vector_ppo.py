@@ -1,0 +1,218 @@
+"""PPO on the vector environment: line-ups, rollouts, advantages, updates."""
+
+from itertools import pairwise
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+from busenv import load_board
+from busenv.agents.networks.mlp import build_network
+from busenv.core.bots import GREEDY
+from busenv.core.state import MAX_PLAYERS
+from busenv.train.vector_ppo import (
+    LEARNER,
+    Games,
+    LineUps,
+    PPOSettings,
+    Rollout,
+    compute_gae,
+    evaluate,
+    frozen_policy,
+    make_rollout,
+    play_rollout,
+    sample,
+    update,
+)
+
+CPU, PAST = torch.device("cpu"), 3
+SETTINGS = PPOSettings(steps=40, batch_size=128, reward_unit=2.0)
+
+
+def random_rollout(steps: int, games: int, rng: np.random.Generator) -> Rollout:
+    """A rollout with random seats, rewards, values, ends and decisions of others; no rows."""
+    rollout = make_rollout(steps, games, 0, 0, CPU)
+    shape = steps, games
+    rollout.seats[:] = torch.from_numpy(rng.integers(0, 4, shape))
+    rollout.is_learners[:] = torch.from_numpy(rng.random(shape) < 0.8)
+    rollout.terminations[:] = torch.from_numpy(rng.random(shape) < 0.1)
+    rollout.rewards[:] = torch.from_numpy(rng.integers(-3, 4, (*shape, MAX_PLAYERS)))
+    rollout.values[:] = torch.from_numpy(rng.integers(-3, 4, shape))
+    rollout.next_values[:] = torch.from_numpy(rng.integers(-3, 4, games))
+    rollout.next_seats[:] = torch.from_numpy(rng.integers(0, 4, games))
+    rollout.is_bootstrapped[:] = torch.from_numpy(rng.random(games) < 0.5)
+    return rollout
+
+
+def slow_gae(rollout: Rollout, gamma: float, gae_lambda: float) -> np.ndarray:
+    """Advantages by their definition, one trajectory at a time; nan where there is none."""
+    seats, ends, rewards, values = (
+        tensor.numpy()
+        for tensor in (rollout.seats, rollout.terminations, rollout.rewards, rollout.values)
+    )
+    steps, games = seats.shape
+    advantages = np.full((steps, games), np.nan)
+    for game in range(games):
+        starts = [0, *(np.flatnonzero(ends[:, game]) + 1), steps]
+        for start, end in pairwise(starts):
+            for seat in range(MAX_PLAYERS):
+                own = [
+                    t
+                    for t in range(start, end)
+                    if seats[t, game] == seat and rollout.is_learners[t, game]
+                ]
+                is_over = end > start and bool(ends[end - 1, game])
+                bootstraps = bool(rollout.is_bootstrapped[game]) and (
+                    int(rollout.next_seats[game]) == seat
+                )
+                last = 0.0
+                for k in reversed(range(len(own))):
+                    t = own[k]
+                    until = own[k + 1] if k + 1 < len(own) else end
+                    if k + 1 < len(own):
+                        following = values[own[k + 1], game]
+                    elif is_over:
+                        following = 0.0
+                    elif bootstraps:
+                        following = float(rollout.next_values[game])
+                    else:
+                        continue
+                    reward = rewards[t:until, game, seat].sum()
+                    last = reward + gamma * following - values[t, game] + gamma * gae_lambda * last
+                    advantages[t, game] = last
+    return advantages
+
+
+@pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 1.0), (0.5, 0.25), (0.9, 0.0)])
+def test_gae_is_that_of_every_seat_alone(gamma: float, gae_lambda: float) -> None:
+    rollout = random_rollout(50, 12, np.random.default_rng(0))
+    advantages, has_advantage = compute_gae(rollout, gamma=gamma, gae_lambda=gae_lambda)
+    wanted = slow_gae(rollout, gamma, gae_lambda)
+    assert (has_advantage.numpy() == ~np.isnan(wanted)).all()
+    assert 0 < int(has_advantage.sum()) < int(rollout.is_learners.sum())
+    taken = advantages.numpy()[has_advantage.numpy()]
+    np.testing.assert_allclose(taken, wanted[~np.isnan(wanted)], rtol=1e-5, atol=1e-5)
+
+
+def test_a_cut_rollout_has_the_advantages_of_the_whole_where_values_are_exact() -> None:
+    rng, gamma = np.random.default_rng(1), 0.9
+    whole = random_rollout(40, 6, rng)
+    whole.is_bootstrapped[:] = False
+    whole.terminations[-1] = True
+    # The exact value of a decision is its return: that of an estimate with values of 0.
+    whole.values[:] = 0.0
+    whole.values[:] = compute_gae(whole, gamma=gamma, gae_lambda=1.0)[0]
+    wanted, complete = compute_gae(whole, gamma=gamma, gae_lambda=0.7)
+    assert complete.equal(whole.is_learners)
+    for cut in range(1, 40):
+        part = Rollout(
+            *(tensor[:cut] for tensor in whole[:9]),
+            whole.values[cut].clone(), whole.seats[cut].clone(), whole.is_learners[cut].clone(),
+        )  # fmt: skip
+        # Where the game ends with the cut, the next decision is another game's.
+        advantages, has_advantage = compute_gae(part, gamma=gamma, gae_lambda=0.7)
+        np.testing.assert_allclose(
+            advantages[has_advantage], wanted[:cut][has_advantage], rtol=0, atol=1e-4
+        )
+
+
+def test_a_draw_is_legal_and_follows_the_policy() -> None:
+    masks = torch.tensor([[True, False, True, False, True]]).repeat(40_000, 1)
+    logits = torch.tensor([[0.0, 9.0, 1.0, 9.0, -1.0]]).repeat(40_000, 1)
+    log_probs, values = evaluate(lambda _: (logits, logits[:, :1]), logits, masks, False)  # type: ignore[arg-type]
+    drawn = sample(log_probs, torch.Generator().manual_seed(0))
+    shares = torch.bincount(drawn, minlength=5) / len(drawn)
+    assert shares[[1, 3]].tolist() == [0, 0]
+    torch.testing.assert_close(shares, log_probs[0].exp(), rtol=0, atol=0.01)
+    assert values.tolist() == [0.0] * 40_000
+
+
+def make_games(games: int, line_ups: LineUps, generator: torch.Generator, **settings: Any) -> Games:
+    env = gymnasium.make_vec(
+        "busenv/BusSelfPlay-v0", num_envs=games, reward="margin", relative_types=True,
+        skip_forced=True, copy=False, **settings,
+    )  # fmt: skip
+    return Games(env, line_ups, 3, generator)
+
+
+def test_line_ups_have_a_learner_and_the_shares_of_the_settings() -> None:
+    weights = torch.tensor([0.0, 1.0, 3.0])  # of owners 1, 2 and 3
+    owners = LineUps(weights, opponent_share=0.5, single_share=0.4, min_players=3).draw(
+        20_000, torch.Generator().manual_seed(0)
+    )
+    learners = owners == LEARNER
+    assert learners[:, :3].any(dim=1).all()
+    assert not (owners == 1).any()
+    share = float((owners == 3).sum() / (owners > 0).sum())
+    assert abs(share - 0.75) < 0.02
+    alone = float((learners.sum(dim=1) == 1).float().mean())
+    # Games with one opponent's copies, and those in which all four other seats are drawn.
+    assert abs(alone - (0.4 + 0.6 * 0.5**4)) < 0.02
+    none = LineUps(weights, opponent_share=0.0).draw(10, torch.Generator())
+    assert not none.any()
+
+
+def test_a_rollout_records_the_learners_decisions_and_all_rewards() -> None:
+    generator = torch.Generator().manual_seed(0)
+    network = build_network("mlp", load_board("city"), 16, 0, relative_types=True)
+    other = build_network("mlp", load_board("city"), 16, 1, relative_types=True)
+    weights = torch.tensor([0.0, 1.0, 1.0])
+    games = make_games(24, LineUps(weights), generator)
+    batch: Any = games.env.unwrapped.batch
+    rollout = make_rollout(40, 24, batch.observations.shape[1], batch.masks.shape[1], CPU)
+    opponents = {PAST: frozen_policy(other, generator, False)}
+    settings, totals, ended = SETTINGS, torch.zeros(24, MAX_PLAYERS), 0
+    for _ in range(8):
+        play_rollout(games, network, opponents, rollout, settings=settings, generator=generator)
+        learners = rollout.is_learners
+        rows, masks = rollout.observations[learners], rollout.masks[learners]
+        log_probs, values = evaluate(network, rows, masks, False)
+        actions = rollout.actions[learners]
+        assert masks.gather(1, actions[:, None]).all()
+        taken = log_probs.gather(1, actions[:, None])[:, 0]
+        torch.testing.assert_close(rollout.log_probs[learners], taken, rtol=0, atol=1e-4)
+        torch.testing.assert_close(rollout.values[learners], values, rtol=0, atol=1e-4)
+        # Compiled bots decide within the steps: the other rows are a past self's or a reset's.
+        assert 0.3 < float(learners.float().mean()) < 0.95
+        for t in range(40):
+            totals += settings.reward_unit * rollout.rewards[t]
+            over = rollout.terminations[t]
+            for i in over.nonzero()[:, 0].tolist():
+                if not rollout.terminations[t + 1 :, i].any():  # `final_games` is still this game
+                    final = batch.final_games[i]
+                    points = final["deliveries"][:4] - final["stones"][:4].astype(np.float64)
+                    margins = points - (points.sum() - points) / 3
+                    np.testing.assert_allclose(totals[i, :4], margins, atol=1e-4)
+                    ended += 1
+            totals[over] = 0.0
+    assert ended > 20
+    owners = set(games.owners[:, :4].unique().tolist())
+    assert owners == {LEARNER, GREEDY, PAST}
+
+
+def test_updates_learn_from_advantages_and_returns() -> None:
+    """Losses on one rollout fall, and its rewarded actions become more likely."""
+    generator = torch.Generator().manual_seed(0)
+    network = build_network("mlp", load_board("city"), 32, 0, relative_types=True)
+    games = make_games(16, LineUps(torch.tensor([1.0]), opponent_share=0.0), generator)
+    batch: Any = games.env.unwrapped.batch
+    rollout = make_rollout(40, 16, batch.observations.shape[1], batch.masks.shape[1], CPU)
+    play_rollout(games, network, {}, rollout, settings=SETTINGS, generator=generator)
+    passes = rollout.actions == 7
+    rollout.rewards.zero_()
+    seats = torch.nn.functional.one_hot(rollout.seats, MAX_PLAYERS)
+    rollout.rewards.add_(seats * passes[:, :, None])
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    settings = SETTINGS._replace(gamma=0.0, gae_lambda=0.0, epochs=4, entropy_coef=0.0)
+    rows, masks = rollout.observations[passes], rollout.masks[passes]
+    before = evaluate(network, rows, masks, False)[0][:, 7].exp().mean()
+    first, *_, last = [
+        update(network, optimizer, rollout, settings=settings, generator=generator)
+        for _ in range(6)
+    ]
+    after = evaluate(network, rows, masks, False)[0][:, 7].exp().mean()
+    assert last["value_loss"] < 0.8 * first["value_loss"]
+    assert after > 1.2 * before
+    assert first["decisions"] <= 40 * 16

@@ -1,0 +1,359 @@
+"""Proximal policy optimisation on the public vector environment, on a CPU or a GPU.
+
+A rollout is a fixed number of steps over games that continue between iterations (Schulman et al.
+2017, "Proximal policy optimization algorithms"). Each seat of each game is a trajectory of its own.
+The file reads from top to bottom: line-ups, rollout, advantages, loss, update. All tensors are on
+the device of the environment; T are the steps of a rollout, N the games.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from busenv.core.state import MAX_PLAYERS
+from busenv.train.ppo import clipped_policy_loss
+
+LEARNER = 0  # owner of a seat: `seat_owners` of the environment
+ILLEGAL_LOGIT = -1e9  # its probability is exactly 0, and 0 times its logarithm is not nan
+BELOW_ONE = 1 - 2**-20  # keeps a draw below the sum of the probabilities after rounding
+
+
+class PPOSettings(NamedTuple):
+    """Settings of rollouts and updates.
+
+    steps: of a rollout. batch_size: decisions of a minibatch. epochs: passes over a rollout.
+    gamma, gae_lambda: of `compute_gae`. reward_unit: reward that counts as 1. entropy_coef,
+    value_coef: weights in the loss. max_grad_norm: gradients are clipped to it. bfloat16: whether
+    matrix products are computed in bfloat16.
+    """
+
+    steps: int = 64
+    batch_size: int = 1024
+    epochs: int = 2
+    gamma: float = 0.99
+    gae_lambda: float = 0.9
+    reward_unit: float = 5.0
+    clip_range: float = 0.2
+    entropy_coef: float = 0.02
+    value_coef: float = 0.5
+    max_grad_norm: float = 0.5
+    bfloat16: bool = False
+
+
+class LineUps(NamedTuple):
+    """How the owners of a game's seats are drawn.
+
+    weights: float32, (K,), of each owner but the learner in draws of an opponent; the sum is above
+        0 where a share is.
+    opponent_share: probability that a seat is an opponent's. single_share: share of games in which
+        copies of one opponent hold all seats but one, as in ratings. One seat of each game is
+        always the learner's.
+    min_players: smallest number of players in a game.
+    """
+
+    weights: torch.Tensor
+    opponent_share: float = 0.5
+    single_share: float = 0.4
+    min_players: int = 4
+
+    def draw(self, games: int, generator: torch.Generator) -> torch.Tensor:
+        """Draw the owners of all seats: uint8, (games, 5), 0 for the learner."""
+        device, shape = self.weights.device, (games, MAX_PLAYERS)
+        owners = torch.zeros(shape, dtype=torch.uint8, device=device)
+        if not self.opponent_share:
+            return owners
+        count = games * MAX_PLAYERS
+        drawn = torch.multinomial(self.weights, count, replacement=True, generator=generator)
+        drawn = (drawn + 1).to(torch.uint8).view(shape)
+
+        def uniform(*size: int) -> torch.Tensor:
+            return torch.rand(size, generator=generator, device=device)
+
+        single = uniform(games, 1) < self.single_share
+        drawn = torch.where(single, drawn[:, :1], drawn)
+        owners = torch.where(single | (uniform(*shape) < self.opponent_share), drawn, owners)
+        learner = (uniform(games, 1) * self.min_players).long()
+        return owners.scatter_(1, learner, LEARNER)
+
+
+class Rollout(NamedTuple):
+    """Buffers of a rollout, allocated once.
+
+    observations: uint8, (T, N, size). masks: bool, (T, N, num_actions). actions, seats: int64,
+    (T, N), of the decisions. log_probs, values: float32, (T, N), of the learner's decisions.
+    is_learners: bool, (T, N), whether the learner decides. rewards: float32, (T, N, 5), of all
+    seats after the decision, in units. terminations: bool, (T, N).
+    next_values: float32, (N,). next_seats: int64, (N,). is_bootstrapped: bool, (N,). Value and seat
+    of the decision after the rollout, and whether the learner takes it.
+    """
+
+    observations: torch.Tensor
+    masks: torch.Tensor
+    actions: torch.Tensor
+    seats: torch.Tensor
+    log_probs: torch.Tensor
+    values: torch.Tensor
+    is_learners: torch.Tensor
+    rewards: torch.Tensor
+    terminations: torch.Tensor
+    next_values: torch.Tensor
+    next_seats: torch.Tensor
+    is_bootstrapped: torch.Tensor
+
+
+def make_rollout(
+    steps: int, games: int, size: int, num_actions: int, device: torch.device
+) -> Rollout:
+    """Allocate the buffers of a rollout."""
+
+    def zeros(dtype: torch.dtype, *shape: int) -> torch.Tensor:
+        return torch.zeros(shape, dtype=dtype, device=device)
+
+    return Rollout(
+        zeros(torch.uint8, steps, games, size),
+        zeros(torch.bool, steps, games, num_actions),
+        zeros(torch.int64, steps, games),
+        zeros(torch.int64, steps, games),
+        zeros(torch.float32, steps, games),
+        zeros(torch.float32, steps, games),
+        zeros(torch.bool, steps, games),
+        zeros(torch.float32, steps, games, MAX_PLAYERS),
+        zeros(torch.bool, steps, games),
+        zeros(torch.float32, games),
+        zeros(torch.int64, games),
+        zeros(torch.bool, games),
+    )
+
+
+# An opponent returns actions, int64 (n,), for rows, int64 (n,), of observations and masks.
+Opponent = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def frozen_policy(network: nn.Module, generator: torch.Generator, bfloat16: bool) -> Opponent:
+    """Return an opponent that samples from a network's policy."""
+
+    def choose(observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        log_probs, _ = evaluate(network, observations[rows], masks[rows], bfloat16)
+        return sample(log_probs, generator)
+
+    return choose
+
+
+def evaluate(
+    network: nn.Module, observations: torch.Tensor, masks: torch.Tensor, bfloat16: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return log-probabilities of all actions, float32 (n, num_actions), and values, float32 (n,).
+
+    Illegal actions have ILLEGAL_LOGIT or less. network: observations (n, size) to logits and
+    values, (n, 1).
+    """
+    with torch.autocast(observations.device.type, torch.bfloat16, enabled=bfloat16):
+        # bfloat16 represents bytes exactly, and avoids a copy in float32.
+        rows = observations.bfloat16() if bfloat16 else observations.float()
+        logits, values = network(rows)
+    logits = logits.float().masked_fill(~masks, ILLEGAL_LOGIT)
+    return logits.log_softmax(dim=1), values.float()[:, 0]
+
+
+def sample(log_probs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Draw a legal action from each row of log-probabilities: int64, (n,)."""
+    sums = log_probs.exp().cumsum(dim=1)
+    size = (len(sums), 1)
+    draws = torch.rand(size, generator=generator, device=sums.device) * sums[:, -1:] * BELOW_ONE
+    return torch.searchsorted(sums, draws, right=True)[:, 0]
+
+
+class Games:
+    """N games of a self-play environment, which continue from one rollout to the next.
+
+    env: `gymnasium.make_vec("busenv/BusSelfPlay-v0", ...)` with copy=False and the autoreset mode
+        NEXT_STEP, whose step between two games lets the line-up of the next game be drawn.
+    line_ups: how owners of seats are drawn; `weights` may be changed between rollouts.
+
+    owners: uint8, (N, 5), owners of the seats; shares its memory with the environment.
+    """
+
+    def __init__(self, env: Any, line_ups: LineUps, seed: int, generator: torch.Generator) -> None:
+        self.env, self.line_ups = env, line_ups
+        self.device = line_ups.weights.device
+        self.owners = torch.as_tensor(env.unwrapped.batch.seat_owners)
+        self.owners.copy_(line_ups.draw(len(self.owners), generator))
+        observations, info = env.reset(seed=seed)
+        self._set(observations, info)
+        self.is_over = torch.zeros(len(self.owners), dtype=torch.bool, device=self.device)
+
+    def step(
+        self, actions: torch.Tensor, generator: torch.Generator
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Take one action in each game; where one is over, start the next with a new line-up.
+
+        Returns rewards, float32 (N, 5), and terminations, bool (N,).
+        """
+        owners = self.line_ups.draw(len(actions), generator)
+        self.owners.copy_(torch.where(self.is_over[:, None], owners, self.owners))
+        own = actions.numpy() if self.device.type == "cpu" else actions
+        observations, _, terminations, _, info = self.env.step(own)
+        self._set(observations, info)
+        self.is_over = torch.as_tensor(terminations).clone()
+        return torch.as_tensor(info["rewards"]), self.is_over
+
+    def _set(self, observations: Any, info: dict[str, Any]) -> None:
+        self.observations = torch.as_tensor(observations)
+        self.masks = torch.as_tensor(info["action_mask"]).view(torch.bool)
+        self.seats = torch.as_tensor(info["seat"])
+
+    def decides(self, owner: int) -> torch.Tensor:
+        """Return in which running games an owner decides next: bool, (N,)."""
+        owners = self.owners.gather(1, self.seats[:, None])[:, 0]
+        return (owners == owner) & ~self.is_over
+
+
+@torch.no_grad()
+def play_rollout(
+    games: Games,
+    network: nn.Module,
+    opponents: dict[int, Opponent],
+    rollout: Rollout,
+    *,
+    settings: PPOSettings,
+    generator: torch.Generator,
+) -> None:
+    """Play T steps of N games and write them to the buffers.
+
+    opponents: by owner of a seat; the compiled bots, whose decisions are no rows, are not among
+    them.
+    """
+    for t in range(len(rollout.actions)):
+        observations, masks = games.observations, games.masks
+        rollout.observations[t], rollout.masks[t] = observations, masks
+        rollout.seats[t] = games.seats
+        is_learners = games.decides(LEARNER)
+        rollout.is_learners[t] = is_learners
+        actions = torch.zeros_like(games.seats)
+        rows = is_learners.nonzero()[:, 0]
+        log_probs, values = evaluate(network, observations[rows], masks[rows], settings.bfloat16)
+        taken = sample(log_probs, generator)
+        actions[rows] = taken
+        rollout.log_probs[t, rows] = log_probs.gather(1, taken[:, None])[:, 0]
+        rollout.values[t, rows] = values
+        for owner, choose in opponents.items():
+            rows = games.decides(owner).nonzero()[:, 0]
+            if len(rows):
+                actions[rows] = choose(observations, masks, rows)
+        rollout.actions[t] = actions
+        rewards, terminations = games.step(actions, generator)
+        torch.div(rewards, settings.reward_unit, out=rollout.rewards[t])
+        rollout.terminations[t] = terminations
+    rollout.is_bootstrapped.copy_(games.decides(LEARNER))
+    rollout.next_seats.copy_(games.seats)
+    _, values = evaluate(network, games.observations, games.masks, settings.bfloat16)
+    rollout.next_values.copy_(values)
+
+
+def compute_gae(
+    rollout: Rollout, *, gamma: float, gae_lambda: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Compute advantages by generalized advantage estimation (Schulman et al. 2016).
+
+    The decisions of one seat in one game are a trajectory. A decision's reward is everything that
+    its seat receives until the seat decides again, including rewards from actions of other seats.
+    A trajectory that the rollout cuts is bootstrapped from the value of the seat's next decision
+    where that is the decision after the rollout; otherwise the seat's last value in the rollout
+    ends it, and that last decision has no advantage.
+
+    rollout: with seats, values, is_learners, rewards, terminations, and the decision after the
+    rollout. Other decisions than those of `is_learners` are not part of any trajectory.
+
+    Returns advantages, float32 (T, N), whose sums with `values` are the returns, and which of the
+    decisions have one, bool (T, N).
+    """
+    steps, games = rollout.values.shape
+    advantages = torch.zeros_like(rollout.values)
+    has_advantage = torch.zeros_like(rollout.is_learners)
+    # By game and seat; the last column takes what belongs to no trajectory.
+    shape = games, MAX_PLAYERS + 1
+    pending = advantages.new_zeros(shape)  # rewards until the seat's next decision
+    next_value, next_advantage = pending.clone(), pending.clone()
+    is_known = torch.zeros(shape, dtype=torch.bool, device=pending.device)
+    at = torch.where(rollout.is_bootstrapped, rollout.next_seats, MAX_PLAYERS)[:, None]
+    next_value.scatter_(1, at, rollout.next_values[:, None])
+    is_known.scatter_(1, at, True)
+    for t in range(steps - 1, -1, -1):
+        ended = rollout.terminations[t, :, None]
+        for carried in (pending, next_value, next_advantage):
+            carried.masked_fill_(ended, 0.0)
+        is_known |= ended
+        pending[:, :MAX_PLAYERS] += rollout.rewards[t]
+        at = torch.where(rollout.is_learners[t], rollout.seats[t], MAX_PLAYERS)[:, None]
+        values = rollout.values[t, :, None]
+        delta = pending.gather(1, at) + gamma * next_value.gather(1, at) - values
+        advantage = delta + gamma * gae_lambda * next_advantage.gather(1, at)
+        known = is_known.gather(1, at)
+        advantages[t] = advantage[:, 0]
+        has_advantage[t] = known[:, 0]
+        # Behind a decision without an advantage, its value bootstraps the seat's earlier ones.
+        next_advantage.scatter_(1, at, advantage.where(known, 0.0))
+        next_value.scatter_(1, at, values)
+        pending.scatter_(1, at, 0.0)
+        is_known.scatter_(1, at, True)
+    return advantages, has_advantage & rollout.is_learners
+
+
+def update(
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    rollout: Rollout,
+    *,
+    settings: PPOSettings,
+    generator: torch.Generator,
+) -> dict[str, float]:
+    """Learn from a rollout; return the number of decisions and means of statistics by name."""
+    advantages, has_advantage = compute_gae(
+        rollout, gamma=settings.gamma, gae_lambda=settings.gae_lambda
+    )
+    returns = advantages + rollout.values
+    indices = has_advantage.flatten().nonzero()[:, 0]
+    observations, masks, actions, log_probs, advantage, target = (
+        tensor.flatten(0, 1)
+        for tensor in (
+            rollout.observations, rollout.masks, rollout.actions, rollout.log_probs, advantages,
+            returns,
+        )
+    )  # fmt: skip
+    statistics = []
+    for rows in _minibatches(indices, settings, generator):
+        new_log_probs, values = evaluate(
+            network, observations[rows], masks[rows], settings.bfloat16
+        )
+        entropy = -(new_log_probs.exp() * new_log_probs).sum(dim=1).mean()
+        normalised = advantage[rows]
+        normalised = (normalised - normalised.mean()) / (normalised.std(correction=0) + 1e-8)
+        policy_loss, approx_kl, clip_fraction = clipped_policy_loss(
+            new_log_probs.gather(1, actions[rows, None])[:, 0],
+            log_probs[rows], normalised, settings.clip_range,
+        )  # fmt: skip
+        value_loss = nn.functional.mse_loss(values, target[rows])
+        loss = policy_loss + settings.value_coef * value_loss - settings.entropy_coef * entropy
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), settings.max_grad_norm)
+        optimizer.step()
+        scalars = policy_loss, value_loss, entropy, approx_kl, clip_fraction
+        statistics.append(torch.stack(scalars).detach())
+    means = torch.stack(statistics).mean(dim=0).tolist()
+    names = "policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction"
+    return {"decisions": len(indices), **dict(zip(names, means, strict=True))}
+
+
+def _minibatches(
+    indices: torch.Tensor, settings: PPOSettings, generator: torch.Generator
+) -> Iterator[torch.Tensor]:
+    """All indices in random order, once an epoch, in pieces of nearly equal size."""
+    pieces = max(-(-len(indices) // settings.batch_size), 1)
+    for _ in range(settings.epochs):
+        order = torch.randperm(len(indices), generator=generator, device=indices.device)
+        yield from indices[order].tensor_split(pieces)
