@@ -35,6 +35,7 @@ from busenv.experiments.training.learning_curve import (
 from busenv.experiments.training.training_run import (
     describe_training,
     evaluate_against,
+    rating_interval,
     run_training,
 )
 from busenv.game.board import BOARDS
@@ -46,6 +47,22 @@ from busenv.train.ppo_run import PPORun
 from tests.support.commands import refusal
 from tests.support.training import SMALL_PPO, parameters, same_tensors
 from tests.support.worlds import write_town
+
+
+def test_ratings_take_at_most_a_tenth_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = SMALL_PPO.changed({"rate_every": 0.001, "decisions": 2000})
+    assert [rating_interval(config, last) for last in (0.0, 1.0, 10.0)] == [0.001, 9.0, 90.0]
+
+    def rate(run: Any, curve: list[CurvePoint], log: object) -> None:
+        run._began -= 1000.0  # as if it had taken so long
+        curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, {}))
+
+    monkeypatch.setattr(training, "_rate", rate)
+    run, curve = run_training(config, tmp_path, Console(quiet=True))
+    assert run.iteration > 2
+    assert [point.decisions for point in curve] == [0, run.decisions]
 
 
 def test_a_run_writes_model_curve_and_scalars(

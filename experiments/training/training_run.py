@@ -37,6 +37,7 @@ AnyRun = PPORun | ExpertRun
 CURVE, PICTURE = "curve.csv", "learning_curve.png"
 MAX_BOARDS = 100  # of a rating on a set of boards
 SAVE_EVERY = 30.0  # seconds between checkpoints
+RATING_SHARE = 0.1  # of a run's time that ratings before its end may take
 LOW_ENTROPY = 0.1  # entropy of the policy, in nats per decision, below which a warning is printed
 
 
@@ -199,7 +200,7 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
     """Iterate until the run is done; each rating is on disk at once."""
     config, folder = run.config, run.folder
     curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
-    saved, warned = run.seconds, False
+    saved, warned, rating_seconds = run.seconds, False, 0.0
     if run.is_done and _is_rated(run, curve):
         return curve
     bar = training_bar(console)
@@ -210,12 +211,14 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
         task = bar.add_task("", total=1.0, note="")
         while True:
             is_due = not curve or (
-                run.seconds - curve[-1].seconds >= config.rate_every
+                run.seconds - curve[-1].seconds >= rating_interval(config, rating_seconds)
                 and run.decisions > curve[-1].decisions
             )
             if run.is_done or is_due:
                 bar.update(task, completed=min(run.progress, 1.0), note="rating ...")
+                began = run.seconds
                 _rate(run, curve, log)
+                rating_seconds = run.seconds - began
                 first = "learning from offline data ..." if pretrains else "first games ..."
                 bar.update(task, note=_wins(curve) or first)
             if run.is_done or run.seconds - saved >= SAVE_EVERY:
@@ -236,6 +239,14 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
                 console.print(f"[yellow]{text}.")
             bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
     return curve
+
+
+def rating_interval(config: AnyConfig, rating_seconds: float) -> float:
+    """Return the seconds of training between two ratings, of which the last took a time.
+
+    They are `rate_every`, or more where ratings would take more than RATING_SHARE of the time.
+    """
+    return max(config.rate_every, rating_seconds * (1 / RATING_SHARE - 1))
 
 
 def _is_rated(run: AnyRun, curve: list[CurvePoint]) -> bool:

@@ -59,7 +59,7 @@ MEANINGS = {
     "pool_size": "maximum number of past selves",
     "precision": "precision of the layers during learning; `auto` (PPO): bfloat16 on a CPU with "
     "instructions for it",
-    "rate_every": "seconds between ratings",
+    "rate_every": "seconds between ratings, or more where they would take over a tenth of the run",
     "rate_games": "games per rating and agent",
     "rated": "agents that the learner is rated against",
     "relative_types": "observations and actions count building types from the clock",
