@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode
 from busenv import Game
 from busenv.batch.batch import Batch
 from busenv.core.bots import GREEDY, RANDOM
+from busenv.core.state import OVER
 from busenv.envs.sb3 import BusVecEnv
 from tests.support.play import picks
 
@@ -108,6 +109,21 @@ def test_owners_of_seats_are_set_game_by_game() -> None:
         with_opponents.step(actions)
         by_owners.step(actions)
         ended += int(by_owners.terminations.sum())
+
+
+@pytest.mark.parametrize("autoreset_mode", ["NextStep", "SameStep"])
+def test_a_game_that_bots_play_alone_ends_in_the_step_after_its_start(autoreset_mode: str) -> None:
+    batch = Batch(5, autoreset_mode=autoreset_mode)
+    batch.seat_owners[:3] = RANDOM
+    batch.reset(0)
+    ended = np.zeros(5, np.int64)
+    for _ in range(6):
+        batch.step(batch.masks.argmax(axis=1))
+        ended += batch.terminations
+        for i in np.flatnonzero(batch.terminations):
+            assert sorted(batch.rewards[i, :4]) == pytest.approx([-1 / 3] * 3 + [1])
+            assert batch.final_games[i]["phase"] == OVER
+    assert ended.tolist() == [3 if autoreset_mode == "NextStep" else 6] * 3 + [0, 0]
 
 
 def test_owners_of_seats_may_differ_between_games() -> None:

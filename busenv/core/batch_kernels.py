@@ -219,7 +219,8 @@ def move_range(a, work, first, end):
                 g, boards, rules, streams[i], episodes[i], a.learner_seat, kinds, seat_owners[i]
             )
         b = boards[index[i]]
-        if not needs_reset[i]:
+        # Where bots own every seat, a game ends within its reset; this step reports the end.
+        if not needs_reset[i] and g.phase != OVER:
             acting_seats[i] = g.seat
             action = actions[i]
             if checks and not is_legal(g, b, action):
