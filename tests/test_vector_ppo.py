@@ -154,6 +154,11 @@ def test_line_ups_have_a_learner_and_the_shares_of_the_settings() -> None:
     assert not none.any()
 
 
+def test_line_ups_for_more_players_than_a_game_may_have_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"min_players is 4, but .* games of 3 players; .* most 3"):
+        make_games(2, LineUps(torch.ones(2)), torch.Generator(), num_players=(3, 5))
+
+
 def test_a_rollout_records_the_learners_decisions_and_all_rewards() -> None:
     generator = torch.Generator().manual_seed(0)
     network = build_network("mlp", load_board("city"), 16, 0, relative_types=True)

@@ -19,7 +19,6 @@ from busenv.train.ppo import clipped_policy_loss
 
 LEARNER = 0  # owner of a seat: `seat_owners` of the environment
 ILLEGAL_LOGIT = -1e9  # its probability is exactly 0, and 0 times its logarithm is not nan
-BELOW_ONE = 1 - 2**-20  # keeps a draw below the sum of the probabilities after rounding
 
 
 class PPOSettings(NamedTuple):
@@ -47,8 +46,8 @@ class PPOSettings(NamedTuple):
 class LineUps(NamedTuple):
     """How the owners of a game's seats are drawn.
 
-    weights: float32, (K,), of each owner but the learner in draws of an opponent; the sum is above
-        0 where a share is.
+    weights: float32, (K,), of the owners 1 to K in draws of an opponent; the sum must be positive
+        unless `opponent_share` is 0.
     opponent_share: probability that a seat is an opponent's. single_share: share of games in which
         copies of one opponent hold all seats but one, as in ratings. One seat of each game is
         always the learner's.
@@ -87,8 +86,8 @@ class Rollout(NamedTuple):
     (T, N), of the decisions. log_probs, values: float32, (T, N), of the learner's decisions.
     is_learners: bool, (T, N), whether the learner decides. rewards: float32, (T, N, 5), of all
     seats after the decision, in units. terminations: bool, (T, N).
-    next_values: float32, (N,). next_seats: int64, (N,). is_bootstrapped: bool, (N,). Value and seat
-    of the decision after the rollout, and whether the learner takes it.
+    next_seats: int64, (N,), the seat of the decision after the rollout. next_values: float32, (N,),
+    its value. is_bootstrapped: bool, (N,), whether the learner takes that decision.
     """
 
     observations: torch.Tensor
@@ -160,11 +159,14 @@ def evaluate(
 
 
 def sample(log_probs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Draw a legal action from each row of log-probabilities: int64, (n,)."""
-    sums = log_probs.exp().cumsum(dim=1)
-    size = (len(sums), 1)
-    draws = torch.rand(size, generator=generator, device=sums.device) * sums[:, -1:] * BELOW_ONE
-    return torch.searchsorted(sums, draws, right=True)[:, 0]
+    """Draw a legal action from each row of log-probabilities: int64, (n,).
+
+    The action with the largest ratio of its probability to an exponential variate is distributed by
+    the probabilities; a probability of 0 is never the largest.
+    """
+    probabilities = log_probs.exp()
+    variates = torch.empty_like(probabilities).exponential_(generator=generator)
+    return (probabilities / variates).argmax(dim=1)
 
 
 class Games:
@@ -172,12 +174,19 @@ class Games:
 
     env: `gymnasium.make_vec("busenv/BusSelfPlay-v0", ...)` with copy=False and the autoreset mode
         NEXT_STEP, whose step between two games lets the line-up of the next game be drawn.
-    line_ups: how owners of seats are drawn; `weights` may be changed between rollouts.
+    line_ups: how owners of seats are drawn; `weights` may be changed between rollouts. ValueError
+        when its `min_players` is above that of the environment.
 
     owners: uint8, (N, 5), owners of the seats; shares its memory with the environment.
     """
 
     def __init__(self, env: Any, line_ups: LineUps, seed: int, generator: torch.Generator) -> None:
+        smallest = min(env.unwrapped.batch.player_counts)
+        if line_ups.opponent_share and line_ups.min_players > smallest:
+            raise ValueError(
+                f"min_players is {line_ups.min_players}, but the environment has games of "
+                f"{smallest} players; allowed: at most {smallest}"
+            )
         self.env, self.line_ups = env, line_ups
         self.device = line_ups.weights.device
         self.owners = torch.as_tensor(env.unwrapped.batch.seat_owners)
@@ -224,8 +233,7 @@ def play_rollout(
 ) -> None:
     """Play T steps of N games and write them to the buffers.
 
-    opponents: by owner of a seat; the compiled bots, whose decisions are no rows, are not among
-    them.
+    opponents: by owner, from 3 on. The environment plays `random` (1) and `greedy` (2) itself.
     """
     for t in range(len(rollout.actions)):
         observations, masks = games.observations, games.masks
@@ -266,7 +274,7 @@ def compute_gae(
     ends it, and that last decision has no advantage.
 
     rollout: with seats, values, is_learners, rewards, terminations, and the decision after the
-    rollout. Other decisions than those of `is_learners` are not part of any trajectory.
+    rollout. Decisions outside `is_learners` belong to no trajectory.
 
     Returns advantages, float32 (T, N), whose sums with `values` are the returns, and which of the
     decisions have one, bool (T, N).
@@ -295,7 +303,7 @@ def compute_gae(
         known = is_known.gather(1, at)
         advantages[t] = advantage[:, 0]
         has_advantage[t] = known[:, 0]
-        # Behind a decision without an advantage, its value bootstraps the seat's earlier ones.
+        # A decision without an advantage bootstraps the seat's earlier ones with its value.
         next_advantage.scatter_(1, at, advantage.where(known, 0.0))
         next_value.scatter_(1, at, values)
         pending.scatter_(1, at, 0.0)
@@ -317,6 +325,8 @@ def update(
     )
     returns = advantages + rollout.values
     indices = has_advantage.flatten().nonzero()[:, 0]
+    if not len(indices):
+        raise ValueError("no decision of the rollout has an advantage; increase steps or games")
     observations, masks, actions, log_probs, advantage, target = (
         tensor.flatten(0, 1)
         for tensor in (

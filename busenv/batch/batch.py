@@ -47,10 +47,11 @@ class BatchSetup(NamedTuple):
     """What the settings of a batch of games describe.
 
     arrays: the arrays of the games, before their first reset.
-    boards, rules, opponents, autoreset_mode: the settings, validated.
+    player_counts, boards, rules, opponents, autoreset_mode: the settings, validated.
     """
 
     arrays: batch_kernels.Arrays
+    player_counts: Sequence[int]
     boards: BoardSet
     rules: Rules
     opponents: OpponentPool
@@ -113,22 +114,22 @@ def set_up_batch(
         final_games=np.zeros(num_games, GAME),
         final_board_index=np.zeros(num_games, np.int64),
     )
-    return BatchSetup(arrays, boards, edition, pool, mode)
+    return BatchSetup(arrays, counts, boards, edition, pool, mode)
 
 
 class Batch:
     """N games. The arrays below are overwritten by every step.
 
     games: GAME (`busenv.core.state`), (N,), the states.
-    rules: the `busenv.Rules`.
+    player_counts: the numbers of players that a game may have. rules: the `busenv.Rules`.
     boards: the set of boards (`busenv.game.board_specs.BoardSet`). board: the first of them; all
         have its numbers of intersections, streets and sites.
     board_index, final_board_index: int64, (N,), indices into `boards`: the boards of `games` and of
         `final_games`.
     seats: int64, (N,), the seat to decide.
-    seat_owners: uint8, (N, 5), who plays each seat: 0, and every number above 2, the caller; 1
-        `random`; 2 `greedy`. Without opponents, a caller may write it between two steps, to let
-        these two play seats of some games; it keeps its values when a game is reset. Read-only with
+    seat_owners: uint8, (N, 5), the player of each seat: 1 is `random`, 2 is `greedy`, all other
+        numbers are the caller. Without opponents, a caller may write it between two steps to let
+        these bots play seats of some games; a reset does not change it. Do not write to it with
         opponents.
     masks: bool, (N, num_actions), the legal actions; all true where a game is over.
     observations: uint8, (N, size), from the view of the seat to decide; read-only by convention.
@@ -159,9 +160,8 @@ class Batch:
         SAME_STEP: the step that ends a game starts a new one. DISABLED: only `reset` does.
     relative_types: count building types from the clock in `observations` and in the actions of
         `step` (`busenv.observation`). `games` and opponents keep absolute types. Default False.
-    skip_forced: take the caller's decisions with one legal action within the step, so that only
-        decisions with a choice are returned. Rewards of these actions count to the step. Default
-        False.
+    skip_forced: take decisions of the caller, and of opponents that are not compiled, within the
+        step where one action is legal. `rewards` include those of these actions. Default False.
     threads: number of threads that share a step, at most N; results do not depend on it. Default 1.
 
     Raises ValueError for an invalid setting. A batch serves one Python thread at a time: `step` and
@@ -200,7 +200,7 @@ class Batch:
             skip_forced=skip_forced,
         )
         self.boards, self.rules, self.board = setup.boards, setup.rules, setup.boards[0]
-        self.autoreset_mode = setup.autoreset_mode
+        self.autoreset_mode, self.player_counts = setup.autoreset_mode, setup.player_counts
         self._custom_reward = reward if callable(reward) else None
         self._relative_types = relative_types
         self._opponents = setup.opponents

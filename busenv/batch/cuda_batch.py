@@ -30,7 +30,8 @@ Launch = Callable[..., None]
 class CudaBatch:
     """N games on the current GPU. The tensors below are overwritten by every step.
 
-    device: the torch device. boards, rules, board, autoreset_mode: as in `busenv.Batch`.
+    device: the torch device. player_counts, boards, rules, board, autoreset_mode: as in
+        `busenv.Batch`.
     observations, masks, seats, acting_seats, rewards, acting_rewards, terminations,
         illegal_actions, board_index, final_board_index, seat_owners: torch tensors with the shapes,
         dtypes and values of the arrays of `busenv.Batch`.
@@ -87,7 +88,7 @@ class CudaBatch:
             skip_forced=skip_forced,
         )
         self.boards, self.rules, self.board = setup.boards, setup.rules, setup.boards[0]
-        self.autoreset_mode = setup.autoreset_mode
+        self.autoreset_mode, self.player_counts = setup.autoreset_mode, setup.player_counts
         self.has_started = False  # whether the games have begun
         actions = self.board.num_actions
         ends = num_games if self.autoreset_mode == AutoresetMode.SAME_STEP else 1
@@ -192,13 +193,13 @@ class CudaBatch:
             or actions.dtype not in WHOLE_NUMBERS
             or actions.device != self.device
         ):
-            found = (
+            description = (
                 f"shape {tuple(actions.shape)}, dtype {actions.dtype} and device {actions.device}"
                 if isinstance(actions, torch.Tensor)
                 else f"type {type(actions).__name__}"
             )
             raise ValueError(
-                f"actions have {found}; allowed: a tensor of whole numbers of shape "
+                f"actions have {description}; allowed: a tensor of whole numbers of shape "
                 f"{tuple(self._actions.shape)} on {self.device}"
             )
         if not self.has_started:
@@ -250,6 +251,14 @@ def find_device() -> torch.device:
     if importlib.util.find_spec("numba_cuda") is None:
         raise ModuleNotFoundError(
             'device="cuda" requires numba-cuda: install the extra cuda', name="numba_cuda"
+        )
+    from numba import cuda
+
+    if "numba_cuda" not in Path(cuda.__file__).parts:
+        raise RuntimeError(
+            "numba.cuda is numba's own module instead of numba-cuda's, because Python has not read "
+            "the .pth file of numba-cuda: install it into site-packages, or call "
+            "site.addsitedir(FOLDER) before numba is imported"
         )
     if not torch.cuda.is_available():
         raise RuntimeError('device is "cuda", but PyTorch finds no CUDA GPU')

@@ -64,9 +64,8 @@ class BusVectorEnv(VectorEnv):
     observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1.
     relative_types: count building types from the clock in observations and actions
         (`busenv.observation`). Default False.
-    skip_forced: take the caller's decisions with one legal action within the step, so that only
-        decisions with a choice are returned. Rewards of these actions count to the step. Default
-        False.
+    skip_forced: take decisions of the caller, and of opponents that are not compiled, within the
+        step where one action is legal. `rewards` include those of these actions. Default False.
     threads: number of threads that share a step; results do not depend on it. Default 1.
     copy: True (default) returns fresh arrays. False, which is faster, returns views of the batch's
         buffers: do not write to them; the next step overwrites them.

@@ -16,7 +16,8 @@ import json
 import os
 import platform
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -66,28 +67,34 @@ def make_env(device: str, games: int, **settings: Any) -> Any:
     return gymnasium.make_vec("busenv/Bus-v0", num_envs=games, device=device, **settings)
 
 
-def compare(device: str, settings: dict[str, Any], games: int, steps: int) -> int:
+def compare(
+    device: str, settings: dict[str, Any], games: int, *, steps: int, seconds: float
+) -> int:
     """Play the same actions on the device and on the CPU; returns the number of decisions.
 
-    One action in about fifty is illegal. Raises AssertionError for the first difference.
+    One action in about fifty is illegal. Ends after a number of steps or seconds. Raises
+    AssertionError for the first difference.
     """
-    envs = [make_env(one, games, **settings) for one in (device, "cpu")]
-    on_device, on_cpu = (env.reset(seed=1) for env in envs)
-    rng = np.random.default_rng(2)
-    for step in range(steps):
-        masks = on_cpu[-1]["action_mask"].view(np.bool_)
-        actions = (rng.random(masks.shape, np.float32) * masks).argmax(axis=1)
-        actions[rng.random(games) < 0.02] = -1
-        if device == "cpu":
-            on_device = envs[0].step(actions)
-        else:
-            on_device = envs[0].step(torch.from_numpy(actions).to(device))
-        on_cpu = envs[1].step(actions)
-        outputs = [(_named(one, step % COMPARE_ROWS_EVERY == 0)) for one in (on_device, on_cpu)]
-        for name, wanted in outputs[1].items():
-            if not torch.equal(outputs[0][name].cpu(), wanted):
+    envs = [
+        make_env(device, games, **settings),
+        make_env("cpu", games, threads=os.cpu_count() or 1, **settings),
+    ]
+    on_device, _ = (env.reset(seed=1) for env in envs)
+    generator = torch.Generator(device).manual_seed(2)
+    began, step = time.perf_counter(), 0
+    while step < steps and time.perf_counter() - began < seconds:
+        masks = torch.as_tensor(on_device[-1]["action_mask"])
+        actions = torch.rand(masks.shape, generator=generator, device=device).mul_(masks).argmax(1)
+        wrong = torch.rand(games, generator=generator, device=device) < 0.02
+        actions = actions.masked_fill_(wrong, -1)
+        on_device = envs[0].step(actions.numpy() if device == "cpu" else actions)
+        on_cpu = envs[1].step(actions.cpu().numpy())
+        outputs = [_named(one, step % COMPARE_ROWS_EVERY == 0) for one in (on_device, on_cpu)]
+        for name, expected in outputs[1].items():
+            if not torch.equal(outputs[0][name].cpu(), expected):
                 raise AssertionError(f"{name} differs in step {step} with {settings}")
-    return games * steps
+        step += 1
+    return games * step
 
 
 def _named(step: Any, with_rows: bool) -> dict[str, torch.Tensor]:
@@ -165,9 +172,10 @@ class Trainer:
     def add_past_self(self) -> None:
         """Store the network, and let one past self play with weights drawn from all stored ones."""
         self._snapshots.append({k: v.clone() for k, v in self.network.state_dict().items()})
-        past = self._past[len(self._snapshots) % NUM_PAST_SELVES]
-        past.load_state_dict(self._snapshots[self._rng.integers(len(self._snapshots))])
-        self._weights[GREEDY:] = 0.5
+        slot = len(self._snapshots) % NUM_PAST_SELVES
+        drawn = self._snapshots[self._rng.integers(len(self._snapshots))]
+        self._past[slot].load_state_dict(drawn)
+        self._weights[GREEDY + slot] = 0.5
 
     def save(self, path: Path) -> None:
         """Write the network as a model file."""
@@ -188,22 +196,25 @@ def _rate(arguments: tuple[str, str, int]) -> tuple[int, int]:
     return int(score.wins), score.games
 
 
-def rate(model: Path, workers: int, parts: int) -> dict[str, list[int]]:
-    """Return games won and played against three copies of each bot, PART games a part."""
-    jobs = [(str(model), bot, PART * k) for bot in BOTS for k in range(parts)]
+def rate(model: Path, workers: int, parts: int) -> Iterator[dict[str, list[int]]]:
+    """Yield games won and played so far against three copies of each bot, PART games a part."""
+    wins = {bot: [0, 0] for bot in BOTS}
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        results = list(pool.map(_rate, jobs))
-    return {
-        bot: np.sum([r for job, r in zip(jobs, results, strict=True) if job[1] == bot], 0).tolist()
-        for bot in BOTS
-    }
+        # The slowest bots begin, so that no core is idle at the end.
+        jobs = [(str(model), bot, PART * k) for bot in reversed(BOTS) for k in range(parts)]
+        bots = {pool.submit(_rate, job): job[1] for job in jobs}
+        for future in as_completed(bots):
+            wins[bots[future]] = [
+                a + b for a, b in zip(wins[bots[future]], future.result(), strict=True)
+            ]
+            yield wins
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run all parts; write the result after each of them and return it."""
     began, out, device = time.perf_counter(), Path(arguments.out), arguments.device
     out.mkdir(parents=True, exist_ok=True)
-    name = platform.processor() if device == "cpu" else torch.cuda.get_device_name()
+    name = platform.machine() if device == "cpu" else torch.cuda.get_device_name()
     result: dict[str, Any] = {"device": name, "torch": torch.__version__, "environment": {}}
 
     def note(**parts: Any) -> None:
@@ -212,9 +223,15 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         print(json.dumps(parts), flush=True)
 
     steps = arguments.compare // (len(COMPARED) * arguments.compare_games) or 1
-    compared = sum(compare(device, one, arguments.compare_games, steps) for one in COMPARED)
+    limit = arguments.compare_seconds / len(COMPARED)
+    compared = sum(
+        compare(device, one, arguments.compare_games, steps=steps, seconds=limit)
+        for one in COMPARED
+    )
     note(compared_decisions=compared)
-    for games in (size for size in SIZES if size <= arguments.games):
+    for bot in BOTS:  # compiles the agents of the ratings once, before many processes load them
+        play_match([make_agent(bot, k) for k in range(4)], 1)
+    for games in (size for size in SIZES if size <= arguments.largest):
         result["environment"][games] = round(environment_speed(device, games, 2.0))
         note(environment=result["environment"])
     settings = PPOSettings(
@@ -225,6 +242,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     trainer.step(0.0)  # compiles
     start, first = time.perf_counter(), trainer.decisions
     length = arguments.seconds - (start - began) - arguments.rating_seconds
+    if length <= 0:
+        raise ValueError(f"no time is left for PPO; increase --seconds by {1 - length:.0f} or more")
     curve: list[dict[str, float]] = []
     while (elapsed := time.perf_counter() - start) < length:
         statistics = trainer.step(elapsed / length)
@@ -232,10 +251,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             trainer.add_past_self()
             curve.append({"seconds": elapsed, "total": trainer.decisions, **statistics})
     _wait(device)
-    speed = (trainer.decisions - first) / (time.perf_counter() - start)
+    elapsed = time.perf_counter() - start
+    curve.append({"seconds": elapsed, "total": trainer.decisions, **statistics})
+    speed = round((trainer.decisions - first) / elapsed)
     trainer.save(out / "model.safetensors")
-    note(ppo={"decisions": trainer.decisions, "per_second": round(speed), "curve": curve})
-    note(wins=rate(out / "model.safetensors", os.cpu_count() or 1, arguments.rating_parts))
+    note(ppo={"training_decisions": trainer.decisions, "per_second": speed, "curve": curve})
+    for wins in rate(out / "model.safetensors", os.cpu_count() or 1, arguments.rating_parts):
+        note(wins=wins)
     return result
 
 
@@ -245,12 +267,14 @@ def main() -> None:
     parser.add_argument("out", help="folder of the results")
     add = parser.add_argument
     add("--device", default="cuda", choices=("cuda", "cpu"))
-    add("--seconds", type=float, default=500.0, help="of the whole program")
-    add("--rating-seconds", type=float, default=90.0, help="of them, left for the ratings")
+    add("--seconds", type=float, default=500.0, help="time limit of the program")
+    add("--rating-seconds", type=float, default=90.0, help="reserved for the ratings")
     add("--rating-parts", type=int, default=8, help=f"groups of {PART} games against each bot")
     add("--compare", type=int, default=100_000_000, help="decisions compared with the CPU")
     add("--compare-games", type=int, default=16_384, help="games of the comparison")
-    add("--games", type=int, default=16_384, help="games of PPO, most of the speed measurements")
+    add("--compare-seconds", type=float, default=120.0, help="time limit of the comparison")
+    add("--largest", type=int, default=SIZES[-1], help="most games of the speed measurements")
+    add("--games", type=int, default=16_384, help="games of PPO")
     add("--steps", type=int, default=64, help="of a rollout")
     add("--batch-size", type=int, default=32_768)
     add("--epochs", type=int, default=2)

@@ -37,7 +37,7 @@ AnyRun = PPORun | ExpertRun
 CURVE, PICTURE = "curve.csv", "learning_curve.png"
 MAX_BOARDS = 100  # of a rating on a set of boards
 SAVE_EVERY = 30.0  # seconds between checkpoints
-RATING_SHARE = 0.1  # of a run's time that ratings before its end may take
+RATING_SHARE = 0.1  # largest share of a run's time for the ratings before the last
 LOW_ENTROPY = 0.1  # entropy of the policy, in nats per decision, below which a warning is printed
 
 
@@ -242,9 +242,10 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
 
 
 def rating_interval(config: AnyConfig, rating_seconds: float) -> float:
-    """Return the seconds of training between two ratings, of which the last took a time.
+    """Return the minimum time between two ratings, in seconds.
 
-    They are `rate_every`, or more where ratings would take more than RATING_SHARE of the time.
+    It is `rate_every`, or longer if ratings would take more than RATING_SHARE of the run.
+    rating_seconds: duration of the last rating.
     """
     return max(config.rate_every, rating_seconds * (1 / RATING_SHARE - 1))
 
