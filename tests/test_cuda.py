@@ -1,6 +1,6 @@
 """Games on a GPU: the kernels compile for one, and play the games of the CPU.
 
-Where there is no GPU, a stand-in runs the work of each CUDA thread in a loop on tensors of the CPU.
+Without a GPU, a loop runs the work of each CUDA thread on tensors of the CPU.
 """
 
 import importlib.util
@@ -49,7 +49,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 class LoopLauncher:
-    """Stands in for `cuda_batch.Launcher`: runs the work of all threads in a loop."""
+    """Replaces `cuda_batch.Launcher`: runs the work of all threads in a loop."""
 
     def __init__(self, num_games: int, *_arguments: Any) -> None:
         self.num_games = num_games
@@ -64,7 +64,7 @@ class LoopLauncher:
 
 
 def host_array(tensor: torch.Tensor, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """Stand in for `cuda_batch.kernel_array`, with the types that the CPU's kernels have."""
+    """Replace `cuda_batch.kernel_array`; returns the types that the CPU's kernels have."""
     array = tensor.numpy().view(dtype).reshape(shape)
     array.flags.writeable = dtype != BOARD
     return array

@@ -159,6 +159,11 @@ def test_line_ups_for_more_players_than_a_game_may_have_are_refused() -> None:
         make_games(2, LineUps(torch.ones(2)), torch.Generator(), num_players=(3, 5))
 
 
+def test_games_that_restart_within_a_step_are_refused() -> None:
+    with pytest.raises(ValueError, match="autoreset_mode is 'SameStep'; allowed: 'NextStep'"):
+        make_games(2, LineUps(torch.ones(2)), torch.Generator(), autoreset_mode="SameStep")
+
+
 def test_a_rollout_records_the_learners_decisions_and_all_rewards() -> None:
     generator = torch.Generator().manual_seed(0)
     network = build_network("mlp", load_board("city"), 16, 0, relative_types=True)

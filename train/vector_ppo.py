@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
+from gymnasium.vector import AutoresetMode
 from torch import nn
 
 from busenv.core.state import MAX_PLAYERS
@@ -172,15 +173,19 @@ def sample(log_probs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 class Games:
     """N games of a self-play environment, which continue from one rollout to the next.
 
-    env: `gymnasium.make_vec("busenv/BusSelfPlay-v0", ...)` with copy=False and the autoreset mode
-        NEXT_STEP, whose step between two games lets the line-up of the next game be drawn.
-    line_ups: how owners of seats are drawn; `weights` may be changed between rollouts. ValueError
-        when its `min_players` is above that of the environment.
+    env: `gymnasium.make_vec("busenv/BusSelfPlay-v0", ...)`, with copy=False for speed. With the
+        autoreset mode NEXT_STEP, a step separates two games; the next line-up is drawn before it.
+    line_ups: how owners of seats are drawn; `weights` may be changed between rollouts.
 
     owners: uint8, (N, 5), owners of the seats; shares its memory with the environment.
+
+    Raises ValueError for another autoreset mode, and for `min_players` above the environment's
+    smallest number of players.
     """
 
     def __init__(self, env: Any, line_ups: LineUps, seed: int, generator: torch.Generator) -> None:
+        if (mode := env.unwrapped.autoreset_mode) != AutoresetMode.NEXT_STEP:
+            raise ValueError(f"autoreset_mode is {mode.value!r}; allowed: 'NextStep'")
         smallest = min(env.unwrapped.batch.player_counts)
         if line_ups.opponent_share and line_ups.min_players > smallest:
             raise ValueError(
@@ -204,8 +209,9 @@ class Games:
         """
         owners = self.line_ups.draw(len(actions), generator)
         self.owners.copy_(torch.where(self.is_over[:, None], owners, self.owners))
-        own = actions.numpy() if self.device.type == "cpu" else actions
-        observations, _, terminations, _, info = self.env.step(own)
+        observations, _, terminations, _, info = self.env.step(
+            actions.numpy() if self.device.type == "cpu" else actions
+        )
         self._set(observations, info)
         self.is_over = torch.as_tensor(terminations).clone()
         return torch.as_tensor(info["rewards"]), self.is_over
