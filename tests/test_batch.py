@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from busenv import Game, IllegalActionError
 from busenv.batch.batch import Batch
 from busenv.core import kernels
-from busenv.core.state import OVER
+from busenv.core.state import GAME, OVER
 from busenv.observation import observe
 from busenv.rewards import REWARDS
 from tests.support.play import paid, picks, seen_by
@@ -250,3 +250,58 @@ def test_resets_of_some_games() -> None:
     for wrong in ([True] * 5, np.ones(5, bool), np.ones(6, int), np.zeros(6, bool)):
         with pytest.raises(ValueError, match=r"games to reset.*; allowed"):
             batch.reset(8, wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("autoreset_mode", ["NextStep", "SameStep"])
+def test_games_continue_from_a_state(autoreset_mode: str) -> None:
+    """Restored into another batch: the same rows, masks, rewards and records in every step."""
+    settings: dict[str, Any] = {
+        "num_players": (3, 4, 5), "opponents": "greedy", "reward": "margin",
+        "relative_types": True, "skip_forced": True, "autoreset_mode": autoreset_mode,
+        "board": "generated:small:train:4", "illegal": "replace",
+    }  # fmt: skip
+    one, other = (Batch(12, **settings) for _ in range(2))
+    one.reset(5)
+    other.reset(6)
+    rng, ends = np.random.default_rng(0), 0
+    for step in range(240):
+        if step % 60 == 7:
+            other.restore(one.state())
+        actions = rng.integers(0, one.board.num_actions, 12)
+        for name in ("observations", "masks", "seats", "seat_owners"):
+            if step >= 7:
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+        one.step(actions)
+        other.step(actions)
+        if step >= 7:
+            np.testing.assert_array_equal(one.rewards, other.rewards)
+            np.testing.assert_array_equal(one.terminations, other.terminations)
+            assert one.games.tobytes() == other.games.tobytes()
+            ends += int(one.terminations.sum())
+    assert ends > 12
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("acting_seats", np.full(3, 5), "acting_seats of the state has a value outside of 0 to 4"),
+        ("board_index", np.full(3, 1), "board_index of the state has a value outside of 0 to 0"),
+        ("streams", np.zeros(2, np.uint64), r"streams of the state has shape \(2,\)"),
+        ("games", np.zeros(3, GAME), "games of another board"),
+        ("episodes", None, "the state has the arrays .*; allowed: "),
+    ],
+)
+def test_states_of_other_batches_are_refused(
+    name: str, value: np.ndarray | None, message: str
+) -> None:
+    batch = Batch(3)
+    batch.reset(1)
+    state = batch.state()
+    before = batch.games.tobytes()
+    if value is None:
+        del state[name]
+    else:
+        state[name] = value
+    with pytest.raises(ValueError, match=message):
+        batch.restore(state)
+    assert batch.games.tobytes() == before

@@ -44,7 +44,7 @@ from tests.support.commands import refusal
 from tests.support.pages import ROOT, blocks
 
 PPO_SETTINGS = {
-    "width": 8, "games": 4, "batch_size": 256, "warm_start": "", "opponent_share": 0.0,
+    "width": 8, "games": 4, "steps": 50, "batch_size": 256, "opponent_share": 0.0,
 }  # fmt: skip
 ONE_SEAT_SETTINGS = {**PPO_SETTINGS, "games": 8, "bots": ("greedy",)}
 TINY = 800  # decisions: a rollout of four games is a little less

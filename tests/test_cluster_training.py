@@ -10,19 +10,12 @@ from rich.console import Console
 
 from busenv import cluster
 from busenv.cluster import connected
-from busenv.experiments import cli
-from busenv.experiments.training import demo, training_run
-from busenv.train.config import PPOConfig
+from busenv.experiments.training.training_run import run_training
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.ppo_run import PPORun
 from tests.support.clusters import with_nodes
 from tests.support.training import SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
 
-PPO = SMALL_PPO.changed({
-    "games": 6, "num_workers": 3, "snapshot_every": 1, "warm_start": "greedy",
-    "imitation_share": 0.0001, "bots": ("random",), "decisions": 10**6,
-})  # fmt: skip
 SEARCH = SMALL_EXPERT.changed({
     "games": 6, "replay_size": 500_000, "snapshot_every": 1, "decisions": 10**6,
 })  # fmt: skip
@@ -30,11 +23,10 @@ STEPS = 4
 
 
 def trained(
-    config: PPOConfig | ExpertConfig, folder: Path, on_cluster: bool = False
+    config: ExpertConfig, folder: Path, on_cluster: bool = False
 ) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
     """Parameters after some steps, and the scalars of each step."""
-    kind: Any = PPORun if isinstance(config, PPOConfig) else ExpertRun
-    run = kind(config, folder, on_cluster)
+    run = ExpertRun(config, folder, on_cluster)
     scalars = [run.step().scalars for _ in range(STEPS)]
     return parameters(run), scalars
 
@@ -50,23 +42,6 @@ def after(calls: int, then: Callable[[], None], patch: pytest.MonkeyPatch) -> No
         return result(reference)
 
     patch.setattr(cluster, "result", counted)
-
-
-def test_ppo_does_not_depend_on_the_nodes_of_a_cluster(
-    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted, scalars = trained(PPO, tmp_path / "here")
-    assert not same_tensors(wanted, trained(PPO.changed({"num_workers": 2}), tmp_path / "other")[0])
-    assert any("train/imitation_loss" in one for one in scalars)
-    assert any("train/policy_gradient_loss" in one for one in scalars)
-    with with_nodes(nodes, 1), connected(nodes.address):
-        assert same_tensors(wanted, trained(PPO, tmp_path / "one", True)[0])
-        loaded = cluster.call(eval, "'torch' in __import__('sys').modules")
-        assert cluster.result(loaded) is False
-        with with_nodes(nodes, 2) as more:
-            after(8, lambda: nodes.remove_node(more[0], allow_graceful=False), monkeypatch)
-            assert same_tensors(wanted, trained(PPO, tmp_path / "two", True)[0])
-            assert more[0] not in nodes.worker_nodes
 
 
 def test_expert_iteration_does_not_depend_on_the_nodes_of_a_cluster(
@@ -86,22 +61,13 @@ def test_expert_iteration_does_not_depend_on_the_nodes_of_a_cluster(
 
 
 def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> None:
-    config = PPO.changed({"init_from": "city-2"})
-    with connected(nodes.address), pytest.raises(ValueError, match="the settings have 'mlp' of w"):
-        training_run.run_training(config, tmp_path / "run", Console(quiet=True), nodes.address)
+    config = SEARCH.changed({"init_from": "city-2"})
+    with connected(nodes.address), pytest.raises(ValueError, match="initial model city-2 is a net"):
+        run_training(config, tmp_path / "run", Console(quiet=True), nodes.address)
     assert [*(tmp_path / "run").glob("*.json")] == []
 
 
-@pytest.mark.parametrize(
-    ("more", "num_workers"),
-    [([], 2), (["--ray", "auto"], 4), (["--ray", "auto", "--set", "num_workers=3"], 3),
-     (["--ray", "auto", "--set", "games=20"], 1)],
-)  # fmt: skip
-def test_a_new_run_on_a_cluster_has_more_workers(
-    more: list[str], num_workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = []
-    monkeypatch.setattr(demo, "train_and_report", lambda *arguments: calls.append(arguments))
-    cli.main(["train", "quick", *more])
-    ((config, _, _, ray),) = calls
-    assert (config.num_workers, ray) == (num_workers, "auto" if more else "")
+def test_ppo_runs_on_one_machine(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="PPO runs on one machine: remove --ray"):
+        run_training(SMALL_PPO, tmp_path / "run", Console(quiet=True), "local")
+    assert not (tmp_path / "run").exists()

@@ -192,6 +192,30 @@ def test_owners_of_seats_and_fresh_tensors() -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
+def test_games_continue_from_a_state_of_the_cpu() -> None:
+    settings: dict[str, Any] = {
+        "num_players": (3, 5), "relative_types": True, "reward": "margin", "illegal": "replace",
+    }  # fmt: skip
+    ours, theirs = CudaBatch(8, **settings), Batch(8, **settings)
+    theirs.reset(3)
+    for step in range(220):
+        if step % 50 == 9:
+            ours.restore(theirs.state())
+            assert all(
+                ours.state()[name].tobytes() == array.tobytes()
+                for name, array in theirs.state().items()
+            )
+        theirs.step(np.full(8, -1))
+        if step >= 9:
+            ours.step(torch.full((8,), -1))
+            for name in ("observations", "masks", "seats", "rewards", "terminations"):
+                assert_equal(name, getattr(ours, name), getattr(theirs, name))
+    assert theirs.final_games["players"].all()
+    with pytest.raises(ValueError, match="board_index of the state has a value outside of 0 to 0"):
+        ours.restore(theirs.state() | {"board_index": np.ones(8, np.int64)})
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_wrong_calls_are_refused() -> None:
     env = CudaVectorEnv(2)
     zeros = torch.zeros(2, dtype=torch.int64)

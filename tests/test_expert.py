@@ -178,9 +178,8 @@ def test_agents_that_cannot_play_on_the_board_are_refused_before_files_are_writt
         ]
 
 
-@pytest.mark.parametrize("policy_only", [False, True])
 def test_self_play_is_compiled_before_the_clock_starts(
-    policy_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
 
@@ -193,12 +192,11 @@ def test_self_play_is_compiled_before_the_clock_starts(
 
         monkeypatch.setattr(expert_run, name, recorded)
 
-    for name in ("play_on_threads", "add_advantages", "make_batch"):
+    for name in ("play_on_threads", "make_batch"):
         record(name)
     monkeypatch.setattr(ExpertRun, "_start_clock", lambda _: calls.append("clock"))
-    ExpertRun(SMALL_EXPERT.changed({"policy_only": policy_only}), tmp_path)
-    middle = ["add_advantages"] * policy_only
-    assert calls == ["play_on_threads", *middle, "make_batch", "clock"]
+    ExpertRun(SMALL_EXPERT, tmp_path)
+    assert calls == ["play_on_threads", "make_batch", "clock"]
 
 
 def test_an_iteration_without_samples_does_not_end_the_run(
@@ -343,7 +341,7 @@ def test_invalid_settings_are_refused(tmp_path: Path) -> None:
         ({"method": "guess"}, "method is 'guess'; allowed: ppo, expert"),
         ({"method": "expert", "full_search_share": 0}, "is 0; allowed: a number above 0 to 1"),
         ({"method": "expert", "teacher_reuse": None}, "is None; allowed: a number above 0"),
-        ({"method": "expert", "policy_only": 3}, "policy_only is 3; allowed: true or false"),
+        ({"method": "expert", "relative_types": 3}, "relative_types is 3; allowed: true or false"),
         (
             {"method": "expert", "num_simulations": 0},
             "num_simulations is 0; allowed: a whole number 1 to 100,000",

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from busenv.agents import make_agent
 from busenv.agents.networks.compiled_network import Weights, make_workspace, read_weights
-from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.inputs import Inputs
 from busenv.agents.search.search import pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
 from busenv.train.expert_iteration import expert_selfplay
-from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.expert_selfplay import (
-    POLICY_TEMPERATURE,
     GameSpecs,
     SelfPlayPayload,
     draw_games,
     play_on_threads,
     statistics,
-)
-from busenv.train.expert_iteration.learner import (
-    ENTROPY_COEF,
-    GAE_LAMBDA,
-    Learner,
-    add_advantages,
 )
 from busenv.train.expert_iteration.samples import SAMPLE, make_batch
 from busenv.train.expert_iteration.selfplay_players import (
@@ -45,7 +34,7 @@ from busenv.train.expert_iteration.selfplay_players import (
     assign_seats,
     make_players,
 )
-from tests.support.networks import CITY, decisive_network, small_network
+from tests.support.networks import CITY, small_network
 from tests.support.training import RULES, SMALL_EXPERT
 
 
@@ -68,7 +57,7 @@ def play(
 @pytest.mark.parametrize("simulations", [(500, 4, 4), (4, 500, 4), (4, 4, 500)])
 def test_trees_have_space_for_the_longest_search(simulations: tuple[int, int, int]) -> None:
     full, fast, bot = simulations
-    config, weights = SelfPlayConfig(full, fast, 0.5, 10, bot, False), small_weights(1)
+    config, weights = SelfPlayConfig(full, fast, 0.5, 10, bot), small_weights(1)
     trees = make_players(weights, weights, config).trees
     assert all(len(tree.nodes) > 2 * max(simulations) for tree in trees)
 
@@ -81,7 +70,6 @@ def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets(
     samples, means = np.concatenate(parts), statistics(parts, games)
     assert samples.dtype == SAMPLE
     assert (samples["win_probs"].sum(axis=1) > 0.99).all()
-    assert samples["has_value_target"].all()
     assert means["games/samples"] * 12 == pytest.approx(len(samples))
     assert means["games/rounds"] > 2
     batch = make_batch(samples, CITY, 0.5, Inputs())
@@ -112,104 +100,6 @@ def test_an_interruption_does_not_wait_for_games(monkeypatch: pytest.MonkeyPatch
         play_on_threads(games, None, 2)  # type: ignore[arg-type]
     assert not finished
     interrupted.set()
-
-
-def test_policy_only_games_do_not_depend_on_threads() -> None:
-    settings = {"games": 12, "policy_only": True}
-    parts, again = (play(small_weights(1), 5, threads, **settings)[0] for threads in (1, 2))
-    assert [part.tobytes() for part in parts] == [part.tobytes() for part in again]
-
-
-def test_policy_only_samples_hold_action_probability_and_advantage() -> None:
-    """Compared with a plain implementation in numpy. Opponents' decisions are not samples; without
-    opponents each action leads to the next sample."""
-    network = decisive_network(8)
-    weights = read_weights(network)
-    parts, games = play(
-        weights, 5, 2, games=12, policy_only=True, past_share=0.2, bot_share=0.5, bots=tuple(BOTS)
-    )
-    parts = np.split(add_advantages(parts), np.cumsum([len(part) for part in parts])[:-1])
-    policy, mirrors = make_policy(weights), set()
-    for samples, owners, count in zip(parts, games.seat_owner, games.num_players, strict=True):
-        states, actions = samples["game"].copy(), samples["actions"][:, 0].astype(np.int64)
-        assert (owners[samples["game"]["seat"]] == LEARNER).all()
-        is_mirror = bool((owners[:count] == LEARNER).all())
-        mirrors.add(is_mirror)
-        assert (samples["has_value_target"] == is_mirror).all()
-        probs = policy(states, CITY, POLICY_TEMPERATURE)[np.arange(len(samples)), actions]
-        np.testing.assert_allclose(samples["action_prob"], probs, rtol=1e-4)
-        with torch.no_grad():
-            values = network(torch.from_numpy(make_batch(samples, CITY, 0.0, Inputs()).rows))[1]
-        win_probs = values[:, :count].softmax(dim=1).numpy()
-        for seat in range(count):
-            slot = (seat - states["seat"].astype(int)) % count
-            expected = win_probs[np.arange(len(samples)), slot]
-            np.testing.assert_allclose(samples["win_probs"][:, seat], expected, atol=1e-4)
-        for seat in np.flatnonzero(owners[:count] == LEARNER):
-            own = samples[samples["game"]["seat"] == seat]
-            returns = np.append(own["win_probs"][:, seat], own["winner"][0] == seat)
-            advantage = 0.0
-            for k in range(len(own))[::-1]:
-                advantage = returns[k + 1] - returns[k] + GAE_LAMBDA * advantage
-                assert own["advantage"][k] == pytest.approx(advantage, abs=1e-5)
-        if is_mirror:
-            play_on(states, CITY.array, actions, make_workspace(weights))
-            assert (states[:-1] == samples["game"][1:]).all()
-    assert mirrors == {True, False}
-
-
-def test_policy_only_learning_follows_advantages() -> None:
-    """Actions with an advantage above the mean become more probable, others less. The first update
-    is on the policy that played, so the loss is the entropy bonus."""
-    network = decisive_network(8)
-    weights = read_weights(network)
-    samples = add_advantages(play(weights, 6, 2, games=12, players=(4,), policy_only=True)[0])
-    states, taken = samples["game"].copy(), (np.arange(len(samples)), samples["actions"][:, 0])
-    before = make_policy(weights)(states, CITY, POLICY_TEMPERATURE)
-    only_policy = {"policy_only": True, "value_weight": 0.0, "score_weight": 0.0}
-    learner = Learner(network, CITY, SMALL_EXPERT.changed(only_policy))
-    first = learner.step(samples, 1e-3)
-    entropy = -(before * np.log(np.where(before > 0, before, 1))).sum(axis=1).mean()
-    assert first["train/policy_loss"] == pytest.approx(-ENTROPY_COEF * entropy, abs=1e-4)
-    assert first["train/entropy_loss"] == pytest.approx(-entropy, abs=1e-4)
-    assert first["train/approx_kl"] == pytest.approx(0, abs=1e-5)
-    assert first["train/clip_fraction"] == 0
-    for _ in range(10):
-        last = learner.step(samples, 1e-3)
-    assert last["train/approx_kl"] > 1e-4
-    assert last["train/learning_rate"] == 1e-3
-    assert last["train/grad_norm"] > 0
-    after = make_policy(read_weights(network))(states, CITY, POLICY_TEMPERATURE)
-    better = samples["advantage"] > samples["advantage"].mean()
-    change = np.log(after[taken] / before[taken])
-    assert change[better].mean() > 0.01 > -0.01 > change[~better].mean()
-
-
-def test_a_policy_only_run_learns_in_bfloat16_from_its_last_games(tmp_path: Path) -> None:
-    changes = {"policy_only": True, "precision": "bfloat16", "decisions": 10**6}
-    run = ExpertRun(SMALL_EXPERT.changed(changes), tmp_path)
-    weight = run.network.shared.weight.clone()
-    scalars = run.step().scalars
-    assert run.decisions > 100
-    assert all(np.isfinite(value) for value in scalars.values())
-    assert not run.network.shared.weight.equal(weight)
-    run.step()
-    assert [path.name for path in (tmp_path / "replay").iterdir()] == ["000001.safetensors"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"teacher": "greedy"}, "allowed with it: teacher='' and no offline_data"),
-        ({"offline_data": ("runs/a/replay",)}, "allowed with it: teacher='' and no offline_data"),
-        ({"past_share": 0.5, "bot_share": 0.5}, "past_share and bot_share add up to 1; allowed"),
-    ],
-)
-def test_policy_only_excludes_teachers_and_needs_games_without_opponents(
-    changes: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        SMALL_EXPERT.changed({"policy_only": True, **changes})
 
 
 @kernel

@@ -19,10 +19,8 @@ from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.observation import observe_games
-from busenv.train.config import PPOConfig
-from busenv.train.ppo import PPO
-from busenv.train.selfplay import Decisions
-from tests.support.networks import CITY, forward_rows, positions
+from busenv.train.ppo import PPOSettings, evaluate, make_rollout, update
+from tests.support.networks import CITY, positions
 
 
 @pytest.fixture
@@ -233,24 +231,27 @@ def test_finished_games_are_refused() -> None:
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e9])
 def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
-    """The losses of PPO and of imitation."""
     observations, masks = map(torch.from_numpy, observe_games(positions(300), CITY))
     network = build_network("mlp", CITY, 8)
     network.get_parameter("policy.2.bias").data.normal_(0, scale)
-    ppo, rng = PPO(network, PPOConfig(batch_size=64, device="cpu")), np.random.default_rng(0)
-    logits, values = forward_rows(network, observations.numpy(), masks.numpy())
-    probabilities = action_probabilities(logits, masks.numpy(), 1.0)
-    actions = probabilities.argmax(axis=1)
-    log_probs, _, entropy = ppo._evaluate(observations, masks)
+    log_probs, values = evaluate(network, observations, masks, False)
     assert log_probs[masks].isfinite().all()
-    assert 0 <= entropy.item() <= float(masks.sum(dim=1).log().mean()) + 1e-4
-    zeros = np.zeros(len(masks))
-    decisions = Decisions(
-        np.arange(len(masks)), zeros, observations.numpy(), masks.numpy(), actions, values[:, 0],
-        np.log(probabilities.max(axis=1)), (masks / masks.sum(dim=1, keepdim=True)).numpy(),
+    actions = log_probs.argmax(dim=1)
+    rollout = make_rollout(1, 300, observations.shape[1], masks.shape[1], torch.device("cpu"))
+    for buffer, content in (
+        (rollout.observations, observations), (rollout.masks, masks), (rollout.actions, actions),
+        (rollout.log_probs, log_probs.gather(1, actions[:, None])[:, 0].detach()),
+        (rollout.values, values.detach()),
+    ):  # fmt: skip
+        buffer[0] = content
+    rollout.is_learners.fill_(True)
+    rollout.terminations.fill_(True)
+    losses = update(
+        network, torch.optim.Adam(network.parameters()), rollout,
+        settings=PPOSettings(batch_size=64), generator=torch.Generator(),
     )  # fmt: skip
-    for losses in (ppo.update(decisions, 0.0, rng), ppo.imitate(decisions, rng)):
-        assert all(np.isfinite(loss) for loss in losses.values())
-        gradients = [weight.grad for weight in ppo._copy.parameters()]
-        assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
+    assert all(np.isfinite(loss) for loss in losses.values())
+    assert 0 <= losses["entropy"] <= float(masks.sum(dim=1).log().mean()) + 1e-4
+    gradients = [weight.grad for weight in network.parameters()]
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
     assert all(weight.isfinite().all() for weight in network.parameters())

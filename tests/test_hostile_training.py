@@ -12,7 +12,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from busenv import Rules, load_board
+from busenv import Batch, Rules, load_board
 from busenv.agents.networks import model_files
 from busenv.agents.networks.mlp import build_network, weights_of
 from busenv.agents.networks.model_files import load_policy_agent
@@ -24,6 +24,7 @@ from busenv.train.checkpoint import (
     CHECKPOINT_FILE,
     FORMAT,
     State,
+    read_games,
     read_state,
     read_tensors,
     restore,
@@ -41,8 +42,11 @@ from tests.support.worlds import write_town
 CITY = load_board("city")
 
 RUN = SMALL_PPO.changed({
-    "players": (4,), "snapshot_every": 1, "warm_start": "", "decisions": 600,
+    "players": (4,), "snapshot_every": 1, "decisions": 600,
 })  # fmt: skip
+
+
+GAMES = Batch(RUN.games).state()  # arrays of the shapes of the run's games
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +70,7 @@ def folder(trained: Path, tmp_path: Path) -> Path:
 def read_checkpoint(folder: Path) -> tuple[State, dict[str, torch.Tensor]]:
     """Files from which a run resumes."""
     weights = weights_of("mlp", load_board(folder / "board.json"), 8)
-    return read_state(folder), read_tensors(folder, weights)
+    return read_state(folder), read_tensors(folder, weights, GAMES)
 
 
 def test_invalid_checkpoints_are_refused(folder: Path) -> None:
@@ -75,15 +79,16 @@ def test_invalid_checkpoints_are_refused(folder: Path) -> None:
     network = build_network("mlp", load_board(folder / "board.json"), 8)
     optimizer = torch.optim.Adam(network.parameters())
     restore(tensors, network, optimizer)
+    games = read_games(tensors, GAMES)
     last = list(network.parameters())[-1]
 
     def refused(words: str, **changes: Any) -> None:
-        save_checkpoint(folder, network, optimizer, {**about, **changes})
+        save_checkpoint(folder, network, optimizer, {**about, **changes}, games)
         with pytest.raises(ValueError, match=f"not a valid checkpoint: {words}") as refusal:
             read_checkpoint(folder)
         assert len(str(refusal.value)) < 1200
 
-    save_checkpoint(folder, network, optimizer, about)
+    save_checkpoint(folder, network, optimizer, about, games)
     read = read_checkpoint(folder)
     assert read[0] == state
     assert same_tensors(read[1], tensors)
@@ -103,7 +108,10 @@ def test_invalid_checkpoints_are_refused(folder: Path) -> None:
     refused(r"optimizer.9.exp_avg is torch.float32, \(7,\); it needs torch.float32, \(1,\)")
     del moments["exp_avg"]
     refused("optimizer.9.exp_avg is missing")
-    save_checkpoint(folder, build_network("mlp", CITY, 256), optimizer, about)
+    moments["exp_avg"] = torch.zeros(1)
+    games["games"] = games["games"][:3]
+    refused(r"games.games is torch.uint8, \(1440,\); it needs torch.uint8, \(1920,\)")
+    save_checkpoint(folder, build_network("mlp", CITY, 256), optimizer, about, games)
     with pytest.raises(ValueError, match="it is too large; allowed: 2,"):
         read_checkpoint(folder)
 
@@ -235,16 +243,15 @@ def test_a_folder_with_inconsistent_files_is_refused(
 def test_past_selves_outside_the_pool_are_refused(tmp_path: Path) -> None:
     for name in ("../past-1", "/etc/past-1", "past-1/../x", "past-1\n"):
         league = League(("greedy",), tmp_path, CITY, 3)
-        with pytest.raises(ValueError, match="is no past self; allowed: past-NUMBER"):
+        with pytest.raises(ValueError, match=r"not a past self: .*expected past-NUMBER"):
             league.restore([("greedy", 0.5), (name, 0.5)])
 
 
-@pytest.mark.parametrize("name", ["bots", "rated"])
 def test_programs_named_only_in_a_file_are_refused(
-    name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     """In a run folder and in a recipe; also when the command line names another program."""
-    touched = tmp_path / "touched"
+    name, touched = "rated", tmp_path / "touched"
     program = f"exec@5:touch {touched}"
     value = ["greedy", program]
     recipe = tmp_path / "recipe.json"
@@ -274,12 +281,14 @@ def test_programs_named_only_in_a_file_are_refused(
     assert len(str(refused.value)) < 1200
 
 
-@pytest.mark.parametrize(("method", "name"), [("ppo", "warm_start"), ("expert", "teacher")])
-def test_a_program_is_no_teacher(method: str, name: str, tmp_path: Path) -> None:
+def test_a_program_is_no_teacher_and_no_opponent_in_training(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.json"
     for program in (f"exec:touch {tmp_path}/touched", "llm:model"):
-        recipe.write_text(json.dumps({"method": method, name: program}))
-        with pytest.raises(ValueError, match=f"{name} is '{program}'; allowed: an agent"):
+        recipe.write_text(json.dumps({"method": "expert", "teacher": program}))
+        with pytest.raises(ValueError, match=f"teacher is '{program}'; allowed: an agent"):
+            read_config(str(recipe), [program])
+        recipe.write_text(json.dumps({"method": "ppo", "bots": [program]}))
+        with pytest.raises(ValueError, match=f"bots has '{program}'; allowed: an agent"):
             read_config(str(recipe), [program])
     assert not (tmp_path / "touched").exists()
 

@@ -101,7 +101,7 @@ def test_the_wheel_holds_all_of_busenv_and_nothing_else(wheel: Path) -> None:
         "busenv/agents/external/EXEC.md",
         "busenv/agents/planner/weights.json",
         "busenv/agents/networks/models/city-2.safetensors",
-        "busenv/train/recipes/city-2-1.json",
+        "busenv/train/recipes/city-4-1.json",
     }
 
 

@@ -1,64 +1,126 @@
-"""PPO: advantages along each seat's trajectory, self-play games, the two updates."""
+"""PPO on the vector environment: line-ups, rollouts, advantages, updates."""
 
-from __future__ import annotations
-
-import copy
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 
-from busenv import Board, Game
-from busenv.agents import make_agent
-from busenv.agents.networks.mlp import build_network, mask_logits
-from busenv.core.state import FIRST_BUILD, OVER
-from busenv.observation import observe_games
-from busenv.train.config import PPOConfig
-from busenv.train.league import draw_seat_owners
-from busenv.train.ppo import PPO, clipped_policy_loss, trajectory_advantages, uses_bfloat16
-from busenv.train.selfplay import Decisions, SelfPlayGames, join, play_rollout
-from tests.support.networks import CITY
-from tests.support.play import paid
+from busenv import load_board
+from busenv.agents.networks.mlp import build_network
+from busenv.core.bots import GREEDY
+from busenv.core.state import MAX_PLAYERS
+from busenv.train import ppo_run
+from busenv.train.ppo import (
+    LEARNER,
+    Games,
+    LineUps,
+    PPOSettings,
+    Rollout,
+    _minibatches,
+    clipped_policy_loss,
+    compute_gae,
+    evaluate,
+    frozen_policy,
+    make_rollout,
+    play_rollout,
+    sample,
+    update,
+)
+from busenv.train.ppo_run import uses_bfloat16
 from tests.support.training import DEVICES
 
-CONFIG = PPOConfig(width=8, batch_size=64, precision="float32", device="cpu")
+CPU, PAST = torch.device("cpu"), 3
+SETTINGS = PPOSettings(steps=40, batch_size=128, reward_unit=2.0)
 
 
-@pytest.mark.parametrize(
-    ("agents", "rewards", "values", "gamma", "gae_lambda", "expected"),
-    [
-        # Without discount and with lambda 1 an advantage is the rest of the agent's rewards.
-        (
-            [0, 1, 2, 0, 1],
-            [2, 4, 33, 8, 16],
-            [1, 2, 3, 4, 5],
-            1,
-            1,
-            [2 + 8 - 1, 4 + 16 - 2, 33 - 3, 8 - 4, 16 - 5],
-        ),
-        (
-            [0, 1, 0, 1],
-            [2, 0, 8, 3],
-            [1, 7, 4, 6],
-            0.5,
-            0.25,
-            [(2 + 0.5 * 4 - 1) + 0.125 * 4, (0 + 0.5 * 6 - 7) + 0.125 * -3, 8 - 4, 3 - 6],
-        ),
-        ([], [], [], 1, 1, []),
-    ],
-)
-def test_gae_follows_each_agents_trajectory(
-    agents: list[int],
-    rewards: list[float],
-    values: list[float],
-    gamma: float,
-    gae_lambda: float,
-    expected: list[float],
-) -> None:
-    arrays = np.array(agents, np.int64), np.array(rewards, float), np.array(values, np.float32)
-    assert trajectory_advantages(*arrays, float(gamma), float(gae_lambda)).tolist() == expected
+def random_rollout(steps: int, games: int, rng: np.random.Generator) -> Rollout:
+    """A rollout with random seats, rewards, values, ends and decisions of others; no rows."""
+    rollout = make_rollout(steps, games, 0, 0, CPU)
+    shape = steps, games
+    rollout.seats[:] = torch.from_numpy(rng.integers(0, 4, shape))
+    rollout.is_learners[:] = torch.from_numpy(rng.random(shape) < 0.8)
+    rollout.terminations[:] = torch.from_numpy(rng.random(shape) < 0.1)
+    rollout.rewards[:] = torch.from_numpy(rng.integers(-3, 4, (*shape, MAX_PLAYERS)))
+    rollout.values[:] = torch.from_numpy(rng.integers(-3, 4, shape))
+    rollout.next_values[:] = torch.from_numpy(rng.integers(-3, 4, games))
+    rollout.next_seats[:] = torch.from_numpy(rng.integers(0, 4, games))
+    rollout.is_bootstrapped[:] = torch.from_numpy(rng.random(games) < 0.5)
+    return rollout
+
+
+def slow_gae(rollout: Rollout, gamma: float, gae_lambda: float) -> np.ndarray:
+    """Advantages by their definition, one trajectory at a time; nan where there is none."""
+    seats, ends, rewards, values = (
+        tensor.numpy()
+        for tensor in (rollout.seats, rollout.terminations, rollout.rewards, rollout.values)
+    )
+    steps, games = seats.shape
+    advantages = np.full((steps, games), np.nan)
+    for game in range(games):
+        starts = [0, *(np.flatnonzero(ends[:, game]) + 1), steps]
+        for start, end in pairwise(starts):
+            for seat in range(MAX_PLAYERS):
+                own = [
+                    t
+                    for t in range(start, end)
+                    if seats[t, game] == seat and rollout.is_learners[t, game]
+                ]
+                is_over = end > start and bool(ends[end - 1, game])
+                bootstraps = bool(rollout.is_bootstrapped[game]) and (
+                    int(rollout.next_seats[game]) == seat
+                )
+                last = 0.0
+                for k in reversed(range(len(own))):
+                    t = own[k]
+                    until = own[k + 1] if k + 1 < len(own) else end
+                    if k + 1 < len(own):
+                        following = values[own[k + 1], game]
+                    elif is_over:
+                        following = 0.0
+                    elif bootstraps:
+                        following = float(rollout.next_values[game])
+                    else:
+                        continue
+                    reward = rewards[t:until, game, seat].sum()
+                    last = reward + gamma * following - values[t, game] + gamma * gae_lambda * last
+                    advantages[t, game] = last
+    return advantages
+
+
+@pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 1.0), (0.5, 0.25), (0.9, 0.0)])
+def test_gae_is_that_of_every_seat_alone(gamma: float, gae_lambda: float) -> None:
+    rollout = random_rollout(50, 12, np.random.default_rng(0))
+    advantages, has_advantage = compute_gae(rollout, gamma=gamma, gae_lambda=gae_lambda)
+    wanted = slow_gae(rollout, gamma, gae_lambda)
+    assert (has_advantage.numpy() == ~np.isnan(wanted)).all()
+    assert 0 < int(has_advantage.sum()) < int(rollout.is_learners.sum())
+    taken = advantages.numpy()[has_advantage.numpy()]
+    np.testing.assert_allclose(taken, wanted[~np.isnan(wanted)], rtol=1e-5, atol=1e-5)
+
+
+def test_a_cut_rollout_has_the_advantages_of_the_whole_where_values_are_exact() -> None:
+    rng, gamma = np.random.default_rng(1), 0.9
+    whole = random_rollout(40, 6, rng)
+    whole.is_bootstrapped[:] = False
+    whole.terminations[-1] = True
+    # The exact value of a decision is its return: that of an estimate with values of 0.
+    whole.values[:] = 0.0
+    whole.values[:] = compute_gae(whole, gamma=gamma, gae_lambda=1.0)[0]
+    wanted, complete = compute_gae(whole, gamma=gamma, gae_lambda=0.7)
+    assert complete.equal(whole.is_learners)
+    for cut in range(1, 40):
+        part = Rollout(
+            *(tensor[:cut] for tensor in whole[:9]),
+            whole.values[cut].clone(), whole.seats[cut].clone(), whole.is_learners[cut].clone(),
+        )  # fmt: skip
+        # Where the game ends with the cut, the next decision is another game's.
+        advantages, has_advantage = compute_gae(part, gamma=gamma, gae_lambda=0.7)
+        np.testing.assert_allclose(
+            advantages[has_advantage], wanted[:cut][has_advantage], rtol=0, atol=1e-4
+        )
 
 
 def test_the_surrogate_loss_is_clipped_on_the_side_that_gains() -> None:
@@ -75,241 +137,143 @@ def test_the_surrogate_loss_is_clipped_on_the_side_that_gains() -> None:
     assert float(divergence) == pytest.approx(float((ratio - 1 - ratio.log()).mean()))
 
 
-def new_games(players: list[int], reward: str = "margin", unit: float = 1.0) -> SelfPlayGames:
-    counts = np.array(players, np.int64)
-    return SelfPlayGames(
-        CITY,
-        "capstone-2024",
-        reward=reward,
-        unit=unit,
-        num_players=counts,
-        first_players=counts - 1,
+def test_a_draw_is_legal_and_follows_the_policy() -> None:
+    masks = torch.tensor([[True, False, True, False, True]]).repeat(40_000, 1)
+    logits = torch.tensor([[0.0, 9.0, 1.0, 9.0, -1.0]]).repeat(40_000, 1)
+    log_probs, values = evaluate(lambda _: (logits, logits[:, :1]), logits, masks, False)  # type: ignore[arg-type]
+    drawn = sample(log_probs, torch.Generator().manual_seed(0))
+    shares = torch.bincount(drawn, minlength=5) / len(drawn)
+    assert shares[[1, 3]].tolist() == [0, 0]
+    torch.testing.assert_close(shares, log_probs[0].exp(), rtol=0, atol=0.01)
+    assert values.tolist() == [0.0] * 40_000
+
+
+def make_games(games: int, line_ups: LineUps, generator: torch.Generator, **settings: Any) -> Games:
+    env = gymnasium.make_vec(
+        "busenv/BusSelfPlay-v0", num_envs=games, reward="margin", relative_types=True,
+        skip_forced=True, copy=False, **settings,
+    )  # fmt: skip
+    games = Games(env, line_ups)
+    games.reset(3, generator)
+    return games
+
+
+def test_line_ups_have_a_learner_and_the_shares_of_the_settings() -> None:
+    weights = torch.tensor([0.0, 1.0, 3.0])  # of owners 1, 2 and 3
+    owners = LineUps(weights, opponent_share=0.5, single_share=0.4, min_players=3).draw(
+        20_000, torch.Generator().manual_seed(0)
     )
+    learners = owners == LEARNER
+    assert learners[:, :3].any(dim=1).all()
+    assert not (owners == 1).any()
+    share = float((owners == 3).sum() / (owners > 0).sum())
+    assert abs(share - 0.75) < 0.02
+    alone = float((learners.sum(dim=1) == 1).float().mean())
+    # Games with one opponent's copies, and those in which all four other seats are drawn.
+    assert abs(alone - (0.4 + 0.6 * 0.5**4)) < 0.02
+    none = LineUps(weights, opponent_share=0.0).draw(10, torch.Generator())
+    assert not none.any()
 
 
-@pytest.mark.parametrize("reward", ["margin", "win", "deliveries"])
-def test_self_play_skips_forced_decisions_and_sums_all_rewards(reward: str) -> None:
-    games = new_games([3, 4, 5], reward, unit=2.0)
-    agent = make_agent("random", 3)
-    while (running := games.running()).size:
-        _, masks = observe_games(games.states[running], CITY)
-        assert (masks.sum(axis=1) > 1).all()
-        games.step(running, agent.choose(games.states[running], games.board))
-    for i, players in enumerate((3, 4, 5)):
-        end = Game.from_state(games.states[i : i + 1], "capstone-2024", CITY)
-        assert end.is_over
-        expected = np.array(paid(end, reward)) / 2
-        assert games.cumulative_rewards[i, :players] == pytest.approx(expected)
+def test_line_ups_for_more_players_than_a_game_may_have_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"min_players is 4, but .* games of 3 players; .* most 3"):
+        make_games(2, LineUps(torch.ones(2)), torch.Generator(), num_players=(3, 5))
 
 
-def returns_of(decisions: Decisions) -> np.ndarray:
-    """Without discount: the sum of a seat's later rewards."""
-    zeros = np.zeros_like(decisions.values)
-    return trajectory_advantages(decisions.trajectories, decisions.rewards, zeros, 1.0, 1.0)
+def test_games_that_restart_within_a_step_are_refused() -> None:
+    with pytest.raises(ValueError, match="autoreset_mode is 'SameStep'; allowed: 'NextStep'"):
+        make_games(2, LineUps(torch.ones(2)), torch.Generator(), autoreset_mode="SameStep")
 
 
-def test_a_rollout_holds_the_decisions_of_the_learner_only() -> None:
-    games, players = new_games([4, 4, 3, 5]), (4, 4, 3, 5)
-    seat_owner = np.array([[0] * 5, [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 2]])
-    asked: list[int] = []
-
-    class Spy:
-        needs_history = False
-
-        def __init__(self, number: int) -> None:
-            self.number, self.inner = number, make_agent("random", number)
-
-        def reset(self, seed: int) -> None:
-            self.inner.reset(seed)
-
-        def choose_trusted(self, games, board):  # type: ignore[no-untyped-def]
-            asked.append(self.number)
-            return self.inner.choose(games, board)
-
-    spies: Any = [Spy(1), Spy(2)]
-    decisions = play_rollout(build_network("mlp", CITY, 8), games, seat_owner, spies, 1)
-    assert set(decisions.trajectories.tolist()) == {
-        5 * i + seat for i in range(4) for seat in range(players[i]) if seat_owner[i, seat] == 0
-    }
-    assert set(asked) == {1, 2}
-    returns = returns_of(decisions)
-    for i, seat in {(0, 0), (1, 1), (3, 3)}:  # from a seat's first decision: all its rewards
-        first = np.flatnonzero(decisions.trajectories == 5 * i + seat)[0]
-        assert returns[first] == pytest.approx(games.cumulative_rewards[i, seat], abs=1e-4)
-    assert decisions.masks[np.arange(len(decisions.actions)), decisions.actions].all()
-
-
-def test_parts_of_a_rollout_are_joined_in_order() -> None:
-    network, bots = build_network("mlp", CITY, 8), [make_agent("random")]
-    unplayed = [new_games([3, 4]), new_games([5, 3, 4])]
-    owners = np.array([[0, 1, 0, 1, 0]] * 5)
-    parts = [
-        (part, play_rollout(network, part, owners[: len(part.states)], bots, seed))
-        for seed, part in enumerate(copy.deepcopy(unplayed))
-    ]
-    assert all((games.states["phase"] != OVER).all() for games in unplayed)
-    states, decisions = join(parts)
-    assert states["players"].tolist() == [3, 4, 5, 3, 4]
-    assert (states["phase"] == OVER).all()
-    rewards = np.concatenate([part.cumulative_rewards[:, 0] for part, _ in parts])
-    returns = returns_of(decisions)
-    for i in range(5):
-        first = np.flatnonzero(decisions.trajectories == 5 * i)[0]
-        assert returns[first] == pytest.approx(rewards[i], abs=1e-4)
+def test_a_rollout_records_the_learners_decisions_and_all_rewards() -> None:
+    generator = torch.Generator().manual_seed(0)
+    network = build_network("mlp", load_board("city"), 16, 0, relative_types=True)
+    other = build_network("mlp", load_board("city"), 16, 1, relative_types=True)
+    weights = torch.tensor([0.0, 1.0, 1.0])
+    games = make_games(24, LineUps(weights), generator)
+    batch: Any = games.env.unwrapped.batch
+    rollout = make_rollout(40, 24, *games.sizes, CPU)
+    opponents = {PAST: frozen_policy(other, generator, False)}
+    settings, totals, ended = SETTINGS, torch.zeros(24, MAX_PLAYERS), 0
+    for _ in range(8):
+        play_rollout(games, network, opponents, rollout, settings=settings, generator=generator)
+        learners = rollout.is_learners
+        rows, masks = rollout.observations[learners], rollout.masks[learners]
+        log_probs, values = evaluate(network, rows, masks, False)
+        actions = rollout.actions[learners]
+        assert masks.gather(1, actions[:, None]).all()
+        taken = log_probs.gather(1, actions[:, None])[:, 0]
+        torch.testing.assert_close(rollout.log_probs[learners], taken, rtol=0, atol=1e-4)
+        torch.testing.assert_close(rollout.values[learners], values, rtol=0, atol=1e-4)
+        # Compiled bots decide within the steps: the other rows are a past self's or a reset's.
+        assert 0.3 < float(learners.float().mean()) < 0.95
+        for t in range(40):
+            totals += settings.reward_unit * rollout.rewards[t]
+            over = rollout.terminations[t]
+            for i in over.nonzero()[:, 0].tolist():
+                if not rollout.terminations[t + 1 :, i].any():  # `final_games` is still this game
+                    final = batch.final_games[i]
+                    points = final["deliveries"][:4] - final["stones"][:4].astype(np.float64)
+                    margins = points - (points.sum() - points) / 3
+                    np.testing.assert_allclose(totals[i, :4], margins, atol=1e-4)
+                    ended += 1
+            totals[over] = 0.0
+    assert ended > 20
+    owners = set(games.owners[:, :4].unique().tolist())
+    assert owners == {LEARNER, GREEDY, PAST}
 
 
 def test_minibatches_have_every_decision_once_an_epoch() -> None:
-    ppo = PPO(build_network("mlp", CITY, 8), CONFIG)
-    batches = [rows.tolist() for rows in ppo._minibatches(30, 8, 2, np.random.default_rng(0))]
-    assert [len(rows) for rows in ppo._minibatches(41, 10, 1, np.random.default_rng(0))] == [
-        9, 8, 8, 8, 8,
-    ]  # fmt: skip
-    assert max(map(len, batches)) <= 8
+    generator, indices = torch.Generator().manual_seed(0), torch.arange(100, 130)
+    settings = PPOSettings(batch_size=8, epochs=2)
+    batches = [rows.tolist() for rows in _minibatches(indices, settings, generator)]
+    assert [len(rows) for rows in batches] == [8, 8, 7, 7] * 2
     for epoch in (batches[:4], batches[4:]):
-        assert sorted(chain.from_iterable(epoch)) == [*range(30)]
+        assert sorted(chain.from_iterable(epoch)) == [*range(100, 130)]
+    assert batches[:4] != batches[4:]
 
 
-def test_every_game_has_a_seat_of_the_learner() -> None:
-    players = np.array([3, 4, 5] * 200)
-    seat_owner = draw_seat_owners(players, 2, 0.4, np.random.default_rng(0))
-    present = np.arange(5) < players[:, None]
-    assert ((seat_owner == 0) & present).any(axis=1).all()
-    assert set(seat_owner.flatten().tolist()) == {0, 1, 2}
-    one_seat = ((seat_owner == 0) & present).sum(axis=1) == 1
-    assert 0.4 < one_seat.mean() < 0.7
-    others = [
-        set(row[seats & (row > 0)].tolist()) for row, seats in zip(seat_owner, present, strict=True)
-    ]
-    copies = np.array([len(kinds) == 1 for kinds in others])
-    assert (one_seat & copies).mean() > 0.4
-    last_opponent = seat_owner.max(axis=1, where=present, initial=0) == 2
-    assert (one_seat & copies & last_opponent).mean() > 0.15
-    assert not draw_seat_owners(players, 2, 0.0, np.random.default_rng(0)).any()
-    assert not draw_seat_owners(players, 0, 0.4, np.random.default_rng(0)).any()
-    learner = draw_seat_owners(players, 1, 1.0, np.random.default_rng(0)) == 0
-    assert ((learner & present).sum(axis=1) == 1).all()
-
-
-def rollout(ppo: PPO, teacher: str = "", temperature: float = 1.0) -> Decisions:
-    agent = make_agent(teacher) if teacher else None
-    owners = np.zeros((6, 5), np.int64)
-    return play_rollout(
-        ppo.network, new_games([4] * 6), owners, [], 0, teacher=agent, temperature=temperature
-    )
-
-
+@pytest.mark.parametrize("bfloat16", [False, True])
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_ppo_updates_lower_policy_and_value_losses(precision: str, device: str) -> None:
+def test_updates_learn_from_advantages_and_returns(device: str, bfloat16: bool) -> None:
+    """Losses on one rollout fall, and its rewarded actions become more likely."""
     torch.set_num_threads(1)
-    config = PPOConfig(
-        width=16, batch_size=256, epochs=4, entropy_coef=0.0, precision=precision, device=device
-    )
-    ppo = PPO(build_network("mlp", CITY, 16), config)
-    decisions, rng = rollout(ppo), np.random.default_rng(0)
-    first, *_, last = [ppo.update(decisions, 0.0, rng) for _ in range(6)]
-    assert last["train/policy_gradient_loss"] < first["train/policy_gradient_loss"] < 0
-    assert last["train/value_loss"] < first["train/value_loss"]
-    assert first["train/approx_kl"] < last["train/approx_kl"] < 1
-    assert all(parameter.dtype == torch.float32 for parameter in ppo.network.parameters())
-
-
-def test_the_learning_rate_falls_to_a_twentieth() -> None:
-    ppo, rng = PPO(build_network("mlp", CITY, 8), CONFIG), np.random.default_rng(0)
-    decisions = rollout(ppo)
-    for progress, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.05)):
-        scalars = ppo.update(decisions, progress, rng)
-        assert scalars["train/learning_rate"] == pytest.approx(share * CONFIG.learning_rate)
-        assert ppo.optimizer.param_groups[0]["lr"] == scalars["train/learning_rate"]
-        assert scalars["train/grad_norm"] > 0
+    generator = torch.Generator(device).manual_seed(0)
+    network = build_network("mlp", load_board("city"), 32, 0, relative_types=True).to(device)
+    weights = torch.ones(1, device=device)
+    games = make_games(16, LineUps(weights, opponent_share=0.0), generator, device=device)
+    rollout = make_rollout(40, 16, *games.sizes, torch.device(device))
+    settings = SETTINGS._replace(bfloat16=bfloat16)
+    play_rollout(games, network, {}, rollout, settings=settings, generator=generator)
+    passes = rollout.actions == 7
+    rollout.rewards.zero_()
+    seats = torch.nn.functional.one_hot(rollout.seats, MAX_PLAYERS)
+    rollout.rewards.add_(seats * passes[:, :, None])
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    settings = settings._replace(gamma=0.0, gae_lambda=0.0, epochs=4, entropy_coef=0.0)
+    rows, masks = rollout.observations[passes], rollout.masks[passes]
+    before = evaluate(network, rows, masks, bfloat16)[0][:, 7].exp().mean()
+    first, *_, last = [
+        update(network, optimizer, rollout, settings=settings, generator=generator)
+        for _ in range(6)
+    ]
+    after = evaluate(network, rows, masks, bfloat16)[0][:, 7].exp().mean()
+    assert last["value_loss"] < 0.8 * first["value_loss"]
+    assert first["explained_variance"] == pytest.approx(0, abs=0.01)  # untrained values
+    assert after > 1.2 * before
+    assert first["decisions"] <= 40 * 16
+    assert first["grad_norm"] > 0
+    assert all(parameter.dtype == torch.float32 for parameter in network.parameters())
 
 
 @pytest.mark.parametrize("supported", [True, False])
 def test_precision_is_chosen_by_the_setting_and_the_processor(
     supported: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: supported)
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    features = {"avx512bf16": supported, "amx-bf16": False}
+    monkeypatch.setattr(ppo_run, "get_host_cpu_features", lambda: features)
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     assert uses_bfloat16("auto", cpu) == supported
     assert not uses_bfloat16("auto", gpu)
     assert uses_bfloat16("bfloat16", cpu)
     assert not uses_bfloat16("float32", cpu)
-
-
-def test_a_teacher_plays_half_of_the_games_and_the_network_the_rest() -> None:
-    ppo = PPO(build_network("mlp", CITY, 32), CONFIG)
-    ppo.network.get_parameter("policy.2.weight").data *= 1e7  # probabilities far from uniform
-    decisions = rollout(ppo, "uct:4", temperature=0.0)
-    trajectories, _, observations, masks, actions, *_, teaching = map(torch.from_numpy, decisions)
-    with torch.no_grad():
-        favourites = mask_logits(ppo.network(observations)[0], masks).argmax(dim=1)
-    assert (actions == torch.where(trajectories < 15, teaching.argmax(dim=1), favourites)).all()
-    torch.testing.assert_close(teaching.sum(dim=1), torch.ones(len(teaching)))
-    assert not teaching[~masks].any()
-
-
-@pytest.mark.parametrize("relative_types", [False, True])
-def test_a_teachers_actions_are_taken_in_its_games(
-    relative_types: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class LastLegal:
-        def reset(self, seed: int) -> None:
-            pass
-
-        def action_probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
-            policies = np.zeros((len(games), board.num_actions), np.float32)
-            policies[np.arange(len(games)), last_legal(games)] = 1
-            return policies
-
-    def last_legal(games: np.ndarray) -> np.ndarray:
-        _, masks = observe_games(games, CITY)
-        return masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
-
-    def recorded(self: SelfPlayGames, indices: np.ndarray, actions: np.ndarray) -> None:
-        rows = indices < 2
-        taken.append((actions[rows], last_legal(self.states[indices[rows]])))
-        step(self, indices, actions)
-
-    step, taken = SelfPlayGames.step, list[tuple[np.ndarray, np.ndarray]]()
-    monkeypatch.setattr(SelfPlayGames, "step", recorded)
-    network = build_network("mlp", CITY, 8, relative_types=relative_types)
-    teacher: Any = LastLegal()
-    play_rollout(network, new_games([3] * 4), np.zeros((4, 5), np.int64), [], 0, teacher=teacher)
-    actions, expected = map(np.concatenate, zip(*taken, strict=True))
-    np.testing.assert_array_equal(actions, expected)
-    builds = (actions >= FIRST_BUILD) & (actions < CITY.array["first_street"][0])
-    assert builds.sum() > 10
-
-
-def test_imitation_targets_are_squared_probabilities_of_legal_actions() -> None:
-    ppo, one = PPO(build_network("mlp", CITY, 8), CONFIG), np.zeros(1, np.int64)
-    teaching = np.zeros((1, CITY.num_actions), np.float32)
-    teaching[0, 3:5] = 0.8, 0.2
-    observation = np.zeros((1, len(ppo.network.scale)), np.uint8)
-    empty = np.zeros(1, np.float32)
-    decisions = Decisions(
-        one, np.array([2.0]), observation, teaching > 0, one + 3, empty, empty, teaching
-    )
-    with torch.no_grad():
-        logits, values = ppo.network(torch.from_numpy(observation))
-    probabilities = logits[0, 3:5].softmax(dim=0)
-    expected = -(16 * probabilities[0].log() + probabilities[1].log()) / 17
-    losses = _first_step(ppo, decisions)
-    assert losses["train/imitation_loss"] == pytest.approx(float(expected), rel=1e-5)
-    assert losses["train/value_loss"] == pytest.approx(float((values - 2) ** 2), rel=1e-5)
-
-
-def test_imitation_updates_lower_policy_and_value_losses() -> None:
-    torch.set_num_threads(1)
-    ppo, rng = PPO(build_network("mlp", CITY, 32), CONFIG), np.random.default_rng(0)
-    decisions = rollout(ppo, "greedy")
-    first, *_, last = [ppo.imitate(decisions, rng) for _ in range(15)]
-    assert last["train/imitation_loss"] < 0.8 * first["train/imitation_loss"]
-    assert last["train/value_loss"] < first["train/value_loss"]
-
-
-def _first_step(ppo: PPO, decisions: Decisions) -> dict[str, float]:
-    """The losses before the first update."""
-    ppo._step = lambda loss: torch.zeros(())  # type: ignore[method-assign]
-    return ppo.imitate(decisions, np.random.default_rng(0))

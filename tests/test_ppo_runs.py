@@ -21,15 +21,14 @@ from busenv.train import run
 from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PRESETS, PPOConfig, parse_settings
 from busenv.train.config_files import read_config
-from busenv.train.league import League, LeagueMember, update_scores
+from busenv.train.league import League, update_scores
 from busenv.train.ppo_run import PPORun
 from tests.support.training import DEVICES, SMALL_PPO, parameters, same_tensors
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_run_is_repeatable_and_resumes_bit_for_bit(device: str, tmp_path: Path) -> None:
-    """With a bot twice in the league."""
-    config = SMALL_PPO.changed({"bots": ("greedy", "random", "greedy"), "device": device})
+    config = SMALL_PPO.changed({"bots": ("greedy", "random"), "device": device})
     straight = PPORun(config, tmp_path / "straight")
     fresh = parameters(straight)
     while not straight.is_done:
@@ -100,25 +99,35 @@ def test_opponents_that_win_are_drawn_more_often(tmp_path: Path) -> None:
     for k in range(4):
         league.add(network, {"network": "mlp", "width": 8}, f"past-{k}")
     names = [member.name for member in league.members]
-    assert names == ["random", "greedy", "past-1", "past-2", "past-3"]
+    assert names == ["random", "greedy", "past-3", "past-1", "past-2"]  # past-3 replaced past-0
     for member in league.members:
         member.score = 0.1 if member.name == "past-2" else 0.9
-    rng = np.random.default_rng(0)
-    drawn = [member.name for _ in range(200) for member in league.draw(rng)]
-    assert drawn.count("past-2") > 150
-    assert drawn.count("random") > 10
+    rng, drawn = np.random.default_rng(0), []
+    for _ in range(100):
+        opponents, weights = league.draw(rng)
+        assert weights.tolist() == pytest.approx([0.5, 0.5, 0.5, 0.5])
+        assert [opponents[owner].name for owner in (1, 2)] == ["random", "greedy"]
+        drawn += [opponents[owner].name for owner in (3, 4)]
+    assert drawn.count("past-2") > 90
+    assert min(drawn.count("past-1"), drawn.count("past-3")) > 30
+    league.bots[0].score = 0.1
+    assert league.draw(rng)[1][0] > 0.9
     league.add(network, {"network": "mlp", "width": 8}, "past-4")
     assert "past-2" in [member.name for member in league.members]
     assert len(league.members) == 5
 
 
-def test_scores_count_pairs_of_seats() -> None:
-    member = LeagueMember("x")
-    seat_owner = np.array([[0, 1, 0, 0, 0], [1, 1, 0, 9, 9]])
+def test_scores_count_pairs_of_seats(tmp_path: Path) -> None:
+    league = League(("random", "planner"), tmp_path, load_board("city"), 3)
+    random, planner = league.bots
+    opponents, _ = league.draw(np.random.default_rng(0))
+    assert (opponents, league.num_owners) == ({1: random, 3: planner}, 5)
+    seat_owners = np.array([[0, 1, 0, 0, 0], [1, 1, 0, 9, 9]])
     ranks = np.array([[0, 1, 2, 3, 0], [0, 1, 2, 9, 9]])
-    update_scores([member], seat_owner, ranks, np.array([4, 3]))
+    update_scores(opponents, seat_owners, ranks, np.array([4, 3]))
     # The learner's seat is ahead in one of five pairs.
-    assert member.score == pytest.approx(0.8 * 0.5 + 0.2 * 1 / 5)
+    assert random.score == pytest.approx(0.8 * 0.5 + 0.2 * 1 / 5)
+    assert planner.score == 0.5
 
 
 def test_a_checkpoint_of_another_width_and_a_full_disk_are_reported(
@@ -149,10 +158,8 @@ def test_a_checkpoint_of_another_width_and_a_full_disk_are_reported(
         ({"bots": []}, "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
         ({"bots": ["greedy", "nobody"]}, "bots has 'nobody'; unknown agent 'nobody'; allowed"),
         ({"rated": []}, "rated is .*; allowed: one or more"),
-        (
-            {"warm_start": "ppo:x.safetensors"},
-            "warm_start is 'ppo:x.safetensors'; .*no file x.safetensors",
-        ),
+        ({"bots": ["ppo:x.safetensors"]}, "bots has 'ppo:x.safetensors'; .*no file x.safetensors"),
+        ({"bots": ["exec:/bin/cat"]}, "bots has 'exec:/bin/cat'; allowed: an agent that plays bat"),
         ({"rules": "monopoly"}, "rules is 'monopoly'; unknown rules"),
         ({"board": "town.json"}, "board is 'town.json'; no board 'town.json'"),
         ({"board": "generated:city:test:3"}, "never trained on; allowed: generated:SIZE:train"),
@@ -188,8 +195,8 @@ def test_settings_are_read_from_presets_files_and_words(tmp_path: Path) -> None:
         assert read_config(str(path)) == preset
     words = parse_settings(["games=7", "players=3,4", "bots=", "seconds=2", "network=mlp"])
     assert words == {"games": 7, "players": (3, 4), "bots": (), "seconds": 2.0, "network": "mlp"}
-    assert parse_settings(['bots=["greedy", "exec:/bin/cat a,b"]', "players=[3]"]) == {
-        "bots": ("greedy", "exec:/bin/cat a,b"), "players": (3,)
+    assert parse_settings(['rated=["greedy", "exec:/bin/cat a,b"]', "players=[3]"]) == {
+        "rated": ("greedy", "exec:/bin/cat a,b"), "players": (3,)
     }  # fmt: skip
     for text, message in (
         ("bots=[", r"bots has \[; unknown agent '\['"),
@@ -236,4 +243,4 @@ def test_a_killed_train_command_resumes_bit_for_bit(tmp_path: Path) -> None:
             assert one.read_bytes() == other.read_bytes()
     curve = read_curve(folder / "curve.csv")
     assert [p.decisions for p in curve] == sorted({p.decisions for p in curve})
-    assert json.loads((folder / "model.json").read_text())["training"]["decisions"] >= 4000
+    assert json.loads((folder / "model.json").read_text())["training"]["decisions"] >= 1200

@@ -16,17 +16,13 @@ from busenv.agents.networks.compiled_network import (
 )
 from busenv.agents.networks.inference import make_policy
 from busenv.agents.networks.inputs import Inputs
-from busenv.agents.networks.mlp import Mlp, SeatsMlp, build_network
+from busenv.agents.networks.mlp import Mlp, build_network
 from busenv.agents.networks.model_files import load_model, save_model
-from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import FIRST_BUILD
-from busenv.observation import observe_games
-from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.samples import auxiliary_targets, make_batch, write_outcome
-from busenv.train.selfplay import SelfPlayGames, play_rollout
 from tests.support.networks import CITY, positions, random_network
 from tests.support.positions import relabelled
-from tests.support.training import SMALL_EXPERT, teacher_samples
+from tests.support.training import teacher_samples
 
 SITES = len(CITY.sites)
 KINDS = ("mlp", "seats", "features")
@@ -96,19 +92,6 @@ def test_relabelled_types_change_no_sample() -> None:
         assert all(equal) == relative
 
 
-def test_relabelled_types_change_no_update_by_ppo() -> None:
-    samples = teacher_samples()[:600].copy()
-    samples["action_prob"] = 0.5
-    samples["advantage"] = np.random.default_rng(1).normal(size=len(samples))
-    turned = relabelled_samples(samples)
-    config, losses = SMALL_EXPERT.changed({"policy_only": True, "auxiliary_weight": 0.0}), []
-    for rows in (samples, turned):
-        network = build_network("seats", CITY, 16, 3, relative_types=True)
-        assert isinstance(network, SeatsMlp)
-        losses.append(Learner(network, CITY, config).step(rows, 1e-3)["train/policy_loss"])
-    assert losses[0] == losses[1]
-
-
 def test_auxiliary_targets_are_lines_and_buildings_at_the_end() -> None:
     game, rng = Game(3, seed=5), np.random.default_rng(1)
     states = []
@@ -117,7 +100,7 @@ def test_auxiliary_targets_are_lines_and_buildings_at_the_end() -> None:
         game.step(int(rng.choice(game.legal_actions())))
     samples = teacher_samples()[: len(states)].copy()
     samples["game"] = np.concatenate(states)[: len(samples)]
-    write_outcome(samples, game.arrays()[0][0], True)
+    write_outcome(samples, game.arrays()[0][0])
     for relative in (False, True):
         targets = auxiliary_targets(samples, CITY, relative)
         end, streets = game.position(), len(CITY.streets)
@@ -143,45 +126,3 @@ def test_model_files_hold_relative_types_and_no_auxiliary_head(tmp_path: Path) -
     }  # fmt: skip
     expected = make_policy(network)(games, CITY, 1.0)
     np.testing.assert_array_equal(make_policy(loaded)(games, CITY, 1.0), expected)
-
-
-@pytest.mark.parametrize("relative_types", [False, True])
-def test_a_rollout_holds_what_the_network_saw_and_did(relative_types: bool) -> None:
-    network = random_network("mlp", 24, relative_types=relative_types)
-    players = np.array([3, 4, 5])
-    states, running = [], []
-
-    class Recorded(SelfPlayGames):
-        def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
-            running.append(indices)
-            states.append(self.states.copy())
-            super().step(indices, actions)
-
-    games = Recorded(
-        CITY, "capstone-2024", reward="win", unit=1.0, num_players=players,
-        first_players=players * 0,
-    )  # fmt: skip
-    decisions = play_rollout(network, games, np.zeros((3, 5), np.int64), [], 7)
-    first, builds = 0, 0
-    for k, (indices, before) in enumerate(zip(running, states, strict=True)):
-        rows = slice(first, first + len(indices))
-        first = rows.stop
-        actions = decisions.actions[rows].copy()
-        now = before[indices]
-        if relative_types:
-            write_absolute_actions(now, CITY.array, actions)
-        builds += int((actions != decisions.actions[rows]).sum())
-        policies = make_policy(network)(now, CITY, 1.0)
-        log_probs = np.log(policies[np.arange(len(actions)), actions])
-        np.testing.assert_allclose(decisions.log_probs[rows], log_probs, atol=1e-3)
-        observations, masks = observe_games(now, CITY, relative_types=relative_types)
-        np.testing.assert_array_equal(decisions.observations[rows], observations)
-        np.testing.assert_array_equal(decisions.masks[rows], masks)
-        with torch.no_grad():
-            _, values = network(torch.from_numpy(observations))
-        np.testing.assert_allclose(decisions.values[rows], values[:, 0], atol=1e-4)
-        games.states[:] = before
-        SelfPlayGames.step(games, indices, actions)  # not recorded
-        if k + 1 < len(states):
-            assert games.states.tobytes() == states[k + 1].tobytes()
-    assert (builds > 10) == relative_types

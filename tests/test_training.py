@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -40,9 +39,9 @@ from busenv.experiments.training.training_run import (
 )
 from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
+from busenv.train import ppo_run
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import read_config
-from busenv.train.ppo import PPO
 from busenv.train.ppo_run import PPORun
 from tests.support.commands import refusal
 from tests.support.training import SMALL_PPO, parameters, same_tensors
@@ -70,17 +69,13 @@ def test_a_run_writes_model_curve_and_scalars(
 ) -> None:
     monkeypatch.setattr(training, "LOW_ENTROPY", 99.0)  # any entropy is lower
     console = Console(record=True, width=120)
-    config = SMALL_PPO.changed({"rate_every": 0.001, "decisions": 2000})
+    config = SMALL_PPO.changed({"rate_every": 0.001, "decisions": 600})
     run, curve = run_training(config, tmp_path, console)
     assert console.export_text().count("Policy entropy is below 99.0 nats per decision") == 1
-    only_imitates = SMALL_PPO.changed({"imitation_share": 1.0, "decisions": 300})
-    console = Console(record=True, width=120)
-    run_training(only_imitates, tmp_path / "imitation", console)
-    assert "Policy entropy" not in console.export_text()
     stored = read_curve(tmp_path / "curve.csv")
     assert [p.decisions for p in stored] == [p.decisions for p in curve]
     assert curve[0].decisions == 0
-    assert curve[-1].decisions == run.decisions >= 2000
+    assert curve[-1].decisions == run.decisions >= 600
     card = json.loads((tmp_path / "model.json").read_text())
     assert card["training"]["config"] == config.to_dict()
     assert card["players"] == [3, 4]
@@ -89,7 +84,7 @@ def test_a_run_writes_model_curve_and_scalars(
     content = events.read_bytes()
     for tag in (
         "train/value_loss",
-        "train/entropy_loss",
+        "train/entropy",
         "train/explained_variance",
         "train/clip_fraction",
         "train/grad_norm",
@@ -175,7 +170,7 @@ def test_curves_show_intervals_par_and_phases(
 def test_a_run_can_be_lengthened_but_not_shortened(tmp_path: Path) -> None:
     short = SMALL_PPO.changed({"decisions": 700})
     before, _ = run_training(short, tmp_path, Console(quiet=True))
-    assert 0 < before.imitated < before.decisions
+    assert before.imitated == 0 < before.decisions
     console = Console(record=True, width=200, file=io.StringIO())
     more = {"decisions": 7000, "rated": ("greedy",), "rate_games": 2, "rate_every": 9.0}
     going_on = read_config(str(tmp_path / "run.json")).changed(more)
@@ -188,9 +183,6 @@ def test_a_run_can_be_lengthened_but_not_shortened(tmp_path: Path) -> None:
     assert f"Resuming after {before.decisions:,} decisions" in output
     for change in ("decisions 700 → 7000", "rate_games 4 → 2", "('random',) → ('greedy',)"):
         assert change in output
-    # 0.1 of the new length is done, less than `imitation_share`: imitation does not start again.
-    assert before.decisions / 7000 < SMALL_PPO.imitation_share
-    assert after.imitated == before.imitated
     assert after.decisions > before.decisions
     assert read_config(str(tmp_path / "run.json")) == going_on
     assert [sorted(p.wins) for p in read_curve(tmp_path / "curve.csv")] == [
@@ -221,27 +213,29 @@ def test_a_run_resumes_bit_for_bit_after_ctrl_c(
     moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interrupted before the update of an iteration, or when weights and moments have changed."""
-    config, folder = SMALL_PPO.changed({"decisions": 2000}), tmp_path / "a run"
+    config, folder = SMALL_PPO, tmp_path / "a run"
     straight, _ = run_training(config, tmp_path / "straight", Console(quiet=True))
     console = Console(record=True, width=60, file=io.StringIO())
-    update = PPO.update
+    update, calls = ppo_run.update, []
 
-    def interrupted(self: PPO, *args: Any) -> dict[str, float]:
-        if moment == "before":
+    def interrupted(*arguments: Any, **settings: Any) -> dict[str, float]:
+        calls.append(moment)
+        if moment == "before" and len(calls) == 3:
             signal.raise_signal(signal.SIGINT)
-        scalars = update(self, *args)
-        signal.raise_signal(signal.SIGINT)
-        return scalars
+        statistics = update(*arguments, **settings)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return statistics
 
     with monkeypatch.context() as patched:
-        patched.setattr(PPO, "update", interrupted)
+        patched.setattr(ppo_run, "update", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run_training(config, folder, console)
     output = console.export_text()
     (line,) = (line for line in output.splitlines() if line.startswith("Stopped after"))
     assert line.endswith(f"To resume: busenv train '{folder}'")
     card = json.loads((folder / "model.json").read_text())
-    assert 0 < card["training"]["decisions"] < 2000
+    assert 0 < card["training"]["decisions"] < 1200
     assert make_agent(f"ppo:{folder / 'model.safetensors'}")
     assert (folder / "learning_curve.png").exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -276,8 +270,9 @@ def test_a_run_on_a_board_file_stores_the_board(tmp_path: Path) -> None:
     run, _ = run_training(config, folder, Console(quiet=True))
     fingerprint = load_board(file).fingerprint
     assert fingerprint != load_board("city").fingerprint
-    states = run._play(3, np.random.default_rng(0))[0]
-    assert set(states["board_tag"]) == set(load_board(file).array["tag"])
+    assert isinstance(run, PPORun)
+    tags = set(run._games.batch.games["board_tag"])
+    assert tags == set(load_board(file).array["tag"])
     card = json.loads((folder / "model.json").read_text())
     assert (card["board"]["name"], card["board"]["fingerprint"]) == ("town", fingerprint)
 
@@ -332,10 +327,8 @@ def test_a_run_with_a_rules_file_stores_the_rules(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "imitation of planner, then PPO among greedy, planner and past selves"),
-        ({"warm_start": ""}, "PPO among greedy, planner and past selves"),
-        ({"warm_start": "", "opponent_share": 0.0}, "PPO by self-play"),
-        ({"imitation_share": 1.0}, "imitation of planner"),
+        ({}, "PPO among greedy, planner and past selves"),
+        ({"opponent_share": 0.0}, "PPO by self-play"),
     ],
 )
 def test_the_training_procedure_is_described(changes: dict[str, Any], words: str) -> None:

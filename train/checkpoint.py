@@ -1,7 +1,7 @@
 """Checkpoints: one file, written atomically, from which a run resumes bit for bit.
 
-A checkpoint holds the network's weights, Adam's moments, and the state of the run, with one SHA-256
-over all of them, which detects any damage.
+A checkpoint holds the network's weights, Adam's moments, running games, and the state of the run,
+with one SHA-256 over all of them, which detects any damage.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from pydantic import Field
 from safetensors import SafetensorError, safe_open
@@ -22,13 +23,14 @@ from torch import nn
 from busenv.agents.networks.mlp import check_tensors
 from busenv.agents.networks.model_files import BoardReference
 from busenv.agents.schema import LONGEST_SENTENCE, SMALL_FILE, Schema, parse
+from busenv.batch.saved_games import as_bytes
 from busenv.error_text import truncate
 from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
-FORMAT = 8
-NETWORK = "network."
+FORMAT = 9
+NETWORK, OPTIMIZER, GAMES = "network.", "optimizer.", "games."  # prefixes of the names of tensors
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
 
 NonNegative = Annotated[int, Field(ge=0)]
@@ -53,13 +55,20 @@ class State(Schema):
 
 
 def save_checkpoint(
-    folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]
+    folder: Path,
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: dict[str, Any],
+    games: dict[str, np.ndarray],
 ) -> None:
-    """Write the checkpoint of a run. state: the fields of `State` except the format."""
+    """Write the checkpoint of a run.
+
+    state: the fields of `State` except the format. games: `busenv.Batch.state` of running games.
+    """
     tensors = {
         name: value.detach().cpu().contiguous()
         for name, value in tensors_of(network, optimizer).items()
-    }
+    } | _bytes_of(games)
     text = json.dumps({"format": FORMAT, **state})
     metadata = {"state": text, "sha256": _digest(tensors, text)}
     write_whole(folder / CHECKPOINT_FILE, save(tensors, metadata=metadata), follow_links=False)
@@ -70,8 +79,23 @@ def tensors_of(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str
     tensors = {f"{NETWORK}{name}": value for name, value in network.state_dict().items()}
     for index, moments in optimizer.state_dict()["state"].items():
         for name, value in moments.items():
-            tensors[f"optimizer.{index}.{name}"] = value
+            tensors[f"{OPTIMIZER}{index}.{name}"] = value
     return tensors
+
+
+def _bytes_of(games: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
+    """Return the arrays of running games as bytes, by name."""
+    return {f"{GAMES}{name}": torch.from_numpy(as_bytes(array)) for name, array in games.items()}
+
+
+def read_games(
+    tensors: dict[str, torch.Tensor], games: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the running games of a checkpoint. games: arrays of their dtypes and shapes."""
+    return {
+        name: tensors[f"{GAMES}{name}"].numpy().view(array.dtype).reshape(array.shape)
+        for name, array in games.items()
+    }
 
 
 @contextmanager
@@ -104,16 +128,20 @@ def read_state(folder: Path) -> State:
     return state
 
 
-def read_tensors(folder: Path, weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def read_tensors(
+    folder: Path, weights: dict[str, torch.Tensor], games: dict[str, np.ndarray]
+) -> dict[str, torch.Tensor]:
     """Read the tensors of a checkpoint, by name.
 
-    weights: of its network (`busenv.agents.networks.mlp.weights_of`). ValueError when the
-    checkpoint has others, or its checksum is wrong.
+    weights: of its network (`busenv.agents.networks.mlp.weights_of`). games: arrays of the dtypes
+    and shapes of its running games. ValueError when the checkpoint has others, or its checksum is
+    wrong.
     """
     path = folder / CHECKPOINT_FILE
     try:
         metadata = _metadata(path)
         expected = {f"{NETWORK}{name}": weight for name, weight in weights.items()}
+        expected |= _bytes_of(games)
         moments = _moments(weights)
         largest = (
             sum(t.numel() * t.itemsize for t in (expected | moments).values()) + 2 * SMALL_FILE
@@ -123,7 +151,7 @@ def read_tensors(folder: Path, weights: dict[str, torch.Tensor]) -> dict[str, to
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         # Adam has no state before the first update.
-        if any(not name.startswith(NETWORK) for name in tensors):
+        if any(name.startswith(OPTIMIZER) for name in tensors):
             expected |= moments
         check_tensors(tensors, expected)
         if _digest(tensors, metadata["state"]) != metadata["sha256"]:
@@ -143,7 +171,7 @@ def restore(
     parameters = [*network.parameters()]
     moments: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in tensors.items():
-        if not key.startswith(NETWORK):
+        if key.startswith(OPTIMIZER):
             _, index, name = key.split(".")
             if name in MOMENTS:  # a fused optimiser needs them in the memory layout of the weight
                 value = torch.empty_like(parameters[int(index)]).copy_(value)
@@ -171,8 +199,8 @@ def _moments(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     moments = {}
     learned = (weight for weight in weights.values() if weight.dtype == torch.float32)
     for index, weight in enumerate(learned):
-        moments[f"optimizer.{index}.step"] = torch.zeros((), device="meta")
-        moments |= {f"optimizer.{index}.{name}": weight for name in MOMENTS}
+        moments[f"{OPTIMIZER}{index}.step"] = torch.zeros((), device="meta")
+        moments |= {f"{OPTIMIZER}{index}.{name}": weight for name in MOMENTS}
     return moments
 
 

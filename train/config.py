@@ -53,12 +53,18 @@ def is_external(spec: str) -> bool:
     return spec.startswith(("exec", "llm"))
 
 
-def _check_teacher(spec: str) -> None:
-    """Check the spec of an agent that a network learns from; "" for none."""
+def _check_batch_agent(spec: str) -> None:
+    """Check the spec of an agent that plays in training; "" for none."""
     if is_external(spec):
         raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
     if spec:
         make_agent(spec).close()
+
+
+def _check_bot(spec: str) -> None:
+    if not spec:
+        raise ValueError("allowed: an agent that plays batches of games")
+    _check_batch_agent(spec)
 
 
 def _with_one_limit(settings: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +84,8 @@ PlayerCounts = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(mi
 Temperature = Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)]
 Threads = Annotated[int, Field(ge=1, le=1024)]
 Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
-Teacher = Annotated[str, accepted_by(_check_teacher)]
+Teacher = Annotated[str, accepted_by(_check_batch_agent)]
+Bot = Annotated[str, accepted_by(_check_bot)]
 Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
 
 
@@ -169,22 +176,15 @@ class RunConfig(Schema):
 class PPOConfig(RunConfig):
     """Settings of a PPO run; docs/training_settings.md describes every field.
 
-    A run ends after `seconds`, or after `decisions` learned from: exactly one of the two is given.
-    With `decisions`, the same seed, device and precision and one thread of torch give the same
-    parameters. The parts of a rollout (`num_workers`) are played on `threads` threads, or on the
-    cores of a cluster: results depend on their number, not on where they are played. The learning
-    rate falls with the progress of the run, so a run that resumes with a larger `seconds` or
-    `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and `max_grad_norm` are as in
-    Schulman et al. (2017).
+    A run ends after `seconds`, or after `decisions` training decisions: exactly one of the two is
+    given. With `decisions`, the same seed, device and precision and one thread of torch give the
+    same parameters. The learning rate falls with the progress of the run, so a run that resumes
+    with a larger `seconds` or `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and
+    `max_grad_norm` are as in Schulman et al. (2017).
 
     The network starts with the mean of the weights of `init_from` and `average_checkpoints`. The
     mean of models that were fine-tuned from the same one often plays better than each of them
     (Wortsman et al. 2022).
-
-    During the first `imitation_share` of the run, the network imitates `warm_start`, also after
-    `init_from`; "" disables this. The target is the agent's action probabilities, for a search
-    (`uct@2:150`) the distribution of its visits. Imitation has its own learning rate (1e-3) and
-    minibatch size (512).
 
     One seat of each game is the learner's. `opponent_share` is the probability that any other seat
     is a bot's or a past self's. If it is above 0, copies of one opponent hold all other seats in
@@ -197,7 +197,8 @@ class PPOConfig(RunConfig):
     network: Literal["mlp"] = "mlp"
     reward: Literal["win", "rank", "margin", "deliveries", "shaped"] = "margin"
     reward_unit: Scale = 5.0
-    games: Count = 128
+    games: Count = 512
+    steps: Annotated[int, Field(ge=1, le=10_000)] = 64
     batch_size: Count = 1024
     gamma: Share = 0.99
     gae_lambda: Share = 0.9
@@ -206,13 +207,9 @@ class PPOConfig(RunConfig):
     entropy_coef: Annotated[float, Field(ge=0, le=10)] = 0.02
     value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
     max_grad_norm: Scale = 0.5
-    warm_start: Teacher = "planner"
-    num_workers: Count = 2
-    imitation_share: Share = 0.3
-    imitation_epochs: Annotated[int, Field(ge=1, le=100)] = 2
     opponent_share: Share = 0.5
-    bots: tuple[Spec, ...] = ("greedy", "planner")
-    pool_size: Annotated[int, Field(ge=1, le=1000)] = 12
+    bots: tuple[Bot, ...] = ("greedy", "planner")
+    pool_size: Annotated[int, Field(ge=1, le=100)] = 12
 
     @model_validator(mode="after")
     def _check_bots(self) -> Self:
@@ -230,11 +227,9 @@ PRESETS = {
     # An hour on two cores.
     "standard": PPOConfig(
         players=(3, 4, 5),
-        games=96,
         batch_size=4096,
         gamma=0.995,
         gae_lambda=0.95,
-        imitation_share=0.05,
         seconds=3600.0,
         rate_every=240.0,
         rate_games=400,
@@ -247,12 +242,9 @@ PRESETS = {
         reward_unit=1.0,
         gamma=0.999,
         gae_lambda=0.95,
-        games=256,
         batch_size=2048,
         learning_rate=3e-4,
         entropy_coef=0.01,
-        warm_start="uct@2:150",
-        imitation_share=0.2,
         opponent_share=0.6,
         bots=("greedy", "planner", "uct@2:40"),
         pool_size=24,

@@ -21,7 +21,6 @@ CONFIG_CLASSES: dict[str, type[PPOConfig] | type[ExpertConfig]] = {
     "expert": ExpertConfig,
 }
 ALL_PRESETS: dict[str, AnyConfig] = {**PRESETS, "expert": ExpertConfig()}
-AGENTS = ("bots", "rated")  # settings that can name programs
 
 
 def _config_class(content: dict[str, Any]) -> type[PPOConfig] | type[ExpertConfig]:
@@ -86,27 +85,22 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
 
 
 def programs(settings: dict[str, Any]) -> set[str]:
-    """Return the agents in settings that run programs or ask a server: `exec:...`, `llm:...`."""
-    return {
-        spec
-        for name in AGENTS
-        for spec in _specs(settings.get(name))
-        if isinstance(spec, str) and is_external(spec)
-    }
+    """Return the rated agents that run programs or ask a server: `exec:...`, `llm:...`.
 
-
-def _specs(value: Any) -> list[Any]:
-    """Return the specs in a setting of one agent or several."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    Other settings cannot name them.
+    """
+    rated = settings.get("rated")
+    specs = rated if isinstance(rated, (list, tuple)) else [rated]
+    return {spec for spec in specs if isinstance(spec, str) and is_external(spec)}
 
 
 def _program_error(content: dict[str, Any], program: str) -> str:
     """Describe that a file names a program, and how to allow it."""
-    name = next(name for name in AGENTS if program in _specs(content.get(name)))
-    message = f"{name} has {program!r}: a settings file cannot start programs or query servers"
-    specs = [*map(str, _specs(content[name]))]
+    message = f"rated has {program!r}: a settings file cannot start programs or query servers"
+    rated = content["rated"]
+    specs = [*map(str, rated)] if isinstance(rated, (list, tuple)) else [rated]
     listed = json.dumps(specs) if any("," in spec for spec in specs) else ",".join(specs)
-    setting = f"{name}={listed}"
+    setting = f"rated={listed}"
     if setting.isprintable():  # printed to the terminal
         message += f"; to allow it, add --set {shlex.quote(setting)}"
     return truncate(message, LONGEST_SENTENCE)

@@ -7,6 +7,7 @@ prioritised fictitious self-play (Vinyals et al. 2019, AlphaStar).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ import numpy as np
 from busenv import Board
 from busenv.agents.networks.model_files import load_model, save_model
 from busenv.agents.networks.network import Network
+from busenv.batch.opponents import COMPILED
 from busenv.game.board_specs import GeneratedBoards
 
-ALL_OPPONENTS_SHARE = 0.4  # of games with one learner's seat among copies of one opponent
 LOWEST_WEIGHT = 0.05  # sampling weight of an opponent that always loses; one that always wins has 1
-SCORE_DECAY = 0.8  # weight of the old score when the result of a rollout arrives
+SCORE_DECAY = 0.8  # weight of the old score when the results of a rollout arrive
+ACTIVE_PAST_SELVES = 2  # at a time; each takes a call of its own for few decisions
 
 
 @dataclass
@@ -41,36 +43,58 @@ class League:
 
     folder: of the past selves' models. boards: the board, or the set of boards, of the run. limit:
     number of past selves.
+
+    bots, past_selves: lists of `LeagueMember`. num_owners: largest number of an opponent in
+    `seat_owners` of `busenv.Batch`.
     """
 
     def __init__(
-        self, bots: tuple[str, ...], folder: Path, boards: Board | GeneratedBoards, limit: int
+        self, bots: Sequence[str], folder: Path, boards: Board | GeneratedBoards, limit: int
     ) -> None:
-        self.bots = [LeagueMember(spec) for spec in bots]
+        self.bots = [LeagueMember(spec) for spec in dict.fromkeys(bots)]
         self.past_selves: list[LeagueMember] = []
+        self._bot_owners: dict[int, LeagueMember] = {}
+        last = max(COMPILED.values())
+        for bot in self.bots:
+            last += bot.name not in COMPILED
+            self._bot_owners[COMPILED.get(bot.name, last)] = bot
+        self._last_bot, self.num_owners = last, last + ACTIVE_PAST_SELVES
         self._folder, self._boards, self._limit = folder, boards, limit
 
     @property
     def members(self) -> list[LeagueMember]:
-        """The bots, then the past selves, the oldest first."""
+        """The bots, then the past selves."""
         return self.bots + self.past_selves
 
-    def draw(self, rng: np.random.Generator) -> list[LeagueMember]:
-        """Sample at most two members: a bot and a past self if there are both."""
-        if self.bots and self.past_selves:
-            return _draw_hard(self.bots, 1, rng) + _draw_hard(self.past_selves, 1, rng)
-        return _draw_hard(self.members, min(2, len(self.members)), rng)
+    def draw(self, rng: np.random.Generator) -> tuple[dict[int, LeagueMember], np.ndarray]:
+        """Draw the opponents of an iteration: all bots, and at most ACTIVE_PAST_SELVES past selves.
+
+        Returns the opponents by their number in `seat_owners`, and the weights with which the
+        numbers 1 to `num_owners` are drawn for a seat, float32. Bots together have the same weight
+        as past selves together.
+        """
+        opponents, weights = dict(self._bot_owners), np.zeros(self.num_owners, np.float32)
+        for owner, weight in zip(opponents, _hardness([*opponents.values()]), strict=True):
+            weights[owner - 1] = weight
+        if count := min(ACTIVE_PAST_SELVES, len(self.past_selves)):
+            hardness = _hardness(self.past_selves)
+            drawn = rng.choice(len(hardness), count, replace=False, p=hardness)
+            for owner, index in enumerate(drawn, self._last_bot + 1):
+                opponents[owner] = self.past_selves[index]
+                weights[owner - 1] = 1 / count
+        return opponents, weights
 
     def add(self, network: Network, card: dict[str, Any], name: str) -> None:
         """Add a frozen copy of the learner.
 
-        When the pool is full, remove the past self with the highest score of the learner.
+        When the pool is full, it replaces the past self with the highest score of the learner.
         """
         save_model(network, self._boards, self._path(name), card)
-        self._load(name)
-        if len(self.past_selves) > self._limit:
-            earlier = self.past_selves[:-1]
-            self.past_selves.remove(max(earlier, key=lambda member: member.score))
+        if len(self.past_selves) < self._limit:
+            self._load(name, len(self.past_selves))
+        else:
+            scores = [member.score for member in self.past_selves]
+            self._load(name, scores.index(max(scores)))
 
     def state(self) -> list[tuple[str, float]]:
         """Return names and scores in order: all that is not in the folder."""
@@ -80,17 +104,23 @@ class League:
         """Restore a state.
 
         FileNotFoundError or ValueError when a model is missing or damaged; ValueError for other
-        bots, and for names of past selves that could lead out of the folder.
+        bots, for too many past selves, and for names that could lead out of the folder.
         """
         stored, bots = [name for name, _ in state], [bot.name for bot in self.bots]
+        past_selves = stored[len(bots) :]
         if stored[: len(bots)] != bots:
             raise ValueError(
                 f"the checkpoint has the bots {stored[: len(bots)]}, the settings {bots}"
             )
-        for name in stored[len(bots) :]:
+        if len(past_selves) > self._limit:
+            raise ValueError(
+                f"the checkpoint has {len(past_selves)} past selves, the settings allow "
+                f"{self._limit}"
+            )
+        for index, name in enumerate(past_selves):
             if not re.fullmatch("past-[0-9]{1,18}", name):
-                raise ValueError(f"{name!r} is no past self; allowed: past-NUMBER")
-            self._load(name)
+                raise ValueError(f"not a past self: {name!r} (expected past-NUMBER)")
+            self._load(name, index)
         for member, (_, score) in zip(self.members, state, strict=True):
             member.score = score
 
@@ -101,59 +131,40 @@ class League:
             if path.stem not in names:
                 path.unlink()
 
-    def _load(self, name: str) -> None:
+    def _load(self, name: str, index: int) -> None:
+        """Load a past self to an index of the pool."""
         network, _ = load_model(self._path(name), self._boards)
-        self.past_selves.append(LeagueMember(name, network))
+        self.past_selves[index : index + 1] = [LeagueMember(name, network)]
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.safetensors"
 
 
-def _draw_hard(
-    members: list[LeagueMember], count: int, rng: np.random.Generator
-) -> list[LeagueMember]:
-    """Sample distinct members; those that beat the learner are more likely."""
+def _hardness(members: list[LeagueMember]) -> np.ndarray:
+    """Return sampling weights with sum 1; members that beat the learner have higher ones."""
     losses = np.array([1 - member.score for member in members])
     weights = LOWEST_WEIGHT + (1 - LOWEST_WEIGHT) * losses**2
-    indices = rng.choice(len(weights), count, replace=False, p=weights / weights.sum())
-    return [members[i] for i in indices]
+    hardness: np.ndarray = weights / max(weights.sum(), LOWEST_WEIGHT)
+    return hardness
 
 
 def update_scores(
-    drawn: list[LeagueMember], seat_owner: np.ndarray, ranks: np.ndarray, num_players: np.ndarray
+    opponents: dict[int, LeagueMember],
+    seat_owners: np.ndarray,
+    ranks: np.ndarray,
+    num_players: np.ndarray,
 ) -> None:
-    """Update the members' scores by the results of a rollout.
+    """Update the scores of opponents by the results of games.
 
-    seat_owner: int64, (N, 5), 0 at a learner's seat, k at that of drawn[k - 1]. ranks: int64,
-    (N, 5), 0 is the winner. num_players: int64, (N,).
+    opponents: by their number in `seat_owners`. seat_owners: uint8, (N, 5), 0 at a learner's seat.
+    ranks: int64, (N, 5), 0 is the winner. num_players: (N,).
     """
     in_play = np.arange(ranks.shape[1]) < num_players[:, None]
-    learner = in_play & (seat_owner == 0)
-    for k, member in enumerate(drawn, 1):
-        opponent = in_play & (seat_owner == k)
+    learner = in_play & (seat_owners == 0)
+    for owner, member in opponents.items():
+        opponent = in_play & (seat_owners == owner)
         pairs = learner[:, :, None] & opponent[:, None, :]
         if pairs.any():
             better = (ranks[:, :, None] < ranks[:, None, :]) & pairs
             share = float(better.sum() / pairs.sum())
             member.score = SCORE_DECAY * member.score + (1 - SCORE_DECAY) * share
-
-
-def draw_seat_owners(
-    num_players: np.ndarray, opponents: int, share: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Sample each seat's owner: int64, (N, 5), 0 for the learner, 1 to `opponents` for an opponent.
-
-    In a share ALL_OPPONENTS_SHARE of the games, copies of one opponent hold all seats but one, as
-    in ratings, since several copies of an opponent play differently from one among others. In the
-    other games each seat is an opponent's with probability `share`. One seat of each game is always
-    the learner's.
-    """
-    shape = (len(num_players), 5)
-    if not opponents or not share:
-        return np.zeros(shape, np.int64)
-    opponent = rng.integers(1, opponents + 1, shape)
-    single = rng.random(len(num_players)) < ALL_OPPONENTS_SHARE
-    opponent[single] = opponent[single, :1]
-    seat_owner = np.where((rng.random(shape) < share) | single[:, None], opponent, 0)
-    seat_owner[np.arange(len(num_players)), rng.integers(0, num_players)] = 0
-    return seat_owner

@@ -1,57 +1,340 @@
-"""Proximal policy optimisation with action masks (Schulman et al. 2017), and imitation before it.
+"""Proximal policy optimisation on the public vector environment, on a CPU or a GPU.
 
-`trajectory_advantages` and `clipped_policy_loss` are the algorithm; `PPO.update` applies them to
-the decisions of a rollout, `PPO.imitate` learns from a teacher instead.
+A rollout is a fixed number of steps over games that continue between iterations (Schulman et al.
+2017, "Proximal policy optimization algorithms"). Each seat of each game is a trajectory of its own.
+The file reads from top to bottom: line-ups, rollout, advantages, loss, update. All tensors are on
+the device of the environment; T are the steps of a rollout, N the games.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
+from gymnasium.vector import AutoresetMode
 from torch import nn
 
-from busenv.agents.networks.mlp import expected_log_probs, mask_logits
-from busenv.core.jit import kernel
-from busenv.train.config import PPOConfig
-from busenv.train.selfplay import Decisions
+from busenv.core.state import MAX_PLAYERS
 
-LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
-IMITATION_LEARNING_RATE = 1e-3
-IMITATION_BATCH = 512  # decisions; imitation learns faster by many small updates, PPO by fewer
-TEACHER_POWER = 2  # exponent that sharpens a teacher's probabilities; PPO samples at temperature 1
+LEARNER = 0  # owner of a seat: `seat_owners` of the environment
+MIXING_STEPS = 256  # of random play before the first rollout
+ILLEGAL_LOGIT = -1e9  # its probability is exactly 0, and 0 times its logarithm is not nan
 
 
-@kernel
-def trajectory_advantages(
-    trajectories: np.ndarray,
-    rewards: np.ndarray,
-    values: np.ndarray,
-    gamma: float,
-    gae_lambda: float,
-) -> np.ndarray:
+class PPOSettings(NamedTuple):
+    """Settings of rollouts and updates.
+
+    steps: of a rollout. batch_size: decisions of a minibatch. epochs: passes over a rollout.
+    gamma, gae_lambda: of `compute_gae`. reward_unit: reward that counts as 1. entropy_coef,
+    value_coef: weights in the loss. max_grad_norm: gradients are clipped to it. bfloat16: whether
+    matrix products are computed in bfloat16.
+    """
+
+    steps: int = 64
+    batch_size: int = 1024
+    epochs: int = 2
+    gamma: float = 0.99
+    gae_lambda: float = 0.9
+    reward_unit: float = 5.0
+    clip_range: float = 0.2
+    entropy_coef: float = 0.02
+    value_coef: float = 0.5
+    max_grad_norm: float = 0.5
+    bfloat16: bool = False
+
+
+class LineUps(NamedTuple):
+    """How the owners of a game's seats are drawn.
+
+    weights: float32, (K,), of the owners 1 to K in draws of an opponent; the sum must be positive
+        unless `opponent_share` is 0.
+    opponent_share: probability that a seat is an opponent's. single_share: share of games in which
+        copies of one opponent hold all seats but one, as in ratings. One seat of each game is
+        always the learner's.
+    min_players: smallest number of players in a game.
+    """
+
+    weights: torch.Tensor
+    opponent_share: float = 0.5
+    single_share: float = 0.4
+    min_players: int = 4
+
+    def draw(self, games: int, generator: torch.Generator) -> torch.Tensor:
+        """Draw the owners of all seats: uint8, (games, 5), 0 for the learner."""
+        device, shape = self.weights.device, (games, MAX_PLAYERS)
+        owners = torch.zeros(shape, dtype=torch.uint8, device=device)
+        if not self.opponent_share:
+            return owners
+        count = games * MAX_PLAYERS
+        drawn = torch.multinomial(self.weights, count, replacement=True, generator=generator)
+        drawn = (drawn + 1).to(torch.uint8).view(shape)
+
+        def uniform(*size: int) -> torch.Tensor:
+            return torch.rand(size, generator=generator, device=device)
+
+        single = uniform(games, 1) < self.single_share
+        drawn = torch.where(single, drawn[:, :1], drawn)
+        owners = torch.where(single | (uniform(*shape) < self.opponent_share), drawn, owners)
+        learner = (uniform(games, 1) * self.min_players).long()
+        return owners.scatter_(1, learner, LEARNER)
+
+
+class Rollout(NamedTuple):
+    """Buffers of a rollout, allocated once.
+
+    observations: uint8, (T, N, size). masks: bool, (T, N, num_actions). actions, seats: int64,
+    (T, N), of the decisions. log_probs, values: float32, (T, N), of the learner's decisions.
+    is_learners: bool, (T, N), whether the learner decides. rewards: float32, (T, N, 5), of all
+    seats after the decision, in units. terminations: bool, (T, N).
+    next_seats: int64, (N,), the seat of the decision after the rollout. next_values: float32, (N,),
+    its value. is_bootstrapped: bool, (N,), whether the learner takes that decision.
+    """
+
+    observations: torch.Tensor
+    masks: torch.Tensor
+    actions: torch.Tensor
+    seats: torch.Tensor
+    log_probs: torch.Tensor
+    values: torch.Tensor
+    is_learners: torch.Tensor
+    rewards: torch.Tensor
+    terminations: torch.Tensor
+    next_values: torch.Tensor
+    next_seats: torch.Tensor
+    is_bootstrapped: torch.Tensor
+
+
+def make_rollout(
+    steps: int, games: int, size: int, num_actions: int, device: torch.device
+) -> Rollout:
+    """Allocate the buffers of a rollout."""
+
+    def zeros(dtype: torch.dtype, *shape: int) -> torch.Tensor:
+        return torch.zeros(shape, dtype=dtype, device=device)
+
+    return Rollout(
+        zeros(torch.uint8, steps, games, size),
+        zeros(torch.bool, steps, games, num_actions),
+        zeros(torch.int64, steps, games),
+        zeros(torch.int64, steps, games),
+        zeros(torch.float32, steps, games),
+        zeros(torch.float32, steps, games),
+        zeros(torch.bool, steps, games),
+        zeros(torch.float32, steps, games, MAX_PLAYERS),
+        zeros(torch.bool, steps, games),
+        zeros(torch.float32, games),
+        zeros(torch.int64, games),
+        zeros(torch.bool, games),
+    )
+
+
+# An opponent returns actions, int64 (n,), for rows, int64 (n,), of observations and masks.
+Opponent = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def frozen_policy(network: nn.Module, generator: torch.Generator, bfloat16: bool) -> Opponent:
+    """Return an opponent that samples from a network's policy."""
+
+    def choose(observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        log_probs, _ = evaluate(network, observations[rows], masks[rows], bfloat16)
+        return sample(log_probs, generator)
+
+    return choose
+
+
+def evaluate(
+    network: nn.Module, observations: torch.Tensor, masks: torch.Tensor, bfloat16: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return log-probabilities of all actions, float32 (n, num_actions), and values, float32 (n,).
+
+    Illegal actions have ILLEGAL_LOGIT or less. network: observations (n, size) to logits and
+    values, (n, 1).
+    """
+    with torch.autocast(observations.device.type, torch.bfloat16, enabled=bfloat16):
+        # bfloat16 represents bytes exactly, and avoids a copy in float32.
+        rows = observations.bfloat16() if bfloat16 else observations.float()
+        logits, values = network(rows)
+    logits = logits.float().masked_fill(~masks, ILLEGAL_LOGIT)
+    return logits.log_softmax(dim=1), values.float()[:, 0]
+
+
+def sample(log_probs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Draw a legal action from each row of log-probabilities: int64, (n,).
+
+    The action with the largest ratio of its probability to an exponential variate is distributed by
+    the probabilities; a probability of 0 is never the largest.
+    """
+    probabilities = log_probs.exp()
+    variates = torch.empty_like(probabilities).exponential_(generator=generator)
+    return (probabilities / variates).argmax(dim=1)
+
+
+class Games:
+    """N games of a self-play environment, which continue from one rollout to the next.
+
+    env: `gymnasium.make_vec("busenv/BusSelfPlay-v0", ...)`, with copy=False for speed. With the
+        autoreset mode NEXT_STEP, a step separates two games; the next line-up is drawn before it.
+    line_ups: how owners of seats are drawn; `weights` may be changed between rollouts.
+
+    The tensors below are overwritten by every step.
+    observations: uint8, (N, size). masks: bool, (N, num_actions). seats: int64, (N,), of the next
+        decision.
+    owners, final_owners: uint8, (N, 5), owners of the seats, and those of the last game that ended
+        in each row.
+    is_over: bool, (N,), whether the last step ended the game.
+
+    Raises ValueError for another autoreset mode, and for `min_players` above the environment's
+    smallest number of players.
+    """
+
+    def __init__(self, env: Any, line_ups: LineUps) -> None:
+        batch = env.unwrapped.batch
+        if (mode := batch.autoreset_mode) != AutoresetMode.NEXT_STEP:
+            raise ValueError(f"autoreset_mode is {mode.value!r}; allowed: 'NextStep'")
+        smallest = min(batch.player_counts)
+        if line_ups.opponent_share and line_ups.min_players > smallest:
+            raise ValueError(
+                f"min_players is {line_ups.min_players}, but the environment has games of "
+                f"{smallest} players; allowed: at most {smallest}"
+            )
+        self.env, self.batch, self.line_ups = env, batch, line_ups
+        self.device = line_ups.weights.device
+        self.observations = torch.as_tensor(batch.observations)
+        self.masks = torch.as_tensor(batch.masks)
+        self.seats, self.is_over = torch.as_tensor(batch.seats), torch.as_tensor(batch.terminations)
+        self.owners = torch.as_tensor(batch.seat_owners)
+        self.final_owners = self.owners.clone()
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Return the sizes of an observation and of a mask."""
+        return self.observations.shape[1], self.masks.shape[1]
+
+    def reset(self, seed: int, generator: torch.Generator) -> None:
+        """Start new games with new line-ups, and play them to different stages at random.
+
+        Otherwise all games would begin and end together, and the first rollouts would each show one
+        stage of the game only. seed: of the environment.
+        """
+        count = len(self.owners)
+        self.owners.copy_(self.line_ups.draw(count, generator))
+        self.env.reset(seed=seed)
+        for _ in range(MIXING_STEPS):
+            self.step(sample(self.masks.float().log(), generator), generator)
+            drawn = torch.rand(count, generator=generator, device=self.device)
+            restarts = drawn < 1 / MIXING_STEPS
+            if restarts.any():
+                owners = self.line_ups.draw(count, generator)
+                self.owners.copy_(torch.where(restarts[:, None], owners, self.owners))
+                self.env.reset(options={"reset_mask": restarts.cpu().numpy()})
+
+    def step(self, actions: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Take one action in each game; where one is over, start the next with a new line-up.
+
+        Returns rewards, float32 (N, 5); the next step overwrites them.
+        """
+        owners = self.line_ups.draw(len(actions), generator)
+        self.owners.copy_(torch.where(self.is_over[:, None], owners, self.owners))
+        self.env.step(actions.numpy() if self.device.type == "cpu" else actions)
+        ended = self.is_over[:, None]
+        self.final_owners.copy_(torch.where(ended, self.owners, self.final_owners))
+        return torch.as_tensor(self.batch.rewards)
+
+    def decides(self, owner: int) -> torch.Tensor:
+        """Return in which running games an owner decides next: bool, (N,)."""
+        owners = self.owners.gather(1, self.seats[:, None])[:, 0]
+        return (owners == owner) & ~self.is_over
+
+
+@torch.no_grad()
+def play_rollout(
+    games: Games,
+    network: nn.Module,
+    opponents: dict[int, Opponent],
+    rollout: Rollout,
+    *,
+    settings: PPOSettings,
+    generator: torch.Generator,
+) -> None:
+    """Play T steps of N games and write them to the buffers.
+
+    opponents: by owner, from 3 on. The environment plays `random` (1) and `greedy` (2) itself.
+    """
+    for t in range(len(rollout.actions)):
+        observations, masks = games.observations, games.masks
+        rollout.observations[t], rollout.masks[t] = observations, masks
+        rollout.seats[t] = games.seats
+        is_learners = games.decides(LEARNER)
+        rollout.is_learners[t] = is_learners
+        actions = torch.zeros_like(games.seats)
+        rows = is_learners.nonzero()[:, 0]
+        log_probs, values = evaluate(network, observations[rows], masks[rows], settings.bfloat16)
+        taken = sample(log_probs, generator)
+        actions[rows] = taken
+        rollout.log_probs[t, rows] = log_probs.gather(1, taken[:, None])[:, 0]
+        rollout.values[t, rows] = values
+        for owner, choose in opponents.items():
+            rows = games.decides(owner).nonzero()[:, 0]
+            if len(rows):
+                actions[rows] = choose(observations, masks, rows)
+        rollout.actions[t] = actions
+        rewards = games.step(actions, generator)
+        torch.div(rewards, settings.reward_unit, out=rollout.rewards[t])
+        rollout.terminations[t] = games.is_over
+    rollout.is_bootstrapped.copy_(games.decides(LEARNER))
+    rollout.next_seats.copy_(games.seats)
+    _, values = evaluate(network, games.observations, games.masks, settings.bfloat16)
+    rollout.next_values.copy_(values)
+
+
+def compute_gae(
+    rollout: Rollout, *, gamma: float, gae_lambda: float
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute advantages by generalized advantage estimation (Schulman et al. 2016).
 
-    The decisions of one seat in one game form a trajectory, which ends with its last row.
+    The decisions of one seat in one game are a trajectory. A decision's reward is everything that
+    its seat receives until the seat decides again, including rewards from actions of other seats.
+    A trajectory that the rollout cuts is bootstrapped from the value of the seat's next decision
+    where that is the decision after the rollout; otherwise the seat's last value in the rollout
+    ends it, and that last decision has no advantage.
 
-    trajectories: int64, (R,), that of each decision, 0 or more; rows in the order of time. rewards:
-    float32 or float64, (R,), what the seat receives from this decision until its next one, or until
-    the end of its game. values: float32, (R,), predicted before the decision.
+    rollout: with seats, values, is_learners, rewards, terminations, and the decision after the
+    rollout. Decisions outside `is_learners` belong to no trajectory.
 
-    Returns advantages, float32, (R,); `values` plus these are the returns.
+    Returns advantages, float32 (T, N), whose sums with `values` are the returns, and which of the
+    decisions have one, bool (T, N).
     """
-    advantages = np.zeros(len(trajectories), np.float32)
-    next_value = np.zeros(trajectories.max() + 1 if len(trajectories) else 0)
-    next_advantage = np.zeros_like(next_value)
-    for row in range(len(trajectories) - 1, -1, -1):
-        at = trajectories[row]
-        delta = rewards[row] + gamma * next_value[at] - values[row]
-        next_advantage[at] = delta + gamma * gae_lambda * next_advantage[at]
-        next_value[at] = values[row]
-        advantages[row] = next_advantage[at]
-    return advantages
+    steps, games = rollout.values.shape
+    advantages = torch.zeros_like(rollout.values)
+    has_advantage = torch.zeros_like(rollout.is_learners)
+    # By game and seat; the last column takes what belongs to no trajectory.
+    shape = games, MAX_PLAYERS + 1
+    pending = advantages.new_zeros(shape)  # rewards until the seat's next decision
+    next_value, next_advantage = pending.clone(), pending.clone()
+    is_known = torch.zeros(shape, dtype=torch.bool, device=pending.device)
+    at = torch.where(rollout.is_bootstrapped, rollout.next_seats, MAX_PLAYERS)[:, None]
+    next_value.scatter_(1, at, rollout.next_values[:, None])
+    is_known.scatter_(1, at, True)
+    for t in range(steps - 1, -1, -1):
+        ended = rollout.terminations[t, :, None]
+        for carried in (pending, next_value, next_advantage):
+            carried.masked_fill_(ended, 0.0)
+        is_known |= ended
+        pending[:, :MAX_PLAYERS] += rollout.rewards[t]
+        at = torch.where(rollout.is_learners[t], rollout.seats[t], MAX_PLAYERS)[:, None]
+        values = rollout.values[t, :, None]
+        delta = pending.gather(1, at) + gamma * next_value.gather(1, at) - values
+        advantage = delta + gamma * gae_lambda * next_advantage.gather(1, at)
+        known = is_known.gather(1, at)
+        advantages[t] = advantage[:, 0]
+        has_advantage[t] = known[:, 0]
+        # A decision without an advantage bootstraps the seat's earlier ones with its value.
+        next_advantage.scatter_(1, at, advantage.where(known, 0.0))
+        next_value.scatter_(1, at, values)
+        pending.scatter_(1, at, 0.0)
+        is_known.scatter_(1, at, True)
+    return advantages, has_advantage & rollout.is_learners
 
 
 def clipped_policy_loss(
@@ -62,8 +345,8 @@ def clipped_policy_loss(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Compute the clipped surrogate loss of PPO, to be minimised.
 
-    log_probs, old_log_probs: float32, (N,), of the actions taken, by the policy that learns and by
-    the one that played. advantages: float32, (N,), normalised by the caller.
+    log_probs, old_log_probs: float32, (B,), of the actions taken, by the policy that learns and by
+    the one that played. advantages: float32, (B,), normalised by the caller.
 
     Returns three scalars: the mean loss, and, without gradient, an estimate of the Kullback-Leibler
     divergence of the two policies (Schulman 2020, "Approximating KL divergence") and the share of
@@ -77,155 +360,70 @@ def clipped_policy_loss(
     return loss, (ratio - 1 - log_ratio).mean().detach(), outside
 
 
-class PPO:
-    """Updates of a network by the settings of a run.
+def update(
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    rollout: Rollout,
+    *,
+    settings: PPOSettings,
+    generator: torch.Generator,
+) -> dict[str, float]:
+    """Learn from a rollout.
 
-    network: observations (uint8, (N, size)) to logits (N, num_actions) and values (N, 1), on the
-    CPU, where it plays. A copy learns on the device of the settings. Their `precision` selects
-    bfloat16 for matrix products; everything else is float32.
+    Returns the number of decisions that had an advantage, `explained_variance` of the returns by
+    the values, and means over the minibatches of losses and other statistics, by name.
 
-    Raises ValueError when the device is "cuda" and there is no GPU.
+    Raises ValueError when no decision of the rollout has an advantage.
     """
-
-    def __init__(self, network: nn.Module, config: PPOConfig) -> None:
-        self.network, self.config, self.device = network, config, find_device(config.device)
-        self._copy = copy.deepcopy(network).to(self.device)
-        self.optimizer = torch.optim.Adam(self._copy.parameters(), eps=1e-5, fused=True)
-        self._bfloat16 = uses_bfloat16(config.precision, self.device)
-
-    def update(
-        self, decisions: Decisions, progress: float, rng: np.random.Generator
-    ) -> dict[str, float]:
-        """Learn from the decisions of a rollout; return losses and other statistics by name.
-
-        progress: of the run, 0 to 1, by which the learning rate falls. rng: orders minibatches.
-        """
-        config = self.config
-        learning_rate = config.learning_rate * max(1 - progress, LOWEST_LEARNING_RATE)
-        self._set_learning_rate(learning_rate)
-        advantages = trajectory_advantages(
-            decisions.trajectories, decisions.rewards, decisions.values,
-            config.gamma, config.gae_lambda,
-        )  # fmt: skip
-        returns = decisions.values + advantages
-        observations, masks, actions, old_log_probs, advantage, target = map(
-            self._tensor,
-            (
-                decisions.observations, decisions.masks, decisions.actions, decisions.log_probs,
-                advantages, returns,
-            ),
-        )  # fmt: skip
-        statistics = []
-        self._copy.load_state_dict(self.network.state_dict())
-        for rows in self._minibatches(len(actions), config.batch_size, config.epochs, rng):
-            log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
-            taken = log_probs.gather(1, actions[rows, None])[:, 0]
-            normalised = advantage[rows]
-            normalised = (normalised - normalised.mean()) / (normalised.std(correction=0) + 1e-8)
-            policy_loss, approx_kl, clip_fraction = clipped_policy_loss(
-                taken, old_log_probs[rows], normalised, config.clip_range
-            )
-            value_loss = nn.functional.mse_loss(values, target[rows])
-            loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
-            grad_norm = self._step(loss)
-            scalars = (policy_loss, value_loss, -entropy, approx_kl, clip_fraction, grad_norm)
-            statistics.append(torch.stack(scalars).detach())
-        self.network.load_state_dict(self._copy.state_dict())
-        unexplained = float(advantages.var() / max(returns.var(), 1e-8))
-        names = (
-            "policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl", "clip_fraction",
-            "grad_norm",
-        )  # fmt: skip
-        return _means(names, statistics) | {
-            "train/explained_variance": 1 - unexplained,
-            "train/learning_rate": learning_rate,
-        }
-
-    def imitate(self, decisions: Decisions, rng: np.random.Generator) -> dict[str, float]:
-        """Learn a teacher's action probabilities by cross-entropy, and values from the returns.
-
-        Returns are computed from the games alone, because the network's values are not trained yet.
-        """
-        config = self.config
-        self._set_learning_rate(IMITATION_LEARNING_RATE)
-        no_values = np.zeros_like(decisions.values)
-        returns = trajectory_advantages(
-            decisions.trajectories, decisions.rewards, no_values, config.gamma, 1.0
+    advantages, has_advantage = compute_gae(
+        rollout, gamma=settings.gamma, gae_lambda=settings.gae_lambda
+    )
+    returns = advantages + rollout.values
+    indices = has_advantage.flatten().nonzero()[:, 0]
+    if not len(indices):
+        raise ValueError("no decision of the rollout has an advantage; increase steps or games")
+    observations, masks, actions, log_probs, advantage, target = (
+        tensor.flatten(0, 1)
+        for tensor in (
+            rollout.observations, rollout.masks, rollout.actions, rollout.log_probs, advantages,
+            returns,
         )
-        observations, masks, teacher, target = map(
-            self._tensor,
-            (decisions.observations, decisions.masks, decisions.teacher_probabilities, returns),
+    )  # fmt: skip
+    statistics = []
+    for rows in _minibatches(indices, settings, generator):
+        new_log_probs, values = evaluate(
+            network, observations[rows], masks[rows], settings.bfloat16
         )
-        statistics = []
-        self._copy.load_state_dict(self.network.state_dict())
-        for rows in self._minibatches(len(target), IMITATION_BATCH, config.imitation_epochs, rng):
-            log_probs, values, entropy = self._evaluate(observations[rows], masks[rows])
-            probabilities = teacher[rows] ** TEACHER_POWER
-            probabilities = probabilities / probabilities.sum(dim=1, keepdim=True)
-            policy_loss = -expected_log_probs(probabilities, log_probs, masks[rows]).mean()
-            value_loss = nn.functional.mse_loss(values, target[rows])
-            grad_norm = self._step(policy_loss + config.value_coef * value_loss)
-            statistics.append(torch.stack((policy_loss, value_loss, -entropy, grad_norm)).detach())
-        self.network.load_state_dict(self._copy.state_dict())
-        names = ("imitation_loss", "value_loss", "entropy_loss", "grad_norm")
-        return _means(names, statistics) | {"train/learning_rate": IMITATION_LEARNING_RATE}
-
-    def _evaluate(
-        self, observations: torch.Tensor, masks: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Log-probabilities (N, num_actions), values (N,), and the mean entropy over legal ones."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
-            if self._bfloat16:  # exact for bytes, and without a float32 copy
-                observations = observations.bfloat16()
-            logits, values = self._copy(observations)
-        log_probs = mask_logits(logits.float(), masks).log_softmax(dim=1)
-        entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
-        return log_probs, values.float()[:, 0], entropy
-
-    def _minibatches(
-        self, count: int, batch_size: int, epochs: int, rng: np.random.Generator
-    ) -> Iterator[torch.Tensor]:
-        """Indices of all rows in random order, once an epoch, in pieces of nearly equal size."""
-        for _ in range(epochs):
-            yield from self._tensor(rng.permutation(count)).tensor_split(-(-count // batch_size))
-
-    def _step(self, loss: torch.Tensor) -> torch.Tensor:
-        """Update the copy; returns the norm of the gradient before it is clipped."""
-        self.optimizer.zero_grad()
+        entropy = -(new_log_probs.exp() * new_log_probs).sum(dim=1).mean()
+        normalised = advantage[rows]
+        normalised = (normalised - normalised.mean()) / (normalised.std(correction=0) + 1e-8)
+        policy_loss, approx_kl, clip_fraction = clipped_policy_loss(
+            new_log_probs.gather(1, actions[rows, None])[:, 0],
+            log_probs[rows], normalised, settings.clip_range,
+        )  # fmt: skip
+        value_loss = nn.functional.mse_loss(values, target[rows])
+        loss = policy_loss + settings.value_coef * value_loss - settings.entropy_coef * entropy
+        optimizer.zero_grad()
         loss.backward()
-        parameters = self._copy.parameters()
-        grad_norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
-        self.optimizer.step()
-        return grad_norm
-
-    def _set_learning_rate(self, learning_rate: float) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
-
-    def _tensor(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(array).to(self.device)
-
-
-def find_device(setting: str) -> torch.device:
-    """Return where PPO learns: "cpu", "cuda", or "auto", a GPU if torch finds one."""
-    if setting == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
-    if setting == "auto":
-        setting = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(setting)
-
-
-def uses_bfloat16(precision: str, device: torch.device) -> bool:
-    """Whether matrix products are computed in bfloat16.
-
-    precision: "float32", "bfloat16", or "auto": bfloat16 on CPUs with instructions for it.
-    """
-    if precision == "auto":  # torch 2.6 keeps the queries private
-        in_hardware = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-        return bool(device.type == "cpu" and in_hardware)
-    return precision == "bfloat16"
-
-
-def _means(names: tuple[str, ...], statistics: list[torch.Tensor]) -> dict[str, float]:
+        grad_norm = nn.utils.clip_grad_norm_(network.parameters(), settings.max_grad_norm)
+        optimizer.step()
+        scalars = policy_loss, value_loss, entropy, approx_kl, clip_fraction, grad_norm
+        statistics.append(torch.stack(scalars).detach())
     means = torch.stack(statistics).mean(dim=0).tolist()
-    return {f"train/{name}": value for name, value in zip(names, means, strict=True)}
+    names = "policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "grad_norm"
+    unexplained = advantage[indices].var() / target[indices].var().clamp(min=1e-8)
+    return {
+        "decisions": len(indices),
+        **dict(zip(names, means, strict=True)),
+        "explained_variance": 1 - float(unexplained),
+    }
+
+
+def _minibatches(
+    indices: torch.Tensor, settings: PPOSettings, generator: torch.Generator
+) -> Iterator[torch.Tensor]:
+    """All indices in random order, once an epoch, in pieces of nearly equal size."""
+    pieces = max(-(-len(indices) // settings.batch_size), 1)
+    for _ in range(settings.epochs):
+        order = torch.randperm(len(indices), generator=generator, device=indices.device)
+        yield from indices[order].tensor_split(pieces)

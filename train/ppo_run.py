@@ -2,39 +2,56 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import copy
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
+import torch
+from llvmlite.binding import get_host_cpu_features
 
 from busenv import Board
+from busenv.agents import Agent, make_agent
 from busenv.agents.networks.policy_agent import PolicyAgent
+from busenv.batch.opponents import COMPILED, choose_actions
 from busenv.core import kernels
-from busenv.core.state import MAX_PLAYERS
+from busenv.core.relative_types import write_relative_actions
+from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.game.actions import BoardAction
-from busenv.game.board_specs import board_at
 from busenv.interrupts import interrupts_deferred
-from busenv.train.checkpoint import atomic_update
+from busenv.train.checkpoint import atomic_update, read_games
 from busenv.train.config import PPOConfig
-from busenv.train.distributed_rollout import RayWorkers, RolloutPayload, ThreadWorkers
-from busenv.train.league import League, LeagueMember, draw_seat_owners, update_scores
-from busenv.train.ppo import PPO, trajectory_advantages
-from busenv.train.run import MODEL, PAST_FOLDER, Iteration, TrainingRun
-from busenv.train.selfplay import GAMES_PER_BOARD, Decisions, SelfPlayGames, draw_boards, join
+from busenv.train.league import League, LeagueMember, update_scores
+from busenv.train.ppo import (
+    LEARNER,
+    Games,
+    LineUps,
+    Opponent,
+    PPOSettings,
+    Rollout,
+    frozen_policy,
+    make_rollout,
+    play_rollout,
+    update,
+)
+from busenv.train.run import (
+    LOWEST_LEARNING_RATE,
+    MODEL,
+    PAST_FOLDER,
+    Iteration,
+    TrainingRun,
+)
 
 
 class PPORun(TrainingRun):
     """Training in a folder, iteration by iteration; resumes from the folder's checkpoint.
 
-    All randomness of iteration i is drawn from the seed and i, and games do not outlive their
-    iteration: a checkpoint needs weights, moments, counters and the league's scores only.
+    An iteration is a rollout of `steps` steps in each of `games` games, and an update. Games
+    continue in the next iteration; checkpoints hold them. All other randomness of iteration i is
+    drawn from the seed and i, so a run that is killed and resumed ends with the same parameters.
 
-    on_cluster: games are played on the cluster that this process is connected to
-    (`busenv.cluster`). A rollout on a set of boards is played in parts of GAMES_PER_BOARD games,
-    each on one board.
-
-    agent: the learner at the temperature of the settings. imitated: how many of the `decisions`
-    learned from so far were learned by imitation, which comes first.
+    agent: the learner at the temperature of the settings.
 
     Raises OSError when the folder cannot be written or the disk is nearly full, FileNotFoundError
     when a file of a past self is missing, and ValueError when a file is damaged, when board or
@@ -44,124 +61,224 @@ class PPORun(TrainingRun):
 
     config: PPOConfig
 
-    def __init__(self, config: PPOConfig, folder: str | Path, on_cluster: bool = False) -> None:
+    def __init__(self, config: PPOConfig, folder: str | Path) -> None:
         super().__init__(config, folder)
-        checkpoint = self._checkpoint()  # before a network is built: a wide one takes time, memory
-        self.network = self._initial_network()
-        self.ppo = PPO(self.network, config)
-        self._optimizer = self.ppo.optimizer
-        self.agent = PolicyAgent(
-            self.network, self.boards, seed=config.seed, temperature=config.temperature
-        )
-        self._workers = RayWorkers() if on_cluster else ThreadWorkers(config.threads)
+        self.device = find_device(config)
         past_selves = self.folder / PAST_FOLDER
         past_selves.mkdir(parents=True, exist_ok=True)
         self._league = League(config.bots, past_selves, self.boards, config.pool_size)
-        if checkpoint is not None:
-            self._resume(*checkpoint)
-            self._league.restore(checkpoint[0].league)
+        self._agents = {
+            bot.name: make_agent(bot.name) for bot in self._league.bots if bot.name not in COMPILED
+        }
+        self._games = self._make_games()
+        self._state = self._games.batch.state()  # of the games, at the end of the last iteration
+        checkpoint = self._checkpoint(games=self._state)
+        self.network = self._initial_network()
+        on_cpu = self.device.type == "cpu"
+        self._learner = self.network if on_cpu else copy.deepcopy(self.network).to(self.device)
+        self._optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
+        self._settings = PPOSettings(
+            **{
+                name: getattr(config, name)
+                for name in PPOSettings._fields
+                if name in PPOConfig.model_fields
+            },
+            bfloat16=uses_bfloat16(config.precision, self.device),
+        )
+        self.agent = PolicyAgent(
+            self.network, self.boards, seed=config.seed, temperature=config.temperature
+        )
+        self._generator = torch.Generator(self.device)
         self._check_disk()
         self._warm_up()
+        self._rollout = self._make_rollout(config.steps)
+        if checkpoint is None:
+            self._generator.manual_seed(config.seed)
+            self._games.reset(config.seed, self._generator)
+        else:
+            self._resume(*checkpoint)
+            self._learner.load_state_dict(self.network.state_dict())
+            self._league.restore(checkpoint[0].league)
+            self._games.batch.restore(read_games(checkpoint[1], self._state))
+        self._state = self._games.batch.state()
         self._start_clock()
 
-    def step(self) -> Iteration:
-        """Play a rollout and learn from it."""
-        rng = np.random.default_rng((self.config.seed, self.iteration))
-        progress = min(self.progress, 1.0)
-        states, seat_owner, opponents, decisions = self._play(self.config.games, rng)
-        scalars = _game_statistics(states, decisions, seat_owner)
-        count = len(decisions.actions)
-        imitates = self._imitates
-        with atomic_update(self.network, self._optimizer):
-            if imitates:
-                scalars |= self.ppo.imitate(decisions, rng)
-            else:
-                scalars |= self.ppo.update(decisions, progress, rng)
-        with interrupts_deferred():
-            self.imitated += count if imitates else 0
-            ranks = kernels.rankings(states, MAX_PLAYERS)
-            update_scores(opponents, seat_owner, ranks, states["players"])
-            self.iteration += 1
-            self.decisions += count
-            if self.iteration % self.config.snapshot_every == 0 and self.config.opponent_share:
-                self._league.add(self.network, self.card(), f"past-{self.iteration:06}")
-            self._seconds = self.seconds
-        return Iteration(self.iteration, self.decisions, self._seconds, scalars)
+    def _make_games(self) -> Games:
+        config = self.config
+        settings: dict[str, Any] = {
+            "num_players": config.players, "rules": self.rules,
+            "board": self.boards if isinstance(self.boards, Board) else config.board,
+            "reward": config.reward, "relative_types": config.relative_types,
+            "skip_forced": True, "copy": False, "device": self.device.type,
+        }  # fmt: skip
+        if self.device.type == "cpu":
+            settings["threads"] = min(config.threads, config.games)
+        env = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=config.games, **settings)
+        _, weights = self._league.draw(np.random.default_rng(config.seed))
+        line_ups = LineUps(
+            torch.from_numpy(weights).to(self.device),
+            opponent_share=config.opponent_share,
+            min_players=min(config.players),
+        )
+        return Games(env, line_ups)
 
-    def save(self) -> None:
-        """Write the checkpoint, and the model with its card."""
-        self._save_checkpoint(self._league.state())
-        self._save_model(self.folder / MODEL)
-        self._league.delete_unused_files()
+    def _make_rollout(self, steps: int) -> Rollout:
+        return make_rollout(steps, self.config.games, *self._games.sizes, self.device)
 
     def _warm_up(self) -> None:
-        """Play a game and call every agent once, before the clock starts.
+        """Play a step and call every agent once, before the clock starts.
 
         This compiles all kernels, and raises the error of an agent that cannot play on the board.
         """
-        *_, decisions = self._play(1, np.random.default_rng(0))
-        trajectory_advantages(decisions.trajectories, decisions.rewards, decisions.values, 1.0, 1.0)
+        self._games.env.reset(seed=0)
+        self._play(self._make_rollout(1), {})
         self._try_agents({*self.config.bots, *self.config.rated})
 
-    @property
-    def _imitates(self) -> bool:
-        """Whether the next rollout is learned by imitation, which never follows PPO."""
+    def _play(self, rollout: Rollout, members: dict[int, LeagueMember]) -> None:
+        """Play a rollout against members of the league, by their number in `seat_owners`."""
+        opponents = {
+            owner: self._opponent(member)
+            for owner, member in members.items()
+            if member.name not in COMPILED  # the environment plays these
+        }
+        play_rollout(
+            self._games, self._learner, opponents, rollout,
+            settings=self._settings, generator=self._generator,
+        )  # fmt: skip
+
+    def _opponent(self, member: LeagueMember) -> Opponent:
+        if member.network is None:
+            return agent_policy(self._agents[member.name], self._games, self.config.relative_types)
+        network = member.network.to(self.device)
+        return frozen_policy(network, self._generator, self._settings.bfloat16)
+
+    def step(self) -> Iteration:
+        """Play a rollout and learn from it."""
         config = self.config
-        only_imitated = self.decisions == self.imitated
-        return bool(config.warm_start) and only_imitated and self.progress < config.imitation_share
+        rng = np.random.default_rng((config.seed, self.iteration))
+        self._generator.manual_seed(int(rng.integers(2**62)))
+        for agent in self._agents.values():
+            agent.reset(int(rng.integers(2**62)))
+        members, weights = self._league.draw(rng)
+        self._games.line_ups.weights.copy_(torch.from_numpy(weights))
+        learning_rate = config.learning_rate * max(1 - self.progress, LOWEST_LEARNING_RATE)
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning_rate
+        with atomic_update(self._learner, self._optimizer):
+            self._play(self._rollout, members)
+            statistics = update(
+                self._learner, self._optimizer, self._rollout,
+                settings=self._settings, generator=self._generator,
+            )  # fmt: skip
+        with interrupts_deferred():
+            decisions = int(statistics.pop("decisions"))
+            scalars = {f"train/{name}": value for name, value in statistics.items()}
+            scalars["train/learning_rate"] = learning_rate
+            scalars |= self._finish_games(members)
+            if self._learner is not self.network:
+                self.network.load_state_dict(self._learner.state_dict())
+            self.iteration += 1
+            self.decisions += decisions
+            if self.iteration % config.snapshot_every == 0 and config.opponent_share:
+                self._league.add(self.network, self.card(), f"past-{self.iteration:06}")
+            self._state = self._games.batch.state()
+            self._seconds = self.seconds
+        return Iteration(self.iteration, self.decisions, self._seconds, scalars)
 
-    def _play(
-        self, count: int, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray, list[LeagueMember], Decisions]:
-        """Return games' final states, the owner of each seat, the opponents, and the decisions.
+    def _finish_games(self, members: dict[int, LeagueMember]) -> dict[str, float]:
+        """Update the scores by the games that ended in the rollout; return statistics."""
+        games, rollout = self._games, self._rollout
+        ended = rollout.terminations.any(dim=0).nonzero()[:, 0]
+        owners = games.final_owners[ended].cpu().numpy()
+        states = _records(games.batch.final_games, ended)
+        ranks = kernels.rankings(states, MAX_PLAYERS)
+        update_scores(members, owners, ranks, states["players"])
+        return _game_statistics(states, owners) | _action_shares(rollout)
 
-        The games take the numbers of players in turns.
-        """
-        config, imitates = self.config, self._imitates
-        num_players = np.resize(config.players, count).astype(np.int64)
-        first_players = rng.integers(0, num_players)
-        # Imitation learns from every seat: with opponents, less is learned in the same time.
-        opponents = self._league.draw(rng) if config.opponent_share and not imitates else []
-        seat_owner = draw_seat_owners(num_players, len(opponents), config.opponent_share, rng)
-        num_parts = config.num_workers
-        if not isinstance(self.boards, Board):
-            num_parts = -(-count // GAMES_PER_BOARD)
-        bounds = np.linspace(0, count, min(num_parts, count) + 1).astype(int).tolist()
-        slices = [slice(*pair) for pair in pairwise(bounds)]
-        seeds = rng.integers(2**62, size=len(slices)).tolist()
-        boards = [board_at(self.boards, k) for k in draw_boards(self.boards, len(slices), rng)]
-        games = [
-            SelfPlayGames(
-                board, self.rules, reward=config.reward, unit=config.reward_unit,
-                num_players=num_players[rows], first_players=first_players[rows],
+    def save(self) -> None:
+        """Write the checkpoint, and the model with its card."""
+        self._save_checkpoint(self._league.state(), self._state)
+        self._save_model(self.folder / MODEL)
+        self._league.delete_unused_files()
+
+
+def find_device(config: PPOConfig) -> torch.device:
+    """Return where PPO plays and learns by `device`: "cpu", "cuda" or "auto".
+
+    "auto" is a GPU if there is one and its environment plays all bots. Raises ValueError for "cuda"
+    without a GPU, or with other bots.
+    """
+    others = [bot for bot in config.bots if bot not in COMPILED]
+    available = torch.cuda.is_available()
+    if config.device == "cuda":
+        if not available:
+            raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
+        if others:
+            raise ValueError(
+                f"device is 'cuda', and bots has {others[0]!r}; allowed on a GPU: "
+                f"{', '.join(COMPILED)}"
             )
-            for board, rows in zip(boards, slices, strict=True)
-        ]  # fmt: skip
-        owners = [seat_owner[rows] for rows in slices]
-        parts = [*zip(games, owners, seeds, strict=True)]
-        payload = RolloutPayload(
-            self.network,
-            tuple(m.name if m.network is None else m.network for m in opponents),
-            config.warm_start if imitates else "",
-            config.temperature if imitates else 1.0,
-        )
-        states, decisions = join(self._workers.play(payload, parts))
-        return states, seat_owner, opponents, decisions
+        return torch.device("cuda")
+    return torch.device("cuda" if config.device == "auto" and available and not others else "cpu")
 
 
-def _game_statistics(
-    states: np.ndarray, decisions: Decisions, seat_owner: np.ndarray
-) -> dict[str, float]:
-    """Means over the learner's seats in the games of a rollout."""
-    learner = (seat_owner == 0) & (np.arange(MAX_PLAYERS) < states["players"][:, None])
-    scalars = {
+def uses_bfloat16(precision: str, device: torch.device) -> bool:
+    """Return whether matrix products are computed in bfloat16.
+
+    precision: "float32", "bfloat16", or "auto": bfloat16 on CPUs with instructions for it.
+    """
+    if precision == "auto":
+        features = get_host_cpu_features()
+        in_hardware = any(features.get(name) for name in ("avx512bf16", "amx-bf16"))
+        return in_hardware and device.type == "cpu"
+    return precision == "bfloat16"
+
+
+def agent_policy(agent: Agent, games: Games, relative_types: bool) -> Opponent:
+    """Return an opponent that plays as an agent does, in games on the CPU."""
+    batch = games.batch
+
+    def choose(observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        actions = np.empty(len(rows), np.int64)
+        board_index = batch.board_index[rows.numpy()]
+        for board in np.unique(board_index):
+            selected = np.flatnonzero(board_index == board)
+            index = rows.numpy()[selected]
+            chosen = choose_actions(agent, batch.games, index, batch.rules, batch.boards[board])
+            if relative_types:
+                write_relative_actions(batch.games[index], batch.boards[board].array, chosen)
+            actions[selected] = chosen
+        return torch.from_numpy(actions)
+
+    return choose
+
+
+def _records(games: np.ndarray | torch.Tensor, rows: torch.Tensor) -> np.ndarray:
+    """Return some records of a batch's games on any device: GAME, (n,)."""
+    if isinstance(games, torch.Tensor):
+        return games[rows].cpu().numpy().reshape(-1).view(GAME)
+    return games[rows.numpy()]
+
+
+def _game_statistics(states: np.ndarray, owners: np.ndarray) -> dict[str, float]:
+    """Return means over the learner's seats in games that are over; empty without a game."""
+    learner = (owners == LEARNER) & (np.arange(MAX_PLAYERS) < states["players"][:, None])
+    if not len(states):
+        return {}
+    return {
         "games/deliveries": float(states["deliveries"][learner].mean()),
         "games/time_stones": float(states["stones"][learner].mean()),
         "games/rounds": float(states["round"].mean()),
-        "games/decisions_per_seat": len(decisions.actions) / int(learner.sum()),
     }
-    placed = decisions.actions[decisions.actions < len(BoardAction)]
-    for action in BoardAction:
-        share = float((placed == action).mean()) if len(placed) else 0.0
-        scalars[f"actions/{action.name.lower()}"] = share
-    return scalars
+
+
+def _action_shares(rollout: Rollout) -> dict[str, float]:
+    """Return the share of each action among the markers that the learner places."""
+    actions = rollout.actions[rollout.is_learners]
+    placed = actions[actions < len(BoardAction)]
+    counts = torch.bincount(placed, minlength=len(BoardAction)).tolist()
+    total = max(len(placed), 1)
+    return {
+        f"actions/{action.name.lower()}": count / total
+        for action, count in zip(BoardAction, counts, strict=True)
+    }

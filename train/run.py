@@ -35,6 +35,7 @@ from busenv.train.config import RunConfig, training_boards
 FREE_BYTES = 500_000_000  # of disk space that a run requires at its start
 MODEL = "model.safetensors"
 PAST_FOLDER = "past"  # of past selves
+LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 
 
 @dataclass
@@ -172,11 +173,14 @@ class TrainingRun:
         load_compatible(network, past)
 
     def _checkpoint(
-        self, weights: dict[str, torch.Tensor] | None = None
+        self,
+        weights: dict[str, torch.Tensor] | None = None,
+        games: dict[str, np.ndarray] | None = None,
     ) -> tuple[State, dict[str, torch.Tensor]] | None:
         """Read the folder's checkpoint; None without one, ValueError if it is of another run.
 
         weights: names, shapes and dtypes of the network's; None for those of the settings.
+        games: arrays of the dtypes and shapes of the state of running games, if there are any.
         """
         if not (self.folder / CHECKPOINT_FILE).exists():
             return None
@@ -195,7 +199,7 @@ class TrainingRun:
         if weights is None:
             config = self.config
             weights = weights_of(config.network, self.board, config.width, **config.network_options)
-        return state, read_tensors(self.folder, weights)
+        return state, read_tensors(self.folder, weights, games or {})
 
     def _resume(self, state: State, tensors: dict[str, torch.Tensor]) -> None:
         """Restore a checkpoint."""
@@ -203,8 +207,16 @@ class TrainingRun:
         self.iteration, self.decisions = state.iteration, state.decisions
         self.imitated, self._seconds = state.imitated, state.seconds
 
-    def _save_checkpoint(self, league: list[tuple[str, float]] | None = None) -> None:
-        """Write the checkpoint. league: names and scores of its members, if there is one."""
+    def _save_checkpoint(
+        self,
+        league: list[tuple[str, float]] | None = None,
+        games: dict[str, np.ndarray] | None = None,
+    ) -> None:
+        """Write the checkpoint.
+
+        league: names and scores of its members, if there is one. games: `state()` of a batch of
+        running games, if there are any.
+        """
         state = {
             "config": self.config.to_dict(),
             "board": board_reference(self.boards),
@@ -215,7 +227,7 @@ class TrainingRun:
             "seconds": self._seconds,
             "league": league or [],
         }
-        save_checkpoint(self.folder, self.network, self._optimizer, state)
+        save_checkpoint(self.folder, self.network, self._optimizer, state, games or {})
 
     def _save_model(self, path: Path) -> None:
         save_model(self.network, self.boards, path, self.card())

@@ -13,6 +13,7 @@ from busenv.game.board_specs import GeneratedBoards, is_playable
 # (Playouts to the end from each leaf, their weight in its value), by least number of simulations.
 # Playouts help long searches: their noise averages out, while the network repeats the same errors.
 PLAYOUTS = {400: (4, 0.6), 300: (1, 0.3), 0: (0, 0.0)}
+NO_VALUES = 4, 1.0  # of networks without values for every seat: playouts alone
 LONG_SECONDS = 0.02  # per decision; from here on, the row of the longest searches applies
 
 
@@ -37,15 +38,12 @@ class AzAgent(SearchAgent):
         seed: int = 0,
         name: str = "az",
     ) -> None:
-        if network.num_values != SEAT_VALUES:
-            raise ValueError(
-                f"{name}: the network has no values for every seat; allowed: a model of network "
-                "'seats', 'features' or 'board' (others play as net:...)"
-            )
         self.network, self.board = network, None if network.plays_any_board else board
         super().__init__(simulations, seconds, threads=threads, seed=seed, name=name)
         length = max(PLAYOUTS) if (seconds or 0.0) >= LONG_SECONDS else simulations or 0
         num_playouts, weight = next(row for least, row in PLAYOUTS.items() if length >= least)
+        if network.num_values != SEAT_VALUES:
+            num_playouts, weight = NO_VALUES
         self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)
 
     def _make_search(self, board: Board) -> AzSearchState:

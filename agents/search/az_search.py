@@ -44,7 +44,7 @@ class AzSettings(NamedTuple):
         value_scale * q, which a value q adds to an action's logit (Danihelka et al. 2022).
     root_prior_visits: visits, above 0, that the root's own value counts for in an action's value.
     num_playouts: playouts to the end from each evaluated position. playout_weight: their weight in
-        its value; the rest is the network's.
+        its value; the rest is the network's. With 1, the network needs no values for every seat.
     """
 
     exploration: float = 0.3
@@ -84,7 +84,7 @@ class AzSearchState(NamedTuple):
 
 
 def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
-    """Return a search state. weights: of a network with values for every seat."""
+    """Return a search state. weights: of a network with values for every seat, or any with 1."""
     work, num_actions = make_workspace(weights), weights.sizes[1]
     ahead, end = np.zeros(1, GAME), np.zeros(1, GAME)
     returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))
@@ -164,7 +164,8 @@ def _evaluate_leaf(tree, search, at, b):
         _find_returns(search, players)
         return
     count = evaluate(g, b, search.weights, work)
-    read_values(g, work.values, search.chances, search.points)
+    if search.settings.playout_weight < 1.0:
+        read_values(g, work.values, search.chances, search.points)
     if search.settings.num_playouts > 0:
         _add_playouts(tree, search, b)
     _find_returns(search, players)

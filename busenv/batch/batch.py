@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from busenv.batch.opponents import OpponentPool, Opponents
+from busenv.batch.saved_games import STATE_ARRAYS, as_bytes, check_state, copy_state
 from busenv.batch.threads import WorkerThreads
 from busenv.core import batch_kernels, kernels
 from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
@@ -357,14 +358,44 @@ class Batch:
             arrays.terminations, arrays.illegal_actions, arrays.final_games,
             arrays.final_board_index, arrays.board_index,
         ) if self._opponents.agents else ()  # fmt: skip
-        before = [_bytes(array).copy() for array in changed]
+        before = [as_bytes(array).copy() for array in changed]
         try:
             yield
         except BaseException:
             self._threads.close_step()
             for array, content in zip(changed, before, strict=True):
-                _bytes(array)[:] = content
+                as_bytes(array)[:] = content
             raise
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return copies of the arrays, by name, from which `restore` continues the games.
+
+        The memory of opponents that are not compiled is not part of it.
+        """
+        return copy_state(self._arrays)
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Continue from a state that `state()` of a batch with the same settings returned.
+
+        Observations, masks and seats are those of the state; rewards are 0, and `terminations`
+        marks the games that wait for a reset. Raises ValueError for a state of another kind of
+        batch and for one that is not valid. Nothing changes then.
+        """
+        arrays = self._arrays
+        check_state(state, copy_state(arrays), self.boards)
+        with self._threads.exclusive():
+            self._threads.close_step()
+            for name in STATE_ARRAYS:
+                as_bytes(getattr(arrays, name))[:] = as_bytes(np.ascontiguousarray(state[name]))
+            arrays.cached["players"] = 0  # the caches show other games
+            arrays.viewers[:] = batch_kernels.NO_VIEWER
+            arrays.terminations[:] = arrays.needs_reset
+            arrays.illegal_actions[:] = False
+            arrays.rewards[:] = arrays.acting_rewards[:] = 0.0
+            over = arrays.needs_reset
+            arrays.final_games[over] = arrays.games[over]
+            arrays.final_board_index[over] = arrays.board_index[over]
+            self._threads.step(OBSERVE)
 
     def game(self, index: int) -> Game:
         """Return a copy of one game, without its history.
@@ -380,11 +411,6 @@ class Batch:
     def close(self) -> None:
         """Close the opponents built from specs, which may hold programs or threads."""
         self._opponents.close()
-
-
-def _bytes(array: np.ndarray) -> np.ndarray:
-    """View an array as bytes: NumPy copies records field by field, which is slow."""
-    return array.reshape(-1).view(np.uint8)
 
 
 def _check_autoreset(mode: str | AutoresetMode) -> AutoresetMode:

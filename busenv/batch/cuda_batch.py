@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from gymnasium.vector import AutoresetMode
 
 from busenv.batch.batch import check_mask, set_up_batch
 from busenv.batch.opponents import COMPILED, Opponents
+from busenv.batch.saved_games import STATE_ARRAYS, as_bytes, check_state, copy_state
 from busenv.core import cuda_kernels
+from busenv.core.batch_kernels import NO_VIEWER
 from busenv.core.cuda_kernels import BLOCK, GameWorkspaces
 from busenv.core.state import GAME
 from busenv.game.board_specs import Boards
@@ -99,6 +101,7 @@ class CudaBatch:
             final_observations=np.zeros((ends, setup.arrays.observations.shape[1]), np.uint8),
             final_masks=np.zeros((ends, actions), np.bool_),
         )
+        self._empty_state = copy_state(setup.arrays)
         self._tensors: dict[str, torch.Tensor] = {}
         selected = self._on_device("selected", np.zeros(num_games, np.bool_))
         arguments = self._all_on_device(setup.arrays), self._all_on_device(spaces)
@@ -206,6 +209,34 @@ class CudaBatch:
             raise ValueError("call reset(seed) before step(actions)")
         self._actions.copy_(actions)
         self._launcher.step(*self._step_arguments)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return copies of the arrays from which `restore` continues the games.
+
+        They are those of `busenv.Batch.state`; this waits for the device.
+        """
+        state = {}
+        for name, array in self._empty_state.items():
+            tensor = self._tensors[name].contiguous().view(torch.uint8)
+            state[name] = tensor.cpu().numpy().reshape(-1).view(array.dtype).reshape(array.shape)
+        return state
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Continue from a state of this class or of `busenv.Batch`, as `busenv.Batch.restore`."""
+        check_state(state, self._empty_state, self.boards)
+        for name in STATE_ARRAYS:
+            content = torch.from_numpy(as_bytes(np.ascontiguousarray(state[name])))
+            self._tensors[name].view(torch.uint8).view(-1).copy_(content)
+        self._tensors["cached"].zero_()  # the caches show other games
+        self._tensors["viewers"].fill_(NO_VIEWER)
+        self.terminations.copy_(self._tensors["needs_reset"])
+        for tensor in (self.illegal_actions, self.rewards, self.acting_rewards, self._selected):
+            tensor.zero_()
+        over = self.terminations
+        self.final_games[over] = self.games[over]
+        self.final_board_index[over] = self.board_index[over]
+        self._launcher.reset(*self._reset_arguments, *_seeding(None))
+        self.has_started = True
 
 
 PUBLIC = {name for name in CudaBatch.__annotations__ if not name.startswith("_")}

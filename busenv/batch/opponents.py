@@ -130,7 +130,7 @@ class OpponentPool:
                 rows = np.flatnonzero(agents == number)
                 for board in np.unique(arrays.board_index[rows]):
                     index = rows[arrays.board_index[rows] == board]
-                    actions = _choose(agent, arrays.games, index, rules, boards[board])
+                    actions = choose_actions(agent, arrays.games, index, rules, boards[board])
                     batch_kernels.apply_agent_actions(arrays, workspace, index, actions)
 
     def play_game(self, game: Game, learner: int, rng_states: np.ndarray) -> None:
@@ -169,17 +169,20 @@ def _act(agent: Any, game: Game) -> int:
             )
         return action
     only = np.zeros(1, np.int64)
-    return int(_choose(agent, game.arrays()[0], only, game.rules, game.board)[0])
+    return int(choose_actions(agent, game.arrays()[0], only, game.rules, game.board)[0])
 
 
 def _has(agent: Any, method: str) -> bool:
     return callable(getattr(agent, method, None))
 
 
-def _choose(
+def choose_actions(
     agent: Any, games: np.ndarray, index: np.ndarray, rules: Rules, board: Board
 ) -> np.ndarray:
-    """Return an agent's actions in the games of an index, int64 (n,); it receives copies."""
+    """Return an agent's actions in the games of an index, int64 (n,); it receives copies.
+
+    Raises AgentError for an illegal action, or a wrong number or dtype of actions.
+    """
     copies = games[index]
     if _has(agent, "choose"):
         choose = getattr(agent, "choose_trusted", agent.choose)  # these games need no validation

@@ -145,7 +145,6 @@ class BenchmarkLearner:
 
 # Stable-Baselines3's defaults, except minibatches of 1024 (64) and an entropy bonus (none).
 SB3_SETTINGS = {
-    "warm_start": "",
     "bots": ("greedy",),
     "learning_rate": 3e-4,
     "gae_lambda": 0.95,
@@ -156,14 +155,14 @@ SB3_SETTINGS = {
 
 LEARNERS = {
     "ppo": BenchmarkLearner(
-        "PPO on every seat's decisions, against greedy, planner and past selves", {"warm_start": ""}
+        "PPO on every seat's decisions, against greedy, planner and past selves", {}
     ),
     "ppo-absolute": BenchmarkLearner(
-        "ppo without relative building types", {"warm_start": "", "relative_types": False}
+        "ppo without relative building types", {"relative_types": False}
     ),
     "ppo-self-play": BenchmarkLearner(
         "ppo with the network in every seat, without bots and past selves",
-        {"warm_start": "", "bots": (), "opponent_share": 0.0},
+        {"bots": (), "opponent_share": 0.0},
     ),
     "one-seat": BenchmarkLearner(
         "MaskablePPO of Stable-Baselines3 on one seat, against greedy",
@@ -178,7 +177,22 @@ LEARNERS = {
         SB3_SETTINGS,
     ),
     "imitation": BenchmarkLearner(
-        "imitation of the search uct:50", {"warm_start": "uct:50", "imitation_share": 1.0}
+        "imitation of the search uct:50",
+        {
+            "network": "seats",
+            "width": 256,
+            "games": 64,
+            "teacher": "uct:50",
+            "teacher_games": 1_000_000,
+            "teacher_share": 1.0,
+            "teacher_sample_share": 1.0,
+            "teacher_reuse": 1.0,
+            "replay_size": 10_000_000,
+            "learning_rate": 1e-3,
+            "temperature": 0.25,
+        },
+        ExpertRun,
+        ExpertConfig(),
     ),
     "expert-iteration": BenchmarkLearner(
         "expert iteration: self-play by a search of 16 simulations that the network guides; the "
@@ -197,9 +211,5 @@ LEARNERS = {
         },
         ExpertRun,
         ExpertConfig(),
-    ),
-    "imitation-ppo": BenchmarkLearner(
-        "imitation of planner for 30% of the budget, then ppo; the default of busenv train",
-        {"warm_start": "planner", "imitation_share": 0.3},
     ),
 }

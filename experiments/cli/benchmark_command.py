@@ -30,7 +30,7 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="LEARNER|AGENT",
         help="learner to train and measure: ppo, ppo-absolute, ppo-self-play, one-seat, "
-        "one-seat-relative, every-seat, imitation, expert-iteration or imitation-ppo; or trained "
+        "one-seat-relative, every-seat, imitation or expert-iteration; or trained "
         "agents to measure as runs of one learner, such as net:PATH or exec:COMMAND",
     )
     _add_seeds(parser, "0-4")

@@ -16,7 +16,6 @@ from busenv.experiments.cli.command import (
 )
 
 EXTRAS = ("train", "report")
-GAMES_PER_WORKER = 32  # that one core of a cluster plays side by side
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +60,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(args: argparse.Namespace) -> None:
     from busenv.experiments.training.demo import train_and_report
-    from busenv.train.config import PPOConfig, parse_settings
+    from busenv.train.config import parse_settings
     from busenv.train.config_files import ALL_PRESETS, config_class_of, programs, read_config
 
     source = Path(args.config)
@@ -73,9 +72,6 @@ def _train(args: argparse.Namespace) -> None:
             raise ValueError(f"{args.config} is not a run folder: it has no {source.name}")
     given = parse_settings(args.set, config_class_of(str(source)))
     config = read_config(str(source), programs(given)).changed(given)
-    if args.ray and isinstance(config, PPOConfig) and not resumes:
-        workers = max(config.games // GAMES_PER_WORKER, 1)
-        config = config.changed({"num_workers": workers, **given})
     train_and_report(config, folder, args.games, args.ray)
 
 
@@ -86,7 +82,7 @@ COMMANDS = (
         ("busenv demo", "busenv demo --seconds 600 --out runs/mine"),
         _add_demo,
         _demo,
-        "Train a small agent for three minutes by imitating a tree search, rate it against bots, "
+        "Train a small agent for three minutes by PPO, rate it with and without search, "
         "and write a report and a page that replays one of its games.",
         EXTRAS,
     ),
@@ -97,7 +93,7 @@ COMMANDS = (
             "busenv train quick --set seconds=600",
             "busenv train standard --set players=3,4 rules=splotter-1999 --out runs/three",
             "busenv train runs/three    (resumes)",
-            "busenv train full --ray auto --set games=4096 --out runs/cluster",
+            "busenv train docs/expert.json --ray auto --set games=4096 --out runs/cluster",
         ),
         _add_train,
         _train,

@@ -33,7 +33,7 @@ from busenv.agents.networks.model_files import save_model
 from busenv.core.bots import GREEDY, RANDOM
 from busenv.experiments.ratings.match import play_match
 from busenv.io import write_whole
-from busenv.train.vector_ppo import (
+from busenv.train.ppo import (
     Games,
     LineUps,
     PPOSettings,
@@ -42,6 +42,7 @@ from busenv.train.vector_ppo import (
     play_rollout,
     update,
 )
+from busenv.train.run import LOWEST_LEARNING_RATE
 
 # Settings of environments whose games are compared.
 COMPARED: list[dict[str, Any]] = [
@@ -58,7 +59,6 @@ PART = 48  # games of a rating that one process plays
 BOTS = ("greedy", "planner", "uct:100", "uct:300")
 NUM_PAST_SELVES = 2
 FIRST_PAST_SELF = GREEDY + 1  # owner of a seat
-LOWEST_LEARNING_RATE = 0.05  # at the end of the run, as a share of that at the beginning
 
 
 def make_env(device: str, games: int, **settings: Any) -> Any:
@@ -153,7 +153,8 @@ class Trainer:
         self._weights = torch.zeros(GREEDY + NUM_PAST_SELVES, device=self.device)
         self._weights[GREEDY - RANDOM] = 1.0
         env = make_env(device, games, reward="margin", relative_types=True, skip_forced=True)
-        self._games = Games(env, LineUps(self._weights), 0, self._generator)
+        self._games = Games(env, LineUps(self._weights))
+        self._games.reset(0, self._generator)
         size, num_actions = env.single_observation_space.shape[0], env.single_action_space.n
         self._rollout = make_rollout(settings.steps, games, size, int(num_actions), self.device)
         self.decisions = self.iteration = 0

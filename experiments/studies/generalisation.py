@@ -58,7 +58,7 @@ def config_of(network: str, seed: int, board: str, **changes: Any) -> AnyConfig:
     # The study measures the runs itself, so their own ratings are few.
     ratings = {"rate_every": 1e9, "rated": ("planner",), "rate_games": 1}
     if network == "mlp":
-        return PRESETS["quick"].changed({"warm_start": "", **common, **ratings, **changes})
+        return PRESETS["quick"].changed({**common, **ratings, **changes})
     settings = ExpertConfig(
         network="board",
         width=64,

@@ -28,7 +28,7 @@ from busenv.experiments.ratings.match import Score
 from busenv.experiments.studies import study_parser
 from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
 from busenv.experiments.training.training_run import evaluate_against
-from busenv.train.ppo import LOWEST_LEARNING_RATE
+from busenv.train.run import LOWEST_LEARNING_RATE
 
 KIND, WIDTH = "mlp", 256
 BATCH, LEARNING_RATE = 512, 1e-3

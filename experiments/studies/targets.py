@@ -29,7 +29,7 @@ from busenv.experiments.studies.auxiliary_heads import HeadLearner
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.replay_buffer import read_samples
 from busenv.train.expert_iteration.samples import make_batch
-from busenv.train.ppo import LOWEST_LEARNING_RATE
+from busenv.train.run import LOWEST_LEARNING_RATE
 
 BOARD = load_board("city")
 VARIANTS: dict[str, tuple[bool, dict[str, float]]] = {  # relative types, weights of the heads

@@ -1,8 +1,4 @@
-"""Train an agent, rate it against the bots, and write a report with a sample game.
-
-The demo imitates a search (`teacher` of `busenv.train.expert_iteration`): the run consists of games
-of the search and of learning from them.
-"""
+"""Train an agent, rate it against the bots, and write a report with a sample game."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ from busenv.experiments.training.training_run import (
 )
 from busenv.game.board_specs import board_at, load_boards
 from busenv.io import write_whole
-from busenv.train.config import PPOConfig
+from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.run import MODEL
@@ -44,31 +40,20 @@ OPPONENTS = ("planner", "uct:50", "planner", "uct:50")  # of the sample game, as
 SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
 HOUR = 3600.0
 MAX_THREADS = 4
-SETTINGS = ExpertConfig(
-    width=128,
-    players=(4,),
-    games=16,
-    teacher_games=100_000,
-    # Learning takes about 0.3 times as long as the teacher's games, so games for 77% of the run
-    # leave time to learn from all of them.
-    teacher_share=0.77,
-    replay_size=2_000_000,
-    teacher_sample_share=1.0,
-    teacher_reuse=1.0,
-    learning_rate=1e-3,
-    rated=("random", "greedy", "planner"),
-    temperature=0.25,
-)
+PPO_SIMULATIONS = 32  # of the search that a network of PPO guides in the report
 
 
 def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int = 0) -> None:
-    """Train with SETTINGS on up to MAX_THREADS cores, then report.
+    """Train with the preset `quick` on up to MAX_THREADS cores, then report.
 
     seconds: of training. games: of each rating.
     """
-    threads = min(os.cpu_count() or 1, MAX_THREADS)
-    changes = {"threads": threads, "teacher": f"uct@{threads}:50", "seconds": seconds, "seed": seed}
-    train_and_report(SETTINGS.changed(changes), folder, games)
+    changes = {"threads": _threads(), "seconds": seconds, "seed": seed}
+    train_and_report(PRESETS["quick"].changed(changes), folder, games)
+
+
+def _threads() -> int:
+    return min(os.cpu_count() or 1, MAX_THREADS)
 
 
 def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "") -> None:
@@ -105,10 +90,9 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
 def _match_ups(run: AnyRun) -> list[tuple[Agent, str]]:
     """Return the agent with each bot, and `greedy` with `random` for comparison."""
     bots = run.config.rated
-    agents: list[Agent] = [run.agent]
-    if isinstance(run.config, ExpertConfig):
-        agents.insert(0, make_agent(_spec(run)))
-        agents[0].name = f"az:{run.config.num_simulations}"
+    search = make_agent(_spec(run, _threads()))
+    search.name = f"az:{_simulations(run)}"
+    agents: list[Agent] = [search, run.agent]
     match_ups = [(agent, bot) for agent in agents for bot in bots]
     if "greedy" in bots and "random" in bots:
         match_ups.append((make_agent("greedy"), "random"))
@@ -225,9 +209,10 @@ def _next_commands(run: AnyRun) -> list[str]:
     return [shlex.join([program, *arguments]) for arguments in commands]
 
 
-def _spec(run: AnyRun) -> str:
-    """Spec of a run's agent: its network, with the run's search in expert iteration."""
-    model = run.folder / MODEL
-    if isinstance(run.config, ExpertConfig):
-        return f"az:{model}:{run.config.num_simulations}"
-    return f"net:{model}"
+def _simulations(run: AnyRun) -> int:
+    return run.config.num_simulations if isinstance(run.config, ExpertConfig) else PPO_SIMULATIONS
+
+
+def _spec(run: AnyRun, threads: int = 1) -> str:
+    """Spec of the search that a run's network guides."""
+    return f"az@{threads}:{run.folder / MODEL}:{_simulations(run)}".replace("az@1:", "az:")

@@ -112,27 +112,19 @@ def evaluate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
 
 def _main_phase(config: AnyConfig) -> str:
     """Name of the training phase after imitation."""
-    if isinstance(config, PPOConfig):
-        return "PPO"
-    return "policy-only self-play (PPO)" if config.policy_only else "expert iteration"
+    return "PPO" if isinstance(config, PPOConfig) else "expert iteration"
 
 
 def describe_training(config: AnyConfig) -> str:
-    """Describe the training procedure: `imitation of planner, then PPO by self-play`."""
-    phases = []
-    if isinstance(config, ExpertConfig):
-        if config.offline_data:
-            phases.append("offline data of earlier runs")
-        elif config.teacher:
-            phases.append(f"imitation of {config.teacher}")
-        return ", then ".join([*phases, _main_phase(config)])
-    if config.warm_start and config.imitation_share:
-        phases.append(f"imitation of {config.warm_start}")
-    if not phases or config.imitation_share < 1:
+    """Describe the training procedure: `imitation of planner, then expert iteration`."""
+    if isinstance(config, PPOConfig):
         bots = ", ".join(config.bots)
-        phases.append(
-            f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
-        )
+        return f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
+    phases = [_main_phase(config)]
+    if config.offline_data:
+        phases.insert(0, "offline data of earlier runs")
+    elif config.teacher:
+        phases.insert(0, f"imitation of {config.teacher}")
     return ", then ".join(phases)
 
 
@@ -150,13 +142,18 @@ def run_training(
 ) -> tuple[AnyRun, list[CurvePoint]]:
     """Start or resume a run in a folder and train to its end; writes model, card and curve.
 
-    console: of the progress; None for standard output. ray: the cluster to play on
-    (`busenv.cluster.connected`); "" for none.
+    console: of the progress; None for standard output. ray: the cluster on which expert iteration
+    plays (`busenv.cluster.connected`); "" for none.
 
     Ctrl-C saves a checkpoint, the model and its card. RunError when the folder is in use or holds a
-    run with other settings; other errors are those of `busenv.train.ppo_run.PPORun`.
+    run with other settings, ValueError for PPO on a cluster; other errors are those of
+    `busenv.train.ppo_run.PPORun`.
     """
     folder, console = Path(folder), console or Console()
+    if ray and isinstance(config, PPOConfig):
+        raise ValueError(
+            "PPO runs on one machine: remove --ray, or train by expert iteration (method expert)"
+        )
     with connected(ray), lock_folder(folder):
         changed = changed_settings(folder, config)
         read_curve(folder / CURVE)  # raises, if the file is damaged, before anything is written
@@ -168,7 +165,7 @@ def run_training(
             if isinstance(config, ExpertConfig):
                 run: AnyRun = ExpertRun(config, folder, bool(ray))
             else:
-                run = PPORun(config, folder, bool(ray))
+                run = PPORun(config, folder)
         store_config(folder, config)
         run.save()  # after the settings, without which a checkpoint cannot be resumed
         if run.iteration:
@@ -230,13 +227,13 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
             speed = {"time/decisions_per_second": iteration.decisions_per_second}
             for name, value in (iteration.scalars | speed).items():
                 log.add_scalar(name, value, iteration.decisions)
-            is_ppo = "train/approx_kl" in iteration.scalars  # imitation may lead to low entropies
-            if not warned and is_ppo and -iteration.scalars["train/entropy_loss"] < LOW_ENTROPY:
+            entropy = iteration.scalars.get("train/entropy", 1.0)
+            if isinstance(config, PPOConfig) and not warned and entropy < LOW_ENTROPY:
                 warned = True
-                text = f"Policy entropy is below {LOW_ENTROPY} nats per decision"
-                if isinstance(config, PPOConfig):
-                    text += "; a higher entropy_coef keeps exploration"
-                console.print(f"[yellow]{text}.")
+                console.print(
+                    f"[yellow]Policy entropy is below {LOW_ENTROPY} nats per decision; increase "
+                    "entropy_coef to keep exploration."
+                )
             bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
     return curve
 

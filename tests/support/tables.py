@@ -25,29 +25,25 @@ MEANINGS = {
     "board": "name or file of a board, `generated:SIZE:SEED`, or a set: `generated:SIZE:train`",
     "bot_share": "share of the games with a seat of one of `bots`",
     "bot_simulations": "simulations of the bot `uct`",
-    "bots": "agents that play against the learner; PPO draws one or two for an iteration, expert "
-    "iteration one for each game with a bot",
+    "bots": "agents that play against the learner; PPO draws one for each seat that is not the "
+    "learner's, expert iteration one for each game with a bot",
     "clip_range": "clip range of the policy ratio",
     "decisions": "length of the run in decisions learned from",
-    "device": "device of learning",
+    "device": "`cuda`: PPO plays and learns on a GPU; `auto`: on a GPU if there is one and `bots` "
+    "has no others than `random` and `greedy`",
     "entropy_coef": "weight of the entropy in the loss",
     "epochs": "passes over a rollout",
     "fast_simulations": "simulations of decisions that are not learned from",
     "full_search_share": "share of the decisions that use `num_simulations` and are learned from",
     "gae_lambda": "lambda of generalized advantage estimation",
-    "games": "games per iteration",
+    "games": "games per iteration; PPO: games side by side, which continue between iterations",
     "gamma": "discount per decision",
-    "imitation_epochs": "passes over a rollout during imitation",
-    "imitation_share": "share of the run spent on imitation, with learning rate 1e-3, minibatches "
-    "of 512 and play at `temperature`",
     "init_from": "model whose weights the run starts from; empty: random weights",
     "learning_rate": "learning rate at the start; falls linearly to a twentieth of it at the end",
     "max_grad_norm": "maximum norm of the gradient",
     "method": "training method",
     "network": "kind of network",
     "num_simulations": "simulations of decisions that are learned from",
-    "num_workers": "parts of a rollout, played in parallel on threads or a cluster; no effect on a "
-    "set of boards",
     "offline_data": "replay folders of earlier runs to learn from first",
     "offline_epochs": "passes over the offline data",
     "opponent_share": "probability that a seat other than one of the learner's is an "
@@ -55,7 +51,6 @@ MEANINGS = {
     "copies of one opponent hold all seats but one; 0: no opponents",
     "past_share": "share of the games with a seat of a past self",
     "players": "numbers of players of the games",
-    "policy_only": "self-play without search; the policy learns by PPO",
     "pool_size": "maximum number of past selves",
     "precision": "precision of the layers during learning; `auto` (PPO): bfloat16 on a CPU with "
     "instructions for it",
@@ -72,6 +67,7 @@ MEANINGS = {
     "seconds": "length of the run in seconds, ratings included",
     "seed": "seed of weights, games and minibatches",
     "snapshot_every": "iterations between past selves",
+    "steps": "steps of a rollout in each game",
     "staleness": "iterations by which play runs ahead of learning",
     "teacher": "agent whose games are learned from first, such as `uct@4:150` on four threads; "
     "empty: none",
@@ -81,11 +77,10 @@ MEANINGS = {
     "teacher_share": "maximum share of the run spent on the teacher",
     "temperature": "temperature of the agent in ratings and of `net:PATH`; 0: most likely action",
     "temperature_moves": "decisions of a game that are sampled from the search's policy",
-    "threads": "threads of torch and of self-play",
+    "threads": "threads of torch, of self-play and of the vector environment",
     "value_coef": "weight of the value loss",
     "value_target_mix": "share of the search's estimate in the value target",
     "value_weight": "weight of the winner in the loss",
-    "warm_start": "agent to imitate at the start; empty: none",
     "width": "units per layer; of kind `board`, the length of an intersection's vector",
 }
 SUBCOMMANDS = {"bench": [("bench", command.name) for command in BENCH_COMMANDS]}

@@ -23,9 +23,9 @@ DEVICES = [
 ]
 RULES = as_rules("capstone-2024")
 SMALL_PPO = PPOConfig(
-    width=8, players=(3, 4), games=4, batch_size=256, snapshot_every=2, pool_size=2,
-    warm_start="uct@2:4", imitation_share=0.3, opponent_share=0.4, threads=1, device="cpu",
-    seconds=None, decisions=4000, rate_games=4, bots=("greedy",), rated=("random",),
+    width=8, players=(3, 4), games=4, batch_size=64, snapshot_every=2, pool_size=2,
+    steps=40, opponent_share=0.4, threads=1, device="cpu", seconds=None, decisions=1200,
+    rate_games=4, bots=("greedy",), rated=("random",),
 )  # fmt: skip
 SMALL_EXPERT = ExpertConfig(
     width=8, games=2, batch_size=32, num_simulations=4, fast_simulations=2, full_search_share=0.5,

@@ -37,12 +37,6 @@ class ExpertConfig(RunConfig):
     The first `temperature_moves` decisions of a game are sampled from the improved policy; later
     ones take the action that sequential halving selects.
 
-    With `policy_only` the network plays without a search, and its policy learns by PPO:
-    num_simulations and temperature_moves have no effect, fast_simulations applies to past selves
-    only, and the replay buffer keeps the last iteration only, since PPO needs the policy that
-    played. The value heads learn from games without opponents. `teacher` and `offline_data` are not
-    allowed.
-
     With an `auxiliary_weight`, a head that playing does not use predicts the streets of every
     player and the buildings at the end of the game.
 
@@ -73,7 +67,6 @@ class ExpertConfig(RunConfig):
     fast_simulations: Simulations = 16
     full_search_share: Annotated[float, Field(gt=0, le=1)] = 0.25
     temperature_moves: Annotated[int, Field(ge=0, le=1000)] = 30
-    policy_only: bool = False
     past_share: Share = 0.1
     bot_share: Share = 0.05
     all_opponents_share: Share = 0.5
@@ -118,22 +111,10 @@ class ExpertConfig(RunConfig):
         return self
 
     @model_validator(mode="after")
-    def _check_policy_only(self) -> ExpertConfig:
-        if self.policy_only and (self.teacher or self.offline_data):
-            raise ValueError(
-                "policy_only is true; allowed with it: teacher='' and no offline_data, since PPO "
-                "learns from its own games"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _check_opponents(self) -> ExpertConfig:
         total = self.past_share + self.bot_share
-        if total > 1 or (self.policy_only and total == 1):
-            raise ValueError(
-                f"past_share and bot_share add up to {total:g}; allowed: at most 1, or less than 1 "
-                "with policy_only, which learns values from games without opponents"
-            )
+        if total > 1:
+            raise ValueError(f"past_share and bot_share add up to {total:g}; allowed: at most 1")
         return self
 
     @model_validator(mode="after")

@@ -22,18 +22,23 @@ from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_selfplay import (
     GameSpecs,
     SelfPlayPayload,
+    draw_boards,
     draw_games,
     play_on_threads,
     statistics,
 )
-from busenv.train.expert_iteration.learner import Learner, add_advantages
+from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples, shuffled_batches
 from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.selfplay_players import SelfPlayConfig
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
-from busenv.train.ppo import LOWEST_LEARNING_RATE
-from busenv.train.run import MODEL, PAST_FOLDER, Iteration, TrainingRun
-from busenv.train.selfplay import draw_boards
+from busenv.train.run import (
+    LOWEST_LEARNING_RATE,
+    MODEL,
+    PAST_FOLDER,
+    Iteration,
+    TrainingRun,
+)
 
 TEACHER_GAMES = 64  # of a teacher, in parallel, in an iteration
 PAST_COUNT = 8  # past selves at most
@@ -80,8 +85,7 @@ class ExpertRun(TrainingRun):
         self.agent = PolicyAgent(
             self.network, self.boards, seed=config.seed, temperature=config.temperature
         )
-        replay_size = 1 if config.policy_only else config.replay_size
-        self._replay = ReplayBuffer(self.folder / REPLAY_FOLDER, self.boards, replay_size)
+        self._replay = ReplayBuffer(self.folder / REPLAY_FOLDER, self.boards, config.replay_size)
         self._teacher_data = ReplayBuffer(
             self.folder / TEACHER_FOLDER, self.boards, config.replay_size
         )
@@ -150,7 +154,7 @@ class ExpertRun(TrainingRun):
             payload = SelfPlayPayload(weights, weights, short, self.boards)
             one, rng = config.changed({"games": 1}), np.random.default_rng(0)
             parts = self._play(draw_games(one, self.rules, self.boards, 0.0, rng), payload)()
-            samples = add_advantages(parts) if config.policy_only else np.concatenate(parts)
+            samples = np.concatenate(parts)
             make_batch(samples, self.boards, config.value_target_mix, self.network.inputs)
         teacher = {config.teacher} if self._needs_teacher_games else set()
         self._try_agents({*config.rated} | teacher)
@@ -243,8 +247,9 @@ class ExpertRun(TrainingRun):
 
         def finish() -> tuple[np.ndarray, dict[str, float]]:
             parts = wait()
-            samples = add_advantages(parts) if config.policy_only else np.concatenate(parts)
-            return samples, statistics(parts, games) | {"games/staleness": float(staleness)}
+            return np.concatenate(parts), statistics(parts, games) | {
+                "games/staleness": float(staleness)
+            }
 
         return rng, finish
 

@@ -1,4 +1,4 @@
-"""Self-play of whole games by the guided search or by the policy alone, in compiled code.
+"""Self-play of whole games by the guided search, in compiled code.
 
 A game depends on its seed alone, so samples do not depend on the number of threads.
 """
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from busenv import Board, Rules
-from busenv.agents.networks.compiled_layers import softmax
-from busenv.agents.networks.compiled_network import Weights, clear_previous_rows, evaluate
+from busenv.agents.networks.compiled_network import Weights, clear_previous_rows
 from busenv.agents.networks.inference import draw_action
-from busenv.agents.search.az_search import read_values
 from busenv.agents.search.search import begin_search, pass_forced, root_weights, simulate
 from busenv.agents.search.sequential_halving import improved_policy
 from busenv.agents.search.tree import child_of, reroot, set_root
@@ -32,14 +30,12 @@ from busenv.train.expert_iteration.selfplay_players import (
     make_players,
     opponent_action,
 )
-from busenv.train.selfplay import draw_boards
 
 if TYPE_CHECKING:  # nodes of a cluster play without pydantic and torch
     from busenv.train.expert_iteration.expert_config import ExpertConfig
 
 MAX_SAMPLES = 512  # of a game; later decisions are played and not learned from
 PARTS_PER_THREAD = 4  # small parts keep threads from waiting for the longest games
-POLICY_TEMPERATURE = 0.5  # of play without a search: explores, yet plays nearly as well as the net
 
 
 @inlined
@@ -69,32 +65,10 @@ def _search_action(tree, is_full, explores, config, players, board, sample):
 
 
 @inlined
-def _policy_action(tree, players, board, sample):
-    """Sample an action from the network's policy at POLICY_TEMPERATURE; write the sample."""
-    search, policy, g = players.full, players.policy, players.game[0]
-    work = search.work
-    count = evaluate(g, board[0], search.weights, work)
-    read_values(g, work.values, search.chances, search.points)
-    softmax(work.logits, count, np.float32(POLICY_TEMPERATURE))
-    policy[:] = 0.0
-    for k in range(count):
-        policy[work.actions[k]] = work.logits[k]
-    action = draw_action(policy, tree.rng_state)
-    sample.game, sample.actions[0], sample.action_prob = g, action, policy[action]
-    for seat in range(g.players):
-        sample.win_probs[seat] = search.chances[seat]
-    return action
-
-
-@inlined
 def _play_game(seed, seat_owner, config, players, board, samples):
     """Play the game in `players.game` to its end; returns the number of samples.
 
     samples: SAMPLE, (MAX_SAMPLES + 1,). The last one is scratch space for further decisions.
-
-    Values are learned from all games of a search. Without a search they are learned from games
-    without opponents: against weaker opponents a seat wins more often, and a search that models
-    every seat as the learner would be misled.
     """
     b, g = board[0], players.game[0]
     tree, spare, _ = players.trees
@@ -104,14 +78,10 @@ def _play_game(seed, seat_owner, config, players, board, samples):
     while g.phase != OVER:
         owner, sample, is_sample = seat_owner[g.seat], samples[count], True
         if owner != LEARNER:
-            is_sample = (
-                not config.policy_only and uniform(tree.rng_state) < config.full_search_share
-            )
+            is_sample = uniform(tree.rng_state) < config.full_search_share
             sample.game = g
             tree.rng_state[0] += GOLDEN
             action = opponent_action(owner, mix(tree.rng_state[0]), config, players, board)
-        elif config.policy_only:
-            action = _policy_action(tree, players, board, sample)
         else:
             if not has_subtree:
                 set_root(tree, players.game)
@@ -124,13 +94,13 @@ def _play_game(seed, seat_owner, config, players, board, samples):
         pass_forced(g, b, players.full.work.bits)
         decisions += 1
         child = np.int64(-1)
-        if not has_opponents and not config.policy_only:
+        if not has_opponents:
             child = child_of(tree, np.int64(0), action)
         has_subtree = child >= 0
         if has_subtree:
             reroot(tree, child, spare)
             tree, spare = spare, tree
-    write_outcome(samples[:count], g, not has_opponents or not config.policy_only)
+    write_outcome(samples[:count], g)
     return count
 
 
@@ -177,6 +147,18 @@ class SelfPlayPayload(NamedTuple):
     past_weights: Weights
     config: SelfPlayConfig
     boards: Board | GeneratedBoards
+
+
+def draw_boards(
+    boards: Board | GeneratedBoards, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw the indices of boards of a set uniformly at random: int64, (count,).
+
+    Zeros, and no random numbers are drawn, with one board.
+    """
+    if isinstance(boards, Board):
+        return np.zeros(count, np.int64)
+    return rng.integers(len(boards), size=count)
 
 
 def draw_games(

@@ -24,19 +24,15 @@ POLICY_SCALE = 65535  # integer that stores a probability of 1
 SAMPLE = np.dtype(
     [
         ("game", GAME),  # position before the decision
-        # Policy target, in units of POLICY_SCALE. It is all zeros for an opponent's decision, and
-        # without a search, where actions[0] is the action taken.
+        # Policy target, in units of POLICY_SCALE. It is all zeros for an opponent's decision.
         ("actions", np.uint16, POLICY_SIZE),
         ("policy", np.uint16, POLICY_SIZE),
-        ("action_prob", np.float32),  # without a search: probability of actions[0] when sampled
-        ("advantage", np.float32),  # without a search: advantage of actions[0]
         ("win_probs", np.float32, MAX_PLAYERS),  # estimated before the decision, by seat
         ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
         ("winner", np.uint8),  # seat
         ("rounds", np.uint8),  # of the whole game
         ("final_lines", np.uint64, (MAX_PLAYERS, 2)),  # streets with a seat's markers at the end
         ("final_buildings", np.uint64, 3),  # sites built on at the end, by type
-        ("has_value_target", np.bool_),  # whether the value heads learn from the sample
         ("board_index", np.uint32),  # in the run's set of boards, else 0
     ]
 )
@@ -59,7 +55,7 @@ def write_decision(sample, game, policy):
 
 
 @kernel
-def write_outcome(samples, game, has_value_target):
+def write_outcome(samples, game):
     """Write the result of a finished game into its samples.
 
     Win probabilities that are all zero become 1 for the winner.
@@ -74,7 +70,6 @@ def write_outcome(samples, game, has_value_target):
         samples[i].rounds = game.round
         samples[i].final_lines[:] = game.line
         samples[i].final_buildings[:] = game.type_sites
-        samples[i].has_value_target = has_value_target
 
 
 class TrainingBatch(NamedTuple):
@@ -84,7 +79,6 @@ class TrainingBatch(NamedTuple):
     zeros in a sample without a policy target. win_probs: float32, (N, 5), with sum 1. points:
     float32, (N, 5), in units of `busenv.agents.networks.logits.POINTS`. present: bool, (N, 5), the
     slots that a player holds.
-    actions: int64, (N, 1), the likeliest action of the policy target, or the action taken.
     """
 
     rows: np.ndarray
@@ -93,22 +87,18 @@ class TrainingBatch(NamedTuple):
     win_probs: np.ndarray
     points: np.ndarray
     present: np.ndarray
-    actions: np.ndarray
 
 
 @kernel
 def _write_targets(samples, b, value_target_mix, relative_types, targets):
-    """Write the targets of samples (SAMPLE, (N,)) into the last five arrays of a `TrainingBatch`.
+    """Write the targets of samples (SAMPLE, (N,)) into the last four arrays of a `TrainingBatch`.
 
     targets: these arrays, zeros before.
     """
-    policy, win_probs, points, present, actions = targets
+    policy, win_probs, points, present = targets
     for i in range(samples.shape[0]):
         sample = samples[i]
         game, players = sample.game, np.int64(sample.game.players)
-        actions[i, 0] = sample.actions[0]
-        if relative_types:
-            actions[i, 0] = relative_action(game, b, actions[i, 0])
         total = 0.0
         for k in range(POLICY_SIZE):
             total += sample.policy[k]
@@ -163,7 +153,6 @@ def make_batch(
         win_probs=np.zeros((count, MAX_PLAYERS), np.float32),
         points=np.zeros((count, MAX_PLAYERS), np.float32),
         present=np.zeros((count, MAX_PLAYERS), np.bool_),
-        actions=np.zeros((count, 1), np.int64),
     )
     _write_targets(samples, arrays[0], value_target_mix, inputs.relative_types, targets[2:])
     return targets
@@ -200,9 +189,7 @@ def auxiliary_targets(samples: np.ndarray, board: Board, relative_types: bool) -
 
 @kernel
 def _is_policy_legal(sample, b):
-    """Whether a sample's policy target, or else the action that it took, is legal."""
-    if sample.action_prob > 0.0 and not is_legal(sample.game, b, np.int64(sample.actions[0])):
-        return False
+    """Whether all actions of a sample's policy target are legal."""
     for k in range(POLICY_SIZE):
         if sample.policy[k] > 0 and not is_legal(sample.game, b, np.int64(sample.actions[k])):
             return False
@@ -235,10 +222,7 @@ def check_samples(samples: np.ndarray, boards: Board | GeneratedBoards) -> None:
     invalid = _first_invalid(samples, arrays_at(boards, indices), inverse)
     if invalid >= 0:
         raise ValueError(f"sample {invalid}: the game is over, or the policy has an illegal action")
-    for name in ("win_probs", "action_prob"):
-        if not ((samples[name] >= 0) & (samples[name] <= 1)).all():
-            raise ValueError(f"its {name} has values outside of 0 to 1")
-    if not np.isfinite(samples["advantage"]).all():
-        raise ValueError("its advantage has values that are not finite")
+    if not ((samples["win_probs"] >= 0) & (samples["win_probs"] <= 1)).all():
+        raise ValueError("its win_probs has values outside of 0 to 1")
     if (samples["winner"] >= samples["game"]["players"]).any():
         raise ValueError("its winner has values that are not a seat")

@@ -36,7 +36,6 @@ class SelfPlayConfig(NamedTuple):
     full_search_share: float
     temperature_moves: int
     bot_simulations: int
-    policy_only: bool
 
 
 class Players(NamedTuple):

@@ -7,9 +7,13 @@ import numpy as np
 from busenv import Board, Rules
 from busenv.agents import Agent
 from busenv.agents.networks.inference import draw_actions
+from busenv.agents.search.search import pass_forced
+from busenv.core import kernels
 from busenv.core.jit import kernel
+from busenv.core.rules.step import step
+from busenv.core.state import GAME, OVER
+from busenv.game.rules import as_rules
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
-from busenv.train.selfplay import SelfPlayGames
 
 
 @kernel
@@ -21,7 +25,15 @@ def _write_decisions(games, policies, samples):
 @kernel
 def _write_outcomes(samples, game_numbers, games):
     for i in range(samples.shape[0]):
-        write_outcome(samples[i : i + 1], games[game_numbers[i]], True)
+        write_outcome(samples[i : i + 1], games[game_numbers[i]])
+
+
+@kernel
+def _step_games(games, board, indices, actions, bits):
+    """Take one action in some games and all forced ones after it. bits: uint64, (words,)."""
+    for k, i in enumerate(indices):
+        step(games[i], board[0], actions[k])
+        pass_forced(games[i], board[0], bits)
 
 
 def play_teacher_games(
@@ -39,15 +51,19 @@ def play_teacher_games(
     target is the winner. num_players: int64, of each game. sample_share: probability that a
     decision becomes a sample.
     """
-    games = SelfPlayGames(
-        board, rules, reward="win", unit=1.0,
-        num_players=num_players, first_players=rng.integers(0, num_players),
-    )  # fmt: skip
+    games, first_players = np.zeros(len(num_players), GAME), rng.integers(0, num_players)
+    for count in np.unique(num_players):
+        indices = np.flatnonzero(num_players == count)
+        started = np.zeros(len(indices), GAME)
+        record = as_rules(rules).record(int(count))
+        kernels.new_games(started, board.array, record, first_players[indices])
+        games[indices] = started
+    bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
     rng_state = rng.integers(2**62, size=1, dtype=np.uint64)
     parts, game_numbers = [], []
     teacher.reset(int(rng.integers(2**62)))
-    while (running := games.running()).size:
-        states = games.states[running]
+    while (running := np.flatnonzero(games["phase"] != OVER)).size:
+        states = games[running]
         policies = teacher.action_probabilities(states, board)
         actions = draw_actions(policies, rng_state)
         sampled = np.flatnonzero(rng.random(len(running)) < sample_share)
@@ -55,7 +71,7 @@ def play_teacher_games(
         _write_decisions(states[sampled], policies[sampled], part)
         parts.append(part)
         game_numbers.append(running[sampled])
-        games.step(running, actions)
+        _step_games(games, board.array, running, actions, bits)
     samples = np.concatenate(parts)
-    _write_outcomes(samples, np.concatenate(game_numbers), games.states)
+    _write_outcomes(samples, np.concatenate(game_numbers), games)
     return samples

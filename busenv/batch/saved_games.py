@@ -1,0 +1,61 @@
+"""The state of a batch of games, from which `Batch.restore` continues them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from busenv.core import batch_kernels
+from busenv.core.state import MAX_PLAYERS
+from busenv.game.board_specs import BoardSet
+from busenv.validation import check_games
+
+# The arrays of `busenv.core.batch_kernels.Arrays` that the next step depends on, except those that
+# an observation of the games writes.
+STATE_ARRAYS = (
+    "games", "board_index", "streams", "episodes", "words_drawn", "needs_reset", "seat_owners",
+    "acting_seats",
+)  # fmt: skip
+
+
+def as_bytes(array: np.ndarray) -> np.ndarray:
+    """View an array as bytes: NumPy copies records field by field, which is slow."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def copy_state(arrays: batch_kernels.Arrays) -> dict[str, np.ndarray]:
+    """Return copies of the arrays named in STATE_ARRAYS."""
+    copies = {}
+    for name in STATE_ARRAYS:
+        array = getattr(arrays, name)
+        copies[name] = as_bytes(array).copy().view(array.dtype).reshape(array.shape)
+    return copies
+
+
+def check_state(
+    state: Mapping[str, np.ndarray], empty: Mapping[str, np.ndarray], boards: BoardSet
+) -> None:
+    """Raise ValueError for a state that the games of a batch cannot continue from.
+
+    empty: arrays of the batch's dtypes and shapes.
+    """
+    if state.keys() != empty.keys():
+        raise ValueError(f"the state has the arrays {[*state]}; allowed: {[*empty]}")
+    for name, array in empty.items():
+        if (state[name].dtype, state[name].shape) != (array.dtype, array.shape):
+            raise ValueError(
+                f"{name} of the state has shape {state[name].shape} and dtype "
+                f"{state[name].dtype}; allowed: shape {array.shape}, dtype {array.dtype}"
+            )
+    index = state["board_index"]
+    limits = {
+        "board_index": len(boards), "acting_seats": MAX_PLAYERS, "needs_reset": 2,
+        "episodes": 2**62, "words_drawn": 2**62,
+    }  # fmt: skip
+    for name, limit in limits.items():
+        values = state[name].view(np.uint8) if name == "needs_reset" else state[name]
+        if ((values < 0) | (values >= limit)).any():
+            raise ValueError(f"{name} of the state has a value outside of 0 to {limit - 1}")
+    for board in np.unique(index):
+        check_games(state["games"][index == board], boards[board])
