@@ -13,6 +13,7 @@ from busenv.agents.networks.mlp import build_network
 from busenv.core.bots import GREEDY
 from busenv.core.state import MAX_PLAYERS
 from busenv.train import ppo_run
+from busenv.train.config import PPOConfig
 from busenv.train.ppo import (
     LEARNER,
     Games,
@@ -29,7 +30,7 @@ from busenv.train.ppo import (
     sample,
     update,
 )
-from busenv.train.ppo_run import uses_bfloat16
+from busenv.train.ppo_run import find_device, uses_bfloat16
 from tests.support.training import DEVICES
 
 CPU, PAST = torch.device("cpu"), 3
@@ -195,6 +196,7 @@ def test_a_rollout_records_the_learners_decisions_and_all_rewards() -> None:
     rollout = make_rollout(40, 24, *games.sizes, CPU)
     opponents = {PAST: frozen_policy(other, generator, False)}
     settings, totals, ended = SETTINGS, torch.zeros(24, MAX_PLAYERS), 0
+    began = torch.zeros(24, dtype=torch.bool)
     for _ in range(8):
         play_rollout(games, network, opponents, rollout, settings=settings, generator=generator)
         learners = rollout.is_learners
@@ -211,13 +213,15 @@ def test_a_rollout_records_the_learners_decisions_and_all_rewards() -> None:
             totals += settings.reward_unit * rollout.rewards[t]
             over = rollout.terminations[t]
             for i in over.nonzero()[:, 0].tolist():
-                if not rollout.terminations[t + 1 :, i].any():  # `final_games` is still this game
+                # The first game of a row began before; `final_games` is still this game.
+                if began[i] and not rollout.terminations[t + 1 :, i].any():
                     final = batch.final_games[i]
                     points = final["deliveries"][:4] - final["stones"][:4].astype(np.float64)
                     margins = points - (points.sum() - points) / 3
                     np.testing.assert_allclose(totals[i, :4], margins, atol=1e-4)
                     ended += 1
             totals[over] = 0.0
+            began |= over
     assert ended > 20
     owners = set(games.owners[:, :4].unique().tolist())
     assert owners == {LEARNER, GREEDY, PAST}
@@ -277,3 +281,14 @@ def test_precision_is_chosen_by_the_setting_and_the_processor(
     assert not uses_bfloat16("auto", gpu)
     assert uses_bfloat16("bfloat16", cpu)
     assert not uses_bfloat16("float32", cpu)
+
+
+def test_a_gpu_is_used_if_its_environment_plays_all_bots(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, others = PPOConfig(bots=("greedy",)), PPOConfig(bots=("greedy", "planner"))
+    assert find_device(compiled.changed({"device": "cpu"})).type == "cpu"
+    for available in (False, True):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda result=available: result)
+        assert find_device(compiled).type == ("cuda" if available else "cpu")
+        assert find_device(others).type == "cpu"
+    with pytest.raises(ValueError, match="bots has 'planner'; allowed on a GPU: random, greedy"):
+        find_device(others.changed({"device": "cuda"}))
