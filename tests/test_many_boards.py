@@ -9,6 +9,7 @@ import busenv
 from busenv import Batch, BoardError, Game, bus_v0
 from busenv.envs.sb3 import BusVecEnv
 from busenv.game.board import Board
+from busenv.game.board_specs import BoardSet
 from busenv.observation import observe_games
 
 SPEC = "generated:small:train:40"
@@ -150,3 +151,33 @@ def test_an_illegal_action_names_the_legal_ones_of_its_board() -> None:
     with pytest.raises(busenv.IllegalActionError) as error:
         batch.step(actions)
     assert str(legal) in str(error.value)
+
+
+@pytest.mark.parametrize("autoreset_mode", ["NextStep", "SameStep", "Disabled"])
+def test_boards_of_a_large_set_are_generated_when_games_begin(
+    autoreset_mode: str,
+) -> None:
+    """The games are those of a set whose boards exist."""
+    few = Batch(4, board="generated:small:train:50", autoreset_mode=autoreset_mode)
+    all_boards = BoardSet([f"generated:small:{seed}" for seed in range(50)])
+    assert all_boards.is_built
+    same = Batch(4, board=all_boards, autoreset_mode=autoreset_mode)
+    large = Batch(4, board="generated:small:train:1000000", autoreset_mode=autoreset_mode)
+    batches, ends = (few, same, large), 0
+    for batch in batches:
+        batch.reset(3)
+    for _ in range(400):
+        for batch in batches:
+            batch.step(batch.masks.argmax(axis=1))
+            if autoreset_mode == "Disabled" and batch.terminations.any():
+                batch.reset(mask=batch.terminations)
+        assert few.games.tobytes() == same.games.tobytes()
+        assert few.masks.tobytes() == same.masks.tobytes()
+        ends = max(ends, int(few._arrays.episodes.sum()))
+    assert ends > 8
+    built = np.flatnonzero(large.boards.records["tag"])
+    assert built.max() > 10_000
+    assert len(built) < 80
+    for batch in (few, large):
+        tags = batch.boards.records["tag"][batch.board_index]
+        assert (tags == batch.games["board_tag"]).all()

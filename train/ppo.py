@@ -160,14 +160,17 @@ def evaluate(
 
 
 def sample(log_probs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Draw a legal action from each row of log-probabilities: int64, (n,).
-
-    The action with the largest ratio of its probability to an exponential variate is distributed by
-    the probabilities; a probability of 0 is never the largest.
-    """
-    probabilities = log_probs.exp()
-    variates = torch.empty_like(probabilities).exponential_(generator=generator)
-    return (probabilities / variates).argmax(dim=1)
+    """Draw a legal action from each row of log-probabilities: int64, (n,)."""
+    probabilities = log_probs.softmax(dim=1)  # exp() is slow for the lowest logits on a CPU
+    if log_probs.is_cuda:
+        # The action with the largest ratio of its probability to an exponential variate is
+        # distributed by the probabilities. Sums in parallel are not monotonic: with them, an action
+        # of probability 0 could be drawn.
+        variates = torch.empty_like(probabilities).exponential_(generator=generator)
+        return (probabilities / variates).argmax(dim=1)
+    cumulative = probabilities.cumsum(dim=1)
+    drawn = torch.rand(len(log_probs), 1, generator=generator) * (1 - 2**-22)
+    return (cumulative <= drawn * cumulative[:, -1:]).sum(dim=1)
 
 
 class Games:
@@ -234,8 +237,9 @@ class Games:
 
         Returns rewards, float32 (N, 5); the next step overwrites them.
         """
-        owners = self.line_ups.draw(len(actions), generator)
-        self.owners.copy_(torch.where(self.is_over[:, None], owners, self.owners))
+        if self.is_over.any():
+            owners = self.line_ups.draw(len(actions), generator)
+            self.owners.copy_(torch.where(self.is_over[:, None], owners, self.owners))
         self.env.step(actions.numpy() if self.device.type == "cpu" else actions)
         ended = self.is_over[:, None]
         self.final_owners.copy_(torch.where(ended, self.owners, self.final_owners))
@@ -394,7 +398,7 @@ def update(
         new_log_probs, values = evaluate(
             network, observations[rows], masks[rows], settings.bfloat16
         )
-        entropy = -(new_log_probs.exp() * new_log_probs).sum(dim=1).mean()
+        entropy = -(new_log_probs.softmax(dim=1) * new_log_probs).sum(dim=1).mean()
         normalised = advantage[rows]
         normalised = (normalised - normalised.mean()) / (normalised.std(correction=0) + 1e-8)
         policy_loss, approx_kl, clip_fraction = clipped_policy_loss(

@@ -67,7 +67,7 @@ class PPORun(TrainingRun):
         past_selves = self.folder / PAST_FOLDER
         past_selves.mkdir(parents=True, exist_ok=True)
         self._league = League(config.bots, past_selves, self.boards, config.pool_size)
-        self._agents = {
+        self._agents: dict[str, Agent] = {
             bot.name: make_agent(bot.name) for bot in self._league.bots if bot.name not in COMPILED
         }
         self._games = self._make_games()
@@ -134,38 +134,41 @@ class PPORun(TrainingRun):
         self._play(self._make_rollout(1), {})
         self._try_agents({*self.config.bots, *self.config.rated})
 
-    def _play(self, rollout: Rollout, members: dict[int, LeagueMember]) -> None:
-        """Play a rollout against members of the league, by their number in `seat_owners`."""
-        opponents = {
-            owner: self._opponent(member)
-            for owner, member in members.items()
-            if member.name not in COMPILED  # the environment plays these
-        }
+    def _play(self, rollout: Rollout, opponents: dict[int, Opponent]) -> None:
         play_rollout(
             self._games, self._learner, opponents, rollout,
             settings=self._settings, generator=self._generator,
         )  # fmt: skip
 
-    def _opponent(self, member: LeagueMember) -> Opponent:
+    def _opponent(self, member: LeagueMember, seed: int) -> Opponent:
+        """Return the policy of a bot that the environment does not play, or of a past self."""
         if member.network is None:
-            return agent_policy(self._agents[member.name], self._games, self.config.relative_types)
-        network = member.network.to(self.device)
-        return frozen_policy(network, self._generator, self._settings.bfloat16)
+            agent = self._agents[member.name]
+        elif self.device.type == "cpu":  # compiled code is faster for few rows
+            agent = PolicyAgent(member.network, self.boards)
+        else:
+            network = member.network.to(self.device)
+            return frozen_policy(network, self._generator, self._settings.bfloat16)
+        agent.reset(seed)
+        return agent_policy(agent, self._games, self.config.relative_types)
 
     def step(self) -> Iteration:
         """Play a rollout and learn from it."""
         config = self.config
         rng = np.random.default_rng((config.seed, self.iteration))
         self._generator.manual_seed(int(rng.integers(2**62)))
-        for agent in self._agents.values():
-            agent.reset(int(rng.integers(2**62)))
         members, weights = self._league.draw(rng)
+        opponents = {
+            owner: self._opponent(member, int(rng.integers(2**62)))
+            for owner, member in members.items()
+            if member.name not in COMPILED
+        }
         self._games.line_ups.weights.copy_(torch.from_numpy(weights))
         learning_rate = config.learning_rate * max(1 - self.progress, LOWEST_LEARNING_RATE)
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate
         with atomic_update(self._learner, self._optimizer):
-            self._play(self._rollout, members)
+            self._play(self._rollout, opponents)
             statistics = update(
                 self._learner, self._optimizer, self._rollout,
                 settings=self._settings, generator=self._generator,

@@ -80,11 +80,12 @@ def set_up_batch(
     reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
     learner = _check_learner(learner_seat, opponents, min(counts))
     pool = OpponentPool(opponents, max(counts) - 1)
-    cache_length = cache_size(boards[0].array[0])
-    size, actions = kernels.observation_length(boards[0].array), boards[0].num_actions
+    first = boards[0]
+    cache_length = cache_size(first.array[0])
+    size, actions = kernels.observation_length(first.array), first.num_actions
     arrays = batch_kernels.Arrays(
         games=np.zeros(num_games, GAME),
-        boards=boards.array,
+        boards=boards.records,
         board_index=np.zeros(num_games, np.int64),
         rules=np.concatenate([edition.record(n) for n in counts]),
         streams=np.zeros(num_games, np.uint64),
@@ -233,6 +234,8 @@ class Batch:
         with self._threads.exclusive(), self._restored_on_failure():
             self._threads.close_step()
             self._reset_streams(stream, rows)
+            self._build_boards(0)
+            self._build_boards(1)
             batch_kernels.start_games(self._arrays, self._threads.workspace, rows)
             self._play_opponents()
             self._threads.step(OBSERVE)
@@ -299,6 +302,14 @@ class Batch:
             self._advance(actions, ALL)
         if self._custom_reward and before is not None:
             self._apply_custom_reward(self._custom_reward, *before)
+        self._build_boards(1)
+
+    def _build_boards(self, ahead: int) -> None:
+        """Build the boards that games have some episodes later, before a kernel reads them."""
+        if not self.boards.is_built:
+            index = np.empty(len(self.games), np.int64)
+            batch_kernels.write_drawn_boards(self._arrays, np.int64(ahead), index)
+            self.boards.build(index)
 
     def _advance(self, actions: np.ndarray, stages: int) -> None:
         """Run the first stages of a step; raises for an illegal action with illegal="raise"."""
@@ -330,7 +341,7 @@ class Batch:
         uint8, (K, size), from the view of the seat that decided last, and bool, (K, num_actions),
         all true where the game is over.
         """
-        finals, board = self.final_games[self.terminations], self.boards.array
+        finals, board = self.final_games[self.terminations], self.boards.records
         if len(finals) and len(self.boards) > 1:  # one board for each game
             board = board[self.final_board_index[self.terminations]]
             board.flags.writeable = False
@@ -385,6 +396,7 @@ class Batch:
         check_state(state, copy_state(arrays), self.boards)
         with self._threads.exclusive():
             self._threads.close_step()
+            self.boards.build(state["board_index"])
             for name in STATE_ARRAYS:
                 as_bytes(getattr(arrays, name))[:] = as_bytes(np.ascontiguousarray(state[name]))
             arrays.cached["players"] = 0  # the caches show other games
@@ -392,6 +404,7 @@ class Batch:
             arrays.terminations[:] = arrays.needs_reset
             arrays.illegal_actions[:] = False
             arrays.rewards[:] = arrays.acting_rewards[:] = 0.0
+            self._build_boards(1)
             over = arrays.needs_reset
             arrays.final_games[over] = arrays.games[over]
             arrays.final_board_index[over] = arrays.board_index[over]

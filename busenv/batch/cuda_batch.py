@@ -104,6 +104,7 @@ class CudaBatch:
         self._empty_state = copy_state(setup.arrays)
         self._tensors: dict[str, torch.Tensor] = {}
         selected = self._on_device("selected", np.zeros(num_games, np.bool_))
+        setup.boards.build(np.arange(len(setup.boards)))  # kernels on a GPU cannot wait for them
         arguments = self._all_on_device(setup.arrays), self._all_on_device(spaces)
         for name, tensor in self._tensors.items():
             setattr(self, name if name in PUBLIC else f"_{name}", tensor)

@@ -108,6 +108,19 @@ class Arrays(NamedTuple):
 
 
 @kernel
+def _drawn_board(stream, episode, boards):
+    """Index of the board of an episode. boards: their number."""
+    return below(mix(mix(mix(stream + GOLDEN * np.uint64(episode)))), boards)
+
+
+@kernel
+def write_drawn_boards(a, ahead, out):
+    """Write the board that each game has `ahead` episodes later: int64, (N,), indices."""
+    for i in range(out.shape[0]):
+        out[i] = _drawn_board(a.streams[i], a.episodes[i] + ahead, a.boards.shape[0])
+
+
+@kernel
 def _start(g, boards, rules, stream, episode, learner_seat, kinds, owners):
     """Start a game, write the owners of its seats, and return the index of the board.
 
@@ -118,7 +131,7 @@ def _start(g, boards, rules, stream, episode, learner_seat, kinds, owners):
     draw = mix(draw)
     first = below(draw, game_rules.players)
     draw = mix(draw)
-    board = below(mix(draw), boards.shape[0])
+    board = _drawn_board(stream, episode, boards.shape[0])
     new_game(g, boards[board], game_rules, first)
     if kinds[1] != 0:  # with opponents
         players = np.int64(game_rules.players)

@@ -81,8 +81,9 @@ class GeneratedBoards(Sequence[Board]):
 class BoardSet(Sequence[Board]):
     """Boards with equal numbers of intersections, streets and sites.
 
-    boards: the boards, or their specs.
-    array: BOARD, (K,), read-only, the boards for kernels.
+    boards: the boards, or their specs. Generated boards of one size are generated when `build`
+        first needs them.
+    records: BOARD, (K,), read-only, the boards for kernels; zeros where a board is not built yet.
 
     Raises BoardError, which names the first board of a different size.
     """
@@ -90,14 +91,37 @@ class BoardSet(Sequence[Board]):
     def __init__(self, boards: Sequence[Board | str]) -> None:
         if not boards:
             raise BoardError("a set of boards has at least one")
-        self.boards = boards
-        first, arrays = as_board(boards[0]), []
-        for board in self:
-            if sizes_of(board) != sizes_of(first):
-                raise BoardError(f"boards of different sizes in one set: {first!r} and {board!r}")
-            arrays.append(board.array)
-        self.array = np.concatenate(arrays)
-        self.array.flags.writeable = False
+        self.boards, self._first, self._num_built = boards, as_board(boards[0]), 0
+        self._records = np.zeros(len(boards), BOARD)  # takes memory where it is written
+        self.records = self._records.view()
+        self.records.flags.writeable = False
+        has_one_size = isinstance(boards, GeneratedBoards) and len(boards.sizes) == 1
+        self.build(np.arange(1 if has_one_size else len(boards)))
+
+    @property
+    def array(self) -> np.ndarray:
+        """All boards for kernels: BOARD, (K,), read-only."""
+        self.build(np.arange(len(self)))
+        return self.records
+
+    @property
+    def is_built(self) -> bool:
+        """Whether `records` holds all boards."""
+        return self._num_built == len(self)
+
+    def build(self, indices: np.ndarray) -> None:
+        """Write the boards of some indices to `records`."""
+        if self.is_built:
+            return
+        indices = np.unique(indices)
+        for index in indices[self._records["tag"][indices] == 0]:
+            board = self[index]
+            if sizes_of(board) != sizes_of(self._first):
+                raise BoardError(
+                    f"boards of different sizes in one set: {self._first!r} and {board!r}"
+                )
+            self._records[index] = board.array[0]
+            self._num_built += 1
 
     def __len__(self) -> int:
         return len(self.boards)
@@ -110,7 +134,8 @@ class BoardSet(Sequence[Board]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.array.flags.writeable = False  # pickling drops this, and numba's type includes it
+        self.records = self._records.view()
+        self.records.flags.writeable = False  # pickling drops this, and numba's type includes it
 
 
 Boards = str | Path | Board | Sequence[Board | str]
