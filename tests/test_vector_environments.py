@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3.common.monitor import Monitor
 
 from busenv.agents import make_agent
 from busenv.envs import pettingzoo as bus_v0
@@ -182,16 +183,26 @@ def test_sb3_masks_and_interface() -> None:
     env.seed(3)
     env.reset()
     masks = get_action_masks(env)
-    assert masks.reshape(6, -1).shape == (6, 375)
+    assert masks.shape == (6, 375)
     assert [row.shape for row in env.env_method("action_masks", indices=[1, 4])] == [(375,)] * 2
-    assert (env.env_method("action_masks", indices=4)[0] == masks[0][4]).all()
+    assert (env.env_method("action_masks", indices=4)[0] == masks[4]).all()
+    assert env.env_method("has_attr", "reset") == [True] * 6
     assert env.env_method("has_attr", "reset", indices=[0, 2]) == [True, True]
     assert env.get_attr("render_mode") == [None] * 6
     assert env.env_is_wrapped(gymnasium.Wrapper) == [False] * 6
+    assert env.env_is_wrapped(Monitor, indices=[0, 2]) == [True] * 2
+    assert env.metadata["render_fps"] == 4
+    env.set_attr("tag", 5)
+    assert env.get_attr("tag") == [5] * 6
+    with pytest.raises(ValueError, match=r"indices is \[0\]; allowed: None"):
+        env.set_attr("tag", 6, indices=[0])
+    env.set_options(None)
+    with pytest.raises(ValueError, match=r"options is {'seat': 1}; allowed: None"):
+        env.set_options({"seat": 1})
     rng = np.random.default_rng(0)
     episodes = []
     for _ in range(400):
-        _, rewards, over, infos = env.step(picks(get_action_masks(env)[0], rng))
+        _, rewards, over, infos = env.step(picks(get_action_masks(env), rng))
         assert len(infos) == 6
         assert [bool(info) for info in infos] == over.tolist()
         episodes += [info["episode"] for info in infos if info]

@@ -197,12 +197,12 @@ class PPOConfig(RunConfig):
     network: Literal["mlp"] = "mlp"
     reward: Literal["win", "rank", "margin", "deliveries", "shaped"] = "margin"
     reward_unit: Scale = 5.0
-    games: Count = 512
-    steps: Annotated[int, Field(ge=1, le=10_000)] = 64
-    batch_size: Count = 1024
+    games: Count = 256
+    steps: Annotated[int, Field(ge=1, le=10_000)] = 128
+    batch_size: Count = 512
     gamma: Share = 0.99
-    gae_lambda: Share = 0.9
-    epochs: Annotated[int, Field(ge=1, le=100)] = 2
+    gae_lambda: Share = 0.95
+    epochs: Annotated[int, Field(ge=1, le=100)] = 1
     clip_range: SmallPositive = 0.2
     entropy_coef: Annotated[float, Field(ge=0, le=10)] = 0.02
     value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
@@ -227,9 +227,8 @@ PRESETS = {
     # An hour on two cores.
     "standard": PPOConfig(
         players=(3, 4, 5),
-        batch_size=4096,
+        batch_size=1024,
         gamma=0.995,
-        gae_lambda=0.95,
         seconds=3600.0,
         rate_every=240.0,
         rate_games=400,
@@ -241,8 +240,8 @@ PRESETS = {
         reward="shaped",
         reward_unit=1.0,
         gamma=0.999,
-        gae_lambda=0.95,
         batch_size=2048,
+        epochs=2,
         learning_rate=3e-4,
         entropy_coef=0.01,
         opponent_share=0.6,

@@ -31,11 +31,11 @@ class PPOSettings(NamedTuple):
     matrix products are computed in bfloat16.
     """
 
-    steps: int = 64
-    batch_size: int = 1024
-    epochs: int = 2
+    steps: int = 128
+    batch_size: int = 512
+    epochs: int = 1
     gamma: float = 0.99
-    gae_lambda: float = 0.9
+    gae_lambda: float = 0.95
     reward_unit: float = 5.0
     clip_range: float = 0.2
     entropy_coef: float = 0.02

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import DTypeLike
+from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
 from busenv.batch.batch import Batch
@@ -96,7 +97,9 @@ class BusVecEnv(VecEnv):
         self._returns = np.zeros_like(self.batch.rewards)
         self._lengths = np.zeros(num_envs, np.int64)
         self._seed: int | None = None
+        metadata = self.metadata
         super().__init__(num_envs, self._format.observation_space, self._format.action_space)
+        self.metadata = metadata  # the base class replaces it, without `render_fps`
 
     @property
     def acting_seats(self) -> np.ndarray:
@@ -180,13 +183,10 @@ class BusVecEnv(VecEnv):
     ) -> list[Any]:
         """Call a method once for all games.
 
-        Returns a list: without `indices` of one result, which MaskablePPO reshapes faster than
-        rows; with `indices` of each game's row of the masks, or of the result repeated.
+        Returns, for each game of `indices` (default: all), its row of the masks for `action_masks`,
+        else the result.
         """
-        result = getattr(self, method_name)(*args, **kwargs)
-        if indices is None:
-            return [result]
-        rows = self._get_indices(indices)
+        result, rows = getattr(self, method_name)(*args, **kwargs), self._get_indices(indices)
         return [result[row] if method_name == "action_masks" else result for row in rows]
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
@@ -194,12 +194,22 @@ class BusVecEnv(VecEnv):
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the environment."""
+        """Set an attribute of the environment, which all games share.
+
+        Raises ValueError for some of the games only.
+        """
+        if {*self._get_indices(indices)} != {*range(self.num_envs)}:
+            raise ValueError(f"indices is {indices!r}; allowed: None, since all games share it")
         setattr(self, attr_name, value)
 
+    def set_options(self, options: Any = None) -> None:
+        """Raise ValueError for options, since resets have none."""
+        if options and any(options if isinstance(options, list) else [options]):
+            raise ValueError(f"options is {options!r}; allowed: None")
+
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Return False for each game."""
-        return [False] * len(list(self._get_indices(indices)))
+        """Return for each game whether it has a wrapper: only Monitor, whose infos it has."""
+        return [wrapper_class is Monitor] * len(list(self._get_indices(indices)))
 
     def close(self) -> None:
         """Close the opponents built from specs."""

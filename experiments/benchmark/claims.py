@@ -23,6 +23,7 @@ from pydantic import Field
 
 from busenv.agents.schema import Schema, parse, read_limited
 from busenv.error_text import did_you_mean
+from busenv.experiments.common.cores import available_cores
 from busenv.experiments.common.runs import RunError
 from busenv.io import write_whole
 
@@ -195,7 +196,7 @@ def with_figures(claim: Claim, measured: Sequence[str], seconds: float) -> Claim
     commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     changes = {
         "text": text if isinstance(claim.text, str) else tuple(text.split("\n")[1:-1]),
-        "machine": "any" if claim.machine == "any" else f"{os.cpu_count()} cores",
+        "machine": "any" if claim.machine == "any" else f"{available_cores()} cores",
         "date": time.strftime("%Y-%m-%d"),
         "commit": commit.strip(),
         "cost": round(seconds),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import textwrap
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import busenv
+from busenv.experiments.common.cores import available_cores
 
 Formatter = argparse.RawDescriptionHelpFormatter
 WIDTH = 78  # columns of a description
@@ -128,7 +128,7 @@ def add_workers(parser: argparse.ArgumentParser, description: str) -> None:
         "--workers",
         type=positive(int),
         metavar="N",
-        default=os.cpu_count() or 1,
+        default=available_cores(),
         help=description,
     )
 

@@ -6,7 +6,6 @@ boards and rules given on the command line are offered as well.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ import busenv.agents
 from busenv import EDITIONS, Board, Rules, load_board
 from busenv.agents.registry import AZ, NET, UCT
 from busenv.error_text import did_you_mean
+from busenv.experiments.common.cores import available_cores
 from busenv.experiments.play.messages import RequestError
 from busenv.experiments.ratings.dependencies import is_program, language_model, short_spec
 from busenv.game.board_specs import board_names
@@ -147,7 +147,7 @@ def with_seconds(spec: str, seconds: float) -> str:
 def _check_search(
     spec: str, threads: str | None, simulations: str | None, seconds: str | None
 ) -> None:
-    cores = os.cpu_count() or 1
+    cores = available_cores()
     fits = int(simulations or 1) <= MAX_SIMULATIONS and 0 < float(seconds or 1) <= MAX_SECONDS
     if not fits or int(threads or 1) > cores:
         raise RequestError(

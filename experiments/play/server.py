@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
 import secrets
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 from busenv import Board, Game, Record
 from busenv.error_text import quote
+from busenv.experiments.common.cores import available_cores
 from busenv.experiments.play import agent_pool, serializers
 from busenv.experiments.play.agent_pool import AgentPool, AgentTaskError
 from busenv.experiments.play.catalogue import PREPARED, SIMPLE_AGENTS, Catalogue, is_city
@@ -48,7 +48,7 @@ class Server:
 
     async def open(self) -> None:
         """Start the worker processes and restore all saved games."""
-        workers = min(os.cpu_count() or 1, MAX_WORKERS)
+        workers = min(available_cores(), MAX_WORKERS)
         self._movers, self._analysts = AgentPool(workers), AgentPool(max(1, workers // 2))
         for game_id in self.store.ids():
             try:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import os
 import platform
 import time
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from busenv.agents import make_agent
 from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import save_model
 from busenv.core.bots import GREEDY, RANDOM
+from busenv.experiments.common.cores import available_cores
 from busenv.experiments.ratings.match import play_match
 from busenv.io import write_whole
 from busenv.train.ppo import (
@@ -77,7 +77,7 @@ def compare(
     """
     envs = [
         make_env(device, games, **settings),
-        make_env("cpu", games, threads=os.cpu_count() or 1, **settings),
+        make_env("cpu", games, threads=available_cores(), **settings),
     ]
     on_device, _ = (env.reset(seed=1) for env in envs)
     generator = torch.Generator(device).manual_seed(2)
@@ -257,7 +257,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     speed = round((trainer.decisions - first) / elapsed)
     trainer.save(out / "model.safetensors")
     note(ppo={"training_decisions": trainer.decisions, "per_second": speed, "curve": curve})
-    for wins in rate(out / "model.safetensors", os.cpu_count() or 1, arguments.rating_parts):
+    for wins in rate(out / "model.safetensors", available_cores(), arguments.rating_parts):
         note(wins=wins)
     return result
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import statistics
 from importlib import metadata
 
 import busenv
+from busenv.experiments.common.cores import available_cores
 from busenv.experiments.profiling.speed_worker import measure_speeds
 from busenv.observation import ObservationLayout
 
@@ -26,7 +26,7 @@ def show_info() -> None:
             "busenv": busenv.__version__,
             "Python": platform.python_version(),
             **{name: _version(name) for name in PACKAGES},
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+            "machine": f"{platform.machine()}, {available_cores()} cores",
         }
     )
     _print_facts(

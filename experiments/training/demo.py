@@ -15,6 +15,7 @@ import busenv
 from busenv import Board, Game
 from busenv.agents import Agent, make_agent
 from busenv.experiments.common.console import TextTable, print_path, progress_bar
+from busenv.experiments.common.cores import available_cores
 from busenv.experiments.ratings.match import Score
 from busenv.experiments.replays.replay_files import write_replay
 from busenv.experiments.training.training_run import (
@@ -53,7 +54,7 @@ def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int =
 
 
 def _threads() -> int:
-    return min(os.cpu_count() or 1, MAX_THREADS)
+    return min(available_cores(), MAX_THREADS)
 
 
 def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "") -> None:
