@@ -348,7 +348,6 @@ def test_the_commands_of_the_page_of_programs_run(
     monkeypatch.chdir(tmp_path)
     limits = {
         "agents": ["--workers", "1"],
-        "exploit": ["--decisions", "500", "--games", "9", "--seeds", "0"],
         "rate": ["--games", "1", "--workers", "1"],
     }
     outputs = []
@@ -357,10 +356,12 @@ def test_the_commands_of_the_page_of_programs_run(
         [kind] = limits.keys() & {*words[:2]}
         cli.main([*words, "--players", "3", *limits[kind], "--out", kind])
         outputs.append(capsys.readouterr().out)
-    assert "Exploiters of exec:python3 player.py" in outputs[1]
-    assert "exec:python3 player.py" in outputs[2]
+    assert "exec:python3 player.py" in outputs[1]
     assert read_result(tmp_path / "agents/card.json").runs[0].panel["random"].games == 9
-    assert (tmp_path / "exploit/seed-0/model.safetensors").is_file()
+    exploiters = ["bench", "exploit", "exec:python3 player.py", "--out", "exploit"]
+    error = " ".join(refusal(capsys, *exploiters).split())
+    assert "allowed: an agent that plays batches of games, not exec or llm" in error
+    assert not Path("exploit").exists()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from busenv.experiments.ratings.game_log import GAMES, parse_games
 from busenv.experiments.ratings.rating import run_rating
 from busenv.experiments.ratings.schedule import Schedule
 from busenv.experiments.training.training_run import run_training
-from busenv.train.config import PRESETS
+from busenv.train.expert_iteration.expert_config import ExpertConfig
 from tests.support.clusters import other_version, with_nodes
 from tests.support.commands import refusal
 from tests.support.programs import EXAMPLE
@@ -140,7 +140,7 @@ def test_an_invalid_address_is_refused_without_a_folder(
     with pytest.raises(ClusterError, match=words):
         run_rating(THREE_AGENTS, tmp_path / "run", ray=address)
     with pytest.raises(ClusterError, match=words):
-        run_training(PRESETS["quick"], tmp_path / "run", Console(quiet=True), address)
+        run_training(ExpertConfig(), tmp_path / "run", Console(quiet=True), address)
     assert not (tmp_path / "run").exists()
 
 
@@ -148,7 +148,7 @@ def test_an_invalid_address_is_refused_without_a_folder(
     ("command", "extras"),
     [
         (["rate", *THREE_AGENTS.agents], "report,cluster"),
-        (["train", "quick"], "train,report,cluster"),
+        (["train", "expert"], "train,report,cluster"),
     ],
 )
 def test_a_command_without_ray_names_the_extras(

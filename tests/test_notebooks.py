@@ -26,7 +26,7 @@ NOTEBOOKS = {
         3, 2, ("is illegal for seat", "over (markers), winner seat")
     ),
     "2_benchmarking": Expected(4, 1, ("160 games in blocks of 16", "uct:30")),
-    "3_training": Expected(3, 1, ("decisions learned from", "place marker on")),
+    "3_training": Expected(3, 1, ("training decisions", "place marker on")),
     "4_what_agents_do": Expected(6, 0, ("of 4,830 games", "**uct@2:100** chose the clock")),
     "5_your_own_agent_and_reward": Expected(
         2, 0, ("tuned on 800 games", "3 players, capstone-2024")

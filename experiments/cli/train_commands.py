@@ -93,7 +93,7 @@ COMMANDS = (
             "busenv train quick --set seconds=600",
             "busenv train standard --set players=3,4 rules=splotter-1999 --out runs/three",
             "busenv train runs/three    (resumes)",
-            "busenv train docs/expert.json --ray auto --set games=4096 --out runs/cluster",
+            "busenv train expert --ray auto --set games=4096 --out runs/cluster",
         ),
         _add_train,
         _train,

@@ -76,7 +76,7 @@ def measure(network: Network, samples: np.ndarray) -> tuple[float, float, float]
     sums, totals = np.zeros(3), np.zeros(3)
     for part in np.array_split(samples, max(len(samples) // 4096, 1)):
         batch = make_batch(part, BOARD, 0.0, network.inputs)
-        rows, masks, policy, winner, _, present, _ = map(torch.from_numpy, batch)
+        rows, masks, policy, winner, _, present = map(torch.from_numpy, batch)
         logits, values = network(rows)
         wins = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
