@@ -153,6 +153,15 @@ def test_an_illegal_action_names_the_legal_ones_of_its_board() -> None:
     assert str(legal) in str(error.value)
 
 
+def test_boards_do_not_depend_on_the_seat_of_the_learner() -> None:
+    batch = Batch(400, board="generated:small:train:1000", opponents="random", threads=1)
+    batch.reset(1)
+    learners = batch.seat_owners[:, :4].argmin(axis=1)
+    for seat in range(4):
+        boards = batch.board_index[learners == seat]
+        assert len({*(boards // 250)}) == 4
+
+
 @pytest.mark.parametrize("autoreset_mode", ["NextStep", "SameStep", "Disabled"])
 def test_boards_of_a_large_set_are_generated_when_games_begin(
     autoreset_mode: str,

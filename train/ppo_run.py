@@ -189,7 +189,7 @@ class PPORun(TrainingRun):
         return Iteration(self.iteration, self.decisions, self._seconds, scalars)
 
     def _finish_games(self, members: dict[int, LeagueMember]) -> dict[str, float]:
-        """Update the scores by the games that ended in the rollout; return statistics."""
+        """Update the scores by the last game that ended in each row; return statistics."""
         games, rollout = self._games, self._rollout
         ended = rollout.terminations.any(dim=0).nonzero()[:, 0]
         owners = games.final_owners[ended].cpu().numpy()

@@ -20,8 +20,8 @@ LONG_SECONDS = 0.02  # per decision; from here on, the row of the longest search
 class AzAgent(SearchAgent):
     """Tree search by `agents.search.az_search`; see `SearchAgent`.
 
-    network: with values for every seat, on the CPU. Its weights are read in place: training steps
-        and `load_state_dict` take effect at the next decision.
+    network: on the CPU. Its weights are read in place: training steps and `load_state_dict` take
+        effect at the next decision. Without values for every seat, playouts alone evaluate leaves.
     board: as for `busenv.agents.networks.policy_agent.PolicyAgent`.
     """
 

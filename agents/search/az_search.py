@@ -84,7 +84,10 @@ class AzSearchState(NamedTuple):
 
 
 def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
-    """Return a search state. weights: of a network with values for every seat, or any with 1."""
+    """Return a search state.
+
+    weights: of a network with values for every seat; of any network if `playout_weight` is 1.
+    """
     work, num_actions = make_workspace(weights), weights.sizes[1]
     ahead, end = np.zeros(1, GAME), np.zeros(1, GAME)
     returns, chances, points = (np.zeros(MAX_PLAYERS) for _ in range(3))

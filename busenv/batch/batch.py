@@ -235,7 +235,6 @@ class Batch:
             self._threads.close_step()
             self._reset_streams(stream, rows)
             self._build_boards(0)
-            self._build_boards(1)
             batch_kernels.start_games(self._arrays, self._threads.workspace, rows)
             self._play_opponents()
             self._threads.step(OBSERVE)
@@ -285,6 +284,7 @@ class Batch:
             raise ValueError(
                 f"games {np.flatnonzero(arrays.needs_reset).tolist()} have ended; reset them first"
             )
+        self._build_boards(1)
         before = (self.games.copy(), arrays.needs_reset.copy()) if self._custom_reward else None
         arrays.actions[:] = actions
         if self._relative_types:
@@ -302,7 +302,6 @@ class Batch:
             self._advance(actions, ALL)
         if self._custom_reward and before is not None:
             self._apply_custom_reward(self._custom_reward, *before)
-        self._build_boards(1)
 
     def _build_boards(self, ahead: int) -> None:
         """Build the boards that games have some episodes later, before a kernel reads them."""
@@ -404,7 +403,6 @@ class Batch:
             arrays.terminations[:] = arrays.needs_reset
             arrays.illegal_actions[:] = False
             arrays.rewards[:] = arrays.acting_rewards[:] = 0.0
-            self._build_boards(1)
             over = arrays.needs_reset
             arrays.final_games[over] = arrays.games[over]
             arrays.final_board_index[over] = arrays.board_index[over]

@@ -109,8 +109,8 @@ class Arrays(NamedTuple):
 
 @kernel
 def _drawn_board(stream, episode, boards):
-    """Index of the board of an episode. boards: their number."""
-    return below(mix(mix(mix(stream + GOLDEN * np.uint64(episode)))), boards)
+    """Index of the board of an episode, from the fourth word of `_start`. boards: their number."""
+    return below(mix(mix(mix(mix(stream + GOLDEN * np.uint64(episode))))), boards)
 
 
 @kernel

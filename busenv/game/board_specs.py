@@ -91,10 +91,11 @@ class BoardSet(Sequence[Board]):
     def __init__(self, boards: Sequence[Board | str]) -> None:
         if not boards:
             raise BoardError("a set of boards has at least one")
-        self.boards, self._first, self._num_built = boards, as_board(boards[0]), 0
+        self.boards, self._first = boards, as_board(boards[0])
         self._records = np.zeros(len(boards), BOARD)  # takes memory where it is written
         self.records = self._records.view()
         self.records.flags.writeable = False
+        self._built = np.zeros(len(boards), np.bool_)
         has_one_size = isinstance(boards, GeneratedBoards) and len(boards.sizes) == 1
         self.build(np.arange(1 if has_one_size else len(boards)))
 
@@ -107,21 +108,21 @@ class BoardSet(Sequence[Board]):
     @property
     def is_built(self) -> bool:
         """Whether `records` holds all boards."""
-        return self._num_built == len(self)
+        return bool(self._built.all())
 
     def build(self, indices: np.ndarray) -> None:
         """Write the boards of some indices to `records`."""
         if self.is_built:
             return
         indices = np.unique(indices)
-        for index in indices[self._records["tag"][indices] == 0]:
+        for index in indices[~self._built[indices]]:
             board = self[index]
             if sizes_of(board) != sizes_of(self._first):
                 raise BoardError(
                     f"boards of different sizes in one set: {self._first!r} and {board!r}"
                 )
             self._records[index] = board.array[0]
-            self._num_built += 1
+            self._built[index] = True
 
     def __len__(self) -> int:
         return len(self.boards)

@@ -14,6 +14,7 @@ from busenv.core.rules.step import step
 from busenv.core.state import GAME, OVER
 from busenv.game.rules import as_rules
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
+from busenv.validation import illegal_action
 
 
 @kernel
@@ -71,6 +72,8 @@ def play_teacher_games(
         _write_decisions(states[sampled], policies[sampled], part)
         parts.append(part)
         game_numbers.append(running[sampled])
+        if (wrong := kernels.first_illegal(states, board.array, actions)) >= 0:
+            raise illegal_action(states, wrong, board, int(actions[wrong]))
         _step_games(games, board.array, running, actions, bits)
     samples = np.concatenate(parts)
     _write_outcomes(samples, np.concatenate(game_numbers), games)
