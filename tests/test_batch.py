@@ -281,6 +281,18 @@ def test_games_continue_from_a_state(autoreset_mode: str) -> None:
     assert ends > 12
 
 
+def test_a_state_of_other_opponents_is_refused() -> None:
+    """Otherwise a step would wait for an agent that does not exist."""
+    planner, greedy = Batch(2, opponents="planner"), Batch(2, opponents="greedy")
+    planner.reset(1)
+    greedy.reset(1)
+    for batch, other, owner in ((planner, greedy, 2), (greedy, planner, 3)):
+        with pytest.raises(
+            ValueError, match=rf"seat_owners of the state has the players \[0, {owner}"
+        ):
+            batch.restore(other.state())
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

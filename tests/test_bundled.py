@@ -1,6 +1,7 @@
 """The trained models of the package: size, cards, playing strength."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,11 @@ def test_model_cards_hold_the_training_procedure(name: str) -> None:
     curve = read_curve(RECIPES / f"{name}.csv")
     assert curve[-1].decisions == card["training"]["decisions"]
     assert set(card["ratings"]) == {"3 players", "4 players", "5 players"}
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.json")), ids=lambda path: path.stem)
+def test_recipes_are_settings_of_this_version(path: Path) -> None:
+    assert read_config(str(path)).to_dict().items() >= json.loads(path.read_text()).items()
 
 
 def test_a_bundled_model_guides_a_search() -> None:

@@ -161,7 +161,7 @@ def make_games(games: int, line_ups: LineUps, generator: torch.Generator, **sett
 
 def test_line_ups_have_a_learner_and_the_shares_of_the_settings() -> None:
     weights = torch.tensor([0.0, 1.0, 3.0])  # of owners 1, 2 and 3
-    owners = LineUps(weights, opponent_share=0.5, single_share=0.4, min_players=3).draw(
+    owners = LineUps(weights, opponent_share=0.5, min_players=3).draw(
         20_000, torch.Generator().manual_seed(0)
     )
     learners = owners == LEARNER

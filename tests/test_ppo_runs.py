@@ -8,20 +8,23 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from busenv import REWARDS, load_board
 from busenv.agents.networks.mlp import build_network
 from busenv.agents.networks.model_files import save_model
 from busenv.experiments import cli
 from busenv.experiments.training.learning_curve import read_curve
-from busenv.train import run
+from busenv.train import ppo_run, run
 from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PRESETS, PPOConfig, parse_settings
 from busenv.train.config_files import read_config
 from busenv.train.league import League, update_scores
+from busenv.train.ppo import Games
 from busenv.train.ppo_run import PPORun
 from tests.support.training import DEVICES, SMALL_PPO, parameters, same_tensors
 
@@ -53,6 +56,37 @@ def test_a_run_is_repeatable_and_resumes_bit_for_bit(device: str, tmp_path: Path
 
     other = PPORun(config.changed({"seed": 1}), tmp_path / "other")
     assert not same_tensors(fresh, parameters(other))
+
+
+def test_a_run_continues_as_if_it_had_not_been_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a rollout, and after the update; as in a notebook, on the same object."""
+    straight, interrupted = PPORun(SMALL_PPO, tmp_path / "a"), PPORun(SMALL_PPO, tmp_path / "b")
+    play, update = Games.step, ppo_run.update
+
+    def stopped_play(games: Games, *arguments: Any) -> torch.Tensor:
+        calls.append(1)
+        if len(calls) == 10:
+            raise KeyboardInterrupt
+        return play(games, *arguments)
+
+    def stopped_update(*arguments: Any, **settings: Any) -> None:
+        update(*arguments, **settings)
+        raise KeyboardInterrupt
+
+    for owner, name, stopped in (
+        (Games, "step", stopped_play),
+        (ppo_run, "update", stopped_update),
+    ):
+        for _ in range(2):
+            straight.step()
+            calls: list[int] = []
+            with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+                patched.setattr(owner, name, stopped)
+                interrupted.step()
+            interrupted.step()
+            assert same_tensors(parameters(straight), parameters(interrupted))
 
 
 def test_a_run_starts_from_a_model(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from busenv.errors import BoardError
 from busenv.game.board import Board
 from busenv.game.board_specs import GeneratedBoards, board_at, is_held_out, load_boards
 from busenv.game.rules import as_rules
+from busenv.train.ppo import PPOSettings
 
 
 def accepted_by(use: Callable[[str], object]) -> AfterValidator:
@@ -173,6 +174,9 @@ class RunConfig(Schema):
         return self.model_dump(mode="json")
 
 
+DEFAULTS = PPOSettings()
+
+
 class PPOConfig(RunConfig):
     """Settings of a PPO run; docs/training_settings.md describes every field.
 
@@ -196,17 +200,17 @@ class PPOConfig(RunConfig):
     method: Literal["ppo"] = "ppo"
     network: Literal["mlp"] = "mlp"
     reward: Literal["win", "rank", "margin", "deliveries", "shaped"] = "margin"
-    reward_unit: Scale = 5.0
+    reward_unit: Scale = DEFAULTS.reward_unit
     games: Count = 256
-    steps: Annotated[int, Field(ge=1, le=10_000)] = 128
-    batch_size: Count = 512
-    gamma: Share = 0.99
-    gae_lambda: Share = 0.95
-    epochs: Annotated[int, Field(ge=1, le=100)] = 1
-    clip_range: SmallPositive = 0.2
-    entropy_coef: Annotated[float, Field(ge=0, le=10)] = 0.02
-    value_coef: Annotated[float, Field(ge=0, le=100)] = 0.5
-    max_grad_norm: Scale = 0.5
+    steps: Annotated[int, Field(ge=1, le=10_000)] = DEFAULTS.steps
+    batch_size: Count = DEFAULTS.batch_size
+    gamma: Share = DEFAULTS.gamma
+    gae_lambda: Share = DEFAULTS.gae_lambda
+    epochs: Annotated[int, Field(ge=1, le=100)] = DEFAULTS.epochs
+    clip_range: SmallPositive = DEFAULTS.clip_range
+    entropy_coef: Annotated[float, Field(ge=0, le=10)] = DEFAULTS.entropy_coef
+    value_coef: Annotated[float, Field(ge=0, le=100)] = DEFAULTS.value_coef
+    max_grad_norm: Scale = DEFAULTS.max_grad_norm
     opponent_share: Share = 0.5
     bots: tuple[Bot, ...] = ("greedy", "planner")
     pool_size: Annotated[int, Field(ge=1, le=100)] = 12

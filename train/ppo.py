@@ -18,6 +18,9 @@ from torch import nn
 from busenv.core.state import MAX_PLAYERS
 
 LEARNER = 0  # owner of a seat: `seat_owners` of the environment
+# Share of games in which copies of one opponent hold all seats but one, as in ratings: several
+# copies of an opponent play differently from one among others.
+SINGLE_SHARE = 0.4
 MIXING_STEPS = 256  # of random play before the first rollout
 ILLEGAL_LOGIT = -1e9  # its probability is exactly 0, and 0 times its logarithm is not nan
 
@@ -49,15 +52,13 @@ class LineUps(NamedTuple):
 
     weights: float32, (K,), of the owners 1 to K in draws of an opponent; the sum must be positive
         unless `opponent_share` is 0.
-    opponent_share: probability that a seat is an opponent's. single_share: share of games in which
-        copies of one opponent hold all seats but one, as in ratings. One seat of each game is
-        always the learner's.
+    opponent_share: probability that a seat is an opponent's, in games other than SINGLE_SHARE of
+        them. One seat of each game is always the learner's.
     min_players: smallest number of players in a game.
     """
 
     weights: torch.Tensor
     opponent_share: float = 0.5
-    single_share: float = 0.4
     min_players: int = 4
 
     def draw(self, games: int, generator: torch.Generator) -> torch.Tensor:
@@ -73,7 +74,7 @@ class LineUps(NamedTuple):
         def uniform(*size: int) -> torch.Tensor:
             return torch.rand(size, generator=generator, device=device)
 
-        single = uniform(games, 1) < self.single_share
+        single = uniform(games, 1) < SINGLE_SHARE
         drawn = torch.where(single, drawn[:, :1], drawn)
         owners = torch.where(single | (uniform(*shape) < self.opponent_share), drawn, owners)
         learner = (uniform(games, 1) * self.min_players).long()

@@ -77,14 +77,9 @@ class PPORun(TrainingRun):
         on_cpu = self.device.type == "cpu"
         self._learner = self.network if on_cpu else copy.deepcopy(self.network).to(self.device)
         self._optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
-        self._settings = PPOSettings(
-            **{
-                name: getattr(config, name)
-                for name in PPOSettings._fields
-                if name in PPOConfig.model_fields
-            },
-            bfloat16=uses_bfloat16(config.precision, self.device),
-        )
+        bfloat16 = uses_bfloat16(config.precision, self.device)
+        settings = {"bfloat16": bfloat16, **config.model_dump(include={*PPOSettings._fields})}
+        self._settings = PPOSettings(**settings)
         self.agent = PolicyAgent(
             self.network, self.boards, seed=config.seed, temperature=config.temperature
         )
@@ -144,7 +139,8 @@ class PPORun(TrainingRun):
         """Return the policy of a bot that the environment does not play, or of a past self."""
         if member.network is None:
             agent = self._agents[member.name]
-        elif self.device.type == "cpu":  # compiled code is faster for few rows
+        elif self.device.type == "cpu" and isinstance(self.boards, Board):
+            # Compiled code is faster for few rows; on a set, it would be called for each board.
             agent = PolicyAgent(member.network, self.boards)
         else:
             network = member.network.to(self.device)
@@ -167,12 +163,17 @@ class PPORun(TrainingRun):
         learning_rate = config.learning_rate * max(1 - self.progress, LOWEST_LEARNING_RATE)
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate
-        with atomic_update(self._learner, self._optimizer):
-            self._play(self._rollout, opponents)
-            statistics = update(
-                self._learner, self._optimizer, self._rollout,
-                settings=self._settings, generator=self._generator,
-            )  # fmt: skip
+        try:
+            with atomic_update(self._learner, self._optimizer):
+                self._play(self._rollout, opponents)
+                statistics = update(
+                    self._learner, self._optimizer, self._rollout,
+                    settings=self._settings, generator=self._generator,
+                )  # fmt: skip
+        except BaseException:
+            with interrupts_deferred():
+                self._games.batch.restore(self._state)
+            raise
         with interrupts_deferred():
             decisions = int(statistics.pop("decisions"))
             scalars = {f"train/{name}": value for name, value in statistics.items()}
@@ -242,15 +243,13 @@ def agent_policy(agent: Agent, games: Games, relative_types: bool) -> Opponent:
     batch = games.batch
 
     def choose(observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        actions = np.empty(len(rows), np.int64)
-        board_index = batch.board_index[rows.numpy()]
-        for board in np.unique(board_index):
-            selected = np.flatnonzero(board_index == board)
-            index = rows.numpy()[selected]
-            chosen = choose_actions(agent, batch.games, index, batch.rules, batch.boards[board])
-            if relative_types:
-                write_relative_actions(batch.games[index], batch.boards[board].array, chosen)
-            actions[selected] = chosen
+        index = rows.numpy()
+        actions = choose_actions(
+            agent, batch.games, index, rules=batch.rules, boards=batch.boards,
+            board_index=batch.board_index,
+        )  # fmt: skip
+        if relative_types:
+            write_relative_actions(batch.games[index], batch.board.array, actions)
         return torch.from_numpy(actions)
 
     return choose

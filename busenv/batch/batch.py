@@ -392,7 +392,7 @@ class Batch:
         batch and for one that is not valid. Nothing changes then.
         """
         arrays = self._arrays
-        check_state(state, copy_state(arrays), self.boards)
+        check_state(state, copy_state(arrays), self.boards, arrays.kinds)
         with self._threads.exclusive():
             self._threads.close_step()
             self.boards.build(state["board_index"])

@@ -101,7 +101,7 @@ class CudaBatch:
             final_observations=np.zeros((ends, setup.arrays.observations.shape[1]), np.uint8),
             final_masks=np.zeros((ends, actions), np.bool_),
         )
-        self._empty_state = copy_state(setup.arrays)
+        self._empty_state, self._opponent_kinds = copy_state(setup.arrays), setup.arrays.kinds
         self._tensors: dict[str, torch.Tensor] = {}
         selected = self._on_device("selected", np.zeros(num_games, np.bool_))
         setup.boards.build(np.arange(len(setup.boards)))  # kernels on a GPU cannot wait for them
@@ -224,7 +224,7 @@ class CudaBatch:
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Continue from a state of this class or of `busenv.Batch`, as `busenv.Batch.restore`."""
-        check_state(state, self._empty_state, self.boards)
+        check_state(state, self._empty_state, self.boards, self._opponent_kinds)
         for name in STATE_ARRAYS:
             content = torch.from_numpy(as_bytes(np.ascontiguousarray(state[name])))
             self._tensors[name].view(torch.uint8).view(-1).copy_(content)

@@ -128,10 +128,11 @@ class OpponentPool:
         while self.agents and batch_kernels.agents_to_move(arrays, agents):
             for number, agent in enumerate(self.agents):
                 rows = np.flatnonzero(agents == number)
-                for board in np.unique(arrays.board_index[rows]):
-                    index = rows[arrays.board_index[rows] == board]
-                    actions = choose_actions(agent, arrays.games, index, rules, boards[board])
-                    batch_kernels.apply_agent_actions(arrays, workspace, index, actions)
+                actions = choose_actions(
+                    agent, arrays.games, rows, rules=rules, boards=boards,
+                    board_index=arrays.board_index,
+                )  # fmt: skip
+                batch_kernels.apply_agent_actions(arrays, workspace, rows, actions)
 
     def play_game(self, game: Game, learner: int, rng_states: np.ndarray) -> None:
         """Play one game up to the learner's next decision or the end.
@@ -169,7 +170,7 @@ def _act(agent: Any, game: Game) -> int:
             )
         return action
     only = np.zeros(1, np.int64)
-    return int(choose_actions(agent, game.arrays()[0], only, game.rules, game.board)[0])
+    return int(_choose(agent, game.arrays()[0], only, game.rules, game.board)[0])
 
 
 def _has(agent: Any, method: str) -> bool:
@@ -177,12 +178,31 @@ def _has(agent: Any, method: str) -> bool:
 
 
 def choose_actions(
-    agent: Any, games: np.ndarray, index: np.ndarray, rules: Rules, board: Board
+    agent: Any,
+    games: np.ndarray,
+    rows: np.ndarray,
+    *,
+    rules: Rules,
+    boards: BoardSet,
+    board_index: np.ndarray,
 ) -> np.ndarray:
-    """Return an agent's actions in the games of an index, int64 (n,); it receives copies.
+    """Return an agent's actions in some games of a batch, int64 (n,), by one call for each board.
+
+    rows: int64, (n,). board_index: int64, (N,), of all games. The agent receives copies.
 
     Raises AgentError for an illegal action, or a wrong number or dtype of actions.
     """
+    actions = np.empty(len(rows), np.int64)
+    for board in np.unique(board_index[rows]):
+        selected = board_index[rows] == board
+        actions[selected] = _choose(agent, games, rows[selected], rules, boards[board])
+    return actions
+
+
+def _choose(
+    agent: Any, games: np.ndarray, index: np.ndarray, rules: Rules, board: Board
+) -> np.ndarray:
+    """Same as `choose_actions`, in games on one board."""
     copies = games[index]
     if _has(agent, "choose"):
         choose = getattr(agent, "choose_trusted", agent.choose)  # these games need no validation

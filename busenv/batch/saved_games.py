@@ -34,11 +34,15 @@ def copy_state(arrays: batch_kernels.Arrays) -> dict[str, np.ndarray]:
 
 
 def check_state(
-    state: Mapping[str, np.ndarray], empty: Mapping[str, np.ndarray], boards: BoardSet
+    state: Mapping[str, np.ndarray],
+    empty: Mapping[str, np.ndarray],
+    boards: BoardSet,
+    kinds: np.ndarray,
 ) -> None:
     """Raise ValueError for a state that the games of a batch cannot continue from.
 
-    empty: arrays of the batch's dtypes and shapes.
+    empty: arrays of the batch's dtypes and shapes. kinds: of players, as in
+    `busenv.core.batch_kernels.Arrays`.
     """
     if state.keys() != empty.keys():
         raise ValueError(f"the state has the arrays {[*state]}; allowed: {[*empty]}")
@@ -57,5 +61,11 @@ def check_state(
         values = state[name].view(np.uint8) if name == "needs_reset" else state[name]
         if ((values < 0) | (values >= limit)).any():
             raise ValueError(f"{name} of the state has a value outside of 0 to {limit - 1}")
+    owners = np.unique(state["seat_owners"])
+    if kinds[1] and not np.isin(owners, kinds).all():
+        raise ValueError(
+            f"seat_owners of the state has the players {owners.tolist()}; allowed with these "
+            f"opponents: {np.unique(kinds).tolist()}"
+        )
     for board in np.unique(index):
         check_games(state["games"][index == board], boards[board])

@@ -78,7 +78,7 @@ def check_board_size(size: str, allowed: Collection[str] = SIZES.keys()) -> str:
     return size
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)  # 18 kB each; agents in batches read the boards of all games in a step
 def _generate(seed: int, size: str) -> Board:
     numbers = SIZES[size]
     zones = np.array(numbers.zones)
