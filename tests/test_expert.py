@@ -252,25 +252,6 @@ def test_a_run_starts_from_a_model_with_fewer_inputs(
         ExpertRun(config.changed({"relative_types": False}), tmp_path / "other")
 
 
-def test_a_run_starts_from_the_mean_of_models(tmp_path: Path) -> None:
-    networks = [build_network("features", CITY, 8, s, relative_types=True) for s in (5, 6, 7)]
-    paths = [str(tmp_path / f"{k}.safetensors") for k in range(3)]
-    for network, path in zip(networks, paths, strict=True):
-        save_model(network, CITY, Path(path), {"network": "features", "width": 8})
-    config = SMALL_EXPERT.changed({"init_from": paths[0], "average_checkpoints": paths[1:]})
-    mean = ExpertRun(config, tmp_path / "run").network.state_dict()
-    one, *others = (network.state_dict() for network in networks)
-    assert not one["shared.weight"].equal(others[0]["shared.weight"])
-    for name, tensor in mean.items():
-        if name.startswith("auxiliary."):
-            continue
-        torch.testing.assert_close(
-            tensor, (one[name] + others[0][name] + others[1][name]) / 3, rtol=1e-5, atol=1e-7
-        )
-    with pytest.raises(ValueError, match="average_checkpoints names models, but init_from is ''"):
-        SMALL_EXPERT.changed({"average_checkpoints": paths[1:]})
-
-
 def test_an_interrupted_update_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, step, calls = ExpertRun(SMALL_EXPERT, tmp_path), Learner.step, []
     before = parameters(run)

@@ -12,7 +12,6 @@ from busenv.experiments.studies import (
     generalisation,
     generated_boards,
     imitation,
-    targets,
     tune,
 )
 from busenv.experiments.studies.tune import logit, planner_score, tune_win, weights_text
@@ -55,7 +54,6 @@ def test_a_study_without_positions_is_refused(
         (tune, "win --seconds 0", "'0' is not a number greater than 0"),
         (imitation, "dataset.npz --out out --seed -1", "'-1' is not a whole number from 0"),
         (tune, "win --out /", "--out is /, a folder; allowed: a file"),
-        (targets, "replay --samples 0", "'0' is not a whole number greater than 0"),
         (generalisation, "folder --seeds 0", "'0' is not a whole number greater than 0"),
         (generated_boards, "--boards 0", "'0' is not a whole number greater than 0"),
     ],

@@ -97,7 +97,6 @@ class RunConfig(Schema):
     width: Annotated[int, Field(ge=1, le=MAX_WIDTH)] = 256
     relative_types: bool = True
     init_from: str = ""
-    average_checkpoints: tuple[str, ...] = ()
     players: PlayerCounts = (4,)
     board: Annotated[str, accepted_by(training_boards)] = "city"
     rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
@@ -144,19 +143,6 @@ class RunConfig(Schema):
             )
         return self
 
-    @model_validator(mode="after")
-    def _check_average(self) -> Self:
-        if self.average_checkpoints and not self.init_from:
-            raise ValueError(
-                "average_checkpoints names models, but init_from is ''; allowed: both, or neither"
-            )
-        return self
-
-    @property
-    def network_options(self) -> dict[str, bool]:
-        """Options of `busenv.agents.networks.mlp.build_network`."""
-        return {"relative_types": self.relative_types}
-
     @property
     def rating_players(self) -> int:
         """Number of players in ratings: 4 if the run has games of 4, else its first number."""
@@ -185,10 +171,6 @@ class PPOConfig(RunConfig):
     same parameters. The learning rate falls with the progress of the run, so a run that resumes
     with a larger `seconds` or `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and
     `max_grad_norm` are as in Schulman et al. (2017).
-
-    The network starts with the mean of the weights of `init_from` and `average_checkpoints`. The
-    mean of models that were fine-tuned from the same one often plays better than each of them
-    (Wortsman et al. 2022).
 
     One seat of each game is the learner's. `opponent_share` is the probability that any other seat
     is a bot's or a past self's. If it is above 0, copies of one opponent hold all other seats in

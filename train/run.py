@@ -135,24 +135,15 @@ class TrainingRun:
             )
 
     def _initial_network(self) -> Network:
-        """Return the network at the start of the run, by `init_from` and `average_checkpoints`."""
+        """Return the network at the start of the run, with the weights of `init_from` if set."""
         config = self.config
-        network = self._build_network()
+        network = build_network(
+            config.network, self.board, config.width, config.seed,
+            relative_types=config.relative_types,
+        )  # fmt: skip
         if config.init_from and not (self.folder / CHECKPOINT_FILE).exists():
             self._initialise(network, config.init_from)
-            for count, model in enumerate(config.average_checkpoints, 1):
-                other = self._build_network()
-                self._initialise(other, model)
-                with torch.no_grad():
-                    for mean, weight in zip(network.parameters(), other.parameters(), strict=True):
-                        mean.lerp_(weight, 1 / (count + 1))
         return network
-
-    def _build_network(self) -> Network:
-        config = self.config
-        return build_network(
-            config.network, self.board, config.width, config.seed, **config.network_options
-        )
 
     def _initialise(self, network: Network, model: str) -> None:
         """Copy a model's weights into a new network."""
@@ -198,7 +189,9 @@ class TrainingRun:
             )
         if weights is None:
             config = self.config
-            weights = weights_of(config.network, self.board, config.width, **config.network_options)
+            weights = weights_of(
+                config.network, self.board, config.width, relative_types=config.relative_types
+            )
         return state, read_tensors(self.folder, weights, games or {})
 
     def _resume(self, state: State, tensors: dict[str, torch.Tensor]) -> None:

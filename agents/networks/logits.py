@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv import Board
-from busenv.core.state import MAX_PLAYERS
-
 LOWEST_TEMPERATURE = 0.01  # lower ones practically give the most likely action
 HIGHEST_TEMPERATURE = 100.0
 SEAT_VALUES = 10  # values of a network for every seat: five logits of winning, five points
@@ -15,11 +12,6 @@ POINTS = 10.0  # game points per unit of a network's points output
 GAME_OVER = "no action is legal: a game is over"
 LOGITS_NOT_FINITE = "the network's logits are not finite: its weights are too large or damaged"
 VALUES_NOT_FINITE = "the network's values are not finite: its weights are too large or damaged"
-
-
-def auxiliary_size(board: Board) -> int:
-    """Return the number of outputs of `SeatsMlp`'s auxiliary head: streets by player, buildings."""
-    return MAX_PLAYERS * len(board.streets) + 3 * len(board.sites)
 
 
 def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:

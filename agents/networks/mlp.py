@@ -18,7 +18,7 @@ from busenv import Board
 from busenv.agents.networks.board_network import BoardNetwork
 from busenv.agents.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.agents.networks.inputs import input_scale
-from busenv.agents.networks.logits import SEAT_VALUES, auxiliary_size
+from busenv.agents.networks.logits import SEAT_VALUES
 from busenv.agents.networks.network import Network
 from busenv.agents.planner.evaluation import WEIGHTS
 
@@ -101,12 +101,7 @@ class _Blocks(nn.Module):
 
 
 class SeatsMlp(Mlp):
-    """An Mlp that predicts the result of every seat.
-
-    auxiliary: whether it has a head for the end of the game, which only training uses: a logit
-    for each street of each player (whether the street then bears the player's marker), then for
-    each site and each type of building (whether the site then bears it).
-    """
+    """An Mlp that predicts the result of every seat."""
 
     def __init__(
         self,
@@ -115,7 +110,6 @@ class SeatsMlp(Mlp):
         *,
         relative_types: bool = False,
         evaluation_features: bool = False,
-        auxiliary: bool = False,
     ) -> None:
         wide = max(width // 4, 1)
         super().__init__(
@@ -127,14 +121,6 @@ class SeatsMlp(Mlp):
             relative_types=relative_types,
             evaluation_features=evaluation_features,
         )
-        self.auxiliary: nn.Linear | None = None
-        if auxiliary:
-            self.auxiliary = nn.Linear(width, auxiliary_size(board))
-
-    def outputs(self, rows: torch.Tensor) -> list[torch.Tensor]:
-        shared = self.trunk(rows)
-        heads = [self.policy, self.value, *([self.auxiliary] if self.auxiliary else [])]
-        return [head(shared) for head in heads]
 
 
 def _initialise(network: nn.Module) -> None:
@@ -151,8 +137,8 @@ def _initialise(network: nn.Module) -> None:
 def load_compatible(network: nn.Module, past: nn.Module) -> None:
     """Initialise a network from one of its kind or of a kind that COMPATIBLE lists for it.
 
-    It then plays as `past` does: additional inputs have weight 0. Heads of another shape, and an
-    auxiliary head, keep their random weights.
+    It then plays as `past` does: additional inputs have weight 0. Heads of another shape keep their
+    random weights.
     """
     weights = network.state_dict()
     for name, tensor in past.state_dict().items():
@@ -199,8 +185,7 @@ def build_network(
     """Return a network with fresh weights from a seed.
 
     kind: a name in NETWORKS, else ValueError. board: the network's board; of no effect for kind
-    `board`. width: units of its hidden layers, 1 or more. options: `relative_types`, and
-    `auxiliary` of a `SeatsMlp`.
+    `board`. width: units of its hidden layers, 1 or more. options: `relative_types`.
     """
     make = _constructor(kind, board)
     with torch.random.fork_rng(devices=[]):

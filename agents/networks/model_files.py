@@ -102,7 +102,7 @@ def save_model(
 ) -> None:
     """Write PATH (.safetensors) and its card, each atomically and without following links.
 
-    A reader that meets the new weights with the old card retries. An auxiliary head is left out.
+    A reader that meets the new weights with the old card retries.
     boards: the board, or the set of boards, that the network was trained on; of no effect for one
     that plays any board. card: `network` and `width` as for `build_network`, and any further keys.
 
@@ -111,11 +111,7 @@ def save_model(
     path = Path(path)
     if path.suffix != WEIGHTS_SUFFIX:
         raise ValueError(f"model path is {str(path)!r}; allowed: one that ends in {WEIGHTS_SUFFIX}")
-    weights = {
-        name: value.cpu().contiguous()
-        for name, value in network.state_dict().items()
-        if not name.startswith("auxiliary.")
-    }
+    weights = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
     data = save(weights)
     generated: dict[str, Any] = {
         "relative_types": network.relative_types,

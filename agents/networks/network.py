@@ -28,10 +28,3 @@ class Network(nn.Module):
     def inputs(self) -> Inputs:
         """What a row holds."""
         return Inputs(self.relative_types, self.eval_weights.cpu().numpy(), self.plays_any_board)
-
-    def outputs(self, rows: torch.Tensor) -> list[torch.Tensor]:
-        """Return logits, values, and the outputs of heads that only training uses, float32.
-
-        rows: uint8, (N, size).
-        """
-        return list(self(rows))

@@ -1,4 +1,4 @@
-"""Studies: tuning of the planner, generated boards, generalisation, imitation, training targets."""
+"""Studies: tuning of the planner, generated boards, generalisation, imitation."""
 
 from __future__ import annotations
 

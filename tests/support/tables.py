@@ -19,8 +19,6 @@ from tests.support.pages import ROOT
 
 MEANINGS = {
     "all_opponents_share": "share of the games with opponents in which they play all other seats",
-    "auxiliary_weight": "weight of lines and buildings at the end in the loss; 0: not predicted",
-    "average_checkpoints": "models whose weights are averaged with those of `init_from`",
     "batch_size": "decisions per minibatch",
     "board": "name or file of a board, `generated:SIZE:SEED`, or a set: `generated:SIZE:train`",
     "bot_share": "share of the games with a seat of one of `bots`",

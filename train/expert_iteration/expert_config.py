@@ -37,9 +37,6 @@ class ExpertConfig(RunConfig):
     The first `temperature_moves` decisions of a game are sampled from the improved policy; later
     ones take the action that sequential halving selects.
 
-    With an `auxiliary_weight`, a head that playing does not use predicts the streets of every
-    player and the buildings at the end of the game.
-
     Opponents are past selves, saved every `snapshot_every` iterations (`past_share`; of the last 8,
     one drawn uniformly at random plays in all games of an iteration), and `bots`
     (`bot_share`). In a share `all_opponents_share` of their games they hold every seat but one,
@@ -78,7 +75,6 @@ class ExpertConfig(RunConfig):
     value_target_mix: Share = 0.5
     value_weight: Annotated[float, Field(ge=0, le=100)] = 1.5
     score_weight: Annotated[float, Field(ge=0, le=10)] = 0.3
-    auxiliary_weight: Annotated[float, Field(ge=0, le=100)] = 0.0
     precision: Literal["float32", "bfloat16"] = "float32"
     offline_data: tuple[str, ...] = ()
     offline_epochs: Annotated[int, Field(ge=1, le=100)] = 1
@@ -95,20 +91,6 @@ class ExpertConfig(RunConfig):
     rate_games: Count = 100
     threads: Threads = 1
     device: Literal["auto", "cpu"] = "auto"
-
-    @property
-    def network_options(self) -> dict[str, bool]:
-        """Options of `busenv.agents.networks.mlp.build_network`."""
-        options = super().network_options
-        return {**options, "auxiliary": True} if self.auxiliary_weight else options
-
-    @model_validator(mode="after")
-    def _check_auxiliary(self) -> ExpertConfig:
-        if self.auxiliary_weight and self.network == "board":
-            raise ValueError(
-                f"auxiliary_weight is {self.auxiliary_weight:g}; allowed with network 'board': 0"
-            )
-        return self
 
     @model_validator(mode="after")
     def _check_opponents(self) -> ExpertConfig:

@@ -1,5 +1,4 @@
-"""Updates of the network from training samples: losses of policy, winner, final points, and of the
-lines and buildings at the end of the game, which an auxiliary head predicts in training only.
+"""Updates of the network from training samples: losses of policy, winner and final points.
 
 The policy learns by cross-entropy from the policy that a search improved.
 """
@@ -14,11 +13,9 @@ from busenv import Board
 from busenv.agents.networks.mlp import expected_log_probs, mask_logits
 from busenv.agents.networks.network import Network
 from busenv.core.state import MAX_PLAYERS
-from busenv.game.board_specs import GeneratedBoards, board_at
+from busenv.game.board_specs import GeneratedBoards
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.samples import (
-    TrainingBatch,
-    auxiliary_targets,
     make_batch,
     split_by_size,
 )
@@ -67,8 +64,7 @@ class Learner:
         batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
         rows, masks, policy, win_probs, points, present = map(torch.from_numpy, batch)
         with torch.autocast("cpu", torch.bfloat16, enabled=config.precision == "bfloat16"):
-            outputs = [output.float() for output in self.network.outputs(rows)]
-        logits, values, *auxiliary = outputs
+            logits, values = (output.float() for output in self.network(rows))
         log_probs = mask_logits(logits, masks).log_softmax(dim=1)
         count = int(batch_samples["policy"].any(axis=1).sum())
         policy_loss, scalars = _imitation_loss(policy, log_probs, masks, count=count, share=share)
@@ -79,10 +75,6 @@ class Learner:
         squares = errors.square().sum(dim=1).div(present.sum(dim=1))
         score_loss = squares.sum() / len(batch_samples)
         loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
-        if auxiliary:
-            auxiliary_loss = self.auxiliary_loss(auxiliary[0], samples, batch)
-            loss = loss + share * config.auxiliary_weight * auxiliary_loss
-            scalars["train/auxiliary_loss"] = share * auxiliary_loss.item()
         is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
         return loss, {
             "train/policy_loss": policy_loss.item(),
@@ -91,17 +83,6 @@ class Learner:
             "train/score_loss": score_loss.item(),
             **scalars,
         }
-
-    def auxiliary_loss(
-        self, outputs: torch.Tensor, samples: np.ndarray, batch: TrainingBatch
-    ) -> torch.Tensor:
-        """Return the mean loss of the auxiliary head's outputs (float32, (N, K)) for N samples.
-
-        batch: the samples as inputs and targets.
-        """
-        board = board_at(self._boards, 0)
-        final = auxiliary_targets(samples, board, self.network.relative_types)
-        return nn.functional.binary_cross_entropy_with_logits(outputs, torch.from_numpy(final))
 
 
 def _imitation_loss(

@@ -8,8 +8,7 @@ import numpy as np
 
 from busenv import Board
 from busenv.agents.networks.inputs import Inputs, observe_inputs
-from busenv.agents.networks.logits import POINTS, auxiliary_size
-from busenv.core.bits import has
+from busenv.agents.networks.logits import POINTS
 from busenv.core.jit import kernel
 from busenv.core.relative_types import relative_action
 from busenv.core.rules.legal import is_legal
@@ -31,8 +30,6 @@ SAMPLE = np.dtype(
         ("points", np.int8, MAX_PLAYERS),  # at the end of the game, by seat
         ("winner", np.uint8),  # seat
         ("rounds", np.uint8),  # of the whole game
-        ("final_lines", np.uint64, (MAX_PLAYERS, 2)),  # streets with a seat's markers at the end
-        ("final_buildings", np.uint64, 3),  # sites built on at the end, by type
         ("board_index", np.uint32),  # in the run's set of boards, else 0
     ]
 )
@@ -68,8 +65,6 @@ def write_outcome(samples, game):
         if samples[i].win_probs.sum() == 0.0:
             samples[i].win_probs[samples[i].winner] = 1.0
         samples[i].rounds = game.round
-        samples[i].final_lines[:] = game.line
-        samples[i].final_buildings[:] = game.type_sites
 
 
 class TrainingBatch(NamedTuple):
@@ -156,35 +151,6 @@ def make_batch(
     )
     _write_targets(samples, arrays[0], value_target_mix, inputs.relative_types, targets[2:])
     return targets
-
-
-@kernel
-def _write_auxiliary(samples, b, relative_types, out):
-    streets = np.int64(b.streets)
-    for i in range(samples.shape[0]):
-        sample = samples[i]
-        game, players = sample.game, np.int64(sample.game.players)
-        for slot in range(players):
-            seat = (np.int64(game.seat) + slot) % players
-            for street in range(streets):
-                word = sample.final_lines[seat, street // 64]
-                out[i, streets * slot + street] = has(word, street % 64)
-        turn = np.int64(game.clock) if relative_types else 0
-        for kind in range(3):
-            word = sample.final_buildings[(turn + kind) % 3]
-            for site in range(np.int64(b.sites)):
-                out[i, MAX_PLAYERS * streets + 3 * site + kind] = has(word, site)
-
-
-def auxiliary_targets(samples: np.ndarray, board: Board, relative_types: bool) -> np.ndarray:
-    """Return the targets of the auxiliary head (`busenv.agents.networks.mlp.SeatsMlp`).
-
-    samples: SAMPLE, (N,). board: one of the same sizes as theirs. Returns float32,
-    (N, 5 * streets + 3 * sites), of 0 and 1.
-    """
-    out = np.zeros((len(samples), auxiliary_size(board)), np.float32)
-    _write_auxiliary(samples, board.array[0], relative_types, out)
-    return out
 
 
 @kernel
