@@ -26,7 +26,7 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     assert names >= {"report.md", "learning_curve.png", "curve.csv", "model.safetensors"}
     assert names >= {"model.json", "run.json", "tensorboard", "replay.json", "replay.html"}
     report = (folder / "report.md").read_text()
-    assert "| az:32, 3 greedy | az:32 |" in report
+    assert "| az:64, 3 greedy | az:64 |" in report
     assert "| net, 3 greedy | net |" in report
     assert re.search(r"\|  \| greedy \| [\d.]+% \|  \| ", report)  # no interval for three copies
     how = "PPO among greedy, planner and past selves"
@@ -53,7 +53,7 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     assert game.num_players == 4
     page = (folder / "replay.html").read_text()
     assert "planner" in page
-    assert "<h2>Estimate of az:model:32</h2>" in page  # not its path
+    assert "<h2>Estimate of az:model:64</h2>" in page  # not its path
     assert "ppo" not in out
 
     commands = report.split("```sh\n")[1].split("\n```")[0].splitlines()
@@ -75,4 +75,4 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
 
     monkeypatch.setattr(rating, "run_rating", agents_only)
     error = refusal(capsys, *rate[1:], "--out", str(tmp_path / "rating"))
-    assert f"agents: ('az:{folder}/model.safetensors:32', 'planner')" in error
+    assert f"agents: ('az:{folder}/model.safetensors:64', 'planner')" in error

@@ -19,6 +19,7 @@ from busenv.agents.game_histories import GameHistories
 from busenv.agents.networks.mlp import COMPATIBLE, build_network, load_compatible, weights_of
 from busenv.agents.networks.model_files import board_reference, load_model, model_path, save_model
 from busenv.agents.networks.network import Network
+from busenv.agents.networks.policy_agent import PolicyAgent
 from busenv.error_text import quote
 from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules
@@ -57,7 +58,7 @@ class Iteration:
 
 
 class TrainingRun:
-    """A run in a folder; a subclass sets `network` and `_optimizer`.
+    """A run in a folder; a subclass sets `network`, `agent` and `_optimizer`.
 
     boards: the board, or the set of boards, of the settings. board: the board, or the first board
     of the set. All boards of a set have its size, unless the network plays any board.
@@ -66,6 +67,7 @@ class TrainingRun:
     """
 
     network: Network
+    agent: PolicyAgent
     _optimizer: torch.optim.Optimizer
 
     def __init__(self, config: RunConfig, folder: str | Path) -> None:
@@ -118,8 +120,12 @@ class TrainingRun:
         self._began = time.monotonic() - self._seconds
 
     def _try_agents(self, specs: Iterable[str]) -> None:
-        """Let agents choose an action, which compiles them; their errors if they cannot play."""
+        """Let agents, and the learner, choose an action, which compiles them.
+
+        Raises the error of an agent that cannot play.
+        """
         game = Game(self.config.players[0], self.rules, self.board, first_player=0, seed=0)
+        self.agent.act(game)
         for spec in specs:
             with closing(make_agent(spec)) as agent:
                 histories = GameHistories([agent], game.arrays()[0], self.rules, self.board)
