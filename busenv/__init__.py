@@ -14,7 +14,7 @@
   `parse_action`: action ids.
 - `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
 - `GameDataset`, `load_dataset`: recorded games as training data.
-- `make_agent`, `play`: agents, and the play page in a notebook.
+- `make_agent`: agents. `busenv.play.play` shows the play page in a notebook.
 - `longest_game`: an upper bound on the length of a game.
 
 Environments: `gymnasium.make("busenv/Bus-v0")`, `gymnasium.make_vec("busenv/BusSelfPlay-v0")`,
@@ -24,7 +24,7 @@ rules of the game.
 
 from busenv.batch.batch import Batch
 from busenv.dataset import GameDataset, load_dataset
-from busenv.entry_points import make_agent, play
+from busenv.entry_points import make_agent
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
 from busenv.game.actions import (
@@ -85,7 +85,6 @@ __all__ = [
     "make_agent",
     "observe",
     "parse_action",
-    "play",
     "random_playouts",
     "random_returns",
 ]

@@ -7,7 +7,6 @@ another one. Ray is an optional dependency, imported when a cluster is first use
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +20,6 @@ from busenv.error_text import truncate
 
 Value = TypeVar("Value")
 
-PACKAGES = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")
 MAX_RETRIES = 20  # of a call whose node or process is lost
 CONNECT_TIMEOUT = 5.0  # seconds
 LOCAL_ENVIRONMENT = {  # environment variables of a local cluster, where they are not set
@@ -152,15 +150,12 @@ def _run(version: str, function: Callable[..., Value], *arguments: Any) -> Value
 @cache
 def _code_version() -> str:
     """Return the version of busenv and a part of the SHA-256 of its sources and JSON files."""
-    files = {}
-    for name in PACKAGES:
-        for folder in map(Path, importlib.import_module(name).__path__):
-            for path in folder.rglob("*"):
-                if path.suffix in (".py", ".json"):
-                    files[f"{name.replace('.', '/')}/{path.relative_to(folder).as_posix()}"] = path
+    folder = Path(busenv.__path__[0])
     digest = hashlib.sha256()
-    for name, path in sorted(files.items()):
-        digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".py", ".json"):
+            name = path.relative_to(folder).as_posix()
+            digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
     return f"{busenv.__version__}, {digest.hexdigest()[:8]}"
 
 

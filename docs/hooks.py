@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shutil
 from pathlib import Path
-from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -18,13 +16,12 @@ from mkdocs.structure.pages import Page
 from notebook_pages import notebook_page
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ROOT / "build/packages"
 COPIES = "files"  # folder of the site for repository files that are not pages
 
 # Pages outside of docs/, and their names on the site.
 PAGES = {
     "busenv/RULES.md": "rules.md",
-    "agents/external/EXEC.md": "exec.md",
+    "busenv/agents/external/EXEC.md": "exec.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "README.md": "index.md",
@@ -33,38 +30,27 @@ NOTEBOOKS = {
     f"notebooks/{path.name}": f"notebooks/{path.stem}.md"
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
-# Reference pages: folder of the package, and the introduction of the page.
+# Reference pages by package, with the introduction of each page.
 REFERENCE = {
-    "busenv": ("busenv", "The names of `import busenv`, and the modules at the top."),
-    "game": ("busenv/game", "One game: rules, board, actions, records and positions."),
-    "batch": ("busenv/batch", "Many games in arrays."),
-    "envs": ("busenv/envs", "The environments for other libraries."),
-    "render": ("busenv/render", "Drawing: SVG, pixels, text and replay pages."),
-    "core": (
-        "busenv/core",
+    "busenv": "The names of `import busenv`, and the modules at the top.",
+    "busenv.core": (
         "The compiled core, module by module. It works on arrays and does not validate its input; "
-        "use it through `busenv.Game`, `busenv.Batch` and the environments.",
+        "use it through `busenv.Game`, `busenv.Batch` and the environments."
     ),
-    "agents": ("agents", "Agents: scripted, planner, tree search, networks, external programs."),
-    "train": ("train", "Training: self-play PPO and expert iteration."),
-    "experiments": ("experiments", "Ratings, benchmarks, studies and the command line."),
+    "busenv.game": "One game: rules, board, actions, records and positions.",
+    "busenv.batch": "Many games in arrays.",
+    "busenv.envs": "The environments for other libraries.",
+    "busenv.render": "Drawing: SVG, pixels, text and replay pages.",
+    "busenv.heuristics": "The handcrafted evaluation, and playouts.",
+    "busenv.networks": "Network architectures, compiled inference and model files.",
+    "busenv.search": "Tree search.",
+    "busenv.agents": "Agents: scripted, planner, tree search, networks, external programs.",
+    "busenv.train": "Training: self-play PPO and expert iteration.",
+    "busenv.evaluation": "Matches, ratings, benchmarks, datasets and replays.",
+    "busenv.play": "The play server, the play page in a notebook, and the MCP server.",
+    "busenv.cli": "The command line.",
 }
-NESTED = ("core", "agents", "train", "experiments")  # with the modules of their subpackages
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
-
-
-def on_startup(**_: Any) -> None:
-    """Copy the packages into the layout of a wheel, where the reference reads them."""
-    shutil.rmtree(PACKAGES, ignore_errors=True)
-    for folder in ("busenv", "agents", "train", "experiments"):
-        target = PACKAGES / ("busenv" if folder == "busenv" else f"busenv/{folder}")
-        shutil.copytree(ROOT / folder, target, ignore=shutil.ignore_patterns("__pycache__"))
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Copy the packages again when `mkdocs serve` rebuilds the site."""
-    on_startup()
-    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -78,19 +64,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for picture, data in pictures.items():
             files.append(File.generated(config, f"notebooks/{picture}", content=data))
     for name in REFERENCE:
-        files.append(File.generated(config, f"reference/{name}.md", content=_reference(name)))
+        path = f"reference/{name.rpartition('.')[2]}.md"
+        files.append(File.generated(config, path, content=_reference(name)))
     return files
 
 
 def _reference(name: str) -> str:
     """A Markdown page with every module of a package."""
-    folder, introduction = REFERENCE[name]
-    package = "busenv" if name == "busenv" else f"busenv.{name}"
-    lines = [f"# {package}", "", introduction, ""]
-    for path in sorted((ROOT / folder).glob("**/*.py" if name in NESTED else "*.py")):
-        parts = path.relative_to(ROOT / folder).with_suffix("").parts
-        module = ".".join((package, *parts)).removesuffix(".__init__")
-        options = {"core": "members: false", "game": "inherited_members: true"}.get(name)
+    lines = [f"# {name}", "", REFERENCE[name], ""]
+    folder = ROOT.joinpath(*name.split("."))
+    for path in sorted(folder.glob("*.py" if name == "busenv" else "**/*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        module = ".".join(parts).removesuffix(".__init__")
+        options = {"busenv.core": "members: false", "busenv.game": "inherited_members: true"}.get(
+            name
+        )
         lines += [f"::: {module}", *(["    options:", f"      {options}"] if options else []), ""]
     return "\n".join(lines)
 

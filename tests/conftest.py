@@ -12,9 +12,8 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from busenv.agents.external import program
-from busenv.experiments.common import intervals
-from busenv.experiments.ratings import ladder, tournament
-from busenv.experiments.replays import dataset_export
+from busenv.common import intervals
+from busenv.evaluation import dataset_export, ladder, tournament
 from tests.support import clusters
 from tests.support.browser_player import SWITCHES, Player
 from tests.support.play_client import Served, serving
@@ -89,7 +88,7 @@ def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shortens the bootstrap of ratings."""
-    monkeypatch.setattr("busenv.experiments.common.intervals.RESAMPLES", 20)
+    monkeypatch.setattr("busenv.common.intervals.RESAMPLES", 20)
 
 
 @pytest.fixture

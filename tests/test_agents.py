@@ -20,12 +20,12 @@ from torch import nn
 
 from busenv import EDITIONS, Batch, Game, load_board
 from busenv.agents import Agent, make_agent
-from busenv.agents.networks.mlp import build_network
-from busenv.agents.networks.model_files import load_model, save_model
-from busenv.agents.networks.policy_agent import PolicyAgent
-from busenv.agents.search.az_agent import AzAgent
-from busenv.experiments.ratings.match import play_match
+from busenv.agents.az_agent import AzAgent
+from busenv.agents.match import play_match
+from busenv.agents.policy_agent import PolicyAgent
 from busenv.game.board import make_board
+from busenv.networks.mlp import build_network
+from busenv.networks.model_files import load_model, save_model
 from busenv.observation import VERSION, observe
 from tests.support.mutate import Trap
 from tests.support.worlds import largest
@@ -95,7 +95,7 @@ def test_stronger_agents_win(spec: str, others: str, games: int, share: float) -
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("busenv.agents.networks.")]:
+    for name in [name for name in sys.modules if name.startswith("busenv.networks.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     message = r"agent 'net:city-2' needs torch, .*pip install -e '\.\[train\]'"

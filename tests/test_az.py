@@ -13,18 +13,18 @@ import torch
 
 from busenv import Game, Phase
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_network import read_weights
-from busenv.agents.networks.inference import make_policy
-from busenv.agents.networks.logits import POINTS
-from busenv.agents.networks.model_files import save_model
-from busenv.agents.search.az_agent import AzAgent
-from busenv.agents.search.az_search import AzSettings, make_az_search
-from busenv.agents.search.search import begin_search, root_weights, simulate
-from busenv.agents.search.search_agent import SearchAgent
-from busenv.agents.search.sequential_halving import improved_policy
-from busenv.agents.search.tree import Tree, make_tree, set_root
+from busenv.agents.az_agent import AzAgent
+from busenv.agents.search_agent import SearchAgent
 from busenv.core.state import MAX_PLAYERS
+from busenv.networks.compiled_network import read_weights
+from busenv.networks.inference import make_policy
+from busenv.networks.logits import POINTS
+from busenv.networks.model_files import save_model
 from busenv.observation import observe_games
+from busenv.search.az_search import AzSettings, make_az_search
+from busenv.search.search import begin_search, root_weights, simulate
+from busenv.search.sequential_halving import improved_policy
+from busenv.search.tree import Tree, make_tree, set_root
 from tests.support.networks import CITY, decisive_network
 from tests.support.searches import grow_tree
 
@@ -107,7 +107,7 @@ def test_search_continues_when_its_memory_is_full(
     kind: Callable[..., SearchAgent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "busenv.agents.search.search_agent.make_tree", lambda nodes, edges: make_tree(10, 90)
+        "busenv.agents.search_agent.make_tree", lambda nodes, edges: make_tree(10, 90)
     )
     agent, game = kind("100"), in_the_middle(plies=20)
     for _ in range(12):

@@ -18,15 +18,14 @@ import torch
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from busenv import Game, load_board
-from busenv.agents.networks.policy_agent import PolicyAgent
-from busenv.experiments import cli
-from busenv.experiments.benchmark import learners, measure, protocol
-from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
-from busenv.experiments.benchmark.benchmark_report import draw_curves, markdown, put_tables, tables
-from busenv.experiments.benchmark.claims import find_figures, read_claims
-from busenv.experiments.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeatRun
-from busenv.experiments.benchmark.results import (
+from busenv import Game, cli, load_board
+from busenv.agents.policy_agent import PolicyAgent
+from busenv.common.runs import RunError
+from busenv.evaluation.benchmark import learners, measure, protocol
+from busenv.evaluation.benchmark.aggregates import bootstrap_interval, interquartile_mean
+from busenv.evaluation.benchmark.benchmark_report import draw_curves, markdown, put_tables, tables
+from busenv.evaluation.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeatRun
+from busenv.evaluation.benchmark.results import (
     BUNDLED,
     BenchmarkResult,
     add_results,
@@ -34,12 +33,12 @@ from busenv.experiments.benchmark.results import (
     make_entry,
     read_result,
 )
-from busenv.experiments.common.runs import RunError
-from busenv.experiments.training.training_run import describe_training
 from busenv.observation import observe_games
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
+from busenv.train.training_run import describe_training
+from experiments.claims import find_figures, read_claims
 from tests.support.commands import refusal
 from tests.support.pages import ROOT, blocks
 
@@ -342,7 +341,7 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
 def test_the_commands_of_the_page_of_programs_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = ROOT / "agents/external/EXEC.md"
+    page = ROOT / "busenv/agents/external/EXEC.md"
     [client], [commands] = blocks(page, "python"), blocks(page, "sh")
     (tmp_path / "player.py").write_text(client)
     monkeypatch.chdir(tmp_path)

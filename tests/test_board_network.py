@@ -13,21 +13,21 @@ import torch
 
 from busenv import Board, Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_network import (
+from busenv.agents.az_agent import AzAgent
+from busenv.core.state import FIRST_BUILD
+from busenv.game.board import assemble_board, make_board
+from busenv.networks.compiled_network import (
     clear_previous_rows,
     copy_weights,
     evaluate,
     make_workspace,
     read_weights,
 )
-from busenv.agents.networks.evaluation_features import FEATURES_SIZE
-from busenv.agents.networks.inference import make_policy
-from busenv.agents.networks.inputs import find_offsets, observe_inputs
-from busenv.agents.networks.logits import SEAT_VALUES, action_probabilities
-from busenv.agents.networks.model_files import load_model, save_model
-from busenv.agents.search.az_agent import AzAgent
-from busenv.core.state import FIRST_BUILD
-from busenv.game.board import assemble_board, make_board
+from busenv.networks.evaluation_features import FEATURES_SIZE
+from busenv.networks.inference import make_policy
+from busenv.networks.inputs import find_offsets, observe_inputs
+from busenv.networks.logits import SEAT_VALUES, action_probabilities
+from busenv.networks.model_files import load_model, save_model
 from tests.support.networks import positions, random_network
 from tests.support.worlds import largest, random_board
 

@@ -7,10 +7,10 @@ import pytest
 
 from busenv import load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.model_files import BUNDLED, bundled_models, load_model, model_path
-from busenv.experiments.training.learning_curve import read_curve
-from busenv.experiments.training.training_run import evaluate_against
+from busenv.networks.model_files import BUNDLED, bundled_models, load_model, model_path
 from busenv.train.config_files import read_config
+from busenv.train.learning_curve import read_curve
+from busenv.train.training_run import evaluate_against
 from tests.support.pages import ROOT
 
 RECIPES = ROOT / "train/recipes"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from busenv.experiments import cli
-from busenv.experiments.benchmark import claims
-from busenv.experiments.common.runs import RunError
+from busenv import cli
+from busenv.common.runs import RunError
+from busenv.evaluation.benchmark import claims
 from tests.support.commands import refusal
 from tests.support.pages import unclaimed_figures
 

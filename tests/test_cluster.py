@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from busenv.agents.networks.model_files import BUNDLED
 from busenv.cluster import ClusterError, connected
-from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings import distributed_games, rating
-from busenv.experiments.ratings.distributed_games import play_on_cluster
-from busenv.experiments.ratings.game_log import GAMES, parse_games
-from busenv.experiments.ratings.rating import run_rating
-from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.training.training_run import run_training
+from busenv.common.runs import RunError
+from busenv.evaluation import distributed_games, rating
+from busenv.evaluation.distributed_games import play_on_cluster
+from busenv.evaluation.game_log import GAMES, parse_games
+from busenv.evaluation.rating import run_rating
+from busenv.evaluation.schedule import Schedule
+from busenv.networks.model_files import BUNDLED
 from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.training_run import run_training
 from tests.support.clusters import other_version, with_nodes
 from tests.support.commands import refusal
 from tests.support.programs import EXAMPLE

@@ -15,9 +15,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from busenv.experiments.common.keyboard_interrupt import STATUS
-from busenv.experiments.ratings.game_log import GAMES
-from busenv.experiments.ratings.rating import run_rating
+from busenv.common.keyboard_interrupt import STATUS
+from busenv.evaluation.game_log import GAMES
+from busenv.evaluation.rating import run_rating
 from busenv.train.checkpoint import CHECKPOINT_FILE, NETWORK, read_state
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -32,8 +32,8 @@ KILLS, LONGEST = 10, 25.0  # number of kills; seconds from a command's start to 
 # `busenv train`, which saves every iteration and then writes its number to a file.
 TRAIN = """
 import sys
-from busenv.experiments import cli
-from busenv.experiments.training import training_run
+from busenv import cli
+from busenv.train import training_run
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
 
@@ -101,7 +101,7 @@ def kill(command: list[str], seconds: float, begun: Callable[[], bool] = lambda:
 
 def test_a_rating_killed_ten_times_resumes_without_loss(tmp_path: Path) -> None:
     rng = random.Random(0)
-    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *THREE_AGENTS.agents]
+    command = [sys.executable, "-m", "busenv.cli", "rate", *THREE_AGENTS.agents]
     command += ["--players", "3", "--games", "90", "--workers", "1", "--out", str(tmp_path)]
     games: list[dict] = []
     for _ in range(KILLS):

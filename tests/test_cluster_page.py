@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from busenv.experiments.cli import parser
+from busenv.cli import parser
 from tests.support.pages import ROOT, blocks
 
 PAGE = ROOT / "docs/cluster.md"

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from busenv import cluster
 from busenv.cluster import connected
-from busenv.experiments.training.training_run import run_training
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.training_run import run_training
 from tests.support.clusters import with_nodes
 from tests.support.training import SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
 

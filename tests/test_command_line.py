@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import busenv
-from busenv.experiments import cli
+from busenv import cli
 from tests.support.commands import refusal
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from busenv.experiments.common.console import TextTable, progress_bar
+from busenv.common.console import TextTable, progress_bar
 
 NAMES = ("random", "ppo:runs/a-long-name-of-a-folder/model.safetensors")
 SHEET = TextTable(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from busenv.experiments.common import cores
-from busenv.experiments.common.cores import available_cores
+from busenv.common import cores
+from busenv.common.cores import available_cores
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,15 @@ from PIL import Image
 from rich.console import Console
 
 import busenv
-from busenv import Game, GameDataset, load_dataset
+from busenv import Game, GameDataset, cli, load_dataset
+from busenv.agents.match import Score
+from busenv.common.runs import RunError
+from busenv.common.worker_pool import worker_pool
 from busenv.dataset import ARRAYS, FORMAT
-from busenv.experiments import cli
-from busenv.experiments.common.runs import RunError
-from busenv.experiments.common.worker_pool import worker_pool
-from busenv.experiments.ratings.match import Score
-from busenv.experiments.replays import dataset_export
-from busenv.experiments.replays.dataset_export import export_games
-from busenv.experiments.studies import imitation
-from busenv.experiments.training.learning_curve import read_curve
+from busenv.evaluation import dataset_export
+from busenv.evaluation.dataset_export import export_games
+from busenv.train.learning_curve import read_curve
+from experiments.studies import imitation
 from tests.support.programs import EXAMPLE, command
 
 AGENTS = ("greedy", "random")
@@ -215,7 +214,7 @@ def test_minari_datasets_hold_the_episodes_of_one_agent(
     dataset: GameDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     minari = pytest.importorskip("minari")
-    from busenv.experiments.replays.minari_export import check_name, write_minari
+    from busenv.evaluation.minari_export import check_name, write_minari
 
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     check_name("bus/mixed-v0")

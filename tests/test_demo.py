@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from busenv import Game
+from busenv import Game, cli
 from busenv.agents import make_agent
-from busenv.experiments import cli
-from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings import rating
-from busenv.experiments.ratings.schedule import Schedule
+from busenv.common.runs import RunError
+from busenv.evaluation import rating
+from busenv.evaluation.schedule import Schedule
 from tests.support.commands import refusal
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from busenv.experiments.ratings.deviation_ratings import deviation_ratings, margins
-from busenv.experiments.ratings.tables import rate_agents
+from busenv.evaluation.deviation_ratings import deviation_ratings, margins
+from busenv.evaluation.tables import rate_agents
 
 CYCLE = np.array([[0.0, -0.2, 0.4], [0.2, 0.0, -0.6], [-0.4, 0.6, 0.0]])  # lottery 1/2, 1/3, 1/6
 

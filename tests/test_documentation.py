@@ -16,15 +16,15 @@ import pytest
 
 from busenv import load_board
 from busenv.agents import SPECS
-from busenv.agents.networks.model_files import bundled_models, load_model, model_path
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.pettingzoo import raw_env
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.text import TextEnv
 from busenv.envs.vector import BusVectorEnv
-from busenv.experiments.benchmark.claims import MARKED, read_claims, with_claims
-from busenv.experiments.ratings.ladder import AGENTS
+from busenv.evaluation.ladder import AGENTS
+from busenv.networks.model_files import bundled_models, load_model, model_path
 from busenv.rewards import REWARDS
+from experiments.claims import MARKED, read_claims, with_claims
 from tests.support.pages import PROJECT, ROOT, blocks, find_modules, unclaimed_figures
 from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, help_text, with_tables
 

@@ -7,11 +7,17 @@ import pytest
 
 import busenv
 from busenv import Game
-from busenv.experiments.replays.readme_pictures import FOLDER, POSITIONS, RECORD, draw_pictures
+from experiments.readme_pictures import FOLDER, POSITIONS, RECORD, draw_pictures
 from tests.support.pages import ROOT
 
 PAGES = (
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "busenv/RULES.md", "agents/external/EXEC.md"),
+    *(
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "busenv/RULES.md",
+        "busenv/agents/external/EXEC.md",
+    ),
     *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
 )
 
@@ -29,7 +35,7 @@ def test_the_pictures_are_current(tmp_path: Path) -> None:
     for name in names:
         drawn = (tmp_path / name).read_text(encoding="utf-8")
         assert drawn == (FOLDER / name).read_text(encoding="utf-8"), (
-            f"{name} is out of date: python -m busenv.experiments.replays.readme_pictures"
+            f"{name} is out of date: python -m experiments.readme_pictures"
         )
 
 

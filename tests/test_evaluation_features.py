@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from busenv.agents.networks.evaluation_features import (
+from busenv.core.state import GAME, MAX_PLAYERS
+from busenv.heuristics.evaluation import (
+    AT,
+    OWN,
+    WEIGHTS,
+    evaluate,
+    find_chances,
+    make_evaluation,
+)
+from busenv.heuristics.playout import playout
+from busenv.networks.evaluation_features import (
     CHANCE_SCALE,
     COLUMNS,
     EVALUATION_COLUMNS,
@@ -19,20 +29,10 @@ from busenv.agents.networks.evaluation_features import (
     PLAYOUT_ROUNDS,
     POINTS_SCALE,
 )
-from busenv.agents.networks.inference import make_policy
-from busenv.agents.networks.inputs import Inputs, observe_inputs
-from busenv.agents.networks.mlp import build_network
-from busenv.agents.networks.model_files import load_model, save_model
-from busenv.agents.planner.evaluation import (
-    AT,
-    OWN,
-    WEIGHTS,
-    evaluate,
-    find_chances,
-    make_evaluation,
-)
-from busenv.agents.search.playout import playout
-from busenv.core.state import GAME, MAX_PLAYERS
+from busenv.networks.inference import make_policy
+from busenv.networks.inputs import Inputs, observe_inputs
+from busenv.networks.mlp import build_network
+from busenv.networks.model_files import load_model, save_model
 from busenv.observation import observe_games
 from tests.support.networks import CITY, positions
 

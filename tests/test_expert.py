@@ -16,17 +16,17 @@ from rich.console import Console
 
 from busenv import Game
 from busenv.agents import make_agent
-from busenv.agents.networks.inference import make_policy
-from busenv.agents.networks.mlp import build_network
-from busenv.agents.networks.model_files import save_model
-from busenv.experiments.training import training_run
-from busenv.experiments.training.training_run import run_training
+from busenv.networks.inference import make_policy
+from busenv.networks.mlp import build_network
+from busenv.networks.model_files import save_model
+from busenv.train import training_run
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration import expert_run
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
 from busenv.train.expert_iteration.selfplay_players import BOTS
+from busenv.train.training_run import run_training
 from tests.support.networks import CITY
 from tests.support.training import SMALL_EXPERT, parameters, same_tensors, teacher_samples
 

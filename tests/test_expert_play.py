@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_network import Weights, make_workspace, read_weights
-from busenv.agents.networks.inputs import Inputs
-from busenv.agents.search.search import pass_forced
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
+from busenv.networks.compiled_network import Weights, make_workspace, read_weights
+from busenv.networks.inputs import Inputs
+from busenv.search.search import pass_forced
 from busenv.train.expert_iteration import expert_selfplay
 from busenv.train.expert_iteration.expert_selfplay import (
     GameSpecs,

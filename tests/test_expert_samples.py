@@ -13,8 +13,8 @@ import torch
 from safetensors.torch import save
 
 from busenv.agents import make_agent
-from busenv.agents.networks.inputs import Inputs
-from busenv.agents.networks.logits import POINTS
+from busenv.networks.inputs import Inputs
+from busenv.networks.logits import POINTS
 from busenv.observation import observe_games
 from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import ROWS, ReplayBuffer

@@ -19,7 +19,7 @@ from busenv import EDITIONS, Board, Game, __version__
 from busenv.agents import make_agent
 from busenv.agents.base import Agent, AgentError
 from busenv.agents.external import program
-from busenv.experiments.ratings.match import play_match
+from busenv.agents.match import play_match
 from busenv.observation import observe_games
 from tests.support.programs import EXAMPLE, HELPERS, command, is_gone
 

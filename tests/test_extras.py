@@ -1,14 +1,15 @@
 """Installations without extras, and modules with a command line."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
-from busenv.experiments import cli
-from busenv.experiments.cli.extras import missing_extras
+from busenv.cli.extras import missing_extras
+from tests.support.pages import ROOT
 from tests.support.ratings import rated_game
 
 BLOCK = """import json, sys
@@ -18,7 +19,7 @@ class Block:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 blocked, commands = map(json.loads, sys.argv[1:])
 sys.meta_path.insert(0, Block())
-from busenv.experiments.cli import main
+from busenv.cli import main
 for command in commands:
     try:
         main(command)
@@ -89,12 +90,11 @@ def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Pat
 
 
 def mains() -> list[str]:
-    """Modules of experiments with a main program."""
-    folder = Path(cli.__file__).parents[1]
+    """Modules with a main program."""
     names = []
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted([*ROOT.glob("busenv/**/*.py"), *ROOT.glob("experiments/**/*.py")]):
         if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8"):
-            parts = path.relative_to(folder).with_suffix("").parts
+            parts = path.relative_to(ROOT).with_suffix("").parts
             names.append(".".join(part for part in parts if part != "__main__"))
     return names
 
@@ -113,11 +113,18 @@ for name in names:
 
 
 def test_module_help_prints_usage_only(tmp_path: Path) -> None:
-    names = [f"busenv.experiments.{name}" for name in mains()]
+    names = mains()
     command = [sys.executable, "-c", HELP, *names]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert (done.returncode, done.stderr) == (0, "")
-    _, *helps = done.stdout.split("module busenv")
+    _, *helps = done.stdout.split("module ")
     assert len(helps) == len(names)
     for text in helps:
         assert re.fullmatch(r"\S+\nusage: .*\nstatus 0\n", text, re.DOTALL), text
@@ -127,7 +134,7 @@ def test_module_help_prints_usage_only(tmp_path: Path) -> None:
 def test_imports_load_no_optional_library() -> None:
     for modules, others in (
         ("busenv", "torch stable_baselines3 matplotlib rich pandas"),
-        ("busenv.cluster, busenv.experiments.ratings.rating, busenv.train.ppo_run", "ray"),
+        ("busenv.cluster, busenv.evaluation.rating, busenv.train.ppo_run", "ray"),
     ):
         code = f"import sys, {modules}; print([m for m in {others.split()} if m in sys.modules])"
         command = [sys.executable, "-c", code]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from busenv.experiments.ratings.match import Score
-from busenv.experiments.studies import generalisation, transfer
-from busenv.experiments.training.training_run import evaluate_against
+from busenv.agents.match import Score
+from busenv.train.training_run import evaluate_against
+from experiments.studies import generalisation, transfer
 
 
 @pytest.fixture(autouse=True)

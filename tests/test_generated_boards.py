@@ -14,17 +14,17 @@ import busenv
 from busenv import Board, BoardError, Game, RecordError, generate_board, load_board
 from busenv.core import map_geometry
 from busenv.core.map_generation import CLEARANCE, LONGEST, MAX_DEGREE, SPACING
-from busenv.experiments.play.launch import make_catalogue
-from busenv.experiments.replays.narration import load_recorded_game
-from busenv.experiments.studies.generated_boards import outside_bounds, play_game, summarize
-from busenv.experiments.training import run_folder
+from busenv.evaluation.narration import load_recorded_game
 from busenv.game import board_generator
 from busenv.game.board import make_board
 from busenv.game.board_generator import SIZES
 from busenv.game.board_specs import BoardSet, as_boards, sizes_of
+from busenv.play.launch import make_catalogue
 from busenv.render import map_drawing
 from busenv.render.svg import draw_boards
+from busenv.train import run_folder
 from busenv.train.config import PPOConfig
+from experiments.studies.generated_boards import outside_bounds, play_game, summarize
 
 # SHA-256 of the boards of seeds 0 to 99, with coordinates. Another digest is another version.
 DIGESTS = {

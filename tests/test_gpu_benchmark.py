@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from safetensors import safe_open
 
-from busenv.experiments.profiling import gpu_benchmark
-from busenv.experiments.profiling.gpu_benchmark import COMPARED, compare
+from busenv.profiling import gpu_benchmark
+from experiments.gpu_benchmark import COMPARED, compare
 
 
 def test_the_program_runs_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,12 +20,11 @@ import pytest
 from rich.console import Console
 
 import busenv
-from busenv import EDITIONS, BoardError, Game, Record, RecordError, Rules, load_board
+from busenv import EDITIONS, BoardError, Game, Record, RecordError, Rules, cli, load_board
+from busenv.common.console import TextTable
+from busenv.common.runs import SETTINGS, RunError, store_settings
 from busenv.error_text import printable
-from busenv.experiments import cli
-from busenv.experiments.common.console import TextTable
-from busenv.experiments.common.runs import SETTINGS, RunError, store_settings
-from busenv.experiments.ratings.game_log import (
+from busenv.evaluation.game_log import (
     GAMES,
     MAX_LINE_BYTES,
     check_game,
@@ -33,7 +32,7 @@ from busenv.experiments.ratings.game_log import (
     parse_games,
     recover_games,
 )
-from busenv.experiments.replays.narration import load_recorded_game
+from busenv.evaluation.narration import load_recorded_game
 from busenv.game.board import BOARDS
 from busenv.game.record import decode_fields, encode_fields
 from busenv.game.rules import load_rules

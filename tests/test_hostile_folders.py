@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from busenv import io
-from busenv.experiments.common.plot_style import default_style
-from busenv.experiments.ratings import ladder
-from busenv.experiments.ratings.rating import run_rating
+from busenv.common.plot_style import default_style
+from busenv.evaluation import ladder
+from busenv.evaluation.rating import run_rating
 from busenv.io import open_plain, write_whole
 from tests.support.commands import refusal
 from tests.support.ratings import TWO_AGENTS
@@ -110,8 +110,8 @@ DRAW = """
 import sys
 from pathlib import Path
 import pandas as pd
-from busenv.experiments.ratings.plots import draw_intervals
-from busenv.experiments.training.learning_curve import CurvePoint, draw_curve
+from busenv.evaluation.plots import draw_intervals
+from busenv.train.learning_curve import CurvePoint, draw_curve
 table = pd.DataFrame({"won": [0.5], "low": [0.4], "high": [0.6], "par": [0.5]}, index=["a"])
 out = Path(sys.argv[1])
 draw_intervals(out / "wins.png", table, "title", "note")

@@ -13,11 +13,11 @@ from safetensors.torch import load, save
 
 from busenv import Game
 from busenv.agents import make_agent
-from busenv.agents.networks import model_files
-from busenv.agents.networks.logits import action_probabilities
-from busenv.agents.networks.mlp import build_network, weights_of
-from busenv.agents.networks.model_files import load_model, save_model
-from busenv.agents.networks.policy_agent import PolicyAgent
+from busenv.agents.policy_agent import PolicyAgent
+from busenv.networks import model_files
+from busenv.networks.logits import action_probabilities
+from busenv.networks.mlp import build_network, weights_of
+from busenv.networks.model_files import load_model, save_model
 from busenv.observation import observe_games
 from busenv.train.ppo import PPOSettings, evaluate, make_rollout, update
 from tests.support.networks import CITY, positions

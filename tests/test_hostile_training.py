@@ -13,13 +13,11 @@ import torch
 from rich.console import Console
 
 from busenv import Batch, Rules, load_board
-from busenv.agents.networks import model_files
-from busenv.agents.networks.mlp import build_network, weights_of
-from busenv.agents.networks.model_files import load_policy_agent
-from busenv.experiments.common.runs import RunError
-from busenv.experiments.training import run_folder
-from busenv.experiments.training.learning_curve import read_curve
-from busenv.experiments.training.training_run import run_training
+from busenv.agents.model_agents import load_policy_agent
+from busenv.common.runs import RunError
+from busenv.networks import model_files
+from busenv.networks.mlp import build_network, weights_of
+from busenv.train import run_folder
 from busenv.train.checkpoint import (
     CHECKPOINT_FILE,
     FORMAT,
@@ -33,7 +31,9 @@ from busenv.train.checkpoint import (
 from busenv.train.config import parse_settings
 from busenv.train.config_files import programs, read_config
 from busenv.train.league import League
+from busenv.train.learning_curve import read_curve
 from busenv.train.ppo_run import PPORun
+from busenv.train.training_run import run_training
 from tests.support.commands import refusal
 from tests.support.mutate import damaged
 from tests.support.training import SMALL_PPO, same_tensors

@@ -11,18 +11,18 @@ import torch
 
 from busenv import Game
 from busenv.agents import make_agent
-from busenv.agents.networks.compiled_network import (
+from busenv.core.state import MAX_PLAYERS, OVER
+from busenv.game.board import make_board
+from busenv.networks.compiled_network import (
     clear_previous_rows,
     evaluate,
     make_workspace,
     read_weights,
 )
-from busenv.agents.networks.inference import draw_actions, make_policy
-from busenv.agents.networks.inputs import observe_inputs
-from busenv.agents.networks.logits import action_probabilities
-from busenv.agents.networks.mlp import build_network
-from busenv.core.state import MAX_PLAYERS, OVER
-from busenv.game.board import make_board
+from busenv.networks.inference import draw_actions, make_policy
+from busenv.networks.inputs import observe_inputs
+from busenv.networks.logits import action_probabilities
+from busenv.networks.mlp import build_network
 from busenv.observation import observe_games
 from tests.support.networks import CITY, forward_rows, positions, random_network
 from tests.support.worlds import random_board

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from busenv import Game
+from busenv import Game, cli
 from busenv.agents import AgentError, make_agent
 from busenv.agents.external import chat
 from busenv.agents.external.llm_settings import load_settings
 from busenv.agents.external.reply_log import read_replies
+from busenv.agents.match import play_match
 from busenv.errors import AgentUnavailableError
-from busenv.experiments import cli
-from busenv.experiments.ratings.match import play_match
 from tests.support.chat_server import KEY, chat_server, first_legal
 from tests.support.chat_server import chat as reply
 from tests.support.commands import refusal

@@ -5,8 +5,8 @@ import pytest
 
 from busenv import Board, IllegalActionError
 from busenv.agents import Agent, make_agent
+from busenv.agents.match import Score, play_match
 from busenv.core.state import SETUP_BUILDINGS
-from busenv.experiments.ratings.match import Score, play_match
 
 
 class Watcher(Agent):

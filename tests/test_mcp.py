@@ -11,11 +11,11 @@ from mcp.client.stdio import StdioServerParameters
 
 from busenv import Game
 from busenv.agents import Agent, AgentError
-from busenv.experiments.play import mcp_server
-from busenv.experiments.play.mcp_server import build_server
+from busenv.play import mcp_server
+from busenv.play.mcp_server import build_server
 from tests.support.commands import refusal
 
-BUSENV = [sys.executable, "-m", "busenv.experiments.cli", "mcp"]
+BUSENV = [sys.executable, "-m", "busenv.cli", "mcp"]
 
 
 async def call(client: Client, tool: str, error: bool = False, **arguments: Any) -> str:

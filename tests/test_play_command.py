@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from busenv import Game, Rules, load_board
-from busenv.experiments.common.keyboard_interrupt import STATUS
-from busenv.experiments.play import agent_pool, notebook
-from busenv.experiments.play.catalogue import analysts_of
-from busenv.experiments.play.launch import addresses, local_address, make_catalogue, make_new_game
+from busenv.common.keyboard_interrupt import STATUS
 from busenv.game.rules import load_rules
+from busenv.play import agent_pool, notebook
+from busenv.play.catalogue import analysts_of
+from busenv.play.launch import addresses, local_address, make_catalogue, make_new_game
 from tests.support.commands import refusal
 from tests.support.play_client import PATIENCE, PageClient
 from tests.support.programs import children, runs
@@ -29,7 +29,7 @@ from tests.support.worlds import write_town
 @contextmanager
 def command(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command in a process, and the link that it prints."""
-    start = [sys.executable, "-m", "busenv.experiments.cli", "play", "--no-browser", "--port", "0"]
+    start = [sys.executable, "-m", "busenv.cli", "play", "--no-browser", "--port", "0"]
     process = subprocess.Popen(
         [*start, "--folder", str(folder), *words],
         stdout=subprocess.PIPE,
@@ -70,7 +70,7 @@ def test_killed_server_resumes_its_games(tmp_path: Path) -> None:
         assert {k: again.nodes[k] for k in nodes} == nodes
         assert again.my_turn()["node"] >= node
         again.decide_first()
-        other = [sys.executable, "-m", "busenv.experiments.cli", "play", "--no-browser"]
+        other = [sys.executable, "-m", "busenv.cli", "play", "--no-browser"]
         done = subprocess.run(
             [*other, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE
         )
@@ -171,11 +171,13 @@ def test_the_catalogue_contains_agents_of_the_command_line() -> None:
 
 def show(*seats: str, folder: Path, rules: str | Rules = "capstone-2024") -> str:
     """The address in the frame of a cell."""
-    return notebook.play(seats, rules, "city", None, None, folder, 700).src
+    return notebook.show_page(seats, rules, "city", None, None, folder, 700).src
 
 
 def test_a_notebook_cell_shows_a_playable_game(tmp_path: Path) -> None:
-    frame = notebook.play(("me", "greedy", "greedy"), "capstone-2024", "city", 0, 5, tmp_path, 700)
+    frame = notebook.show_page(
+        ("me", "greedy", "greedy"), "capstone-2024", "city", 0, 5, tmp_path, 700
+    )
     assert (frame.width, frame.height) == ("100%", 700)
     origin = frame.src.partition("/play/")[0]
     page = PageClient(frame.src)

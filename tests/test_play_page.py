@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from busenv import Game
-from busenv.experiments.play.catalogue import AGENTS, CITY_AGENTS, DEFAULT_OPPONENT, PREPARED
-from busenv.experiments.play.launch import make_catalogue
+from busenv.play.catalogue import AGENTS, CITY_AGENTS, DEFAULT_OPPONENT, PREPARED
+from busenv.play.launch import make_catalogue
 from busenv.render.phrases import describe_move
 from tests.support.browser_player import FIXED_START, Player
 from tests.support.play import played

@@ -10,11 +10,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import busenv
-from busenv.experiments.play import launch
-from busenv.experiments.play.catalogue import Catalogue, with_seconds
-from busenv.experiments.play.messages import MAX_BODY, MAX_REQUEST
-from busenv.experiments.play.request_guard import is_own_host
-from busenv.experiments.ratings.dependencies import short_spec
+from busenv.evaluation.dependencies import short_spec
+from busenv.play import launch
+from busenv.play.catalogue import Catalogue, with_seconds
+from busenv.play.messages import MAX_BODY, MAX_REQUEST
+from busenv.play.request_guard import is_own_host
 from tests.support.play_client import PATIENCE, Served, serving
 
 BAD_AGENTS = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import busenv
-from busenv.experiments.play import analysis, session
-from busenv.experiments.play.agent_pool import AgentTaskError
+from busenv.play import analysis, session
+from busenv.play.agent_pool import AgentTaskError
 from tests.support.drawings import drawn_parts
 from tests.support.play_client import PageClient, Served, serving
 from tests.support.positions import at_passengers

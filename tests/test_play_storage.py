@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from busenv.experiments.play import game_session, game_store, server
-from busenv.experiments.play.catalogue import Catalogue
-from busenv.experiments.play.game_store import GameStore
 from busenv.game.board import BOARDS, make_board
+from busenv.play import game_session, game_store, server
+from busenv.play.catalogue import Catalogue
+from busenv.play.game_store import GameStore
 from tests.support.play_client import PageClient, Served, serving
 
 

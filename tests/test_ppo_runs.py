@@ -14,16 +14,15 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import REWARDS, load_board
-from busenv.agents.networks.mlp import build_network
-from busenv.agents.networks.model_files import save_model
-from busenv.experiments import cli
-from busenv.experiments.training.learning_curve import read_curve
+from busenv import REWARDS, cli, load_board
+from busenv.networks.mlp import build_network
+from busenv.networks.model_files import save_model
 from busenv.train import ppo_run, run
 from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PRESETS, PPOConfig, parse_settings
 from busenv.train.config_files import read_config
 from busenv.train.league import League, update_scores
+from busenv.train.learning_curve import read_curve
 from busenv.train.ppo import Games
 from busenv.train.ppo_run import PPORun
 from tests.support.training import DEVICES, SMALL_PPO, parameters, same_tensors
@@ -260,8 +259,8 @@ def command(folder: Path) -> list[str]:
 
 def test_a_killed_train_command_resumes_bit_for_bit(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    every_step = "import busenv.experiments.training.training_run as t; t.SAVE_EVERY = 0; "
-    call = f"import sys, busenv.experiments.cli as c; c.main({command(folder)!r})"
+    every_step = "import busenv.train.training_run as t; t.SAVE_EVERY = 0; "
+    call = f"import sys, busenv.cli as c; c.main({command(folder)!r})"
     process = subprocess.Popen([sys.executable, "-c", every_step + call], stdout=subprocess.DEVNULL)
     while process.poll() is None and len(list((folder / "past").glob("*.json"))) < 2:
         time.sleep(0.01)

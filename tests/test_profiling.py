@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 import busenv
-from busenv.experiments.profiling import compare_versions, speed_worker
-from busenv.experiments.profiling.compare_versions import (
+from busenv.profiling import compare_versions, speed_worker
+from busenv.profiling.compare_versions import (
     FASTER,
     SAME,
     SLOWER,
@@ -18,8 +18,8 @@ from busenv.experiments.profiling.compare_versions import (
     compare_with,
     speed_ratio,
 )
-from busenv.experiments.profiling.source_trees import write_tree
-from busenv.experiments.profiling.speed_worker import measure_speeds
+from busenv.profiling.source_trees import write_tree
+from busenv.profiling.speed_worker import measure_speeds
 from tests.support.commands import refusal
 
 
@@ -93,7 +93,7 @@ def checkout(folder: Path, seconds: float = 1.0) -> Path:
     """A checkout of a stub of busenv whose playouts take a number of simulated seconds."""
     (folder / "busenv").mkdir(parents=True)
     (folder / "agents").mkdir()
-    (folder / "agents/__init__.py").write_text("")
+    (folder / "busenv/agents/__init__.py").write_text("")
     (folder / "busenv/__init__.py").write_text(
         "import time\n"
         "clock = [0.0]\n"

@@ -16,19 +16,18 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from busenv import Game, Record, Rules
+from busenv import Game, Record, Rules, cli
 from busenv.agents import Agent, AgentError, make_agent
+from busenv.common.runs import SETTINGS, RunError, lock_folder
+from busenv.common.worker_pool import worker_pool
 from busenv.errors import AgentUnavailableError
-from busenv.experiments import cli
-from busenv.experiments.common.runs import SETTINGS, RunError, lock_folder
-from busenv.experiments.common.worker_pool import worker_pool
-from busenv.experiments.ratings import ladder, tournament
-from busenv.experiments.ratings.dependencies import file_hashes
-from busenv.experiments.ratings.game_log import GAMES, parse_games
-from busenv.experiments.ratings.rating import check_agent, run_rating
-from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tables import different_games, result_table, seat_rows
-from busenv.experiments.ratings.tournament import play_game, play_games
+from busenv.evaluation import ladder, tournament
+from busenv.evaluation.dependencies import file_hashes
+from busenv.evaluation.game_log import GAMES, parse_games
+from busenv.evaluation.rating import check_agent, run_rating
+from busenv.evaluation.schedule import Schedule
+from busenv.evaluation.tables import different_games, result_table, seat_rows
+from busenv.evaluation.tournament import play_game, play_games
 from busenv.game.board import BOARDS
 from tests.support.commands import refusal
 from tests.support.programs import children
@@ -81,7 +80,7 @@ def test_finished_games_are_kept_when_another_fails(monkeypatch: pytest.MonkeyPa
 @pytest.mark.usefixtures("processes")
 def test_a_killed_rating_resumes_without_loss(tmp_path: Path) -> None:
     schedule = Schedule(THREE_AGENTS.agents, 3, games=450)
-    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", *schedule.agents]
+    command = [sys.executable, "-m", "busenv.cli", "rate", *schedule.agents]
     command += ["--players", "3", "--games", "450", "--workers", "2", "--out", str(tmp_path)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     wait_for_games(run, tmp_path, 20)
@@ -113,7 +112,7 @@ def test_a_stopped_rating_leaves_no_process(tmp_path: Path, sent: signal.Signals
     program, out = tmp_path / "slow.py", tmp_path / "run"
     program.write_text(SLOW)
     agent = f"exec:{sys.executable} {program}"
-    command = [sys.executable, "-m", "busenv.experiments.cli", "rate", agent, f"{agent} other"]
+    command = [sys.executable, "-m", "busenv.cli", "rate", agent, f"{agent} other"]
     command += ["--players", "3", "--games", "900", "--workers", "2", "--out", str(out)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_for_games(run, out, 2)

@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from busenv.experiments.common.intervals import bootstrap
-from busenv.experiments.ratings import plackett_luce as ratings
-from busenv.experiments.ratings.plots import short_name
-from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tables import (
+from busenv.common.intervals import bootstrap
+from busenv.evaluation import plackett_luce as ratings
+from busenv.evaluation.plots import short_name
+from busenv.evaluation.schedule import Schedule
+from busenv.evaluation.tables import (
     pair_table,
     rate_agents,
     result_table,

@@ -7,17 +7,17 @@ import pytest
 import torch
 from torch import nn
 
-from busenv.agents.networks.compiled_network import (
+from busenv.core.state import FIRST_BUILD
+from busenv.networks.compiled_network import (
     clear_previous_rows,
     evaluate,
     make_workspace,
     read_weights,
 )
-from busenv.agents.networks.inference import make_policy
-from busenv.agents.networks.inputs import Inputs
-from busenv.agents.networks.mlp import Mlp, build_network
-from busenv.agents.networks.model_files import load_model, save_model
-from busenv.core.state import FIRST_BUILD
+from busenv.networks.inference import make_policy
+from busenv.networks.inputs import Inputs
+from busenv.networks.mlp import Mlp, build_network
+from busenv.networks.model_files import load_model, save_model
 from busenv.train.expert_iteration.samples import make_batch
 from tests.support.networks import CITY, positions, random_network
 from tests.support.positions import relabelled

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from busenv import Game
-from busenv.experiments import cli
-from busenv.experiments.replays.replay_files import draw_record, write_replay
+from busenv import Game, cli
+from busenv.evaluation.replay_files import draw_record, write_replay
 from busenv.game.board import make_board
 from busenv.render.chart import BOTTOM, TOP, WIDTH, draw_chart
 from busenv.render.pieces import SEAT_COLOURS

@@ -9,8 +9,8 @@ import pytest
 
 import busenv
 from busenv import Rules
-from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings.schedule import Schedule, circular_orders, round_robin
+from busenv.common.runs import RunError
+from busenv.evaluation.schedule import Schedule, circular_orders, round_robin
 
 
 def schedule(

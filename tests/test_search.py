@@ -12,9 +12,15 @@ import numpy as np
 import pytest
 
 from busenv import EDITIONS, Game, Phase, load_board
-from busenv.agents import Agent, make_agent
-from busenv.agents.planner import evaluation
-from busenv.agents.planner.evaluation import (
+from busenv.agents import Agent, evaluation, make_agent
+from busenv.agents.uct_agent import UctAgent
+from busenv.core.bits import GOLDEN, mix, subtract_bytes
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import is_legal
+from busenv.core.rules.step import step
+from busenv.core.state import OVER
+from busenv.game.board import make_board
+from busenv.heuristics.evaluation import (
     COUNT,
     FEATURES,
     STAGES,
@@ -22,15 +28,8 @@ from busenv.agents.planner.evaluation import (
     compute_features,
     make_evaluation,
 )
-from busenv.agents.search.playout import playout_action
-from busenv.agents.search.uct_agent import UctAgent
-from busenv.agents.search.uct_search import UctSettings
-from busenv.core.bits import GOLDEN, mix, subtract_bytes
-from busenv.core.jit import kernel
-from busenv.core.rules.legal import is_legal
-from busenv.core.rules.step import step
-from busenv.core.state import OVER
-from busenv.game.board import make_board
+from busenv.heuristics.playout import playout_action
+from busenv.search.uct_search import UctSettings
 from tests.support.plain_uct import PlainUct
 from tests.support.worlds import random_board, random_rules
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from busenv import Game
-from busenv.experiments import cli
-from busenv.experiments.cli.replay_commands import list_games
-from busenv.experiments.common.runs import RunError
-from busenv.experiments.replays.narration import load_recorded_game
+from busenv import Game, cli
+from busenv.cli.replay_commands import list_games
+from busenv.common.runs import RunError
+from busenv.evaluation.narration import load_recorded_game
 from busenv.render.phrases import count
 from tests.support.commands import refusal
 from tests.support.golden import FOLDER, GAMES

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from busenv import Game, Phase
-from busenv.agents.networks.compiled_network import read_weights
-from busenv.agents.planner.evaluation import WEIGHTS
-from busenv.agents.search.az_agent import AzAgent
-from busenv.agents.search.az_search import AzSettings, make_az_search
-from busenv.agents.search.search import begin_search, root_weights, simulate
-from busenv.agents.search.search_agent import SearchAgent
-from busenv.agents.search.sequential_halving import improved_policy
-from busenv.agents.search.solver import back_up_proof, is_decided
-from busenv.agents.search.tree import Tree, make_tree, reroot, set_root
-from busenv.agents.search.uct_agent import UctAgent
-from busenv.agents.search.uct_search import UctSettings, make_uct_search
+from busenv.agents.az_agent import AzAgent
+from busenv.agents.search_agent import SearchAgent
+from busenv.agents.uct_agent import UctAgent
 from busenv.core.state import MAX_PLAYERS
+from busenv.heuristics.evaluation import WEIGHTS
+from busenv.networks.compiled_network import read_weights
+from busenv.search.az_search import AzSettings, make_az_search
+from busenv.search.search import begin_search, root_weights, simulate
+from busenv.search.sequential_halving import improved_policy
+from busenv.search.solver import back_up_proof, is_decided
+from busenv.search.tree import Tree, make_tree, reroot, set_root
+from busenv.search.uct_search import UctSettings, make_uct_search
 from tests.support.networks import CITY, decisive_network
 from tests.support.searches import grow_tree
 

@@ -16,33 +16,32 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from torch.utils.tensorboard import SummaryWriter
 
-from busenv import Board, Rules, load_board
+from busenv import Board, Rules, cli, load_board
 from busenv.agents import Agent, make_agent
-from busenv.agents.networks.model_files import load_policy_agent
-from busenv.experiments import cli
-from busenv.experiments.common.intervals import wilson
-from busenv.experiments.common.runs import RunError
-from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.ratings.plots import draw_intervals
-from busenv.experiments.training import training_run as training
-from busenv.experiments.training.learning_curve import (
+from busenv.agents.match import Score, play_match
+from busenv.agents.model_agents import load_policy_agent
+from busenv.common.intervals import wilson
+from busenv.common.runs import RunError
+from busenv.evaluation.plots import draw_intervals
+from busenv.game.board import BOARDS
+from busenv.game.rules import as_rules
+from busenv.train import ppo_run
+from busenv.train import training_run as training
+from busenv.train.config import PPOConfig
+from busenv.train.config_files import read_config
+from busenv.train.learning_curve import (
     CurvePoint,
     draw_curve,
     read_curve,
     write_curve,
 )
-from busenv.experiments.training.training_run import (
+from busenv.train.ppo_run import PPORun
+from busenv.train.training_run import (
     describe_training,
     evaluate_against,
     rating_interval,
     run_training,
 )
-from busenv.game.board import BOARDS
-from busenv.game.rules import as_rules
-from busenv.train import ppo_run
-from busenv.train.config import PPOConfig
-from busenv.train.config_files import read_config
-from busenv.train.ppo_run import PPORun
 from tests.support.commands import refusal
 from tests.support.training import SMALL_PPO, parameters, same_tensors
 from tests.support.worlds import write_town

@@ -11,12 +11,11 @@ import pytest
 
 from busenv import Batch, Board, BoardError, Game, load_board
 from busenv.agents import make_agent
-from busenv.agents.networks.mlp import build_network
-from busenv.agents.networks.model_files import load_model, save_model
-from busenv.experiments.ratings.match import Score, play_match
-from busenv.experiments.training import training_run
-from busenv.experiments.training.demo import train_and_report
-from busenv.experiments.training.training_run import evaluate, evaluate_against, rating_boards
+from busenv.agents.match import Score, play_match
+from busenv.cli.demo import train_and_report
+from busenv.networks.mlp import build_network
+from busenv.networks.model_files import load_model, save_model
+from busenv.train import training_run
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration import learner
 from busenv.train.expert_iteration.expert_run import ExpertRun
@@ -24,6 +23,7 @@ from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_sampl
 from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.teacher_data import play_teacher_games
 from busenv.train.ppo_run import PPORun
+from busenv.train.training_run import evaluate, evaluate_against, rating_boards
 from tests.support.training import RULES, SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
 
 SET = SMALL_PPO.changed(

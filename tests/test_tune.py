@@ -7,14 +7,14 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from busenv.agents.planner.evaluation import COUNT, WEIGHTS, parse_weights
-from busenv.experiments.studies import (
+from busenv.heuristics.evaluation import COUNT, WEIGHTS, parse_weights
+from experiments.studies import (
     generalisation,
     generated_boards,
     imitation,
     tune,
 )
-from busenv.experiments.studies.tune import logit, planner_score, tune_win, weights_text
+from experiments.studies.tune import logit, planner_score, tune_win, weights_text
 
 
 def test_weights_round_trip() -> None:

@@ -2,8 +2,8 @@
 
 numba keys a cached function on the file that holds it, so that an edit in a module that it calls
 is not detected. Here the cache folder is named after the content of the whole core: any edit leads
-to an empty folder. File names of kernels outside of the core also contain hashes of their package
-and of `busenv.agents`, whose kernels those of training call.
+to an empty folder. File names of kernels outside of the core also contain a hash of their module
+and of every module of the package that it imports, directly or through others.
 
 Loading a cached file runs it. numba does not verify its cache files: a damaged file makes every
 call raise or crash, and a full disk makes the first call raise. Here each file begins with a
@@ -17,13 +17,13 @@ import contextlib
 import hashlib
 import os
 import pickle
+import re
 import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from numba.misc.appdirs import AppDirs
 
 CORE = Path(__file__).resolve().parent
 DIGEST = 32  # bytes of a checksum
+IMPORT = re.compile(r"^from (busenv[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 @cache
@@ -47,17 +48,29 @@ def source_fingerprint(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _package_of(source: Path) -> Path:
-    """The folder of the outermost package of a file, or the file's own folder."""
-    packages = takewhile(lambda folder: (folder / "__init__.py").exists(), source.parents)
-    return [source.parent, *packages][-1]
+@cache
+def _imports_of(source: Path) -> frozenset[Path]:
+    """The modules outside of the core that a module imports with `from busenv.X import Y`."""
+    modules = set()
+    for package, names in IMPORT.findall(source.read_text(encoding="utf-8")):
+        path = CORE.parents[1].joinpath(*package.split("."))
+        modules |= {path / f"{name}.py" for name in re.findall(r"\w+", names)}
+        modules.add(path.with_suffix(".py"))
+    return frozenset(path for path in modules if path.is_file() and CORE not in path.parents)
 
 
-def _fingerprint_of_callees(source: Path) -> str:
-    """Fingerprint of the packages whose kernels a file outside of the core calls."""
-    agents = sys.modules.get("busenv.agents")
-    files = [source, Path(agents.__file__).resolve()] if agents and agents.__file__ else [source]
-    return "-".join(sorted({source_fingerprint(_package_of(file)) for file in files}))
+@cache
+def _fingerprint_with_imports(source: Path) -> str:
+    """SHA-256 (first 16 hex digits) of a module and of all that it imports outside of the core."""
+    modules, queue = {source}, [source]
+    while queue:
+        new = _imports_of(queue.pop()) - modules
+        modules |= new
+        queue += new
+    digest = hashlib.sha256()
+    for path in sorted(modules):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
 
 
 def _is_private(status: os.stat_result) -> bool:
@@ -114,7 +127,7 @@ class KernelCache(caching.FunctionCache):
         code = function.__code__
         source = Path(code.co_filename).resolve()
         in_core = CORE in source.parents
-        package = source.parent.name if in_core else _fingerprint_of_callees(source)
+        package = source.parent.name if in_core else _fingerprint_with_imports(source)
         name = function.__qualname__.replace("<", "").replace(">", "")
         python = "".join(map(str, sys.version_info[:2]))
         self._base = f"{source.stem}.{name}-{package}-{code.co_firstlineno}.py{python}"

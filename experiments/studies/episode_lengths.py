@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import busenv
-from busenv.experiments.common.keyboard_interrupt import run_command
-from busenv.experiments.studies import study_parser
+from busenv.common.keyboard_interrupt import run_command
+from experiments.studies import study_parser
 
 SPECS = ("random", "greedy", "planner")
 GAMES = 300  # of each agent, which plays all seats

@@ -1,6 +1,6 @@
 """Win rates on unseen boards by the number of training boards.
 
-Run `python -m busenv.experiments.studies.generalisation FOLDER`. For each kind of network, each
+Run `python -m experiments.studies.generalisation FOLDER`. For each kind of network, each
 number of training boards and each seed, a network is trained on that many generated boards of the
 city's size. `mlp` learns by PPO from random weights, among `greedy`, `planner` and past
 selves; `board` imitates games of TEACHER. A run has the decisions of its kind in DECISIONS, and at
@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from busenv.experiments.benchmark.aggregates import bootstrap_interval, interquartile_mean
-from busenv.experiments.benchmark.benchmark_report import format_scores
-from busenv.experiments.cli.command import add_count
-from busenv.experiments.common.keyboard_interrupt import run_command
-from busenv.experiments.common.plot_style import default_style, save_png
-from busenv.experiments.common.runs import lock_folder
-from busenv.experiments.studies import study_parser
-from busenv.experiments.training.run_folder import changed_settings
-from busenv.experiments.training.training_run import AnyRun, evaluate_against, run_training
+from busenv.cli.command import add_count
+from busenv.common.keyboard_interrupt import run_command
+from busenv.common.plot_style import default_style, save_png
+from busenv.common.runs import lock_folder
+from busenv.evaluation.benchmark.aggregates import bootstrap_interval, interquartile_mean
+from busenv.evaluation.benchmark.benchmark_report import format_scores
 from busenv.io import read_json, write_whole
 from busenv.train.config import PRESETS
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.run_folder import changed_settings
+from busenv.train.training_run import AnyRun, evaluate_against, run_training
+from experiments.studies import study_parser
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 import busenv
-from busenv.experiments.cli.command import add_count
-from busenv.experiments.common.intervals import wilson
-from busenv.experiments.common.keyboard_interrupt import run_command
-from busenv.experiments.common.worker_pool import worker_pool
-from busenv.experiments.studies import study_parser
+from busenv.cli.command import add_count
+from busenv.common.intervals import wilson
+from busenv.common.keyboard_interrupt import run_command
+from busenv.common.worker_pool import worker_pool
 from busenv.game.board_generator import SIZES
 from busenv.game.board_specs import as_boards
 from busenv.game.position import ENDINGS
+from experiments.studies import study_parser
 
 AGENTS = ("random", "planner", "uct:100")
 PLAYERS = 4

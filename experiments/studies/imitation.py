@@ -1,6 +1,6 @@
 """Train a network by imitation of a dataset's winners, and rate it as it learns.
 
-Run `python -m busenv.experiments.studies.imitation runs/mine/dataset.npz --out runs/imitation` on a
+Run `python -m experiments.studies.imitation runs/mine/dataset.npz --out runs/imitation` on a
 dataset of `busenv export`. The policy learns the actions of the seats that win, by cross-entropy,
 in one pass. The folder receives the curve (curve.csv, curve.png) and the model
 (model.safetensors, an agent as `net:PATH`).
@@ -16,19 +16,19 @@ import numpy as np
 import torch
 
 from busenv import GameDataset, load_dataset
-from busenv.agents.networks.mlp import build_network, mask_logits
-from busenv.agents.networks.model_files import save_model
-from busenv.agents.networks.network import Network
-from busenv.agents.networks.policy_agent import PolicyAgent
+from busenv.agents.match import Score
+from busenv.agents.policy_agent import PolicyAgent
+from busenv.cli.command import add_count, add_seed
+from busenv.common.intervals import format_bounds
+from busenv.common.keyboard_interrupt import run_command
 from busenv.dataset import Transitions
-from busenv.experiments.cli.command import add_count, add_seed
-from busenv.experiments.common.intervals import format_bounds
-from busenv.experiments.common.keyboard_interrupt import run_command
-from busenv.experiments.ratings.match import Score
-from busenv.experiments.studies import study_parser
-from busenv.experiments.training.learning_curve import CurvePoint, draw_curve, write_curve
-from busenv.experiments.training.training_run import evaluate_against
+from busenv.networks.mlp import build_network, mask_logits
+from busenv.networks.model_files import save_model
+from busenv.networks.network import Network
+from busenv.train.learning_curve import CurvePoint, draw_curve, write_curve
 from busenv.train.run import LOWEST_LEARNING_RATE
+from busenv.train.training_run import evaluate_against
+from experiments.studies import study_parser
 
 KIND, WIDTH = "mlp", 256
 BATCH, LEARNING_RATE = 512, 1e-3

@@ -1,7 +1,7 @@
 """Fine-tuning on the city of networks pretrained on generated boards, compared with training from
 random weights.
 
-Run `python -m busenv.experiments.studies.transfer FOLDER`, where FOLDER is that of a study of
+Run `python -m experiments.studies.transfer FOLDER`, where FOLDER is that of a study of
 generalisation, which may not move. For each kind of network and each seed that the study trained on
 an unlimited number of boards, networks are trained on the city with the budgets of BUDGETS (and at
 most one iteration more): from random weights, and from the pretrained ones. All other settings are
@@ -14,12 +14,14 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
-from busenv.experiments.benchmark.aggregates import interquartile_mean
-from busenv.experiments.common.keyboard_interrupt import run_command
-from busenv.experiments.common.plot_style import default_style, save_png
-from busenv.experiments.common.runs import lock_folder
-from busenv.experiments.studies import study_parser
-from busenv.experiments.studies.generalisation import (
+from busenv.common.keyboard_interrupt import run_command
+from busenv.common.plot_style import default_style, save_png
+from busenv.common.runs import lock_folder
+from busenv.evaluation.benchmark.aggregates import interquartile_mean
+from busenv.io import write_whole
+from busenv.train.run import MODEL
+from experiments.studies import study_parser
+from experiments.studies.generalisation import (
     OPPONENTS,
     UNLIMITED,
     Results,
@@ -33,8 +35,6 @@ from busenv.experiments.studies.generalisation import (
     read_results,
     win_rates,
 )
-from busenv.io import write_whole
-from busenv.train.run import MODEL
 
 BUDGETS = {  # decisions on the city, by kind of network
     "mlp": (100_000, 300_000, 1_000_000),
@@ -54,7 +54,7 @@ def read_pretrained(folder: Path) -> Results:
     if not pretrained:
         raise ValueError(
             f"{folder} has no finished run on an unlimited number of boards; first run "
-            f"python -m busenv.experiments.studies.generalisation {folder}"
+            f"python -m experiments.studies.generalisation {folder}"
         )
     return pretrained
 

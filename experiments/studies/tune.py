@@ -1,11 +1,11 @@
 """Fit the weights of the planner's evaluation.
 
-Run `python -m busenv.experiments.studies.tune STUDY`:
+Run `python -m experiments.studies.tune STUDY`:
 
 value: CMA-ES (Hansen 2016) on the planner's weights, one planner against three greedy.
 win: logits of winning, by a conditional logit on features of positions of mixed line-ups.
 
-Both write weights in the format of agents/planner/weights.json.
+Both write weights in the format of busenv/heuristics/weights.json.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ import numpy as np
 
 from busenv import Game
 from busenv.agents import Agent, make_agent
-from busenv.agents.planner.evaluation import (
+from busenv.agents.match import play_match
+from busenv.agents.planner_agent import PlannerAgent
+from busenv.cli.command import add_seed, positive
+from busenv.common.keyboard_interrupt import run_command
+from busenv.heuristics.evaluation import (
     FEATURES,
     OWN,
     STAGES,
@@ -30,12 +34,8 @@ from busenv.agents.planner.evaluation import (
     make_evaluation,
     stage,
 )
-from busenv.agents.planner.planner_agent import PlannerAgent
-from busenv.experiments.cli.command import add_seed, positive
-from busenv.experiments.common.keyboard_interrupt import run_command
-from busenv.experiments.ratings.match import play_match
-from busenv.experiments.studies import study_parser
 from busenv.io import write_whole
+from experiments.studies import study_parser
 
 LINE_UPS = (
     ("uct:100", "greedy", "greedy", "greedy"),
@@ -47,7 +47,7 @@ SAMPLE_SHARE = 0.15  # of positions that become samples
 
 
 def weights_text(weights: np.ndarray) -> str:
-    """Format weights (4, COUNT) as JSON for `busenv.agents.planner.evaluation.parse_weights`."""
+    """Format weights (4, COUNT) as JSON for `busenv.heuristics.evaluation.parse_weights`."""
     named = {
         name: {f: round(float(w), 4) for f, w in zip(FEATURES, row, strict=True)}
         for name, row in zip(STAGES, weights, strict=True)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from busenv.agents.networks.mlp import weights_of
-from busenv.experiments.common.keyboard_interrupt import STATUS
-from busenv.experiments.ratings.game_log import GAMES, parse_games
+from busenv.common.keyboard_interrupt import STATUS
+from busenv.evaluation.game_log import GAMES, parse_games
 from busenv.game.board_specs import load_board
+from busenv.networks.mlp import weights_of
 from busenv.train.checkpoint import CHECKPOINT_FILE, read_state, read_tensors
 from tests.support.play import played
 from tests.support.programs import EXAMPLE
@@ -26,32 +26,31 @@ MAX_WAIT = 30.0  # a command that runs longer hangs
 
 SMALL = "width=16 games=4 batch_size=256 threads=1 rate_games=4 rated=random"
 
-# By name: the module of experiments and its arguments, and the seconds from its start within which
+# By name: the command and its arguments, and the seconds from its start within which
 # the signals begin. OUT is a folder of its own, GAME a recorded game, PROGRAM a spec.
 COMMANDS: dict[str, tuple[str, float]] = {
-    "rate": ("cli rate random greedy --games 900000 --workers 2 --out OUT", 9),
+    "rate": ("rate random greedy --games 900000 --workers 2 --out OUT", 9),
     "rate, to its end": (
-        "cli rate random greedy --players 3 --games 9 --workers 2 --out OUT", 12
+        "rate random greedy --players 3 --games 9 --workers 2 --out OUT", 12
     ),
     "rate, programs": (
-        "cli rate PROGRAM random --players 3 --games 90000 --workers 2 --out OUT", 9
+        "rate PROGRAM random --players 3 --games 90000 --workers 2 --out OUT", 9
     ),
-    "rate, long decisions": ("cli rate uct:2000000 --against greedy --workers 2 --out OUT", 12),
-    "ladder": ("cli ladder --games 2 --workers 2 --out OUT", 20),
-    "train": ("cli train quick --set seconds=90000 rate_every=1 --out OUT", 15),
-    "train, small steps": (f"cli train quick --out OUT --set decisions=90000000 {SMALL}", 12),
+    "rate, long decisions": ("rate uct:2000000 --against greedy --workers 2 --out OUT", 12),
+    "ladder": ("ladder --games 2 --workers 2 --out OUT", 20),
+    "train": ("train quick --set seconds=90000 rate_every=1 --out OUT", 15),
+    "train, small steps": (f"train quick --out OUT --set decisions=90000000 {SMALL}", 12),
     "train, on a cluster": (
-        f"cli train quick --ray local --out OUT --set decisions=90000000 {SMALL}", 25
+        f"train quick --ray local --out OUT --set decisions=90000000 {SMALL}", 25
     ),
     "train, expert": (
-        f"cli train expert --out OUT --set decisions=90000000 {SMALL}", 15
+        f"train expert --out OUT --set decisions=90000000 {SMALL}", 15
     ),
-    "demo": ("cli demo --seconds 1 --games 40 --out OUT", 20),
-    "bench": ("cli bench --only playouts --repeats 9999", 8),
-    "bench, two versions": ("cli bench --against HEAD --only playouts --repeats 9999", 8),
-    "replay": ("cli replay GAME --agent uct:300 -o OUT.html", 5),
-    "show": ("cli show GAME", 3),
-    "tune": ("studies.tune value --seconds 900 --out OUT.json", 6),
+    "demo": ("demo --seconds 1 --games 40 --out OUT", 20),
+    "bench": ("bench --only playouts --repeats 9999", 8),
+    "bench, two versions": ("bench --against HEAD --only playouts --repeats 9999", 8),
+    "replay": ("replay GAME --agent uct:300 -o OUT.html", 5),
+    "show": ("show GAME", 3),
 }  # fmt: skip
 
 
@@ -88,15 +87,14 @@ def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
     played(seed=1).save(folder / "game.json")
     places = {f"OUT{suffix}": str(folder / f"out{suffix}") for suffix in ("", ".html", ".json")}
     places |= {"GAME": str(folder / "game.json"), "PROGRAM": f"exec:{sys.executable} {EXAMPLE}"}
-    module, *words = command.split()
+    words = command.split()
     moments = [rng.uniform(0, longest)]
     for _ in range(rng.randrange(6)):
         moments.append(moments[-1] + rng.uniform(0, 0.3))
     group, mark = rng.random() < 0.5, f"{MARK}={rng.getrandbits(64):x}"
     with open(folder / "errors", "w+") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", f"busenv.experiments.{module}"]
-            + [places.get(word, word) for word in words],
+            [sys.executable, "-m", "busenv.cli"] + [places.get(word, word) for word in words],
             stdout=subprocess.DEVNULL,
             stderr=errors,
             env={**os.environ, MARK: mark.partition("=")[2]},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from busenv.experiments import cli
+from busenv import cli
 
 
 def refusal(capsys: pytest.CaptureFixture, *arguments: str) -> str:

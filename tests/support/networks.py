@@ -6,15 +6,15 @@ import numpy as np
 import torch
 
 from busenv import EDITIONS, Board, Game, load_board
-from busenv.agents.networks.board_network import BoardNetwork
-from busenv.agents.networks.compiled_network import (
+from busenv.core.state import GAME
+from busenv.networks.board_network import BoardNetwork
+from busenv.networks.compiled_network import (
     clear_previous_rows,
     forward,
     make_workspace,
     read_weights,
 )
-from busenv.agents.networks.mlp import Mlp, SeatsMlp, build_network
-from busenv.core.state import GAME
+from busenv.networks.mlp import Mlp, SeatsMlp, build_network
 
 CITY = load_board("city")
 

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from busenv.experiments.benchmark.claims import MARKED
+from experiments.claims import MARKED
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -13,7 +13,6 @@ else:
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-LAYERS = ("busenv", "busenv.agents", "busenv.train", "busenv.experiments")  # lowest first
 # A number with an interval, a rate, a decimal share, a share won, a time, a ratio
 FIGURE = re.compile(
     r"\d%? \[-?\d[\d.,]*, |\d[\d.,]*(?: \w+){0,3} per second|\d\.\d+%|\bw[io]ns? \d+%|\d ms\b"
@@ -23,14 +22,9 @@ FIGURE = re.compile(
 
 def find_modules() -> dict[str, Path]:
     """Every module of the package by its name, with its file."""
-    modules = {}
-    for layer in LAYERS:
-        folder = ROOT / layer.rpartition(".")[2]
-        for path in folder.rglob("*.py"):
-            parts = path.relative_to(folder).with_suffix("").parts
-            name = ".".join((layer, *parts))
-            modules[name.removesuffix(".__init__")] = path
-    return modules
+    paths = (ROOT / "busenv").rglob("*.py")
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
+    return {name.removesuffix(".__init__"): path for name, path in names.items()}
 
 
 def blocks(path: Path, language: str) -> list[str]:

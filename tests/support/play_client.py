@@ -15,10 +15,10 @@ from typing import Any
 
 from websockets.sync.client import connect
 
-from busenv.experiments.play.catalogue import Catalogue
-from busenv.experiments.play.game_store import GameStore
-from busenv.experiments.play.launch import listen, make_uvicorn_server
-from busenv.experiments.play.server import Server
+from busenv.play.catalogue import Catalogue
+from busenv.play.game_store import GameStore
+from busenv.play.launch import listen, make_uvicorn_server
+from busenv.play.server import Server
 
 PATIENCE = 180.0  # seconds; enough on a busy machine
 

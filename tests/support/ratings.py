@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from busenv import Game, Record
-from busenv.experiments.ratings.game_log import GAMES, parse_games, ranking
-from busenv.experiments.ratings.schedule import Schedule
-from busenv.experiments.ratings.tournament import play_game
+from busenv.evaluation.game_log import GAMES, parse_games, ranking
+from busenv.evaluation.schedule import Schedule
+from busenv.evaluation.tournament import play_game
 
 THREE_AGENTS = Schedule(("greedy", "random", "random"), players=3, games=90)
 TWO_AGENTS = Schedule(("greedy", "random"), players=3, games=18)

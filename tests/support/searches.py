@@ -3,8 +3,8 @@
 from typing import Any
 
 from busenv import Game
-from busenv.agents.search.search import begin_search, simulate
-from busenv.agents.search.tree import Tree, make_tree, set_root
+from busenv.search.search import begin_search, simulate
+from busenv.search.tree import Tree, make_tree, set_root
 from tests.support.networks import CITY
 
 

@@ -10,8 +10,8 @@ from itertools import chain
 import pytest
 
 import busenv
-from busenv.experiments import cli
-from busenv.experiments.cli.benchmark_command import COMMANDS as BENCH_COMMANDS
+from busenv import cli
+from busenv.cli.benchmark_command import COMMANDS as BENCH_COMMANDS
 from busenv.observation import ObservationLayout
 from busenv.train.config import PPOConfig, RunConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig

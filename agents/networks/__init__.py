@@ -1,1 +1,0 @@
-"""Networks: architectures, compiled inference, model files, and the agent that plays a policy."""

@@ -1,0 +1,52 @@
+"""The `az` agent: tree search guided by a network."""
+
+from __future__ import annotations
+
+from busenv import Board
+from busenv.agents.search_agent import SearchAgent
+from busenv.game.board_specs import GeneratedBoards, is_playable
+from busenv.networks.compiled_network import read_weights
+from busenv.networks.logits import SEAT_VALUES
+from busenv.networks.network import Network
+from busenv.search.az_search import AzSearchState, AzSettings, make_az_search
+
+# (Playouts to the end from each leaf, their weight in its value), by least number of simulations.
+# Playouts help long searches: their noise averages out, while the network repeats the same errors.
+PLAYOUTS = {400: (4, 0.6), 300: (1, 0.3), 0: (0, 0.0)}
+NO_VALUES = 4, 1.0  # of networks without values for every seat: playouts alone
+LONG_SECONDS = 0.02  # per decision; from here on, the row of the longest searches applies
+
+
+class AzAgent(SearchAgent):
+    """Tree search by `search.az_search`; see `SearchAgent`.
+
+    network: on the CPU. Its weights are read in place: training steps and `load_state_dict` take
+        effect at the next decision. Without values for every seat, playouts alone evaluate leaves.
+    board: as for `busenv.agents.policy_agent.PolicyAgent`.
+    """
+
+    edges_per_node = 16
+
+    def __init__(
+        self,
+        network: Network,
+        board: Board | GeneratedBoards | None,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        *,
+        threads: int = 1,
+        seed: int = 0,
+        name: str = "az",
+    ) -> None:
+        self.network, self.board = network, None if network.plays_any_board else board
+        super().__init__(simulations, seconds, threads=threads, seed=seed, name=name)
+        length = max(PLAYOUTS) if (seconds or 0.0) >= LONG_SECONDS else simulations or 0
+        num_playouts, weight = next(row for least, row in PLAYOUTS.items() if length >= least)
+        if network.num_values != SEAT_VALUES:
+            num_playouts, weight = NO_VALUES
+        self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)
+
+    def _make_search(self, board: Board) -> AzSearchState:
+        if not is_playable(board, self.board):
+            raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
+        return make_az_search(self._settings, read_weights(self.network))

@@ -1,0 +1,104 @@
+"""Matches of agents: all games in one batch, seats and starting player rotated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from busenv import Board, IllegalActionError, Rules
+from busenv.agents import Agent
+from busenv.agents.game_histories import GameHistories
+from busenv.common.intervals import wilson
+from busenv.core import kernels
+from busenv.core.state import GAME, OVER
+from busenv.game.board_specs import as_board
+from busenv.game.rules import as_rules, check_players
+from busenv.validation import check_whole, illegal_action
+
+
+@dataclass(frozen=True)
+class Score:
+    """Result of an agent: wins out of games, mean rank (0 is first) and mean points."""
+
+    name: str
+    games: int
+    wins: int
+    rank: float
+    points: float
+
+    def interval(self) -> tuple[float, float]:
+        """Return the 95% Wilson interval of the share of wins."""
+        return wilson(self.wins, self.games)
+
+
+def play_match(
+    agents: Sequence[Agent],
+    games: int,
+    rules: str | Path | Rules = "capstone-2024",
+    board: str | Path | Board = "city",
+    *,
+    first_game: int = 0,
+) -> list[Score]:
+    """Play games of 3 to 5 agents and return the result of each.
+
+    Games count from `first_game`. Game i seats agent k at (k + i) mod n and starts at seat (i // n)
+    mod n, so over n * n games each agent has every seat, and starts, equally often.
+    """
+    players = check_players(len(agents))
+    numbers = first_game + np.arange(check_whole("games", games, 1))
+    rules, loaded = as_rules(rules), as_board(board)
+    states = np.zeros(len(numbers), GAME)
+    first = numbers // players % players
+    kernels.new_games(states, loaded.array, rules.record(players), first)
+    # Agent by game and seat
+    seat_owner = (np.arange(players)[None, :] - numbers[:, None]) % players
+    for _ in play_games_to_end(agents, seat_owner, states, rules=rules, board=loaded):
+        pass
+    return _scores(agents, states, seat_owner)
+
+
+def play_games_to_end(
+    agents: Sequence[Agent],
+    seat_owner: np.ndarray,
+    states: np.ndarray,
+    *,
+    rules: Rules,
+    board: Board,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Play games to their end, one decision per game at a time, and yield the decisions.
+
+    seat_owner: int64, (N, seats), index of the agent in each seat. states: GAME, (N,), new
+    games, which the actions change. Yields the indices of the games that decided and their
+    actions: int64, (n,) each. Raises IllegalActionError, which names the agent.
+    """
+    actions = np.zeros(len(states), np.int64)
+    histories = GameHistories(agents, states, rules, board)
+    while (running := np.flatnonzero(states["phase"] != OVER)).size:
+        to_decide = seat_owner[running, states["seat"][running]]
+        for k, agent in enumerate(agents):
+            mine = running[to_decide == k]
+            if mine.size:
+                actions[mine] = histories.choose(agent, mine)
+        illegal = kernels.step_games(states, board.array, actions)
+        if illegal >= 0:
+            name = agents[seat_owner[illegal, states["seat"][illegal]]].name
+            error = illegal_action(states, illegal, board, int(actions[illegal]))
+            raise IllegalActionError(f"agent {name!r}: {error}")
+        histories.step(running, actions[running])
+        yield running, actions[running]
+
+
+def _scores(agents: Sequence[Agent], states: np.ndarray, seat_owner: np.ndarray) -> list[Score]:
+    """Return the result of each agent in the finished games of `play_match`."""
+    ranks = kernels.rankings(states, seat_owner.shape[1])
+    points = (states["deliveries"].astype(np.int64) - states["stones"])[:, : len(agents)]
+    scores = []
+    for k, agent in enumerate(agents):
+        own = seat_owner == k  # one seat of each game
+        rank, wins = ranks[own], int((ranks[own] == 0).sum())
+        mean_points = float(points[own].mean())
+        scores.append(Score(agent.name, len(states), wins, float(rank.mean()), mean_points))
+    return scores

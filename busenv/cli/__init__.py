@@ -1,0 +1,99 @@
+"""The `busenv` command: its overview, with a module for each group of commands."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+import busenv
+from busenv.cli import play_commands, rating_commands, replay_commands, train_commands
+from busenv.cli.command import Command, Formatter
+from busenv.cli.extras import missing_extras
+from busenv.common.keyboard_interrupt import run_command
+from busenv.error_text import did_you_mean, install, printable
+from busenv.errors import AgentError
+
+GROUPS: dict[str, tuple[Command, ...]] = {
+    "Play": play_commands.COMMANDS,
+    "Recorded games": replay_commands.COMMANDS,
+    "Train": train_commands.COMMANDS,
+    "Measure": rating_commands.COMMANDS,
+}
+COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command.
+
+    arguments: by default those of the process, which Ctrl-C then ends (`run_command`). Exits with
+    status 2 when the arguments are invalid, else with the status that the command returns.
+    """
+    if arguments is None:
+        run_command(lambda: _run(sys.argv[1:]))
+    else:
+        _run([*arguments])
+
+
+def _run(arguments: list[str]) -> None:
+    # Idle torch threads sleep instead of spinning: next to another busy process, two spinning
+    # threads trained at a twelfth of the speed. Torch reads the variable once, when imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    top = parser()
+    arguments = arguments or ["--help"]
+    _check_command(top, arguments)
+    args = top.parse_args(arguments)
+    command = COMMANDS[args.command]
+    try:
+        status = args.run(args)
+    except ModuleNotFoundError as error:
+        extras = missing_extras(error.name, command.extras)
+        if not extras:
+            raise
+        top.exit(2, f"busenv {args.command}: {error.name} is not installed. {install(*extras)}\n")
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        top.exit(2, f"busenv: {printable(message)}\n")
+    except (ValueError, AgentError) as error:
+        top.exit(2, f"busenv: {printable(error)}\n")
+    if status:
+        sys.exit(status)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    top = argparse.ArgumentParser(
+        prog="busenv",
+        usage="busenv COMMAND [OPTIONS]",
+        description=f"{(busenv.__doc__ or '').splitlines()[0]}\n\n{overview()}",
+        epilog="Run 'busenv COMMAND --help' for the options of a command.",
+        formatter_class=Formatter,
+    )
+    top.add_argument("--version", action="version", version=f"busenv {busenv.__version__}")
+    commands = top.add_subparsers(
+        dest="command", metavar="COMMAND", prog="busenv", required=True, help=argparse.SUPPRESS
+    )
+    for command in COMMANDS.values():
+        command.add_to(commands)
+    return top
+
+
+def overview() -> str:
+    """List the commands by group, one per line: name, summary, example."""
+    name_width = max(map(len, COMMANDS))
+    width = max(len(command.summary) for command in COMMANDS.values())
+    lines = []
+    for title, group in GROUPS.items():
+        lines.append(f"{title}:")
+        lines += [f"  {c.name:{name_width}}  {c.summary:{width}}  {c.examples[0]}" for c in group]
+        lines.append("")
+    return "\n".join(lines[:-1])
+
+
+def _check_command(top: argparse.ArgumentParser, arguments: list[str]) -> None:
+    """Exit with a suggestion when the command does not exist."""
+    name = next((word for word in arguments if not word.startswith("-")), None)
+    if name is not None and name not in COMMANDS:
+        hint = did_you_mean(name, COMMANDS) or f"; allowed: {', '.join(COMMANDS)}"
+        top.error(f"no command {name!r}{hint}")

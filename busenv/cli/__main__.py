@@ -1,0 +1,6 @@
+"""`python -m busenv.cli` is the `busenv` command."""
+
+from busenv.cli import main
+
+if __name__ == "__main__":
+    main()

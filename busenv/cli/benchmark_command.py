@@ -1,0 +1,256 @@
+"""`busenv bench agents`, `exploit` and `claims`: learners, exploiters, figures of the pages."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from busenv.cli.command import (
+    Command,
+    add_count,
+    add_out,
+    add_players,
+    add_workers,
+    new_folder,
+    positive,
+    seed,
+)
+from busenv.error_text import did_you_mean
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def _add_agents(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "learners",
+        nargs="*",
+        metavar="LEARNER|AGENT",
+        help="learner to train and measure: ppo, ppo-absolute, ppo-self-play, one-seat, "
+        "one-seat-relative, every-seat, imitation or expert-iteration; or trained "
+        "agents to measure as runs of one learner, such as net:PATH or exec:COMMAND",
+    )
+    _add_seeds(parser, "0-4")
+    add_players(parser)
+    parser.add_argument(
+        "--decisions",
+        type=int,
+        metavar="N",
+        help="training budget in decisions (default: 1000000; required for trained agents)",
+    )
+    parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
+    parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
+    add_count(parser, "--threads", 2, "threads of torch and of self-play")
+    add_workers(parser, "processes that measure a program (default: number of cores)")
+    add_out(parser, "runs/bench-DATE-TIME")
+    for option, files in (
+        ("--add", "result files to add to those of this package"),
+        ("--page", "Markdown pages to write the tables into"),
+    ):
+        parser.add_argument(option, type=Path, nargs="+", default=[], metavar="FILE", help=files)
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE.png",
+        help="write a picture of the learning curves of this budget",
+    )
+
+
+def _agents(args: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from busenv.common.console import print_path
+    from busenv.evaluation.benchmark.benchmark_report import draw_curves, put_tables, tables
+    from busenv.evaluation.benchmark.results import add_results, all_results
+
+    if not args.learners and (args.name or args.about or args.out):
+        raise ValueError("--name, --about and --out need a learner or agents to measure")
+    console = Console()
+    for path in add_results(args.add):
+        print_path(console, "Added", path)
+    own = [_measure(args, console)] if args.learners else []
+    results = all_results(own)
+    for table in tables(results):
+        table.show(console)
+    for page in args.page:
+        put_tables(page, results)
+    if args.picture:
+        setting = args.players, _budget(args)
+        same_setting = [one for one in results if (one.players, one.decisions) == setting]
+        draw_curves(args.picture, same_setting)
+
+
+def _measure(args: argparse.Namespace, console: Console) -> Path:
+    """Train and measure a learner, or measure agents, and return the path of the result."""
+    from busenv.agents.registry import KINDS
+    from busenv.common.console import print_path
+    from busenv.evaluation.benchmark.learners import LEARNERS
+    from busenv.evaluation.benchmark.measure import CARD, bench_agents, bench_learner
+    from busenv.evaluation.benchmark.results import make_entry
+
+    first, *others = args.learners
+    folder = args.out or new_folder("bench")
+    if first in LEARNERS:
+        if others or args.name or args.about:
+            raise ValueError(f"{first} is a learner: it takes no other agents, --name or --about")
+        entry = make_entry(first, LEARNERS[first].about, args.players, _budget(args))
+        bench_learner(entry, args.seeds, folder, console, args.threads)
+    else:
+        if ":" in first and not args.name:
+            raise ValueError("trained agents need a name in the tables; allowed: --name NAME")
+        if ":" not in first and first not in KINDS:
+            hint = did_you_mean(first, [*LEARNERS, *KINDS])
+            hint = hint or f"; allowed: {', '.join(LEARNERS)}, or specs such as net:PATH"
+            raise ValueError(f"unknown learner {first!r}{hint}")
+        if args.decisions is None:
+            raise ValueError(
+                "trained agents need their training budget; allowed: --decisions N, 0 for none"
+            )
+        about = args.about or ", ".join(args.learners)
+        entry = make_entry(args.name or first, about, args.players, args.decisions)
+        bench_agents(entry, args.learners, folder, console, args.workers)
+    print_path(console, "Card", folder / CARD)
+    return folder / CARD
+
+
+def _budget(args: argparse.Namespace) -> int:
+    """Return the training budget in decisions of a learner."""
+    return 1_000_000 if args.decisions is None else args.decisions
+
+
+def _add_exploit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", metavar="AGENT", help="spec, such as planner or net:city-4")
+    _add_seeds(parser, "0-2")
+    add_players(parser)
+    add_count(parser, "--decisions", 1_000_000, "training budget of an exploiter in decisions")
+    parser.add_argument(
+        "--init-from",
+        metavar="MODEL",
+        default="",
+        help="model of kind mlp to start from, such as the agent's own (default: random weights)",
+    )
+    add_count(parser, "--games", 400, "games of each exploiter after its training")
+    add_out(parser, "runs/exploit-DATE-TIME")
+
+
+def _exploit(args: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from busenv.evaluation.benchmark.exploit import exploit
+
+    console = Console()
+    table = exploit(
+        args.agent, args.out or new_folder("exploit"), console,
+        players=args.players, decisions=args.decisions, games=args.games, seeds=args.seeds,
+        init_from=args.init_from,
+    )  # fmt: skip
+    table.show(console)
+
+
+def _add_seeds(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--seeds",
+        type=_seeds,
+        metavar="N-M",
+        default=_seeds(default),
+        help=f"random seeds N, or N to M, one run each (default: {default})",
+    )
+
+
+def _seeds(text: str) -> range:
+    """Parse seeds: 3, or 0-4."""
+    match = re.fullmatch("([0-9]+)(?:-([0-9]+))?", text)
+    if match is None or int(match[2] or match[1]) < int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not N or N-M")
+    return range(seed(match[1]), seed(match[2] or match[1]) + 1)
+
+
+def _add_claims(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("claims", nargs="*", metavar="KEY", help="keys of claims to measure again")
+    parser.add_argument("--all", action="store_true", help="re-run all claims")
+    parser.add_argument(
+        "--cheap",
+        type=positive(float),
+        metavar="SECONDS",
+        default=0.0,
+        help="re-run the cheapest claims that do not depend on the machine, up to a total cost",
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="write the claims into README and docs; claims that ran get the measured figures",
+    )
+
+
+def _claims(args: argparse.Namespace) -> int:
+    from experiments import claims as registry
+
+    if args.update:
+        registry.check_clone()
+    claims = registry.read_claims()
+    keys = [*claims] if args.all else registry.select_claims(claims, args.claims, args.cheap)
+    if args.cheap and not keys:
+        raise ValueError(f"no claim takes --cheap {args.cheap:g} seconds or less")
+    status = 0
+    for key in keys:
+        start = time.monotonic()
+        agree, figures = registry.check_claim(key, claims[key])
+        status = status if agree else 1
+        if args.update and figures:
+            claims[key] = registry.with_figures(claims[key], figures, time.monotonic() - start)
+            registry.write_claims(claims)
+    if args.update:
+        registry.update_pages(claims)
+    elif not keys:
+        for key, claim in claims.items():
+            print(registry.describe_claim(key, claim))
+    return status
+
+
+COMMANDS = (
+    Command(
+        "agents",
+        "train and compare learners",
+        (
+            "busenv bench agents                      (print the tables)",
+            "busenv bench agents ppo --decisions 10000000 --out runs/ppo",
+            "busenv bench agents net:my.safetensors --name mine --decisions 1000000",
+            "busenv bench agents --add runs/ppo/card.json --page docs/baselines.md",
+        ),
+        _add_agents,
+        _agents,
+        "Train a learner under the protocol busenv-agents-v2, several runs with different seeds, "
+        "and measure it against bots and frozen networks, or measure trained agents. Then print "
+        "the tables of all results. A stopped benchmark resumes in its folder.",
+    ),
+    Command(
+        "exploit",
+        "measure exploitability",
+        (
+            "busenv bench exploit planner",
+            "busenv bench exploit net:city-2 --init-from city-2 --out runs/exploit-city-2",
+        ),
+        _add_exploit,
+        _exploit,
+        "Train PPO agents for a fixed budget in games with frozen copies of an agent, and report "
+        "the share of games that they win when copies hold all other seats. A share above par "
+        "shows a weakness. A stopped run resumes in its folder.",
+    ),
+    Command(
+        "claims",
+        "check the documented figures",
+        (
+            "busenv bench claims                      (list the claims)",
+            "busenv bench claims planner/greedy/4",
+            "busenv bench claims --cheap 120",
+            "busenv bench claims planner/greedy/4 --update",
+        ),
+        _add_claims,
+        _claims,
+        "List the figures of README and docs with their commands, or run the commands again and "
+        "compare. The exit status is 1 when a command fails or a figure disagrees.",
+    ),
+)

@@ -1,0 +1,220 @@
+"""Train an agent, rate it against the bots, and write a report with a sample game."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+import busenv
+from busenv import Board, Game
+from busenv.agents import Agent, make_agent
+from busenv.agents.match import Score
+from busenv.common.console import TextTable, print_path, progress_bar
+from busenv.common.cores import available_cores
+from busenv.evaluation.replay_files import write_replay
+from busenv.game.board_specs import board_at, load_boards
+from busenv.io import write_whole
+from busenv.train.config import PRESETS, PPOConfig
+from busenv.train.config_files import AnyConfig
+from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.run import MODEL
+from busenv.train.training_run import (
+    CURVE,
+    PICTURE,
+    AnyRun,
+    describe_run,
+    evaluate,
+    rating_boards,
+    run_training,
+)
+
+REPORT, RECORD, PAGE, SEARCH_PAGE = "report.md", "replay.json", "replay.html", "replay-uct.html"
+COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]
+TABLE_NOTE = "A line-up's second row is the mean of the other seats."
+OPPONENTS = ("planner", "uct:50", "planner", "uct:50")  # of the sample game, as many as needed
+SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
+HOUR = 3600.0
+MAX_THREADS = 4
+WIDTH = 128  # of the demo's network: in three minutes it learns more than a wider, slower one
+PPO_SIMULATIONS = 64  # of the search that a network of PPO guides in the report
+
+
+def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int = 0) -> None:
+    """Train with the preset `quick` on up to MAX_THREADS cores, then report.
+
+    seconds: of training. games: of each rating.
+    """
+    changes = {"width": WIDTH, "threads": _threads(), "seconds": seconds, "seed": seed}
+    train_and_report(PRESETS["quick"].changed(changes), folder, games)
+
+
+def _threads() -> int:
+    return min(available_cores(), MAX_THREADS)
+
+
+def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "") -> None:
+    """Train in a folder, rate the agent, write a report and a replay, and print the results.
+
+    games: of each rating. ray: the cluster to play on, as for `run_training`.
+    """
+    console = Console()
+    run, _ = run_training(config, folder, console, ray)
+    console.print(f"Trained by {escape(describe_run(run))}.", soft_wrap=True)
+    match_ups = _match_ups(run)
+    with progress_bar(console, "rating") as bar:
+        task = bar.add_task("", total=len(match_ups) + 1, note="")
+        scores = []
+        for agent, bot in match_ups:
+            bar.update(task, note=f"{agent.name} against {bot}")
+            scores.append(evaluate(run, agent, bot, games))
+            bar.advance(task)
+        bar.update(task, note="sample game")
+        _play_sample(run)
+        bar.update(task, advance=1, note="")
+    table = _table(run, games, scores)
+    table.show(console)
+    console.print(TABLE_NOTE)
+    commands = _next_commands(run)
+    write_whole(folder / REPORT, _report(table, run, commands), follow_links=False)
+    for title, name in (("Report", REPORT), ("Learning curve", PICTURE), ("Replay", PAGE)):
+        print_path(console, title, folder / name)
+    console.print("Next steps:")
+    for command in commands:
+        console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
+
+
+def _match_ups(run: AnyRun) -> list[tuple[Agent, str]]:
+    """Return the agent with each bot, and `greedy` with `random` for comparison."""
+    bots = run.config.rated
+    search = make_agent(_spec(run, _threads()))
+    search.name = f"az:{_simulations(run)}"
+    agents: list[Agent] = [search, run.agent]
+    match_ups = [(agent, bot) for agent in agents for bot in bots]
+    if "greedy" in bots and "random" in bots:
+        match_ups.append((make_agent("greedy"), "random"))
+    return match_ups
+
+
+def _table(run: AnyRun, games: int, scores: list[list[Score]]) -> TextTable:
+    players = run.config.rating_players
+    rows = [
+        row
+        for own, others in scores
+        for row in (
+            [f"{own.name}, {players - 1} {others.name}", *_cells(own)],
+            # Wins of several copies in a game are not independent, so they have no interval.
+            ["", *_cells(others, with_interval=False)],
+        )
+    ]
+    caption = (
+        f"{games} games each of {players} players, seats and starting player rotated; "
+        f"par is {1 / players:.0%} of wins"
+    )
+    if not isinstance(run.boards, Board):
+        caption += f"; boards {rating_boards(run, games)}"
+    return TextTable(caption, COLUMNS, rows, names=2)
+
+
+def _cells(score: Score, with_interval: bool = True) -> list[str]:
+    low, high = score.interval()
+    return [
+        score.name,
+        f"{score.wins / score.games:.1%}",
+        f"{low:.1%} to {high:.1%}" if with_interval else "",
+        f"{score.rank + 1:.2f}",
+        f"{score.points:.2f}",
+    ]
+
+
+def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
+    """The report in Markdown."""
+    config = run.config
+    length = f" for {config.seconds:g} s" if config.seconds else ""
+    shell = "\n".join(commands)
+    return f"""# An agent, trained and rated
+
+busenv {busenv.__version__}, board {run.boards.name}, rules {run.rules.name}. Trained{length} by
+{describe_run(run)}; {run.decisions:,} decisions learned from; seed {config.seed}.
+
+{table.title}. {TABLE_NOTE} Rank and points are means; rank 1 is the winner's.
+
+{table.markdown().rstrip()}
+
+![learning curve]({PICTURE})
+
+[{PAGE}]({PAGE}) replays a game of the agent with its estimates. `{CURVE}` holds the curve,
+`{MODEL}` and its card the agent, `run.json` the settings, and the folder `tensorboard` the
+statistics.
+
+Next steps:
+
+```sh
+{shell}
+```
+"""
+
+
+def _play_sample(run: AnyRun) -> None:
+    """Play a game of a run's agent against bots; write its record and its replay page.
+
+    The game depends on the agent and the run's seed alone. The page shows the agent's estimates.
+    """
+    config, players = run.config, run.config.rating_players
+    seat, spec = config.seed % players, _spec(run)
+    own = spec.partition(":")[0]
+    names = [*OPPONENTS[:seat], own, *OPPONENTS[seat : players - 1]]
+    agents = [make_agent(spec if name == own else name) for name in names]
+    board = _sample_board(run)
+    game = Game(players, run.rules, board, seed=config.seed)
+    for number, agent in enumerate(agents):
+        agent.reset(config.seed + number)
+    while not game.is_over:
+        game.step(agents[game.current_player].act(game))
+    game.save(run.folder / RECORD)
+    write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=board, names=names)
+
+
+def _sample_board(run: AnyRun) -> Board:
+    """Return the board of the sample game: the first of a set of boards for validation."""
+    board = rating_boards(run, 1)
+    return board if isinstance(board, Board) else board_at(load_boards(board), 0)
+
+
+def _next_commands(run: AnyRun) -> list[str]:
+    """Shell commands that train the agent for longer, rate it, and replay the sample game."""
+    config, folder = run.config, run.folder
+    if config.decisions is not None:
+        longer = f"decisions={2 * config.decisions}"
+    else:
+        assert config.seconds is not None
+        longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
+    players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
+    rules = ["--rules", config.rules] * (config.rules != PPOConfig().rules)
+    name = config.board if isinstance(run.boards, Board) else _sample_board(run).name
+    board = ["--board", name] * (name != PPOConfig().board)
+    page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
+    commands = (
+        ["train", str(folder), "--set", longer],
+        ["rate", _spec(run), "planner", *players, *rules, *board],
+        ["replay", str(folder / RECORD), *page, *board],
+    )
+    # The path of the program, if it is not on PATH.
+    path = Path(sys.executable).with_name("busenv")
+    is_installed = shutil.which("busenv") or not path.exists()
+    program = "busenv" if is_installed else os.path.relpath(path)
+    return [shlex.join([program, *arguments]) for arguments in commands]
+
+
+def _simulations(run: AnyRun) -> int:
+    return run.config.num_simulations if isinstance(run.config, ExpertConfig) else PPO_SIMULATIONS
+
+
+def _spec(run: AnyRun, threads: int = 1) -> str:
+    """Spec of the search that a run's network guides."""
+    return f"az@{threads}:{run.folder / MODEL}:{_simulations(run)}".replace("az@1:", "az:")

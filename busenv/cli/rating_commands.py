@@ -1,0 +1,183 @@
+"""Commands that measure: agents, learners, and the speed of this machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from busenv.cli import benchmark_command
+from busenv.cli.command import (
+    Command,
+    add_board,
+    add_count,
+    add_out,
+    add_players,
+    add_rating_options,
+    add_rules,
+    new_folder,
+    positive,
+)
+from busenv.profiling.speed_worker import MEASUREMENTS
+
+EXTRAS = ("report",)
+
+
+def _add_rate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "agents", nargs="+", metavar="AGENT", help="spec, such as random or uct:300"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="AGENT",
+        help="agent in all seats but one (default: the agents play each other)",
+    )
+    add_players(parser)
+    add_rules(parser)
+    add_board(parser, "generated:SIZE:SEED, or a set such as generated:small:test:100")
+    add_rating_options(parser, "number of games, rounded up to balanced blocks")
+    add_out(parser, "runs/rate-DATE-TIME")
+
+
+def _rate(args: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from busenv.common.console import print_path
+    from busenv.evaluation.rating import run_rating
+    from busenv.evaluation.schedule import Schedule
+
+    schedule = Schedule(
+        tuple(args.agents),
+        args.players,
+        args.games,
+        args.seed,
+        args.rules,
+        args.against,
+        args.board,
+    )
+    folder, console = args.out or new_folder("rate"), Console()
+    report = run_rating(schedule, folder, args.workers, console, args.ray)
+    for table in report.tables:
+        table.show(console)
+    if report.warning:
+        console.print(f"[yellow]{report.warning}")
+    print_path(console, "Report", folder / "report.md")
+
+
+def _add_ladder(parser: argparse.ArgumentParser) -> None:
+    add_rating_options(parser, "games per match and per round robin, rounded up to balanced blocks")
+    add_out(parser, "runs/ladder")
+
+
+def _ladder(args: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from busenv.evaluation.ladder import run_ladder
+
+    run_ladder(
+        args.out or Path("runs/ladder"),
+        args.games,
+        args.seed,
+        args.workers,
+        Console(),
+        args.ray,
+    )
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--against", metavar="REV", help="commit, or folder with a checkout, to compare with"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        help=f"measurements to run, of: {', '.join(MEASUREMENTS)} (default: all)",
+    )
+    add_count(parser, "--repeats", 15, "runs of each measurement")
+    parser.add_argument(
+        "--tolerance",
+        type=positive(float),
+        metavar="PERCENT",
+        default=3.0,
+        help="accepted slowdown in percent (default: 3)",
+    )
+    subparsers = parser.add_subparsers(title="subcommands", metavar="[SUBCOMMAND]")
+    for command in benchmark_command.COMMANDS:
+        command.add_to(subparsers)
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    names = args.only or [*MEASUREMENTS]
+    if unknown := [name for name in names if name not in MEASUREMENTS]:
+        raise ValueError(f"no measurement {unknown[0]!r}; allowed: {', '.join(MEASUREMENTS)}")
+    if args.against is None:
+        from busenv.profiling.speed_report import show_speeds
+
+        show_speeds(Console(), args.repeats, names)
+        return 0
+    from busenv.profiling.compare_versions import compare_with
+
+    tolerance = args.tolerance / 100
+    not_slower = compare_with(
+        args.against, names, repeats=args.repeats, tolerance=tolerance, console=Console()
+    )
+    return 0 if not_slower else 1
+
+
+def _info(args: argparse.Namespace) -> None:
+    from busenv.profiling.system_info import show_info
+
+    show_info()
+
+
+COMMANDS = (
+    Command(
+        "rate",
+        "rate agents by playing games",
+        (
+            "busenv rate greedy planner uct:300",
+            "busenv rate net:city-2 --against planner --players 3 --games 2000",
+            "busenv rate greedy planner --rules splotter-1999 --board map.json",
+            "busenv rate uct:1500 planner --games 10000 --ray auto",
+        ),
+        _add_rate,
+        _rate,
+        "Play agents against each other with balanced seats and turn order, and report win rates "
+        "and ratings with 95% intervals.",
+        EXTRAS,
+    ),
+    Command(
+        "ladder",
+        "rate the reference agents",
+        ("busenv ladder", "busenv ladder --games 200 --out runs/short"),
+        _add_ladder,
+        _ladder,
+        "Rate the reference agents in games of 3, 4 and 5 players, and print the table.",
+        ("train", *EXTRAS),
+    ),
+    Command(
+        "bench",
+        "measure speed, compare learners",
+        (
+            "busenv bench --against main",
+            "busenv bench --against v0.1.0 --only vector search --repeats 41",
+            "busenv bench                         (speeds of this version)",
+        ),
+        _add_bench,
+        _bench,
+        "Measure the speed of core, environments and agents. With --against, this version and "
+        "another one run in turns, and the exit status is 1 when a measurement is slower by more "
+        "than the tolerance.",
+        EXTRAS,
+    ),
+    Command(
+        "info",
+        "print versions, board and speed",
+        ("busenv info",),
+        lambda parser: None,
+        _info,
+        "Print installed versions, the board, the editions, and the speed of random play.",
+    ),
+)

@@ -1,0 +1,215 @@
+"""Learners of the benchmark, among them MaskablePPO of Stable-Baselines3 on one seat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import VecEnvWrapper
+from torch import nn
+
+from busenv.agents.policy_agent import PolicyAgent
+from busenv.envs.sb3 import BusVecEnv
+from busenv.evaluation.benchmark.results import Entry
+from busenv.networks.inputs import Inputs
+from busenv.train.config import PRESETS, PPOConfig
+from busenv.train.config_files import AnyConfig
+from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.ppo_run import PPORun
+from busenv.train.run import TrainingRun
+
+ROLLOUT_STEPS = 64  # of each environment in a rollout of OneSeatRun
+
+
+class _ScaledRewards(VecEnvWrapper):
+    """Environments whose rewards are divided by a unit."""
+
+    def __init__(self, venv: BusVecEnv, unit: float) -> None:
+        super().__init__(venv)
+        self._unit = unit
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        observations, rewards, ends, infos = self.venv.step_wait()
+        return observations, rewards / self._unit, ends, infos
+
+
+class _PolicyNetwork(nn.Module):
+    """A Stable-Baselines3 policy with the outputs of `busenv.networks.network.Network`."""
+
+    def __init__(self, policy: MaskableActorCriticPolicy, relative_types: bool) -> None:
+        super().__init__()
+        self.policy, self.inputs = policy, Inputs(relative_types)
+
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        distribution: Any = self.policy.get_distribution(observations).distribution
+        return distribution.logits, self.policy.predict_values(observations)
+
+
+class OneSeatRun(TrainingRun):
+    """MaskablePPO in the usual setup: the library's loop and policy on one seat of each game.
+
+    Copies of the first of the settings' bots hold the other seats. The run resumes from the
+    folder's checkpoint, with new games.
+    """
+
+    config: PPOConfig
+
+    def __init__(self, config: PPOConfig, folder: Path) -> None:
+        super().__init__(config, folder)
+        games = BusVecEnv(
+            config.games,
+            opponents=config.bots[0],
+            num_players=config.players,
+            rules=self.rules,
+            board=self.board,
+            reward=config.reward,
+            relative_types=config.relative_types,
+        )
+        self._ppo = MaskablePPO(
+            "MlpPolicy",
+            _ScaledRewards(games, config.reward_unit),
+            n_steps=ROLLOUT_STEPS,
+            policy_kwargs={"net_arch": [config.width] * 2},
+            device="cpu",
+            learning_rate=config.learning_rate,
+            batch_size=config.batch_size,
+            n_epochs=config.epochs,
+            gamma=config.gamma,
+            gae_lambda=config.gae_lambda,
+            clip_range=config.clip_range,
+            ent_coef=config.entropy_coef,
+            vf_coef=config.value_coef,
+            max_grad_norm=config.max_grad_norm,
+            seed=config.seed % 2**32,
+        )
+        self._ppo.set_logger(Logger(None, []))  # the default logger creates a folder per rollout
+        policy = self._ppo.policy
+        # Networks of Stable-Baselines3, which the run and the agent use like an `Mlp`.
+        self.network, self._optimizer = policy, policy.optimizer  # type: ignore[assignment]
+        network: Any = _PolicyNetwork(policy, config.relative_types)
+        self.agent = PolicyAgent(
+            network,
+            self.board,
+            name="one-seat",
+            seed=config.seed,
+            temperature=config.temperature,
+        )
+        checkpoint = self._checkpoint(dict(policy.state_dict()))
+        if checkpoint is not None:
+            self._resume(*checkpoint)
+            seeds = np.random.SeedSequence((config.seed, self.iteration))
+            self._ppo.set_random_seed(int(seeds.generate_state(1)[0]))
+        self._start_clock()
+
+    def step(self) -> None:
+        """Play one rollout and learn from it."""
+        rollout = self.config.games * ROLLOUT_STEPS
+        self._ppo.learn(rollout, reset_num_timesteps=False)
+        self.iteration += 1
+        self.decisions += rollout
+        self._seconds = self.seconds
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        self._save_checkpoint()
+
+
+LearnerRun = PPORun | ExpertRun | OneSeatRun
+
+
+@dataclass(frozen=True)
+class BenchmarkLearner:
+    """A learner: a description in one line, settings that differ from `base`, the class of runs."""
+
+    about: str
+    settings: dict[str, Any]
+    make_run: Callable[[Any, Path], LearnerRun] = PPORun
+    base: AnyConfig = PRESETS["quick"]
+
+    def config(self, entry: Entry, seed: int, threads: int) -> AnyConfig:
+        """All settings of a run."""
+        common = {"players": (entry.players,), "decisions": entry.decisions, "device": "cpu"}
+        return self.base.changed({**self.settings, **common, "seed": seed, "threads": threads})
+
+
+# Stable-Baselines3's defaults, except minibatches of 1024 (64) and an entropy bonus (none).
+SB3_SETTINGS = {
+    "bots": ("greedy",),
+    "learning_rate": 3e-4,
+    "gae_lambda": 0.95,
+    "batch_size": 1024,
+    "epochs": 10,
+    "entropy_coef": 0.01,
+}
+
+LEARNERS = {
+    "ppo": BenchmarkLearner(
+        "PPO on every seat's decisions, against greedy, planner and past selves", {}
+    ),
+    "ppo-absolute": BenchmarkLearner(
+        "ppo without relative building types", {"relative_types": False}
+    ),
+    "ppo-self-play": BenchmarkLearner(
+        "ppo with the network in every seat, without bots and past selves",
+        {"bots": (), "opponent_share": 0.0},
+    ),
+    "one-seat": BenchmarkLearner(
+        "MaskablePPO of Stable-Baselines3 on one seat, against greedy",
+        {**SB3_SETTINGS, "relative_types": False},
+        OneSeatRun,
+    ),
+    "one-seat-relative": BenchmarkLearner(
+        "one-seat with relative building types", SB3_SETTINGS, OneSeatRun
+    ),
+    "every-seat": BenchmarkLearner(
+        "PPO on every seat's decisions with one-seat's settings, against greedy and past selves",
+        SB3_SETTINGS,
+    ),
+    "imitation": BenchmarkLearner(
+        "imitation of the search uct:50",
+        {
+            "network": "seats",
+            "width": 256,
+            "games": 64,
+            "teacher": "uct:50",
+            "teacher_games": 1_000_000,
+            "teacher_share": 1.0,
+            "teacher_sample_share": 1.0,
+            "teacher_reuse": 1.0,
+            "replay_size": 10_000_000,
+            "learning_rate": 1e-3,
+            "temperature": 0.25,
+        },
+        ExpertRun,
+        ExpertConfig(),
+    ),
+    "expert-iteration": BenchmarkLearner(
+        "expert iteration: self-play by a search of 16 simulations that the network guides; the "
+        "network is rated without search",
+        {
+            "network": "seats",
+            "width": 256,
+            "games": 64,
+            "num_simulations": 16,
+            "full_search_share": 1.0,
+            "bot_share": 0.0,
+            "replay_size": 100_000,
+            "reuse": 2.0,
+            "learning_rate": 1e-3,
+            "temperature": 0.25,
+        },
+        ExpertRun,
+        ExpertConfig(),
+    ),
+}

@@ -1,0 +1,167 @@
+"""Result cards: JSON files with the results of a learner's runs.
+
+A card may come from anyone. It is validated: it must follow the protocol, name every opponent with
+the protocol's number of games, and be consistent. Validation cannot show that the numbers are true;
+the run folder can.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from busenv import __version__
+from busenv.evaluation.benchmark.protocol import CURVE_PANEL, NAME, PANELS, count_games
+from busenv.io import write_whole
+from busenv.schema import Schema, parse, read_limited
+
+BUNDLED = Path(__file__).parent / "cards"
+OVERSHOOT = 40_000  # decisions by which the last update may exceed a budget; a rollout of
+# self-play has about 30,000
+
+Count = Annotated[int, Field(ge=0, le=10**12)]
+
+
+class WinCount(Schema):
+    """Games against copies of one opponent, and how many of them the agent won."""
+
+    games: Annotated[int, Field(ge=1, le=10**6)]
+    wins: Count
+
+    @model_validator(mode="after")
+    def _check(self) -> WinCount:
+        if self.wins > self.games:
+            raise ValueError(f"{self.wins} wins of {self.games} games")
+        return self
+
+    @property
+    def share(self) -> float:
+        """Share of games won."""
+        return self.wins / self.games
+
+
+class CurveEvaluation(Schema):
+    """Results by opponent after so many decisions.
+
+    core_seconds: processor time of training so far, over all threads; None in cards of v1.
+    """
+
+    decisions: Count
+    core_seconds: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    results: dict[str, WinCount]
+
+
+class RunResult(Schema):
+    """One run of a learner: decisions learned from, its curve, and final results by opponent."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**31)]
+    decisions: Count
+    curve: tuple[CurveEvaluation, ...]
+    panel: dict[str, WinCount]
+
+    @model_validator(mode="after")
+    def _check(self) -> RunResult:
+        steps = [point.decisions for point in self.curve]
+        if steps != sorted(set(steps)) or (steps and steps[-1] > self.decisions):
+            raise ValueError(
+                f"the curve of seed {self.seed} has decisions {steps}; allowed: ascending, at most "
+                f"{self.decisions:,}"
+            )
+        return self
+
+
+class Entry(Schema):
+    """A learner with its number of players and its budget.
+
+    name: of the learner. about: its training procedure, in one line. players: of each game.
+    decisions: the budget, in decisions to learn from.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")]
+    about: Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
+    players: Literal[3, 4, 5]
+    decisions: Count
+
+
+class BenchmarkResult(Entry):
+    """A result card: all runs of a learner. busenv: version that measured them."""
+
+    protocol: Literal["busenv-agents-v1", "busenv-agents-v2"]
+    busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
+    runs: Annotated[tuple[RunResult, ...], Field(min_length=1, max_length=1000)]
+
+    @model_validator(mode="after")
+    def _check_runs(self) -> BenchmarkResult:
+        seeds = [run.seed for run in self.runs]
+        if len({*seeds}) != len(seeds):
+            raise ValueError(f"seeds are {seeds}; allowed: each once")
+        for run in self.runs:
+            self._check_games(run.panel, PANELS[self.protocol])
+            for point in run.curve:
+                self._check_games(point.results, CURVE_PANEL)
+            limit = self.decisions
+            if not limit <= run.decisions <= limit + OVERSHOOT:
+                raise ValueError(
+                    f"seed {run.seed} learned from {run.decisions:,} decisions; "
+                    f"allowed: {limit:,} to {limit + OVERSHOOT:,}"
+                )
+        return self
+
+    def _check_games(self, results: dict[str, WinCount], panel: dict[str, int]) -> None:
+        expected = count_games(panel, self.players)
+        games = {name: result.games for name, result in results.items()}
+        if games != expected:
+            raise ValueError(
+                f"games are {games}; {self.protocol} with {self.players} players has {expected}"
+            )
+
+
+def make_entry(name: str, about: str, players: int, decisions: int) -> Entry:
+    """Make an entry; ValueError, in one line, names an invalid field."""
+    fields = {"name": name, "about": about, "players": players, "decisions": decisions}
+    return parse(Entry, json.dumps(fields))
+
+
+def make_result(entry: Entry, runs: Iterable[RunResult]) -> BenchmarkResult:
+    """Make the card of runs measured with this version; ValueError if they break the protocol."""
+    fields = {"protocol": NAME, "busenv": __version__, **entry.model_dump()}
+    return parse(
+        BenchmarkResult, json.dumps({**fields, "runs": [run.model_dump() for run in runs]})
+    )
+
+
+def read_result(path: Path) -> BenchmarkResult:
+    """Read and validate a card; ValueError, in one line, names what is wrong."""
+    data = read_limited(path)
+    try:
+        return parse(BenchmarkResult, data)
+    except ValueError as error:
+        raise ValueError(f"{path} is not a result card: {error}") from error
+
+
+def write_result(card: BenchmarkResult, path: Path) -> None:
+    """Write a card atomically."""
+    write_whole(path, json.dumps(card.model_dump(mode="json"), indent=1) + "\n", follow_links=False)
+
+
+def result_name(card: BenchmarkResult) -> str:
+    """File name of a card: learner, players, budget."""
+    return f"{card.name}-{card.players}-{card.decisions}.json"
+
+
+def all_results(others: Iterable[Path] = (), bundled: Path = BUNDLED) -> list[BenchmarkResult]:
+    """Read the bundled cards and others; the last one replaces earlier ones of the same name."""
+    paths = [*sorted(bundled.glob("*.json")), *others]
+    return [*{result_name(card): card for card in map(read_result, paths)}.values()]
+
+
+def add_results(paths: Iterable[Path], folder: Path = BUNDLED) -> list[Path]:
+    """Validate all cards, then copy them to the bundled ones; returns their new paths."""
+    cards = [read_result(path) for path in paths]
+    for card in cards:
+        write_result(card, folder / result_name(card))
+    return [folder / result_name(card) for card in cards]

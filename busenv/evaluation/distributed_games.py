@@ -1,0 +1,112 @@
+"""Play the games of a schedule on a Ray cluster; `ratings.tournament` defines a game.
+
+Each call plays some games in a process that keeps its agents for later calls. Ray repeats the calls
+of a lost node on another one.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from busenv import cluster
+from busenv.common.runs import RunError
+from busenv.evaluation.dependencies import (
+    Model,
+    build_agent,
+    file_hashes,
+    is_program,
+    read_models,
+)
+from busenv.evaluation.schedule import Schedule
+from busenv.evaluation.tournament import POLL_SECONDS, close_agents, play_game
+from busenv.interrupts import interrupts_deferred
+
+CALLS_PER_CORE = 3  # calls in flight
+CALL_SECONDS = 2.0  # target of a call; the overhead of shorter ones takes a tenth of two cores
+
+
+class RatingPayload(NamedTuple):
+    """Data that a process needs to play a schedule's games.
+
+    models: see `dependencies.read_models`. programs: hashes of the files of programs by spec, with
+    relative paths that start in `folder`.
+    """
+
+    schedule: Schedule
+    models: dict[str, Model]
+    programs: dict[str, str]
+    folder: str
+
+
+_current_payload = ""  # key of the payload that this process's agents belong to
+
+
+def play_on_cluster(
+    schedule: Schedule, numbers: list[int]
+) -> Generator[list[dict[str, Any]], None, None]:
+    """Play the games with these numbers, and yield them in groups as they end.
+
+    Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
+    RunError when a program's files on a node differ from those of the calling machine,
+    `cluster.ClusterError` when the cluster fails.
+    """
+    programs = file_hashes(_programs(schedule))
+    payload = cluster.Shared(
+        RatingPayload(schedule, read_models(schedule.specs), programs, os.getcwd())
+    )
+    remaining, size = list(reversed(numbers)), 1
+    running: list[Any] = []
+    with interrupts_deferred() as interrupted:
+        while not interrupted:
+            num_cpus = max(cluster.num_cpus(), 1)
+            while remaining and len(running) < CALLS_PER_CORE * num_cpus:
+                count = min(size, -(-len(remaining) // (2 * num_cpus)))
+                chunk = [remaining.pop() for _ in range(count)]
+                running.append(cluster.call(play_chunk, payload, chunk))
+            if not running:
+                return
+            done, running = cluster.ready(running, POLL_SECONDS)
+            for call in done:
+                games, seconds = cluster.result(call)
+                size = max(1, min(2 * size, int(CALL_SECONDS * len(games) / seconds)))
+                yield games
+        yield [game for call in cluster.ready(running, 0)[0] for game in cluster.result(call)[0]]
+
+
+def play_chunk(
+    shared: cluster.Shared[RatingPayload], numbers: list[int]
+) -> tuple[list[dict[str, Any]], float]:
+    """Play some games in this process, and return them with the duration in seconds."""
+    global _current_payload
+    payload = shared.get()
+    if _current_payload != shared.key:
+        close_agents()
+        _check_programs(payload)
+        _current_payload = shared.key
+    start = time.perf_counter()
+    build = partial(build_agent, models=payload.models, folder=Path(payload.folder))
+    games = [play_game(payload.schedule, number, build) for number in numbers]
+    return games, time.perf_counter() - start
+
+
+def _programs(schedule: Schedule) -> tuple[str, ...]:
+    return tuple(spec for spec in dict.fromkeys(schedule.specs) if is_program(spec))
+
+
+def _check_programs(payload: RatingPayload) -> None:
+    """Raise RunError unless this node has the same files of programs as the calling machine."""
+    specs = _programs(payload.schedule)
+    hashes = file_hashes(specs, Path(payload.folder))
+    for spec in specs:
+        if hashes.get(spec) != payload.programs.get(spec):
+            raise RunError(
+                f"agent {spec!r}: its files on node {socket.gethostname()} differ from those of "
+                "the calling machine; every node needs the same files, relative to "
+                f"{payload.folder}"
+            )

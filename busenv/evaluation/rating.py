@@ -1,0 +1,137 @@
+"""Rate agents: play the missing games of a schedule in a run folder, and report."""
+
+from __future__ import annotations
+
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from busenv import Board, Game
+from busenv.agents import AgentError, make_agent
+from busenv.cluster import ClusterError, connected
+from busenv.common.console import print_path, progress_bar
+from busenv.common.runs import SETTINGS, RunError, lock_folder, store_settings
+from busenv.errors import AgentUnavailableError
+from busenv.evaluation.dependencies import (
+    file_hashes,
+    is_program,
+    language_model,
+    language_settings,
+    model_of,
+)
+from busenv.evaluation.distributed_games import play_on_cluster
+from busenv.evaluation.game_log import GAMES, append_games, recover_games
+from busenv.evaluation.language_models import REPLIES
+from busenv.evaluation.rating_report import Report, write_report
+from busenv.evaluation.schedule import Schedule
+from busenv.evaluation.tournament import play_games
+from busenv.io import open_plain
+
+
+def run_rating(
+    schedule: Schedule,
+    folder: Path,
+    workers: int = 1,
+    console: Console | None = None,
+    ray: str = "",
+) -> Report:
+    """Play the missing games of a schedule, and write the report.
+
+    Writes each game to disk as soon as it ends; a stopped run resumes, also on another machine that
+    has the same agents. workers: number of processes. console: for progress; by default there is
+    none. ray: address of a Ray cluster (`busenv.cluster.connected`), "" for none.
+    RunError when an agent cannot be built, or the folder is in use or holds another run;
+    `busenv.cluster.ClusterError` when the cluster fails.
+    """
+    if ray and any(map(language_model, schedule.specs)):
+        raise RunError("language models play on this machine only; leave out --ray")
+    for spec in dict.fromkeys(schedule.specs):
+        check_agent(spec, schedule.rules, *schedule.sample_boards, players=schedule.players)
+    if console is None:
+        console = Console(quiet=True, force_jupyter=False)  # Jupyter's bar needs ipywidgets
+    with connected(ray, workers), lock_folder(folder):
+        print_path(console, "Run folder", folder)
+        if (folder / GAMES).exists() and not (folder / SETTINGS).exists():
+            raise RunError(f"{folder} has {GAMES} but no {SETTINGS}; choose another folder")
+        files = {"files": file_hashes(schedule.specs)}
+        store_settings(
+            folder, {**schedule.settings(), **files, **language_settings(schedule.specs)}
+        )
+        games, cut = recover_games(folder, schedule)
+        if cut:
+            console.print(f"Dropped a half-written game ({cut} bytes) at the end of {GAMES}.")
+        if games:
+            console.print(f"Resuming after {len(games):,} games.")
+        if schedule.total != schedule.games:
+            console.print(
+                f"Playing {schedule.total:,} games, not {schedule.games:,}: "
+                f"whole blocks of {schedule.block:,}."
+            )
+        games += _play(schedule, folder, games, workers, console, ray)
+        with console.status("rating ..."):
+            return write_report(games, schedule, folder, workers)
+
+
+def check_agent(
+    spec: str, rules: str = "capstone-2024", *boards: str | Board, players: int = 4
+) -> None:
+    """Raise RunError unless the agent can be built and plays on the boards, by default the city.
+
+    A network or a program decides once on each board: a network may play only on the boards that it
+    was trained on, and a program may fail.
+    """
+    games = [Game(players, rules, board, first_player=0, seed=0) for board in boards or ("city",)]
+    try:
+        make_agent(spec).close()
+        model = model_of(spec)
+        if model or is_program(spec):
+            # A model's policy alone decides in milliseconds; its search may take minutes.
+            with closing(make_agent(f"net:{model}" if model else spec)) as agent:
+                for game in games:
+                    agent.act(game)
+    except (AgentError, ValueError, OSError) as error:
+        name = f"agent {spec!r}"
+        raise RunError(f"{error}" if name in f"{error}" else f"{name}: {error}") from error
+
+
+def _play(
+    schedule: Schedule,
+    folder: Path,
+    played: list[dict[str, Any]],
+    workers: int,
+    console: Console,
+    ray: str,
+) -> list[dict[str, Any]]:
+    """Play the missing games, and return them."""
+    done = {game["number"] for game in played}
+    missing = [number for number in range(schedule.total) if number not in done]
+    if not missing:
+        return []
+    bar = progress_bar(console, "games")
+    new: list[dict[str, Any]] = []
+    forfeits = sum(game["forfeit"] is not None for game in played)
+    try:
+        with open_plain(folder / GAMES, "ab") as file, bar:
+            task = bar.add_task("", total=schedule.total, completed=len(played), note="")
+            if ray:
+                play = play_on_cluster(schedule, missing)
+            else:
+                replies = folder / REPLIES if any(map(language_model, schedule.specs)) else None
+                play = play_games(schedule, missing, min(workers, len(missing)), replies)
+            with closing(play):  # the generator defers Ctrl-C until it is closed
+                for games in play:
+                    append_games(file, games)
+                    new += games
+                    forfeits += sum(game["forfeit"] is not None for game in games)
+                    note = f"{forfeits} forfeits" if forfeits else ""
+                    bar.update(task, advance=len(games), note=note)
+    except (BrokenProcessPool, ClusterError, AgentUnavailableError) as error:
+        cause = "a worker process died" if isinstance(error, BrokenProcessPool) else str(error)
+        raise RunError(
+            f"{cause}; the games so far are in {folder}, and the same command with "
+            f"--out {folder} resumes"
+        ) from error
+    return new

@@ -1,0 +1,192 @@
+"""The report of a rating: tables for the terminal, and files in the run folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from busenv.common import intervals
+from busenv.common.console import TextTable
+from busenv.evaluation.language_models import language_tables
+from busenv.evaluation.plots import draw_intervals, short_name
+from busenv.evaluation.schedule import Schedule
+from busenv.evaluation.tables import (
+    anchor_of,
+    different_games,
+    pair_table,
+    result_table,
+    seat_rows,
+    seat_table,
+)
+from busenv.io import write_whole
+
+TURNS = ("first", "second", "third", "fourth", "fifth")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The report of a rating.
+
+    results: see `tables.result_table`. tables: to print. warning: reason to distrust the intervals,
+    "" for none.
+    """
+
+    results: pd.DataFrame
+    tables: list[TextTable]
+    warning: str
+
+
+def write_report(
+    games: list[dict[str, Any]], schedule: Schedule, folder: Path, workers: int = 1
+) -> Report:
+    """Write the tables, the plots and report.md of a rating into its folder."""
+    rows = seat_rows(games)
+    results = result_table(rows, schedule, workers)
+    pairs, seats = pair_table(rows), seat_table(rows)
+    turns = seats.xs("all").xs("turn")
+    tables = [
+        _results(results, schedule),
+        _ratings(results, schedule),
+        _pairs(pairs, schedule),
+        _turns(turns, schedule),
+    ]
+    tables += language_tables(schedule, folder)
+    for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
+        text = table.round(6).to_csv(lineterminator="\n")
+        write_whole(folder / f"{name}.csv", text, follow_links=False)
+    _draw(folder, results, turns, schedule)
+    warning = _warning(different_games(games), schedule)
+    write_whole(folder / "report.md", _markdown(tables, schedule, warning), follow_links=False)
+    return Report(results, tables, warning)
+
+
+def percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def interval(row: pd.Series, prefix: str = "") -> str:
+    """Format the interval of a share, in percent; prefix: of its columns `low` and `high`."""
+    return intervals.format_bounds(row[f"{prefix}low"], row[f"{prefix}high"])
+
+
+def rating_interval(row: pd.Series) -> str:
+    return f"[{row['rating_low']:.1f}, {row['rating_high']:.1f}]"
+
+
+def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
+    header = ["agent", "games", "won", "95% interval", "par", "rank", "points"]
+    rows = [
+        [
+            str(agent),
+            f"{row['games']:.0f}",
+            percent(row["won"]),
+            interval(row),
+            percent(row["par"]),
+            f"{row['rank']:.2f}",
+            f"{row['points']:.2f}",
+        ]
+        for agent, row in results.iterrows()
+    ]
+    return TextTable(_title(schedule), header, rows)
+
+
+def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
+    header = [
+        "agent",
+        "rating",
+        "95% interval",
+        "deviation",
+        "95% interval",
+        "ms/decision",
+        "forfeits",
+    ]
+    rows = [
+        [
+            str(agent),
+            f"{row['rating']:.1f}",
+            rating_interval(row),
+            percent(row["deviation"]),
+            interval(row, "deviation_"),
+            f"{row['ms']:.3g}",
+            f"{row['forfeits']:.0f}",
+        ]
+        for agent, row in results.iterrows()
+    ]
+    return TextTable(f"ratings; {anchor_of(schedule)} is 0", header, rows)
+
+
+def _pairs(pairs: pd.DataFrame, schedule: Schedule) -> TextTable:
+    def cell(agent: str, other: str) -> str:
+        return percent(pairs.loc[(agent, other), "ahead"]) if (agent, other) in pairs.index else ""
+
+    rows = [
+        [agent, *(cell(agent, other) for other in schedule.labels)] for agent in schedule.labels
+    ]
+    return TextTable(
+        "how often an agent is ranked ahead of another", ["ahead of", *schedule.labels], rows
+    )
+
+
+def _turns(turns: pd.DataFrame, schedule: Schedule) -> TextTable:
+    rows = [
+        [TURNS[int(position) - 1], percent(row["won"]), interval(row), f"{row['points']:.2f}"]
+        for position, row in turns.iterrows()
+    ]
+    title = f"all agents by turn in the first round; par {1 / schedule.players:.1%}"
+    return TextTable(title, ["turn", "won", "95% interval", "points"], rows)
+
+
+def _title(schedule: Schedule) -> str:
+    count = schedule.num_boards
+    boards = "board" if count == 1 else f"{count:,} boards of"
+    board = "" if schedule.board == "city" else f", {boards} {schedule.board}"
+    games = f"{schedule.total:,} games, {schedule.players} players"
+    return f"{games}, {schedule.rules}{board}, seed {schedule.seed}"
+
+
+def _warning(different: int, schedule: Schedule) -> str:
+    if different == schedule.total:
+        return ""
+    return (
+        f"Only {different:,} of the {schedule.total:,} games are different: deterministic agents "
+        "repeat them. The intervals assume independent games and are too narrow."
+    )
+
+
+def _draw(folder: Path, results: pd.DataFrame, turns: pd.DataFrame, schedule: Schedule) -> None:
+    ratings = results[["rating", "rating_low", "rating_high"]].assign(par=0.0)
+    wins = results[["won", "low", "high", "par"]]
+    by_turn = turns[["won", "low", "high"]].assign(par=1 / schedule.players)
+    by_turn.index = pd.Index(TURNS[: schedule.players])
+    for name, table, title in (
+        ("wins", wins, "Games won"),
+        ("ratings", ratings, f"Rating ({short_name(anchor_of(schedule))} = 0)"),
+        ("seats", by_turn, "Games won by turn in the first round, all agents"),
+    ):
+        share = name != "ratings"
+        draw_intervals(folder / f"{name}.png", table, title, _title(schedule), share)
+
+
+def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:
+    parts = [
+        "# A rating",
+        f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}.",
+        "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
+        "share of seats that were its own. Rank and points: means over its seats. Rating: "
+        "openskill's Plackett-Luce, with 95% bootstrap intervals "
+        f"({intervals.RESAMPLES} resamples of the games); ratings of different numbers of players "
+        "are on different scales. Deviation: share of games ranked ahead of the maximal lottery "
+        "(the mixture of the agents that none of them beats) minus the share behind it; 0 for "
+        "agents of the mixture. An agent that fails or takes an illegal action forfeits and is "
+        "ranked last.",
+    ]
+    if warning:
+        parts.append(f"**{warning}**")
+    for table in tables:
+        parts += [f"## {table.title[0].upper()}{table.title[1:]}", table.markdown().rstrip()]
+    parts.append("![games won](wins.png) ![ratings](ratings.png) ![turn order](seats.png)")
+    parts.append("Data: `results.csv`, `pairs.csv`, `seats.csv`. Games: `games.jsonl`.")
+    return "\n\n".join(parts) + "\n"

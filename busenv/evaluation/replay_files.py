@@ -1,0 +1,74 @@
+"""Write recorded games to files: a picture of one position, or the replay page."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from busenv import Board
+from busenv.agents import make_agent
+from busenv.evaluation.dependencies import short_spec
+from busenv.evaluation.narration import RecordedGame, load_recorded_game
+from busenv.io import write_whole
+from busenv.render.raster import svg_to_png
+from busenv.render.replay import Estimate, replay_page
+
+
+def draw_record(
+    source: str | Path, ply: int | None, out: str | Path, board: str | Path | Board | None = None
+) -> None:
+    """Draw the position of a recorded game after `ply` decisions, by default after the last.
+
+    source, board: see `load_recorded_game`. out: FILE.svg, or FILE.png, which needs the extra
+    `render`. ValueError for another file name or ply.
+    """
+    out = Path(out)
+    if out.suffix not in (".svg", ".png"):
+        raise ValueError(f"cannot draw {str(out)!r}; allowed: FILE.svg or FILE.png")
+    recorded = load_recorded_game(source, board)
+    plies = len(recorded.record.actions)
+    if ply is not None and not 0 <= ply <= plies:
+        raise ValueError(f"ply is {ply}; allowed: 0 to {plies}, the length of the game")
+    if ply is not None and ply < plies:
+        record = dataclasses.replace(
+            recorded.record, actions=recorded.record.actions[:ply], result=None
+        )
+        recorded = dataclasses.replace(recorded, record=record)
+    drawing = recorded.end().svg()
+    write_whole(out, drawing if out.suffix == ".svg" else svg_to_png(drawing))
+
+
+def write_replay(
+    source: str | Path,
+    out: str | Path,
+    spec: str | None = None,
+    board: str | Path | Board | None = None,
+    names: Sequence[str] | None = None,
+) -> None:
+    """Write the replay page of a recorded game.
+
+    source, board: see `load_recorded_game`. spec: agent whose estimates of the positions the page
+    shows. names: players' names by seat; by default the agents of a game of a rating.
+    """
+    recorded = load_recorded_game(source, board)
+    end = recorded.end()
+    positions = [game.position() for game, _ in recorded.replay()] + [end.position()]
+    page = replay_page(
+        recorded.board,
+        recorded.record.rules,
+        positions,
+        recorded.record.actions,
+        estimates=[] if spec is None else _estimates(recorded, spec),
+        agent=short_spec(spec or ""),
+        names=recorded.agents if names is None else names,
+        note=recorded.forfeit,
+    )
+    write_whole(out, page)
+
+
+def _estimates(recorded: RecordedGame, spec: str) -> list[Estimate]:
+    """Return an agent's estimate of every position before a decision."""
+    with closing(make_agent(spec)) as agent:
+        return [agent.estimate(game) for game, _ in recorded.replay()]

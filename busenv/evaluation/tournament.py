@@ -1,0 +1,156 @@
+"""Play the games of a schedule in worker processes.
+
+A game depends only on the schedule and its number: each agent is reset with a seed derived from
+the run's seed, the number and the seat. The number of workers changes only the order in which
+games end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from busenv import Game, IllegalActionError
+from busenv.agents import Agent, AgentError, make_agent
+from busenv.common.worker_pool import end_workers, worker_pool
+from busenv.errors import AgentUnavailableError
+from busenv.evaluation.game_log import ranking
+from busenv.evaluation.schedule import Schedule
+from busenv.interrupts import interrupts_deferred
+
+GAMES_PER_WORKER = 4  # in flight
+POLL_SECONDS = 0.1  # between checks for Ctrl-C
+WARM_UP = 4  # first decisions of a spec in a process, which are not timed: they compile code
+
+# Agents of this process, by spec and number of earlier seats with the same spec.
+_agents: dict[tuple[str, int], Agent] = {}
+_decisions: Counter[str] = Counter()  # of each spec in this process
+
+
+def play_games(
+    schedule: Schedule, numbers: Iterable[int], workers: int, replies: Path | None = None
+) -> Generator[list[dict[str, Any]], None, None]:
+    """Play the games with these numbers, and yield them in groups as they end.
+
+    Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
+    replies: folder for the logs of language models' replies (`Agent.log_replies`).
+    BrokenProcessPool when a worker dies, AgentUnavailableError when an agent cannot be reached.
+    """
+    remaining = iter(numbers)
+    running: set[Future[dict[str, Any]]] = set()
+    with interrupts_deferred() as interrupted, worker_pool(workers, close_agents) as pool:
+        while not interrupted:
+            free = GAMES_PER_WORKER * workers - len(running)
+            play = partial(play_game, replies=replies)
+            running |= {pool.submit(play, schedule, n) for n in islice(remaining, free)}
+            if not running:
+                return
+            done, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
+            failed = {game for game in done if game.exception()}
+            yield [game.result() for game in done - failed]
+            for game in failed:
+                game.result()  # raises
+        yield [game.result() for game in running if game.done() and not game.exception()]
+        end_workers(pool)
+
+
+def play_game(
+    schedule: Schedule,
+    number: int,
+    build: Callable[[str], Agent] = make_agent,
+    replies: Path | None = None,
+) -> dict[str, Any]:
+    """Play one game of a schedule, and return it as an object of the games file.
+
+    build: makes an agent from its spec. replies: see `play_games`.
+    Keys: number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by
+    seat, forfeit (None, or seat, ply and why), and by seat decisions, timed (decisions with a
+    measured time) and seconds (their sum). All but the last two are reproducible.
+
+    An agent that fails or takes an illegal action forfeits: the game ends, the agent is ranked
+    last, and the others are ranked by their standing at that moment. AgentUnavailableError when an
+    agent cannot be reached.
+    """
+    entrants, first = schedule.seating(number)
+    board = schedule.board_of(number)
+    game = Game(schedule.players, schedule.loaded_rules, board, first, seed=number)
+    seconds = [0.0] * schedule.players
+    decisions, timed = [0] * schedule.players, [0] * schedule.players
+    agents: list[Agent] = []
+    forfeit = None
+    specs = [schedule.specs[entrant] for entrant in entrants]
+    keys = [(spec, specs[:seat].count(spec)) for seat, spec in enumerate(specs)]
+    try:
+        for seat, key in enumerate(keys):
+            agents.append(_agent(key, build))
+            agents[seat].reset(_seed_of(schedule.seed, number, seat))
+            if replies:
+                agents[seat].log_replies(replies / f"{number}.jsonl", seat)
+        while not game.is_over:
+            seat = game.current_player
+            start = time.perf_counter()
+            action = _act(agents[seat], game)
+            spent, spec = time.perf_counter() - start, keys[seat][0]
+            decisions[seat] += 1
+            _decisions[spec] += 1
+            if _decisions[spec] > WARM_UP:
+                seconds[seat] += spent
+                timed[seat] += 1
+            game.step(action)
+    except AgentUnavailableError:
+        raise
+    except (AgentError, IllegalActionError) as error:
+        forfeit = {"seat": seat, "ply": len(game.history), "why": str(error)}
+        if keys[seat] in _agents:
+            _agents.pop(keys[seat]).close()
+    return {
+        "number": number,
+        "agents": [schedule.labels[entrant] for entrant in entrants],
+        "record": game.record().to_dict(),
+        "points": game.points,
+        "ranking": ranking(game.ranking(), seat if forfeit else None),
+        "forfeit": forfeit,
+        "decisions": decisions,
+        "timed": timed,
+        "seconds": [round(spent, 6) for spent in seconds],
+    }
+
+
+def _act(agent: Agent, game: Game) -> int:
+    """Return an agent's action; AgentError for any error of the agent."""
+    try:
+        return agent.act(game)
+    except AgentError:
+        raise
+    except Exception as error:  # a forfeit must not end the rating
+        raise AgentError(f"{type(error).__name__}: {error}") from error
+
+
+def _seed_of(seed: int, number: int, seat: int) -> int:
+    """Return the seed of an agent by the run's seed, the number of the game and the seat."""
+    return int(np.random.SeedSequence((seed, number, seat)).generate_state(1, np.uint64)[0])
+
+
+def _agent(key: tuple[str, int], build: Callable[[str], Agent]) -> Agent:
+    """Return an agent of this process, built for its first game."""
+    if key not in _agents:
+        _agents[key] = build(key[0])
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(1)  # each worker has one core
+    return _agents[key]
+
+
+def close_agents() -> None:
+    """Close the agents of this process."""
+    for agent in list(_agents.values()):  # a copy: a game drops an agent that fails
+        agent.close()
+    _agents.clear()

@@ -1,0 +1,1 @@
+"""The handcrafted evaluation of positions, and the playouts that use it."""

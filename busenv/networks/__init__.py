@@ -1,0 +1,1 @@
+"""Networks: architectures, compiled inference, and model files."""

@@ -1,0 +1,120 @@
+"""Networks as functions: in compiled code where possible, else by torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from busenv import Board
+from busenv.core.bits import uniform
+from busenv.core.jit import fast_kernel, gil_kernel, kernel
+from busenv.core.relative_types import write_absolute_policies
+from busenv.core.state import OVER
+from busenv.networks.compiled_layers import softmax
+from busenv.networks.compiled_network import (
+    Weights,
+    clear_previous_rows,
+    evaluate,
+    make_workspace,
+    read_weights,
+)
+from busenv.networks.inputs import Inputs, observe_inputs
+from busenv.networks.logits import GAME_OVER, action_probabilities
+
+if TYPE_CHECKING:  # weights play without torch
+    from busenv.networks.network import Network
+
+Policy = Callable[[np.ndarray, Board, float], np.ndarray]
+
+
+@fast_kernel
+def _policies(games, board, weights, work, temperature, out):
+    """Write the probabilities of each game's actions into `out`, zeros before."""
+    for i in range(games.shape[0]):
+        if games[i].phase == OVER:
+            raise ValueError(GAME_OVER)
+        clear_previous_rows(work)  # so that rows do not depend on their neighbours
+        num_legal = evaluate(games[i], board[0], weights, work)
+        softmax(work.logits, num_legal, temperature)
+        for k in range(num_legal):
+            out[i, work.actions[k]] = work.logits[k]
+
+
+@kernel
+def draw_action(probabilities, rng_state):
+    """Draw an index by probabilities, float32, (n,); never one of probability 0.
+
+    rng_state: uint64, (1,), state of the random stream.
+    """
+    total, last = 0.0, 0
+    for action in range(probabilities.shape[0]):
+        total += probabilities[action]
+    rest = total * uniform(rng_state)
+    for action in range(probabilities.shape[0]):
+        if probabilities[action] > 0.0:
+            last = action
+            rest -= probabilities[action]
+            if rest < 0.0:
+                break
+    return last
+
+
+@gil_kernel  # short: a thread that releases the GIL would wait longer to get it back
+def draw_actions(probabilities, rng_state):
+    """Draw an action for each row of probabilities: int64, (N,)."""
+    actions = np.zeros(probabilities.shape[0], np.int64)
+    for i in range(probabilities.shape[0]):
+        actions[i] = draw_action(probabilities[i], rng_state)
+    return actions
+
+
+def make_policy(network: Network | Weights) -> Policy:
+    """Return the policy of a network as a function of games, their board, and a temperature.
+
+    It takes games, GAME, (N,), which it does not validate, and a temperature above 0. It returns
+    the probability of each action, float32, (N, num_actions), and raises ValueError as
+    `action_probabilities` does. It owns its arrays: one thread at a time may call it.
+    """
+    weights = _compiled_weights(network)
+    if weights is None:
+        return _torch_policy(network)
+    work = make_workspace(weights)
+
+    def compiled(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
+        out = np.zeros((len(games), board.num_actions), np.float32)
+        _policies(games, board.array, weights, work, np.float32(temperature), out)
+        return out
+
+    return compiled
+
+
+def _torch_policy(network: Any) -> Policy:
+    import torch
+
+    inputs: Inputs = network.inputs
+
+    def policy(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
+        rows, masks = observe_inputs(games, board.array, inputs)
+        device = next(network.parameters()).device
+        with torch.no_grad():
+            logits, _ = network(torch.from_numpy(rows).to(device))
+        policies = action_probabilities(logits.cpu().numpy(), masks, temperature)
+        if not inputs.relative_types:
+            return policies
+        out = np.zeros_like(policies)
+        write_absolute_policies(games, board.array, policies, out)
+        return out
+
+    return policy
+
+
+def _compiled_weights(network: Any) -> Weights | None:
+    """Return the weights of a Network on the CPU; None for other networks, which torch runs."""
+    if isinstance(network, Weights):
+        return network
+    from busenv.networks.network import Network
+
+    on_cpu = isinstance(network, Network) and network.eval_weights.device.type == "cpu"
+    return read_weights(network) if on_cpu else None

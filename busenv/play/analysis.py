@@ -1,0 +1,170 @@
+"""Analyses of a position and of a whole game, streamed to pages."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from busenv.play import agent_pool, serializers
+from busenv.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
+from busenv.play.catalogue import CHART_AGENT, agent_name, with_seconds
+from busenv.play.game_tree import GameTree
+from busenv.render.chart import draw_chart, first_plies
+
+UPDATE_SECONDS = 0.4  # between two messages about a position
+MAX_SECONDS = 60.0  # of the analysis of one position
+CHART_BATCH = 6  # positions of a chart between two messages
+MIN_LOSS, MAX_MISTAKES = 0.03, 5  # loss of the chance to win that is listed; of each seat
+
+Subscriber = Callable[[dict[str, Any]], None]  # sends a message to a page
+Run = Callable[[Subscriber], Coroutine[Any, Any, None]]
+
+
+class Analysis:
+    """A task that sends messages to its subscribers, and ends with the last of them."""
+
+    def __init__(self, run: Run) -> None:
+        self.subscribers: set[Subscriber] = set()
+        self._latest: dict[str, Any] | None = None
+        self._task = asyncio.create_task(self._run(run))
+
+    @property
+    def failed(self) -> bool:
+        """Whether the task has ended with an error."""
+        return self._latest is not None and self._latest["type"] == "error"
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Send a page the latest message, and all later ones."""
+        self.subscribers.add(subscriber)
+        if self._latest is not None:
+            subscriber(self._latest)
+
+    def unsubscribe(self, subscriber: Subscriber) -> bool:
+        """Remove a page; return whether the analysis has ended since no page is left."""
+        self.subscribers.discard(subscriber)
+        if not self.subscribers:
+            self._task.cancel()
+        return not self.subscribers
+
+    async def _run(self, run: Run) -> None:
+        try:
+            await run(self._publish)
+        except AgentTaskError as error:
+            self._publish({"type": "error", "code": "no_estimate", "message": str(error)})
+
+    def _publish(self, message: dict[str, Any]) -> None:
+        self._latest = message
+        for subscriber in self.subscribers:
+            subscriber(message)
+
+
+async def analyse_position(
+    tree: GameTree, node: int, analysts: AgentPool, spec: str, publish: Subscriber
+) -> None:
+    """Publish the chances to win and best moves at a node, refined for a minute."""
+    game, forced = tree.game(node), tree.nodes[node].legal_count == 1
+    # A search with a time limit does not search a forced decision.
+    budgeted = spec if forced else with_seconds(spec, UPDATE_SECONDS)
+    end, running = 0.0, True
+    while running:
+        start = time.monotonic()
+        value = await analysts.call(agent_pool.estimate, budgeted, str(id(tree)), game)
+        now = time.monotonic()
+        end = end or now + MAX_SECONDS  # without the time to build the agent
+        is_final = forced or now - start < UPDATE_SECONDS  # the best move is proven
+        running = value.simulations is not None and not is_final and now < end
+        message = {
+            "type": "analysis",
+            "agent": agent_name(spec),
+            "simulations": value.simulations,
+            "running": running,
+        }
+        publish(message | serializers.estimate(tree, node, value))
+
+
+async def analyse_game(
+    tree: GameTree,
+    variation: list[int],
+    known: dict[int, PositionAnalysis],
+    analysts: AgentPool,
+    publish: Subscriber,
+) -> None:
+    """Publish the chances to win along a variation, and the decisions that lost most of them.
+
+    known: the estimates by node, which this function completes.
+    """
+    for node in variation:
+        if tree.nodes[node].turn < 0:
+            ranking = tree.position_game(node).ranking()
+            known[node] = PositionAnalysis([float(rank == 0) for rank in ranking], [])
+    missing = [node for node in variation if node not in known]
+    publish(_chart_message(tree, variation, known))
+    for nodes in (missing[k : k + CHART_BATCH] for k in range(0, len(missing), CHART_BATCH)):
+        games = [tree.game(node) for node in nodes]
+        estimates = await analysts.call(
+            agent_pool.estimate_all, CHART_AGENT, f"{id(tree)} chart", games
+        )
+        known |= dict(zip(nodes, estimates, strict=True))
+        publish(_chart_message(tree, variation, known))
+
+
+def _chart_message(
+    tree: GameTree, variation: list[int], known: dict[int, PositionAnalysis]
+) -> dict[str, Any]:
+    chances = [known[node].chances if node in known else None for node in variation]
+    return {
+        "type": "chart",
+        "variation": variation,
+        "chances": [values and [round(value, 4) for value in values] for values in chances],
+        "mistakes": _mistakes(tree, variation, known),
+        "svg": _draw_chances(tree, variation, chances),
+    }
+
+
+def _draw_chances(
+    tree: GameTree, variation: list[int], chances: list[list[float] | None]
+) -> str | None:
+    """The chances as a chart in SVG; None while nothing is known."""
+    if not any(chances):
+        return None
+    players = range(tree.start.players)
+    rounds = first_plies(tree.nodes[node].round for node in variation)
+    curves = [[values[seat] if values else None for values in chances] for seat in players]
+    last = next(values for values in chances[::-1] if values)
+    order = sorted(players, key=lambda seat: -last[seat])
+    ranking = [order.index(seat) for seat in players]
+    return draw_chart(
+        "Chance to win over time", curves, 0, 1, rounds=rounds, ranking=ranking, percent=True
+    )
+
+
+def _mistakes(
+    tree: GameTree, variation: list[int], known: dict[int, PositionAnalysis]
+) -> list[dict[str, Any]]:
+    """The decisions of each seat that lowered its chance to win most."""
+    mistakes: list[dict[str, Any]] = []
+    for before, after in itertools.pairwise(variation):
+        node = tree.nodes[after]
+        if node.forced or before not in known or after not in known:
+            continue
+        chances = [known[one].chances[node.seat] for one in (before, after)]
+        if chances[0] - chances[1] >= MIN_LOSS:
+            best = next(iter(known[before].best_actions), (node.action, 0.0))[0]
+            mistakes.append(
+                {
+                    "node": after,
+                    "seat": node.seat,
+                    "before": round(chances[0], 4),
+                    "after": round(chances[1], 4),
+                    "text": serializers.describe(tree, before, node.action),
+                    "better": serializers.describe(tree, before, best)
+                    if best != node.action
+                    else None,
+                }
+            )
+    mistakes.sort(key=lambda mistake: mistake["after"] - mistake["before"])
+    by_seat = [[one for one in mistakes if one["seat"] == k] for k in range(tree.start.players)]
+    return [one for ones in by_seat for one in ones[:MAX_MISTAKES]]

@@ -1,0 +1,168 @@
+"""What the start page offers, and which agents a page may request.
+
+Pages can only request agents that run no program and read no file of the page's choice. Agents,
+boards and rules given on the command line are offered as well.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import busenv.agents
+from busenv import EDITIONS, Board, Rules, load_board
+from busenv.agents.registry import AZ, NET, UCT
+from busenv.common.cores import available_cores
+from busenv.error_text import did_you_mean
+from busenv.evaluation.dependencies import is_program, language_model, short_spec
+from busenv.game.board_specs import board_names
+from busenv.play.messages import RequestError
+
+DEFAULT_PLAYERS = 4
+HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None
+AGENTS = {  # name and description by spec, strongest first
+    "az:city-4:1000": ("Expert", "search guided by a network"),
+    "az:generated-1:1000": ("Expert, any board", "search guided by a network"),
+    "uct:1000": ("Strong", "tree search, 1,000 simulations"),
+    "net:city-2": ("Advanced", "a trained network, answers at once"),
+    "uct:100": ("Medium", "tree search, 100 simulations"),
+    "planner": ("Casual", "plans one decision ahead"),
+    "greedy": ("Beginner", "takes the best immediate gain"),
+    "random": ("Random", "chooses at random"),
+}
+if not HAS_NETWORKS:
+    AGENTS = {spec: level for spec, level in AGENTS.items() if not spec.startswith(("az:", "net:"))}
+CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
+ANALYSTS = ("az:city-4:1000", "uct:1000", "net:city-2", "az:generated-1:1000")
+DEFAULT_OPPONENT = "uct:100"
+CHART_AGENT = "uct:200"
+PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
+EDITION_DESCRIPTIONS = {
+    "capstone-2024": "the newest rules",
+    "capstone-2019": "any street of a line that ends at the intersection may be shared, but not "
+    "twice in a row",
+    "splotter-1999": "the first edition: 28 line markers for seats 0 to 2, 18 for seats 3 and 4; "
+    "up to 20 buses; lines are shared as in capstone-2019",
+    "condensed": "up to 20 buses, unlimited line markers",
+}
+MODELS = Path(busenv.agents.__file__).parent / "networks" / "models"
+SIMPLE_AGENTS = ("random", "greedy", "planner")
+MAX_SIMULATIONS, MAX_SECONDS = 20_000, 20.0
+
+
+@dataclass
+class Catalogue:
+    """Rules and boards by name, the default first.
+
+    trusted: agents that pages may request because the command line names them. seats: the start
+    page's first choice of players, as specs, "me" or "friend".
+    """
+
+    rules: dict[str, Rules] = field(default_factory=lambda: dict(EDITIONS))
+    boards: dict[str, Board] = field(
+        default_factory=lambda: {name: load_board(name) for name in board_names()}
+    )
+    trusted: set[str] = field(default_factory=set)
+    seats: tuple[str, ...] = ("me", *[DEFAULT_OPPONENT] * (DEFAULT_PLAYERS - 1))
+
+    def update(self, other: Catalogue) -> None:
+        """Add the entries of another catalogue, whose defaults take precedence."""
+        self.rules = {**other.rules, **self.rules, **other.rules}
+        self.boards = {**other.boards, **self.boards, **other.boards}
+        self.trusted |= other.trusted
+        self.seats = other.seats
+
+    def check_agent(self, spec: str) -> None:
+        """Check that a page may request an agent. RequestError: no_such_agent, agent_refused."""
+        if spec in self.trusted or spec in SIMPLE_AGENTS:
+            return
+        if match := re.fullmatch(UCT, spec):
+            _check_search(spec, *match.groups())
+        elif match := re.fullmatch(AZ, spec):
+            threads, name, *budget = match.groups()
+            _check_model(name)
+            _check_search(spec, threads, *budget)
+        elif match := re.fullmatch(NET, spec):
+            _check_model(match[2])
+        elif is_program(spec) or language_model(spec):
+            text = "Programs and language models can play only if the command line names them."
+            raise RequestError("agent_refused", text)
+        else:
+            hint = did_you_mean(spec, AGENTS) or f"; allowed: {', '.join(AGENTS)}."
+            raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}")
+
+    def find_board(self, fingerprint: str) -> Board | None:
+        """Return the board with a fingerprint, if the catalogue has it."""
+        return next((b for b in self.boards.values() if b.fingerprint == fingerprint), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options of the start page as plain data."""
+        trusted = dict.fromkeys(sorted(self.trusted - {*AGENTS}), ("", "named on the command line"))
+        return {
+            "players": [3, 4, 5],
+            "editions": [
+                {"name": name, "description": EDITION_DESCRIPTIONS.get(rules.name, "custom rules")}
+                for name, rules in self.rules.items()
+            ],
+            "boards": [*self.boards],
+            "city_boards": [name for name, board in self.boards.items() if is_city(board)],
+            "agents": [
+                {
+                    "spec": spec,
+                    "name": name,
+                    "description": text,
+                    "city_only": spec in CITY_AGENTS,
+                }
+                for spec, (name, text) in {**AGENTS, **trusted}.items()
+            ],
+            "default_opponent": DEFAULT_OPPONENT,
+            "seats": [*self.seats],
+        }
+
+
+def is_city(board: Board) -> bool:
+    """Return whether a board is the city, under any name."""
+    return board.fingerprint == load_board("city").fingerprint
+
+
+def analysts_of(board: Board) -> list[str]:
+    """Return the agents that pages offer for analyses of games on a board, the default first."""
+    excluded = () if is_city(board) else CITY_AGENTS
+    return [spec for spec in ANALYSTS if spec in AGENTS and spec not in excluded]
+
+
+def agent_name(spec: str) -> str:
+    """The displayed name of an agent: its level if it has one, else its spec."""
+    return AGENTS[spec][0] if spec in AGENTS else short_spec(spec)
+
+
+def with_seconds(spec: str, seconds: float) -> str:
+    """The spec of a search with another budget in seconds; other specs are unchanged."""
+    return re.sub(r"^((?:uct|az)(?:@\d+)?(?::.+)?):[0-9.]+s?$", rf"\g<1>:{seconds:g}s", spec)
+
+
+def _check_search(
+    spec: str, threads: str | None, simulations: str | None, seconds: str | None
+) -> None:
+    cores = available_cores()
+    fits = int(simulations or 1) <= MAX_SIMULATIONS and 0 < float(seconds or 1) <= MAX_SECONDS
+    if not fits or int(threads or 1) > cores:
+        raise RequestError(
+            "agent_refused",
+            f"{spec[:80]} is outside of the limits of this server; allowed: 1 to "
+            f"{MAX_SIMULATIONS:,} simulations, more than 0 to {MAX_SECONDS:g} seconds, 1 to "
+            f"{cores} threads",
+        )
+
+
+def _check_model(name: str) -> None:
+    models = sorted(path.stem for path in MODELS.glob("*.safetensors"))
+    if name not in models:
+        raise RequestError(
+            "no_such_agent",
+            f"There is no model {name[:80]!r}; allowed: {', '.join(models)}, or a path that the "
+            "command line names.",
+        )

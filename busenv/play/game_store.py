@@ -1,0 +1,149 @@
+"""The folder of saved games: every decision is on disk before the server acknowledges it.
+
+A game is a file of JSON lines: a header, then one event a line. An incomplete last line, left by a
+killed process or a full disk, is ignored on reading and cut before the next event is written. Only
+the owner can read the files, since they contain the secrets of the links.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from busenv.io import open_plain, read_bounded, write_whole
+from busenv.play.messages import Name, Number, Seat, SeatIndex
+from busenv.schema import Schema, parse
+
+KEY, SUFFIX = "key", ".jsonl"
+MAX_LINE = 2**16  # bytes of an event; a long one takes 100
+MAX_SIZE = 8 * 2**20  # bytes to which a game may grow; a long one takes 20,000
+Token = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{20,64}$")]
+
+
+class LinkTokens(Schema):
+    """The secrets of a game's links. seats: one for each friend's seat, else None."""
+
+    host: Token
+    spectator: Token
+    seats: list[Token | None]
+
+
+class GameHeader(Schema):
+    """The first line of a game's file. record: the record before the first action."""
+
+    format: Literal["busenv-play"] = "busenv-play"
+    version: Literal[1] = 1
+    id: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+    created: Annotated[str, Field(max_length=40)]
+    record: dict[str, Any]
+    seats: Annotated[list[Seat], Field(min_length=3, max_length=5)]
+    tokens: LinkTokens
+
+
+class GameEvent(Schema):
+    """One event: a decision (parent, action), a jump (node, paused) or a name (seat, name)."""
+
+    parent: Number | None = None
+    action: Number | None = None
+    node: Number | None = None
+    paused: bool = False
+    seat: SeatIndex | None = None
+    name: Name | None = None
+
+
+class GameStore:
+    """A folder of games, created if it is missing. One process at a time may use it."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def key(self) -> str:
+        """Return the secret in the start page's link; create it if the folder has none.
+
+        Raises ValueError if the file contains no valid key.
+        """
+        path = self.folder / KEY
+        if not path.exists() or not path.stat().st_size:  # empty after a start on a full disk
+            _write(path, secrets.token_urlsafe(24))
+        key = read_bounded(path, follow_links=False).strip()
+        if not re.fullmatch(rb"[A-Za-z0-9_-]{20,64}", key):
+            raise ValueError(f"{path} holds no key; delete the file to create a new one")
+        return key.decode()
+
+    def create(self, header: GameHeader, events: list[dict[str, Any]]) -> None:
+        """Create the file of a new game. OSError if it cannot be written; no file is left then."""
+        lines = [header.model_dump_json(), *map(json.dumps, events)]
+        _write(self.path(header.id), "".join(f"{line}\n" for line in lines))
+
+    def append(self, game_id: str, event: dict[str, Any]) -> None:
+        """Append an event to a game. OSError if it cannot be written; no event is lost then."""
+        data = json.dumps(event).encode() + b"\n"
+        with open_plain(self.path(game_id), "r+b") as file:
+            handle = file.fileno()  # without the buffer, whose content cannot be dropped
+            end = _cut_torn_line(handle)
+            if end + len(data) > MAX_SIZE:
+                raise OSError(errno.EFBIG, f"a game has {MAX_SIZE:,} bytes at most")
+            try:
+                os.lseek(handle, end, os.SEEK_SET)
+                while data:
+                    data = data[os.write(handle, data) :]
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(handle, end)
+                raise
+
+    def delete(self, game_id: str) -> None:
+        """Delete the file of a game."""
+        self.path(game_id).unlink(missing_ok=True)
+
+    def ids(self) -> list[str]:
+        """Return the ids of all games of the folder."""
+        return sorted(path.stem for path in self.folder.glob(f"*{SUFFIX}"))
+
+    def read(self, game_id: str) -> tuple[GameHeader, list[GameEvent]]:
+        """Read a game. OSError or ValueError if it cannot be read."""
+        data = read_bounded(self.path(game_id), follow_links=False)
+        complete = data[: data.rfind(b"\n") + 1]
+        first, *rest = complete.splitlines() or [b""]
+        header = parse(GameHeader, first)
+        if game_id != header.id:
+            raise ValueError(f"the file name does not match the game's id {header.id}")
+        return header, [parse(GameEvent, line) for line in rest]
+
+    def path(self, game_id: str) -> Path:
+        """Return the path of a game's file."""
+        return self.folder / f"{game_id}{SUFFIX}"
+
+
+def _cut_torn_line(handle: int) -> int:
+    """Remove an incomplete last line from an open file; return the size of the file."""
+    size = os.fstat(handle).st_size
+    start = max(size - MAX_LINE, 0)
+    os.lseek(handle, start, os.SEEK_SET)
+    end = start + os.read(handle, MAX_LINE).rfind(b"\n") + 1
+    if end < size:
+        os.ftruncate(handle, end)
+    return end
+
+
+def _write(path: Path, content: str) -> None:
+    """Write a file that only its owner can read, all of it or nothing."""
+    write_whole(path, content, follow_links=False, mode=0o600)
+
+
+def new_tokens(seats: list[Seat]) -> LinkTokens:
+    """Create the secrets of a new game's links."""
+    return LinkTokens(
+        host=secrets.token_urlsafe(18),
+        spectator=secrets.token_urlsafe(18),
+        seats=[secrets.token_urlsafe(18) if seat.kind == "friend" else None for seat in seats],
+    )

@@ -1,0 +1,156 @@
+"""Typed messages that the server receives: websocket requests, new games, uploaded records."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
+
+from busenv.schema import Schema, first_error
+
+MAX_NAME = 40  # characters of a player's name
+MAX_REQUEST = 16_384  # characters of a websocket request
+MAX_BODY = 512 * 1024  # bytes of a POST body; the record of a long game takes 4 kB
+MAX_DELAY = 5.0  # seconds between automatic moves
+
+
+class RequestError(Exception):
+    """A request that the server refuses.
+
+    code: the machine-readable reason. message: the reason as displayed text. status: the
+    HTTP status.
+    """
+
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.code, self.message, self.status = code, message, status
+
+
+def _check_printable(text: str) -> str:
+    text = text.strip()
+    if not text.isprintable():
+        raise PydanticCustomError("name", "allowed: printable characters")
+    return text
+
+
+def _parse_seed(value: object) -> object:
+    """A seed as an int. Pages send text, since their numbers are exact up to 2**53 only."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+        value = int(value)
+    if value is None or (type(value) is int and 0 <= value < 2**64):
+        return value
+    raise PydanticCustomError("seed", "allowed: a whole number 0 to 2**64 - 1")
+
+
+Number = Annotated[int, Field(ge=0, le=2**31)]
+SeatIndex = Annotated[int, Field(ge=0, le=4)]
+Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_printable)]
+AgentSpec = Annotated[str, Field(max_length=4000)]
+Seed = Annotated[int | None, BeforeValidator(_parse_seed)]
+
+
+class DecideRequest(Schema):
+    type: Literal["decide"]
+    node: Number
+    action: Number
+
+
+class NodeRequest(Schema):
+    type: Literal["undo", "redo", "view"]
+    node: Number
+
+
+class JumpRequest(Schema):
+    type: Literal["jump"]
+    node: Number
+    target: Number
+
+
+class PauseRequest(Schema):
+    type: Literal["pause"]
+    enabled: bool
+
+
+class DelayRequest(Schema):
+    type: Literal["delay"]
+    seconds: Annotated[float, Field(ge=0, le=MAX_DELAY)]
+
+
+class AnalysisRequest(Schema):
+    """node: to analyse; None ends the analysis."""
+
+    type: Literal["analysis"]
+    node: Number | None = None
+    agent: AgentSpec | None = None
+
+
+class ChartRequest(Schema):
+    """Of the current variation."""
+
+    type: Literal["chart"]
+    enabled: bool
+
+
+class RenameRequest(Schema):
+    type: Literal["rename"]
+    seat: SeatIndex
+    name: Name
+
+
+class RematchRequest(Schema):
+    type: Literal["rematch"]
+
+
+AnyRequest = (
+    DecideRequest | NodeRequest | JumpRequest | PauseRequest | DelayRequest
+    | AnalysisRequest | ChartRequest | RenameRequest | RematchRequest
+)  # fmt: skip
+REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
+
+
+class Seat(Schema):
+    """The player at a seat. spec: the agent, for seats of kind "agent" only."""
+
+    kind: Literal["me", "friend", "agent"]
+    name: Name = ""
+    spec: AgentSpec | None = None
+
+
+class NewGame(Schema):
+    """The settings of a new game; `record` and `ply` continue a recorded game."""
+
+    seats: Annotated[list[Seat], Field(min_length=3, max_length=5)]
+    rules: str | None = None
+    board: str | None = None
+    first_player: SeatIndex | None = None
+    seed: Seed = None
+    record: str | None = None
+    ply: Number | None = None
+
+
+class Preview(Schema):
+    """A record whose position the start page shows. ply: by default the last one."""
+
+    record: str
+    ply: Number | None = None
+
+
+NEW_GAME: TypeAdapter[NewGame] = TypeAdapter(NewGame)
+PREVIEW: TypeAdapter[Preview] = TypeAdapter(Preview)
+
+
+def parse_request(text: str) -> AnyRequest:
+    """Parse a websocket request. RequestError: too_large, bad_json, bad_message."""
+    if len(text) > MAX_REQUEST:
+        raise RequestError("too_large", f"A request has at most {MAX_REQUEST:,} characters.")
+    return parse_json(REQUESTS, text, "bad_message")
+
+
+def parse_json(kind: TypeAdapter[Any], text: str | bytes, code: str) -> Any:
+    """Parse JSON into a typed value. RequestError: bad_json, or `code` for an invalid value."""
+    try:
+        return kind.validate_json(text)
+    except ValidationError as error:
+        invalid_json = error.errors(include_url=False)[0]["type"] == "json_invalid"
+        raise RequestError("bad_json" if invalid_json else code, first_error(error)) from None

@@ -1,0 +1,325 @@
+"""All games of a server: created, restored, and looked up by the tokens of their links."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from busenv import Board, Game, Record
+from busenv.common.cores import available_cores
+from busenv.error_text import quote
+from busenv.game.board_specs import recorded_board
+from busenv.play import agent_pool, serializers
+from busenv.play.agent_pool import AgentPool, AgentTaskError
+from busenv.play.catalogue import PREPARED, SIMPLE_AGENTS, Catalogue, is_city
+from busenv.play.game_session import GameSession, Participant
+from busenv.play.game_store import GameEvent, GameHeader, GameStore, new_tokens
+from busenv.play.game_tree import GameTree
+from busenv.play.messages import NewGame, RequestError, Seat
+from busenv.play.session import Session
+from busenv.render.phrases import headline
+
+MAX_GAMES = 1000
+MAX_LISTED = 100  # games on the start page
+MAX_WORKERS = 4
+
+
+class Server:
+    """The games of a server. `open` and `close` run in the event loop that serves them.
+
+    addresses: under which other machines reach the server. key: the secret of the start page.
+    errors: messages about saved games that could not be restored. num_prepared: number of
+    agents of `PREPARED` that `prepare` has compiled; all of them until `prepare` starts.
+    """
+
+    def __init__(self, store: GameStore, catalogue: Catalogue, addresses: list[str]) -> None:
+        self.store, self.catalogue, self.addresses = store, catalogue, addresses
+        self.key = store.key()
+        self.errors: list[str] = []
+        self.num_prepared = len(PREPARED)
+        self._sessions: dict[str, Session] = {}  # by id of the game
+        self._by_token: dict[str, tuple[Session, Participant]] = {}
+
+    async def open(self) -> None:
+        """Start the worker processes and restore all saved games."""
+        workers = min(available_cores(), MAX_WORKERS)
+        self._movers, self._analysts = AgentPool(workers), AgentPool(max(1, workers // 2))
+        for game_id in self.store.ids():
+            try:
+                self._add(self._restore(*self.store.read(game_id)))
+            except (OSError, ValueError) as error:
+                self.errors.append(f"{self.store.path(game_id)}: {error}")
+            await asyncio.sleep(0)
+
+    async def prepare(self) -> None:
+        """Compile the rules and the agents in a worker process, unless that was done earlier."""
+        self.num_prepared = 0
+        for spec in PREPARED:
+            with suppress(AgentTaskError):
+                await self._movers.call(agent_pool.prepare, spec, "")
+            self.num_prepared += 1
+
+    async def close(self) -> None:
+        """Stop all games and worker processes."""
+        for session in self._sessions.values():
+            session.close()
+        await asyncio.gather(self._movers.close(), self._analysts.close())
+
+    def disconnect_pages(self) -> None:
+        """Disconnect the pages of all games, so that the server can stop at once."""
+        for session in self._sessions.values():
+            session.disconnect_pages()
+
+    def find(self, token: str) -> tuple[Session, Participant]:
+        """Return the session and participant of a link. RequestError: no_such_page."""
+        if token not in self._by_token:
+            raise RequestError("no_such_page", "There is no game at this link.", 404)
+        return self._by_token[token]
+
+    def check_key(self, key: str) -> None:
+        """Check the secret of the start page. RequestError: no_such_page."""
+        if not secrets.compare_digest(key.encode(), self.key.encode()):
+            raise RequestError("no_such_page", "Open the link that the terminal shows.", 404)
+
+    async def create_game(self, new: NewGame) -> str:
+        """Create a game and return the host's link.
+
+        RequestError: bad_game, bad_record, too_many_games, not_saved, and those of
+        `Catalogue.check_agent`.
+        """
+        for k, seat in enumerate(new.seats):
+            if seat.kind == "agent" and not seat.spec:
+                raise RequestError("bad_game", f"Seat {k} has no agent: choose one.")
+            if seat.kind != "agent" and seat.spec is not None:
+                raise RequestError("bad_game", f"Seat {k} is a person and has no spec.")
+        record, board, ply = self._initial_record(new)
+        game = Game.from_record(_without_actions(record), board)
+        for spec in {seat.spec for seat in new.seats if seat.spec}:
+            await self._check_agent(spec, game)
+        return self._create(record, board, ply, new.seats)
+
+    def delete_game(self, game_id: str) -> None:
+        """Delete a game, and disconnect its pages. RequestError: no_such_page, not_saved."""
+        session = self._sessions.get(game_id)
+        if session is None:
+            raise RequestError("no_such_page", "There is no such game.", 404)
+        try:
+            self.store.delete(game_id)
+        except OSError as error:
+            text = f"The game cannot be deleted: {error.strerror or error}"
+            raise RequestError("not_saved", text, 507) from None
+        del self._sessions[game_id]
+        self._by_token = {k: one for k, one in self._by_token.items() if one[0] is not session}
+        session.disconnect_pages()
+        session.stop_agents()
+
+    def rematch(self, session: Session) -> None:
+        """Create a game with the same seats and rules, and send its links to all pages.
+
+        RequestError: too_many_games, not_saved.
+        """
+        game = session.game
+        start, board = game.tree.start, game.tree.board
+        if start.position is None:
+            seed = secrets.randbits(63)
+            start = Game(start.players, start.rules, board, seed=seed).record()
+        link = self._create(start, board, 0, game.seats)
+        new, _ = self.find(link.rpartition("/")[2])
+        tokens = {(one.role, one.seats): one.token for one in new.game.participants.values()}
+        for connection in session.connections:
+            participant = connection.participant
+            token = tokens[participant.role, participant.seats]
+            connection.send({"type": "rematch", "link": f"/play/{token}"})
+
+    def host_info(self, session: Session) -> dict[str, Any]:
+        """The links and addresses that only the host receives."""
+        tokens = session.game.header.tokens
+        seats = [token and f"/play/{token}" for token in tokens.seats]
+        links = {"start": f"/start/{self.key}", "spectator": f"/play/{tokens.spectator}"}
+        return {"links": {**links, "seats": seats}, "addresses": self.addresses}
+
+    def start_options(self) -> dict[str, Any]:
+        """The options and the saved games that the start page shows."""
+        games = [session.game for session in self._sessions.values()]
+        newest = sorted(games, key=lambda game: game.header.created)[: -MAX_LISTED - 1 : -1]
+        summaries = [_summary(game) for game in newest]
+        return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": summaries}
+
+    def preview(self, text: str, ply: int | None) -> dict[str, Any]:
+        """The position of a record after some plies, by default all.
+
+        RequestError: bad_record, bad_game.
+        """
+        tree = self._parse_record(text)
+        plies = len(tree.nodes) - 1
+        _check_ply(ply, plies)
+        node = plies if ply is None else ply  # nodes are numbered by ply without branches
+        return {
+            "players": tree.start.players,
+            "plies": plies,
+            "ply": node,
+            "over": tree.nodes[node].turn < 0,
+            "is_city": is_city(tree.board),
+            "view": serializers.view(tree, node, None),
+        }
+
+    async def _check_agent(self, spec: str, game: Game) -> None:
+        """Check that an agent can play a game.
+
+        RequestError: no_such_agent, and those of `Catalogue.check_agent`.
+        """
+        self.catalogue.check_agent(spec)
+        if spec in SIMPLE_AGENTS or spec.startswith("uct") or game.is_over:
+            return
+        try:
+            await self._movers.call(agent_pool.check, spec, game.board.fingerprint, game)
+        except AgentTaskError as error:
+            raise RequestError("no_such_agent", str(error)) from None
+
+    def _initial_record(self, new: NewGame) -> tuple[Record, Board, int]:
+        """The record that a new game begins with, its board, and the current ply."""
+        players = len(new.seats)
+        if new.record is not None:
+            tree = self._parse_record(new.record)
+            record = tree.record(len(tree.nodes) - 1)
+            if record.players != players:
+                raise RequestError(
+                    "bad_game", f"{players} seats; the record has {record.players} players."
+                )
+            _check_ply(new.ply, len(record.actions))
+            return record, tree.board, len(record.actions) if new.ply is None else new.ply
+        if new.first_player is not None and new.first_player >= players:
+            raise RequestError(
+                "bad_game", f"first player is {new.first_player}; allowed: 0 to {players - 1}"
+            )
+        rules = _lookup("rules", new.rules, self.catalogue.rules)
+        board = _lookup("board", new.board, self.catalogue.boards)
+        return Game(players, rules, board, new.first_player, new.seed).record(), board, 0
+
+    def _board_of(self, record: Record) -> Board:
+        """The board of a record. ValueError if neither the catalogue nor the generator has it."""
+        board = self.catalogue.find_board(record.board["fingerprint"])
+        if board is None and "generator" in record.board:
+            return recorded_board(record.board)
+        if board is None:
+            name = quote(record.board["name"][:80])
+            raise ValueError(f"there is no board {name} here; name its file by --board")
+        return board
+
+    def _parse_record(self, text: str) -> GameTree:
+        """Parse and check a record. RequestError: bad_record."""
+        try:
+            record = Record.from_json(text)
+            board = self._board_of(record)
+            game = Game.from_record(record, board)
+            tree = GameTree(_without_actions(record), board)
+        except ValueError as error:
+            raise RequestError("bad_record", str(error)) from None
+        node = 0
+        for action in game.history:
+            node = tree.add(node, action)
+        return tree
+
+    def _create(self, record: Record, board: Board, ply: int, seats: list[Seat]) -> str:
+        """Save and start a new game; return the host's link.
+
+        RequestError: too_many_games, not_saved.
+        """
+        if len(self._sessions) >= MAX_GAMES:
+            text = f"This server has {MAX_GAMES} games, its maximum; delete some on the start page."
+            raise RequestError("too_many_games", text, 429)
+        header = GameHeader(
+            id=secrets.token_hex(8),
+            created=time.strftime("%Y-%m-%d %H:%M:%S"),
+            record=_without_actions(record).to_dict(),
+            seats=seats,
+            tokens=new_tokens(seats),
+        )
+        events: list[dict[str, Any]] = []
+        session = self._make_session(header, board, events.append)
+        game = session.game
+        for action in record.actions:
+            game.advance(action)
+        if ply < len(record.actions):
+            host = game.participants[header.tokens.host]
+            game.jump(host, game.node, ply)
+            game.pause(host, enabled=False)
+        try:
+            self.store.create(header, events)
+        except OSError as error:
+            text = f"The game cannot be saved in {self.store.folder}: {error.strerror or error}"
+            raise RequestError("not_saved", text, 507) from None
+        game.save = partial(self.store.append, header.id)
+        self._add(session)
+        return f"/play/{header.tokens.host}"
+
+    def _restore(self, header: GameHeader, events: list[GameEvent]) -> Session:
+        """A session with the events of a saved game. ValueError if they do not fit it."""
+        board = self._board_of(Record.from_dict(header.record))
+        session = self._make_session(header, board, partial(self.store.append, header.id))
+        session.game.restore(events)
+        return session
+
+    def _make_session(
+        self, header: GameHeader, board: Board, save: Callable[[dict[str, Any]], None]
+    ) -> Session:
+        return Session(header, board, save, self.catalogue, self._movers, self._analysts)
+
+    def _add(self, session: Session) -> None:
+        """Make a session reachable, and start its agents."""
+        self._sessions[session.game.header.id] = session
+        for token, participant in session.game.participants.items():
+            self._by_token[token] = session, participant
+        session.restart_agents()
+
+
+def replay_arguments(session: Session) -> dict[str, Any]:
+    """The arguments of `busenv.render.replay.replay_page` for a session's game so far."""
+    game, tree = session.game, session.game.tree
+    path = tree.path(game.node)
+    positions = [tree.position_game(node).position() for node in path]
+    actions = [tree.nodes[node].action for node in path[1:]]
+    return {
+        "board": tree.board,
+        "rules": tree.start.rules,
+        "positions": positions,
+        "actions": actions,
+        "names": [serializers.seat_name(seat, k) for k, seat in enumerate(game.seats)],
+    }
+
+
+def _without_actions(record: Record) -> Record:
+    return dataclasses.replace(record, actions=(), result=None)
+
+
+def _lookup(kind: str, name: str | None, entries: dict[str, Any]) -> Any:
+    """The entry of a name, by default the first. RequestError: bad_game."""
+    if name is None:
+        return next(iter(entries.values()))
+    if name not in entries:
+        allowed = ", ".join(entries)
+        raise RequestError("bad_game", f"{kind} is {quote(name)}; allowed: {allowed}")
+    return entries[name]
+
+
+def _check_ply(ply: int | None, plies: int) -> None:
+    if ply is not None and ply > plies:
+        raise RequestError("bad_game", f"ply is {ply}; allowed: 0 to {plies}")
+
+
+def _summary(game: GameSession) -> dict[str, Any]:
+    """A game in the list of the start page."""
+    return {
+        "id": game.header.id,
+        "link": f"/play/{game.header.tokens.host}",
+        "created": game.header.created,
+        "seats": [serializers.seat_name(seat, k) for k, seat in enumerate(game.seats)],
+        "headline": headline(game.tree.position_game(game.node).position()),
+        "ply": game.current.ply,
+    }

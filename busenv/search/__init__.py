@@ -1,0 +1,1 @@
+"""Monte Carlo tree search: trees, the solver, and the searches of `uct` and `az`."""

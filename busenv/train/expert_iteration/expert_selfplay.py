@@ -1,0 +1,227 @@
+"""Self-play of whole games by the guided search, in compiled code.
+
+A game depends on its seed alone, so samples do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from busenv import Board, Rules
+from busenv.core.bits import GOLDEN, mix, seeded, uniform
+from busenv.core.jit import inlined, kernel
+from busenv.core.rules.setup import new_game
+from busenv.core.rules.step import step
+from busenv.core.state import MAX_PLAYERS, OVER, RULES
+from busenv.game.board_specs import GeneratedBoards, arrays_at
+from busenv.networks.compiled_network import Weights, clear_previous_rows
+from busenv.networks.inference import draw_action
+from busenv.search.search import begin_search, pass_forced, root_weights, simulate
+from busenv.search.sequential_halving import improved_policy
+from busenv.search.tree import child_of, reroot, set_root
+from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
+from busenv.train.expert_iteration.selfplay_players import (
+    LEARNER,
+    SelfPlayConfig,
+    assign_seats,
+    make_players,
+    opponent_action,
+)
+
+if TYPE_CHECKING:  # nodes of a cluster play without pydantic and torch
+    from busenv.train.expert_iteration.expert_config import ExpertConfig
+
+MAX_SAMPLES = 512  # of a game; later decisions are played and not learned from
+PARTS_PER_THREAD = 4  # small parts keep threads from waiting for the longest games
+
+
+@inlined
+def _search_action(tree, is_full, explores, config, players, board, sample):
+    """Choose an action by a search from a tree's root; a full search writes its sample.
+
+    explores: whether the action is sampled from the improved policy.
+    """
+    search, policy = players.full if is_full else players.fast, players.policy
+    begin_search(tree, search, board)
+    simulations = config.num_simulations if is_full else config.fast_simulations
+    simulate(tree, search, board, simulations)
+    policy[:] = 0.0
+    if explores:
+        improved_policy(tree, search, policy)
+        action = draw_action(policy, tree.rng_state)
+    else:
+        root_weights(tree, search, policy)
+        action = np.int64(policy.argmax())
+    if is_full:
+        policy[:] = 0.0
+        improved_policy(tree, search, policy)
+        for seat in range(tree.nodes[0].game.players):
+            sample.win_probs[seat] = tree.wins[seat] / tree.wins[MAX_PLAYERS]
+        write_decision(sample, tree.nodes[0].game, policy)
+    return action
+
+
+@inlined
+def _play_game(seed, seat_owner, config, players, board, samples):
+    """Play the game in `players.game` to its end; returns the number of samples.
+
+    samples: SAMPLE, (MAX_SAMPLES + 1,). The last one is scratch space for further decisions.
+    """
+    b, g = board[0], players.game[0]
+    tree, spare, _ = players.trees
+    tree.rng_state[0] = seed
+    count, decisions, has_subtree = 0, 0, False
+    has_opponents = seat_owner[: np.int64(g.players)].max() != LEARNER
+    while g.phase != OVER:
+        owner, sample, is_sample = seat_owner[g.seat], samples[count], True
+        if owner != LEARNER:
+            is_sample = uniform(tree.rng_state) < config.full_search_share
+            sample.game = g
+            tree.rng_state[0] += GOLDEN
+            action = opponent_action(owner, mix(tree.rng_state[0]), config, players, board)
+        else:
+            if not has_subtree:
+                set_root(tree, players.game)
+            is_sample = uniform(tree.rng_state) < config.full_search_share
+            explores = decisions < config.temperature_moves
+            action = _search_action(tree, is_sample, explores, config, players, board, sample)
+        if is_sample and count < MAX_SAMPLES:
+            count += 1
+        step(g, b, action)
+        pass_forced(g, b, players.full.work.bits)
+        decisions += 1
+        child = np.int64(-1)
+        if not has_opponents:
+            child = child_of(tree, np.int64(0), action)
+        has_subtree = child >= 0
+        if has_subtree:
+            reroot(tree, child, spare)
+            tree, spare = spare, tree
+    write_outcome(samples[:count], g)
+    return count
+
+
+@kernel
+def _play_games(games, config, players, boards, samples, num_samples):
+    """Play games one after the other: samples, (N, MAX_SAMPLES + 1), and their number by game.
+
+    boards: BOARD, the board of all games, (1,), or of each, (N,).
+    """
+    for i in range(len(games.seeds)):
+        clear_previous_rows(players.full.work)  # so that games do not depend on those before
+        k = i % boards.shape[0]
+        board = boards[k : k + 1]
+        new_game(players.game[0], board[0], games.rules[i], games.first_players[i])
+        num_samples[i] = _play_game(
+            games.seeds[i], games.seat_owner[i], config, players, board, samples[i]
+        )
+
+
+class GameSpecs(NamedTuple):
+    """Specifications of N games.
+
+    seeds: uint64, (N,). rules: RULES, (N,). first_players, num_players: int64, (N,), the seat that
+    begins and the number of players. seat_owner: int64, (N, 5), the player of each seat.
+    board_index: int64, (N,), in the run's set of boards.
+    """
+
+    seeds: np.ndarray
+    rules: np.ndarray
+    first_players: np.ndarray
+    num_players: np.ndarray
+    seat_owner: np.ndarray
+    board_index: np.ndarray
+
+    def part(self, indices: slice) -> GameSpecs:
+        """Copy some of the games."""
+        return GameSpecs(*(array[indices].copy() for array in self))
+
+
+class SelfPlayPayload(NamedTuple):
+    """Everything that games need besides their specifications."""
+
+    weights: Weights
+    past_weights: Weights
+    config: SelfPlayConfig
+    boards: Board | GeneratedBoards
+
+
+def draw_boards(
+    boards: Board | GeneratedBoards, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw the indices of boards of a set uniformly at random: int64, (count,).
+
+    Zeros, and no random numbers are drawn, with one board.
+    """
+    if isinstance(boards, Board):
+        return np.zeros(count, np.int64)
+    return rng.integers(len(boards), size=count)
+
+
+def draw_games(
+    config: ExpertConfig,
+    rules: Rules,
+    boards: Board | GeneratedBoards,
+    past_share: float,
+    rng: np.random.Generator,
+) -> GameSpecs:
+    """Draw the games of an iteration; each has a board, and the numbers of players take turns.
+
+    past_share: share of games with a past self, 0 while there is none.
+    """
+    num_players = np.resize(config.players, config.games).astype(np.int64)
+    first_players = rng.integers(0, num_players)
+    seat_owner = assign_seats(num_players, config, past_share, rng)
+    seed = np.uint64(rng.integers(2**62))
+    seeds = np.array([seeded(seed, i) for i in range(config.games)], np.uint64)
+    records = {count: rules.record(count)[0] for count in config.players}
+    game_rules = np.array([records[int(count)] for count in num_players], RULES)
+    board_index = draw_boards(boards, config.games, rng)
+    return GameSpecs(seeds, game_rules, first_players, num_players, seat_owner, board_index)
+
+
+def play_games(games: GameSpecs, payload: SelfPlayPayload) -> list[np.ndarray]:
+    """Play games one after the other: the samples (SAMPLE, (n,)) of each."""
+    weights, past_weights, config, boards = payload
+    samples = np.zeros((len(games.seeds), MAX_SAMPLES + 1), SAMPLE)
+    num_samples = np.zeros(len(games.seeds), np.int64)
+    players = make_players(weights, past_weights, config)
+    arrays = arrays_at(boards, games.board_index)
+    _play_games(games, config, players, arrays, samples, num_samples)
+    samples["board_index"] = games.board_index[:, None]
+    return [part[:count].copy() for part, count in zip(samples, num_samples, strict=True)]
+
+
+def play_on_threads(games: GameSpecs, payload: SelfPlayPayload, threads: int) -> list[np.ndarray]:
+    """Play games on several threads: the samples (SAMPLE, (n,)) of each."""
+    samples: list[np.ndarray] = [np.zeros(0, SAMPLE)] * len(games.seeds)
+    parts = min(PARTS_PER_THREAD * threads, len(samples))
+
+    def play_part(part: int) -> None:
+        indices = slice(part, None, parts)
+        samples[indices] = play_games(games.part(indices), payload)
+
+    pool = ThreadPoolExecutor(threads)
+    try:
+        list(pool.map(play_part, range(parts)))
+    finally:  # without waiting: after Ctrl-C, parts that still play write to an unused list
+        pool.shutdown(wait=False, cancel_futures=True)
+    return samples
+
+
+def statistics(samples: list[np.ndarray], games: GameSpecs) -> dict[str, float]:
+    """Means over games: samples; of those with samples, the learner's points, and rounds."""
+    sizes = np.array([len(part) for part in samples])
+    if not sizes.any():
+        return {"games/samples": 0.0}
+    ends = np.array([part[0] for part in samples if len(part)])
+    num_players, seat_owner = games.num_players[sizes > 0], games.seat_owner[sizes > 0]
+    is_learner = (seat_owner == LEARNER) & (np.arange(MAX_PLAYERS) < num_players[:, None])
+    return {
+        "games/points": float(ends["points"][is_learner].mean()),
+        "games/samples": float(sizes.mean()),
+        "games/rounds": float(ends["rounds"].mean()),
+    }

@@ -1,1 +1,0 @@
-"""Benchmarks, ratings, studies, training runs, the play server, and the command line."""

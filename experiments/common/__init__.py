@@ -1,1 +1,0 @@
-"""Console output, plots, intervals, run folders, worker processes and Ctrl-C, for experiments."""

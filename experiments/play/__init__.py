@@ -1,1 +1,0 @@
-"""Play games in the browser: the server and its pages."""

@@ -1,1 +1,0 @@
-"""Recorded games in words, as pictures, as pages and as datasets."""

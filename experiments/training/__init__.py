@@ -1,1 +1,0 @@
-"""Training runs with their curves, ratings and reports."""
