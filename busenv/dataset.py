@@ -70,7 +70,7 @@ class Transitions(NamedTuple):
     ranks: int64, (N,), final rank of the seat, 0 for the winner (R20). points: int64, (N,), its
     final points.
     is_last: bool, (N,), whether this is the seat's last decision of the game. The reward "win" is
-    paid at this decision: 1 if `ranks` is 0, else -1/(n-1) with n players.
+    given at this decision: 1 if `ranks` is 0, else -1/(n-1) with n players.
     """
 
     observations: np.ndarray

@@ -69,11 +69,11 @@ class Maps(NamedTuple):
 class Graphs(NamedTuple):
     """The positions of N games as one graph with N parts.
 
-    nodes: float32, (N V, 29), `Maps.node_features` and the block `intersections`, scaled.
-    edges: float32, (N 2 S, 13), `Maps.edge_features` and the block `streets`, scaled.
+    nodes: float32, (N V, 29), `Maps.node_features` and the section `intersections`, scaled.
+    edges: float32, (N 2 S, 13), `Maps.edge_features` and the section `streets`, scaled.
     edge_index: int64, (2, N 2 S), sources and targets.
-    sites: float32, (N, B, 4), the block `sites`.
-    globals: float32, (N, 401), the blocks `players` and `table`, scaled.
+    sites: float32, (N, B, 4), the section `sites`.
+    globals: float32, (N, 401), the sections `players` and `table`, scaled.
     n_node, n_edge: int64, (N,), sizes of the parts.
     """
 
@@ -130,7 +130,7 @@ def batch_graphs(maps: Maps, board_index: np.ndarray, observations: np.ndarray) 
     """
     layout, games = maps.layout, len(observations)
     scaled = observations * layout.scale
-    players_start = layout.blocks["players"].start
+    players_start = layout.sections["players"].start
     street_block = np.repeat(layout.view(scaled, "streets"), 2, axis=1)
     nodes = np.concatenate(
         [maps.node_features[board_index], layout.view(scaled, "intersections")], axis=2

@@ -44,9 +44,9 @@ PLANES = ("intersections", "streets", "sites")
 
 __all__ = [
     "VERSION",
-    "Block",
     "ObservationLayout",
     "Part",
+    "Section",
     "absolute_action",
     "observe",
     "observe_games",
@@ -58,9 +58,9 @@ __all__ = [
 class Part(NamedTuple):
     """A named part of an observation.
 
-    name: "block.feature", such as "players.buses".
-    block: "intersections", "streets", "sites", "players" or "table".
-    columns: its columns in the block, a slice of the last axis of `ObservationLayout.view`.
+    name: "section.feature", such as "players.buses".
+    section: "intersections", "streets", "sites", "players" or "table".
+    columns: its columns in the section, a slice of the last axis of `ObservationLayout.view`.
     shape: (entries, width), or (width,) in the table.
     high: highest usual value; rules with a high limit of buses or markers may double it. Values
         never exceed 255.
@@ -68,15 +68,15 @@ class Part(NamedTuple):
     """
 
     name: str
-    block: str
+    section: str
     columns: slice
     shape: tuple[int, ...]
     high: int
     meaning: str
 
 
-class Block(NamedTuple):
-    """A block of the row: `entries` entries of `width` columns from offset `start`.
+class Section(NamedTuple):
+    """A section of the row: `entries` entries of `width` columns from offset `start`.
 
     planes: stored column by column (the first column of all entries, then the second, ...) instead
         of entry by entry.
@@ -91,13 +91,13 @@ class Block(NamedTuple):
 class ObservationLayout:
     """The parts of an observation on a board.
 
-    size: length of a row. blocks, parts: by name.
+    size: length of a row. sections, parts: by name.
     scale: float32, (size,), factors that scale usual values to 0..1.
     """
 
     def __init__(self, board: Board) -> None:
         self.size = 0
-        self.blocks: dict[str, Block] = {}
+        self.sections: dict[str, Section] = {}
         self.parts: dict[str, Part] = {}
         entries = {
             "intersections": len(board.intersections),
@@ -106,15 +106,15 @@ class ObservationLayout:
             "players": MAX_PLAYERS,
             "table": 1,
         }
-        for block, count in entries.items():
-            for feature in features.FEATURES[block]:
-                name = f"{block}.{feature.name}"
-                columns = features.COLUMNS[block][feature.name]
-                shape = (feature.width,) if block == "table" else (count, feature.width)
+        for section, count in entries.items():
+            for feature in features.FEATURES[section]:
+                name = f"{section}.{feature.name}"
+                columns = features.COLUMNS[section][feature.name]
+                shape = (feature.width,) if section == "table" else (count, feature.width)
                 high = feature.high or len(board.intersections)
-                self.parts[name] = Part(name, block, columns, shape, high, feature.meaning)
-            width = features.WIDTHS[block]
-            self.blocks[block] = Block(self.size, count, width, block in PLANES)
+                self.parts[name] = Part(name, section, columns, shape, high, feature.meaning)
+            width = features.WIDTHS[section]
+            self.sections[section] = Section(self.size, count, width, section in PLANES)
             self.size += count * width
         self.scale = np.empty(self.size, np.float32)
         for part in self.parts.values():
@@ -129,17 +129,17 @@ class ObservationLayout:
             raise KeyError(f"no part {name!r}; there are {[*self.parts]}")
         return self.parts[name]
 
-    def view(self, observation: np.ndarray, block: str) -> np.ndarray:
-        """View a block of observations (..., size): (..., entries, width), or (..., width).
+    def view(self, observation: np.ndarray, section: str) -> np.ndarray:
+        """View a section of observations (..., size): (..., entries, width), or (..., width).
 
         The second shape is the table's. The view shares memory with the observations. Raises
-        KeyError, which lists the blocks, for another name.
+        KeyError, which lists the sections, for another name.
         """
-        if block not in self.blocks:
-            raise KeyError(f"no block {block!r}; there are {[*self.blocks]}")
-        start, entries, width, planes = self.blocks[block]
+        if section not in self.sections:
+            raise KeyError(f"no section {section!r}; there are {[*self.sections]}")
+        start, entries, width, planes = self.sections[section]
         part = observation[..., start : start + entries * width]
-        if block == "table":
+        if section == "table":
             return part
         if planes:
             return part.reshape(*part.shape[:-1], width, entries).swapaxes(-1, -2)
@@ -148,7 +148,7 @@ class ObservationLayout:
     def part(self, observation: np.ndarray, name: str) -> np.ndarray:
         """View a part of observations (..., size): (..., *shape); KeyError for another name."""
         part = self[name]
-        return self.view(observation, part.block)[..., part.columns]
+        return self.view(observation, part.section)[..., part.columns]
 
 
 def observe(game: Game, seat: int | None = None, relative_types: bool = False) -> np.ndarray:

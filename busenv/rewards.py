@@ -1,6 +1,6 @@
 """Rewards by seat. Each step returns a reward for every seat. With n players:
 
-    name        paid              to a seat                         sum over seats  return of a game
+    name        given             to a seat                         sum over seats  return of a game
     win         in the last step  winner 1, others -1/(n-1)         zero            -1/(n-1)..1
     rank        in the last step  linear: 1 for first, -1 for last  zero            -1..1
     margin      in every step     own points minus others' mean     zero            about -20..20
@@ -35,11 +35,11 @@ from busenv.error_text import did_you_mean
 Reward = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 REWARDS: dict[str, int] = {
-    "win": core.PAY_WIN,
-    "rank": core.PAY_RANK,
-    "margin": core.PAY_MARGIN,
-    "deliveries": core.PAY_DELIVERIES,
-    "shaped": core.PAY_SHAPED,
+    "win": core.REWARD_WIN,
+    "rank": core.REWARD_RANK,
+    "margin": core.REWARD_MARGIN,
+    "deliveries": core.REWARD_DELIVERIES,
+    "shaped": core.REWARD_SHAPED,
 }
 
 
@@ -52,13 +52,13 @@ def reward_kind(reward: str | Reward) -> int:
         try:
             inspect.signature(reward).bind(*"123")
         except ValueError:  # a function in C may have no signature
-            return core.PAY_NOTHING
+            return core.REWARD_CUSTOM
         except TypeError as error:
             raise ValueError(
                 f"the reward function {_name(reward)} has other parameters ({error}); "
                 "allowed: reward(before, after, rewards)"
             ) from None
-        return core.PAY_NOTHING
+        return core.REWARD_CUSTOM
     if not isinstance(reward, str) or reward not in REWARDS:
         raise ValueError(f"unknown reward {reward!r}; allowed: a function or one of {[*REWARDS]}")
     return REWARDS[reward]
@@ -70,14 +70,20 @@ def as_reward(reward: str | Reward) -> Reward:
     Raises ValueError as `reward_kind` does.
     """
     kind = reward_kind(reward)
-    return partial(_pay_copies, reward) if callable(reward) else partial(core.pay_games, kind)
+    return (
+        partial(_call_with_copies, reward)
+        if callable(reward)
+        else partial(core.write_rewards, kind)
+    )
 
 
-def _pay_copies(reward: Reward, before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
-    pay_custom(reward, before.copy(), after.copy(), rewards)
+def _call_with_copies(
+    reward: Reward, before: np.ndarray, after: np.ndarray, rewards: np.ndarray
+) -> None:
+    call_reward(reward, before.copy(), after.copy(), rewards)
 
 
-def pay_custom(
+def call_reward(
     reward: Reward,
     before: np.ndarray,
     after: np.ndarray,

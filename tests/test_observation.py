@@ -52,7 +52,7 @@ def test_layout_covers_every_byte_once() -> None:
     assert LAYOUT.view(np.zeros((7, LAYOUT.size)), "table").shape == (7, 46)
     with pytest.raises(KeyError, match=r"no part 'players.hats'.*players.buses"):
         LAYOUT["players.hats"]
-    with pytest.raises(KeyError, match=r"no block 'player'; there are .*'players'"):
+    with pytest.raises(KeyError, match=r"no section 'player'; there are .*'players'"):
         LAYOUT.view(np.zeros(LAYOUT.size), "player")
 
 
@@ -123,19 +123,19 @@ def check_derived_features(game: Game, row: np.ndarray) -> None:
             if s.intersection == i
         )
 
-    for hour in range(3):
-        kind = (table.clock + hour) % 3
+    for later in range(3):
+        kind = (table.clock + later) % 3
         waiting = [max(0, p - homes(i, kind)) for i, p in enumerate(people)]
         vacant = [max(0, homes(i, kind) - p) for i, p in enumerate(people)]
-        assert layout.part(row, "intersections.waiting")[:, hour].tolist() == waiting
-        assert layout.part(row, "intersections.vacant")[:, hour].tolist() == vacant
+        assert layout.part(row, "intersections.waiting")[:, later].tolist() == waiting
+        assert layout.part(row, "intersections.vacant")[:, later].tolist() == vacant
         for slot in range(players):
             seat = (viewer + slot) % players
             reach = {i for s in table.streets[seat] for i in board.streets[s]}
             w, v = sum(waiting[i] for i in reach), sum(vacant[i] for i in reach)
-            assert layout.part(row, "players.waiting")[slot, hour] == w
-            assert layout.part(row, "players.vacant")[slot, hour] == v
-            assert layout.part(row, "players.drive")[slot, hour] == min(w, v, table.buses[seat])
+            assert layout.part(row, "players.waiting")[slot, later] == w
+            assert layout.part(row, "players.vacant")[slot, later] == v
+            assert layout.part(row, "players.drive")[slot, later] == min(w, v, table.buses[seat])
             assert layout.part(row, "players.reached")[slot, 0] == len(reach)
     for end, part in enumerate(("players.head_shared", "players.tail_shared")):
         shared = np.zeros((5, 5), int)

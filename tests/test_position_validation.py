@@ -218,7 +218,7 @@ def test_a_driving_seat_has_a_passenger_to_carry(phase: Phase) -> None:
     everybody[off] = sum(position.passengers)
     lonely = dataclasses.replace(position, passengers=everybody)
     waiting, vacant = waiting_and_vacant(lonely, game.board)
-    if phase == Phase.SET_DOWN:  # all buildings of the hour are taken instead, or off the line
+    if phase == Phase.SET_DOWN:  # all matching buildings are taken instead, or off the line
         buildings = [(k + 1) % 3 if k == lonely.clock else k for k in lonely.buildings]
         lonely = dataclasses.replace(lonely, buildings=buildings)
         waiting, vacant = waiting_and_vacant(lonely, game.board)

@@ -22,7 +22,7 @@ from busenv.game.board_specs import Boards, BoardSet, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.observation import relative_games
-from busenv.rewards import Reward, pay_custom, reward_kind
+from busenv.rewards import Reward, call_reward, reward_kind
 from busenv.validation import (
     Illegal,
     check_illegal,
@@ -263,7 +263,7 @@ class Batch:
         illegal="raise"; ValueError for another shape or dtype, or if a game has ended that only
         `reset` starts again; AgentError if an opponent chooses an illegal action. Nothing changes
         then, except the memory of the opponents. A failing reward function raises its own error, or
-        ValueError (`busenv.rewards.pay_custom`), after the games have changed: call `reset` then.
+        ValueError (`busenv.rewards.call_reward`), after the games have changed: call `reset` then.
         An interrupted step may have changed some games only: call `reset` after it.
         """
         actions = np.asarray(actions)
@@ -329,7 +329,7 @@ class Batch:
         """Overwrite the rewards, except 0 after a reset and -1 after a lost game."""
         after, rewards = self.games.copy(), np.zeros_like(self.rewards)
         after[self.terminations] = self.final_games[self.terminations]
-        pay_custom(reward, before, after, rewards, was_reset)
+        call_reward(reward, before, after, rewards, was_reset)
         forfeited = self.illegal_actions & (self._arrays.illegal == batch_kernels.LOSE)
         self.rewards[~forfeited] = rewards[~forfeited]
         self.acting_rewards[:] = self.rewards[np.arange(len(rewards)), self.acting_seats]

@@ -17,9 +17,9 @@ from busenv.core.kernels import expand
 from busenv.core.observation_cache import update_cache
 from busenv.core.observe import observe
 from busenv.core.relative_types import rotate_types
-from busenv.core.reward_kernels import pay
+from busenv.core.reward_kernels import write_reward
 from busenv.core.rules.legal import forced_action, is_legal, legal_bits, random_action
-from busenv.core.rules.score import points_mark
+from busenv.core.rules.score import points_version
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
@@ -268,9 +268,9 @@ def reward_range(a, work, first, end):
             needs_reset[i] = False
         elif forfeited:
             rewards[i, acting_seats[i]] = -1.0
-        elif terminations[i] or points_mark(g) != points_mark(cached[i]):
+        elif terminations[i] or points_version(g) != points_version(cached[i]):
             # The cache still shows the state before. Rewards depend on no building types.
-            pay(a.reward, cached[i], g, rewards[i])
+            write_reward(a.reward, cached[i], g, rewards[i])
         acting_rewards[i] = rewards[i, acting_seats[i]]
         if terminations[i]:
             final_games[i], final_board_index[i] = g, index[i]

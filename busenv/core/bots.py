@@ -36,7 +36,7 @@ def _deliverable(g, b, seat, steps):
     """
     kind = (g.clock + steps) % 3
     waiting = vacant = np.int64(0)
-    rest = g.reach[seat] & (g.peopled | g.built[kind])
+    rest = g.reach[seat] & (g.occupied | g.built[kind])
     while rest != ZERO:
         i = lowest(rest)
         passengers = np.int64(g.passengers[i])

@@ -16,7 +16,7 @@ VERSION = 2  # of this table; a trained network fits one version
 
 
 class Feature(NamedTuple):
-    """A feature of each entry of a block.
+    """A feature of each entry of a section.
 
     width: columns. high: highest usual value; None for the board's number of intersections.
     """
@@ -129,7 +129,7 @@ TABLE = (
     Feature("next_power", 3, 6, "power of the next Line Expansion, Passengers, Buildings; 0: none"),
 )
 
-BLOCKS: dict[str, tuple[Feature | tuple[Feature, ...], ...]] = {
+SECTIONS: dict[str, tuple[Feature | tuple[Feature, ...], ...]] = {
     "intersections": INTERSECTION,
     "streets": STREET,
     "sites": SITE,
@@ -138,14 +138,14 @@ BLOCKS: dict[str, tuple[Feature | tuple[Feature, ...], ...]] = {
 }
 
 
-def _groups(block: str) -> list[tuple[Feature, ...]]:
-    """The features of a block, alternating ones in one group."""
-    return [(one,) if isinstance(one, Feature) else one for one in BLOCKS[block]]
+def _groups(section: str) -> list[tuple[Feature, ...]]:
+    """The features of a section, alternating ones in one group."""
+    return [(one,) if isinstance(one, Feature) else one for one in SECTIONS[section]]
 
 
-def _columns(block: str) -> dict[str, slice]:
+def _columns(section: str) -> dict[str, slice]:
     columns, start = {}, 0
-    for group in _groups(block):
+    for group in _groups(section):
         width = sum(feature.width for feature in group)
         for number, feature in enumerate(group):
             columns[feature.name] = slice(start + number, start + width, len(group))
@@ -153,19 +153,19 @@ def _columns(block: str) -> dict[str, slice]:
     return columns
 
 
-FEATURES = {block: list(chain(*_groups(block))) for block in BLOCKS}
-COLUMNS = {block: _columns(block) for block in BLOCKS}  # of each feature, by name
-WIDTHS = {block: sum(feature.width for feature in FEATURES[block]) for block in BLOCKS}
+FEATURES = {section: list(chain(*_groups(section))) for section in SECTIONS}
+COLUMNS = {section: _columns(section) for section in SECTIONS}  # of each feature, by name
+WIDTHS = {section: sum(feature.width for feature in FEATURES[section]) for section in SECTIONS}
 
 
-def _first_columns(block: str) -> Any:
-    """Return the first column of each feature of a block, as a named tuple.
+def _first_columns(section: str) -> Any:
+    """Return the first column of each feature of a section, as a named tuple.
 
     Kernels read its fields as constants, such as `PLAYER_AT.buses`.
     """
-    columns = COLUMNS[block]
+    columns = COLUMNS[section]
     names = namedtuple("Columns", columns)  # type: ignore[misc]
     return names(*(feature.start for feature in columns.values()))
 
 
-INTERSECTION_AT, STREET_AT, SITE_AT, PLAYER_AT, TABLE_AT = map(_first_columns, BLOCKS)
+INTERSECTION_AT, STREET_AT, SITE_AT, PLAYER_AT, TABLE_AT = map(_first_columns, SECTIONS)

@@ -15,7 +15,7 @@ from busenv.core.jit import gil_kernel, kernel
 from busenv.core.observation_cache import cache_size, update_cache
 from busenv.core.observe import observation_size, observe
 from busenv.core.relative_types import write_relative
-from busenv.core.reward_kernels import pay
+from busenv.core.reward_kernels import write_reward
 from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import rank_of
 from busenv.core.rules.setup import new_game
@@ -152,7 +152,7 @@ def random_returns(game, board, kind, seed, returns):
         while g.phase != OVER:
             counter += GOLDEN
             step(g, board[0], random_action(g, board[0], mix(counter)))
-        pay(kind, scratch[1], g, returns[i])
+        write_reward(kind, scratch[1], g, returns[i])
 
 
 @kernel

@@ -33,7 +33,7 @@ SPACING = 65  # of intersections, where one of the candidates has it
 LONGEST, CLEARANCE = 190, 48  # of a street, and its distance from intersections other than its ends
 COSINE = 80  # the squared cosine, in hundredths, of the least angle between streets (27 degrees)
 MAX_DEGREE = 7
-WIDEST = 5  # most streets around a block
+WIDEST = 5  # most streets around a face of the map
 MAX_ATTEMPTS = 1000
 # Directions of the first roundabout from the middle of the park, in thousandths.
 COSINES = np.array([1000, 981, 924, 831, 707, 556, 383, 195])
@@ -209,7 +209,7 @@ def _choose_stations(rng_state, bounds, adjacent, degrees, city_map):
 def _remove_streets(rng_state, city_map, adjacent, degrees, streets):
     """Remove streets at random until as many are left as the map has; return how many are left.
 
-    The ring, streets at stations and the outermost streets stay. Most blocks get at most four
+    The ring, streets at stations and the outermost streets stay. Most faces get at most four
     streets around them, and none gets more than five; an intersection keeps two streets, a
     roundabout three.
     """
@@ -236,16 +236,16 @@ def _remove_streets(rng_state, city_map, adjacent, degrees, streets):
 
 
 @kernel
-def _has_wide_block(points, adjacent):
-    """Return whether a block in the city has more than WIDEST streets around it."""
-    wide, around = 0, 0  # sides of streets, and streets around the last wide block
+def _has_wide_face(points, adjacent):
+    """Return whether a face in the city has more than WIDEST streets around it."""
+    wide, around = 0, 0  # sides of streets, and streets around the last wide face
     for i in range(points.shape[0]):
         for j in range(points.shape[0]):
             if adjacent[i, j]:
                 count = streets_around(points, adjacent, i, j)
                 if count > WIDEST:
                     wide, around = wide + 1, count
-    return wide != around  # the land around the city is the only wide block
+    return wide != around  # the land around the city is the only wide face
 
 
 @kernel
@@ -340,8 +340,8 @@ def _attempt(rng_state, bounds, zones, city_map):
     bfs_distances(adjacent, city_map.stations[:1], -1, distances)
     if distances[city_map.stations[1]] < bounds.station_walk:
         return False  # stations too near to each other
-    if _has_wide_block(city_map.points, adjacent):
-        return False  # a block with more than five streets around it
+    if _has_wide_face(city_map.points, adjacent):
+        return False  # a face with more than five streets around it
     _sort(city_map.streets)
     sort(city_map.roundabouts)
     _add_sites(rng_state, zones, city_map)

@@ -142,9 +142,9 @@ def _is_sooner(points, centre, start, k, best):
 
 @kernel
 def streets_around(points, adjacent, i, j):
-    """Number of streets around the block on one side of a street from i to j.
+    """Number of streets around the face (city block) on one side of a street from i to j.
 
-    The other side's block is that of the street from j to i. The land around the city is a block.
+    The other side's face is that of the street from j to i. The land around the city is a face.
     """
     first, second, count = i, j, 0
     while count == 0 or i != first or j != second:

@@ -9,9 +9,9 @@ from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of, rank_of
 from busenv.core.state import OVER, offset
 
-# Kinds of reward. PAY_NOTHING leaves the rewards to the caller.
-PAY_WIN, PAY_RANK, PAY_MARGIN, PAY_DELIVERIES, PAY_SHAPED, PAY_NOTHING = range(6)
-SHAPING = 0.1  # weight of the margin in the potential of PAY_SHAPED
+# Kinds of reward. REWARD_CUSTOM leaves the rewards to the caller.
+REWARD_WIN, REWARD_RANK, REWARD_MARGIN, REWARD_DELIVERIES, REWARD_SHAPED, REWARD_CUSTOM = range(6)
+SHAPING = 0.1  # weight of the margin in the potential of REWARD_SHAPED
 
 # The part of a GAME record that decides points.
 POINTS_FROM, POINTS_TO = offset("deliveries"), offset("marked")
@@ -19,17 +19,17 @@ POINTS_FROM, POINTS_TO = offset("deliveries"), offset("marked")
 
 @kernel
 def copy_points(g, before):
-    """Copy what `pay` reads of the state before a step into another GAME record."""
+    """Copy what `write_reward` reads of the state before a step into another GAME record."""
     copy_bytes(before, POINTS_FROM, g, POINTS_FROM, POINTS_TO - POINTS_FROM)
 
 
 @kernel
-def _pay_ranks(g, kind, out):
+def _reward_ranks(g, kind, out):
     """Write the rewards by rank at the end of a game (R20)."""
     last = g.players - 1.0
     for seat in range(g.players):
         rank = rank_of(g, seat)
-        if kind == PAY_RANK:
+        if kind == REWARD_RANK:
             out[seat] = 1.0 - 2.0 * rank / last
         else:
             out[seat] = 1.0 if rank == 0 else -1.0 / last
@@ -46,31 +46,31 @@ def _margin(state, seat, players):
 
 
 @kernel
-def pay(kind, before, after, out):
+def write_reward(kind, before, after, out):
     """Write the rewards by seat for the change between two states.
 
     before, after: GAME records; `copy_points` suffices for the first. out: floats, (5,).
     """
     out[:] = 0.0
-    if kind == PAY_NOTHING:
+    if kind == REWARD_CUSTOM:
         return
-    if kind == PAY_DELIVERIES:
+    if kind == REWARD_DELIVERIES:
         for seat in range(after.players):
             out[seat] = np.float64(after.deliveries[seat]) - np.float64(before.deliveries[seat])
         return
     over = after.phase == OVER
-    if over and kind != PAY_MARGIN:
-        _pay_ranks(after, kind, out)
-    if kind == PAY_MARGIN or kind == PAY_SHAPED:
-        weight = 1.0 if kind == PAY_MARGIN else SHAPING
+    if over and kind != REWARD_MARGIN:
+        _reward_ranks(after, kind, out)
+    if kind == REWARD_MARGIN or kind == REWARD_SHAPED:
+        weight = 1.0 if kind == REWARD_MARGIN else SHAPING
         for seat in range(after.players):
             # The potential of a finished game is 0, so that shaping keeps the optimal policy.
-            now = 0.0 if over and kind == PAY_SHAPED else _margin(after, seat, after.players)
+            now = 0.0 if over and kind == REWARD_SHAPED else _margin(after, seat, after.players)
             out[seat] += weight * (now - _margin(before, seat, after.players))
 
 
 @kernel
-def pay_games(kind, before, after, rewards):
+def write_rewards(kind, before, after, rewards):
     """Write the rewards of a batch of games: GAME, (N,), to float32, (N, 5)."""
     for i in range(len(after)):
-        pay(kind, before[i], after[i], rewards[i])
+        write_reward(kind, before[i], after[i], rewards[i])

@@ -107,7 +107,7 @@ GAME = np.dtype(
         ("reach", _W, MAX_PLAYERS),  # intersections on a seat's line
         ("free_sites", _W),
         ("built", _W, 3),  # intersections with a building of the type
-        ("peopled", _W),  # intersections with a passenger
+        ("occupied", _W),  # intersections with a passenger
         ("grow_head", _W, 2),  # line decisions: streets for the end that moved last (else 0)
         ("grow_tail", _W, 2),  # ... and for the other end
         ("waiting", _W),  # Vrrooomm!: intersections with a waiting passenger (R16; else 0)

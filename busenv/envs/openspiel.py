@@ -20,8 +20,8 @@ A path must not contain a comma or bracket. Invalid parameters raise ValueError.
 
 The game is sequential and deterministic, with perfect information. The starting player is a
 parameter, since algorithms for deterministic games reject chance nodes. Seats differ only in who
-starts (and in line markers in splotter-1999). The sum of a reward over the game is paid at the end,
-as OpenSpiel's tree search requires. All rewards except `deliveries` are zero-sum.
+starts (and in line markers in splotter-1999). The reward of a game is given at its end, as
+OpenSpiel's tree search requires. All rewards except `deliveries` are zero-sum.
 """
 
 from __future__ import annotations

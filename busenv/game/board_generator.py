@@ -14,7 +14,7 @@ intersections where most room is left, straight streets without crossings from t
 stations far apart at intersections with many streets, removal of streets at random down to the
 size's number, and zones that grow outwards from the park. A map is rejected, and the next one of
 the seed drawn, if it has too few streets, stations too near to each other, an intersection whose
-removal disconnects it, or a block with more than five streets around it.
+removal disconnects it, or a city block with more than five streets around it.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def _write_players(state: np.void, position: Position, board: Board) -> None:
 def _write_city(state: np.void, position: Position, board: Board) -> None:
     """Write passengers, buildings and the clock."""
     state["passengers"][: len(board.intersections)] = position.passengers
-    state["peopled"] = _word(i for i, people in enumerate(position.passengers) if people)
+    state["occupied"] = _word(i for i, people in enumerate(position.passengers) if people)
     state["supply"] = position.supply
     for kind in range(3):
         sites = [site for site, built in enumerate(position.buildings) if built == kind]

@@ -1,12 +1,12 @@
 """The evaluation of positions: weighted sums of handcrafted features of each seat.
 
-Features are points, what the line could deliver at the next three hours, stations, open sites and
-other lines along it, buses, and the expected result of markers on the action board. An hour is one
-of the three types of buildings that the clock shows. `weights.json` has four weights for every
-feature: one in points, to compare positions ("value"), and one for each stage of a round, for the
-logits of winning. They were tuned by play (`experiments.studies.tune`: `value` and `win`). Those of
-the logits are means of fits to different line-ups. Those of markers are lowered: with the fitted
-ones, the search hoards markers against players who spend theirs quickly.
+Features are points, what the line could deliver at each clock type (the type of building that the
+clock shows), stations, open sites and other lines along it, buses, and the expected result of
+markers on the action board. `weights.json` has four weights for every feature: one in points, to
+compare positions ("value"), and one for each stage of a round, for the logits of winning. They were
+tuned by play (`experiments.studies.tune`: `value` and `win`). Those of the logits are means of fits
+to different line-ups. Those of markers are lowered: with the fitted ones, the search hoards markers
+against players who spend theirs quickly.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ class Features(NamedTuple):
     """The features of a seat, in order; `AT` has the index of each.
 
     "_left" is multiplied by the share of the seat's markers that are still to be used, since
-    long-term assets lose value as markers run out. "now" is the hour of the coming Vrrooomm!,
+    long-term assets lose value as markers run out. "now" is the clock type of the coming Vrrooomm!,
     "next" and "last" are the two after it; the three are adjacent.
     """
 
     points: int
-    drive_now: int  # passengers that the line could deliver at that hour, at most one per bus
+    drive_now: int  # passengers that the line could deliver at that type, at most one per bus
     drive_next: int
     drive_last: int
     drive_now_left: int
     drive_next_left: int
     drive_last_left: int
-    waiting_left: int  # passengers waiting on the line, over the three hours
-    vacant_left: int  # free buildings on the line, over the three hours
-    beyond_buses_left: int  # passengers that more buses could deliver, over the three hours
+    waiting_left: int  # passengers waiting on the line, over the three clock types
+    vacant_left: int  # free buildings on the line, over the three clock types
+    beyond_buses_left: int  # passengers that more buses could deliver, over the three clock types
     reach: int  # intersections on the line
     reach_left: int
     shared_left: int  # ... that another line reaches too
@@ -92,7 +92,7 @@ FEATURES = Features._fields
 COUNT = len(FEATURES)
 AT = Features(*range(COUNT))
 OWN = AT.others_best  # the features before it are the seat's own
-LEFT = COUNT  # column behind the features: the share of markers still to be used
+MARKER_SHARE = COUNT  # column behind the features: the share of markers still to be used
 
 # Rows of the weights: in points, and the logits of winning by how far the round is.
 STAGES = ("value", "selecting", "resolving", "driving")
@@ -101,7 +101,7 @@ VALUE, SELECTING, RESOLVING, DRIVING = range(len(STAGES))
 FULL_HAND = 20.0  # markers for a share of 1
 LAST_ROUND = 3  # markers that a player may use in the round in which the others' run out
 WIN = 3.0  # points that the first place is worth
-MOST_COUNTED = 6  # passengers waiting, or free buildings, on a line at an hour
+MOST_COUNTED = 6  # passengers waiting, or free buildings, on a line at a clock type
 
 # Rows of `Evaluation.counts`: three by type of building, with a byte per intersection,
 BUILDINGS, WAITING, VACANT = 0, 3, 6
@@ -193,7 +193,7 @@ def _count_waiting(g, b, counts):
 @kernel
 def _line_features(g, b, seat, counts, own):
     """Write the features of a seat's line: deliveries and reach."""
-    reach, buses, left = g.reach[seat], np.int64(g.buses[seat]), own[LEFT]
+    reach, buses, marker_share = g.reach[seat], np.int64(g.buses[seat]), own[MARKER_SHARE]
     waiting, vacant, beyond = 0, 0, 0
     soon = 0 if g.action == ACT_VROOM else 1  # the clock advances before the next drive
     for later in range(3):
@@ -212,31 +212,31 @@ def _line_features(g, b, seat, counts, own):
             counts[SERVED, seat] = served
         drive = np.float64(min(served, buses))
         own[AT.drive_now + later] = drive
-        own[AT.drive_now_left + later] = drive * left
+        own[AT.drive_now_left + later] = drive * marker_share
         waiting += min(here, MOST_COUNTED)
         vacant += min(there, MOST_COUNTED)
         beyond += max(served - buses, 0)
-    own[AT.waiting_left] = waiting * left
-    own[AT.vacant_left] = vacant * left
-    own[AT.beyond_buses_left] = beyond * left
+    own[AT.waiting_left] = waiting * marker_share
+    own[AT.vacant_left] = vacant * marker_share
+    own[AT.beyond_buses_left] = beyond * marker_share
     others = ZERO
     for other in range(g.players):
         if other != seat:
             others |= g.reach[other]
     count = np.float64(popcount(reach))
     own[AT.reach] = count
-    own[AT.reach_left] = count * left
-    own[AT.shared_left] = np.float64(popcount(reach & others)) * left
+    own[AT.reach_left] = count * marker_share
+    own[AT.shared_left] = np.float64(popcount(reach & others)) * marker_share
     own[AT.buses] = buses
-    own[AT.buses_left] = buses * left
+    own[AT.buses_left] = buses * marker_share
     stations = (reach >> np.uint64(b.station[0]) & ONE) + (reach >> np.uint64(b.station[1]) & ONE)
-    own[AT.stations_left] = np.float64(stations) * left if g.supply > 0 else 0.0
+    own[AT.stations_left] = np.float64(stations) * marker_share if g.supply > 0 else 0.0
 
 
 @kernel
 def _site_features(g, b, seat, own):
     """Write the features of free sites and passengers on a seat's line."""
-    reach, left = g.reach[seat], own[LEFT]
+    reach, marker_share = g.reach[seat], own[MARKER_SHARE]
     opened = later = people = ZERO
     now = g.free_sites & b.zone_sites[g.zone] if g.free_sites != ZERO else ZERO
     while reach != ZERO:
@@ -246,9 +246,9 @@ def _site_features(g, b, seat, own):
         later += popcount(sites & ~now)
         people += np.uint64(g.passengers[at])
         reach &= reach - ONE
-    own[AT.open_sites_left] = np.float64(opened) * left
-    own[AT.later_sites_left] = np.float64(later) * left
-    own[AT.people_left] = np.float64(people) * left
+    own[AT.open_sites_left] = np.float64(opened) * marker_share
+    own[AT.later_sites_left] = np.float64(later) * marker_share
+    own[AT.people_left] = np.float64(people) * marker_share
 
 
 @kernel
@@ -288,7 +288,7 @@ def _marker_features(g, seat, counts, own):
         if g.taken[ACT_BUSES] > 0 and g.spaces[ACT_BUSES, 0] == seat:
             new_bus = np.float64(g.buses[seat] < g.bus_limit)
             own[AT.bus_pending] = new_bus
-            own[AT.bus_pending_left] = new_bus * own[LEFT]
+            own[AT.bus_pending_left] = new_bus * own[MARKER_SHARE]
     own[AT.start_pending] = g.taken[ACT_START] > 0 and g.spaces[ACT_START, 0] == seat
     own[AT.vroom_pending] = np.float64(counts[DRIVEN, seat])
     if g.action != ACT_VROOM:
@@ -296,7 +296,7 @@ def _marker_features(g, seat, counts, own):
             own[AT.vroom_markers] += g.spaces[ACT_VROOM, space] == seat
         if g.taken[ACT_CLOCK] > 0 and g.spaces[ACT_CLOCK, 0] == seat:
             own[AT.clock_pending] = 1.0
-            if own[AT.vroom_markers] > 0.0:  # stopping the clock means to drive at the hour "last"
+            if own[AT.vroom_markers] > 0.0:  # stopping the clock means to drive at "last"
                 own[AT.clock_choice] = max(own[AT.drive_last] - own[AT.drive_now], 0.0)
 
 
@@ -317,7 +317,7 @@ def compute_features(g, b, evaluation):
     for seat in range(g.players):
         own = evaluation.features[seat]
         own[AT.markers] = _usable_markers(g, seat)
-        own[LEFT] = own[AT.markers] / FULL_HAND
+        own[MARKER_SHARE] = own[AT.markers] / FULL_HAND
         own[AT.points] = np.float64(points_of(g, seat))
         _line_features(g, b, seat, evaluation.counts, own)
         _site_features(g, b, seat, own)

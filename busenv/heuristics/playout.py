@@ -1,12 +1,12 @@
 """Playouts: weighted random play, much stronger than uniform play at about the same cost.
 
 Actions on the board are drawn by PLAYOUT_WEIGHTS, which favour Vrrooomm! when the line can deliver
-at the coming hour (an hour is a type of building that the clock shows), buses early in the game,
-and actions with power. Seats pass after two markers, but rarely before they have placed as many as
-in their earlier rounds; otherwise playouts, and the search, hoard markers. Line Expansions take the
-better of two random streets. Buildings are mostly on the seat's line and of the type of the coming
-hour. The weights were fitted to the actions that the tree search selected, except those of passing
-after more than three markers and behind pace.
+at the coming clock type (the type of building that the clock shows), buses early in the game, and
+actions with power. Seats pass after two markers, but rarely before they have placed as many as in
+their earlier rounds; otherwise playouts, and the search, hoard markers. Line Expansions take the
+better of two random streets. Buildings are mostly on the seat's line and of the coming clock type.
+The weights were fitted to the actions that the tree search selected, except those of passing after
+more than three markers and behind pace.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ PLAYOUT_WEIGHTS = np.array(
 
 
 @kernel
-def deliverable(g, seat, hour):
-    """Estimate how many passengers a seat's buses could deliver at an hour (R16, R17)."""
-    waiting = g.peopled & ~g.built[hour] & g.reach[seat]
-    vacant = g.built[hour] & ~g.peopled & g.reach[seat]
+def deliverable(g, seat, clock):
+    """Estimate how many passengers a seat's buses could deliver at a clock type (R16, R17)."""
+    waiting = g.occupied & ~g.built[clock] & g.reach[seat]
+    vacant = g.built[clock] & ~g.occupied & g.reach[seat]
     return min(popcount(waiting), popcount(vacant), np.uint64(g.buses[seat]))
 
 
@@ -63,7 +63,7 @@ def deliverable(g, seat, hour):
 def weight_column(g, seat, action, coming):
     """Return the column of PLAYOUT_WEIGHTS that applies to an action.
 
-    coming: how many passengers the seat could deliver at the coming hour.
+    coming: how many passengers the seat could deliver at the coming clock type.
     """
     if action == ACT_VROOM:
         for space in range(g.taken[ACT_VROOM]):
@@ -111,9 +111,9 @@ def _select_action(g, word):
 def _select_building(g, b, word):
     """Draw a site and a type.
 
-    A site off the seat's line is drawn again once. On the line, the type is that of the coming hour
-    with probability 7/12, of the hour after it with 4/12 and of the present hour with 1/12;
-    elsewhere it is uniform.
+    A site off the seat's line is drawn again once. On the line, the type is the coming clock type
+    with probability 7/12, the one after it with 4/12 and the present one with 1/12; elsewhere it is
+    uniform.
     """
     sites, site = open_sites(g, b), ZERO
     for _ in range(2):
@@ -148,8 +148,8 @@ def _newly_reached(g, b, action):
         return np.int64(0)
     score = 1 + 2 * np.int64(g.passengers[at])
     score += 2 * np.int64(g.supply > 0 and (at == b.station[0] or at == b.station[1]))
-    for hour in range(3):
-        score += np.int64(has(g.built[hour], at))
+    for kind in range(3):
+        score += np.int64(has(g.built[kind], at))
     open_here = b.intersection_sites[at] & g.free_sites & b.zone_sites[g.zone]
     return score + np.int64(popcount(open_here))
 

@@ -203,7 +203,7 @@ def _sum_at_ends(
 def _scales() -> dict[str, np.ndarray]:
     """Return factors that scale usual byte values of the city, and of any board, to 0 to 1."""
     layout = ObservationLayout(load_board("city"))
-    scale = {block: layout.view(layout.scale, block) for block in layout.blocks}
+    scale = {section: layout.view(layout.scale, section) for section in layout.sections}
     features = np.full(FEATURES_SIZE, INPUT_SCALE)
     return {
         "node": np.concatenate([np.ones(MARKS, np.float32), scale["intersections"][0]]),

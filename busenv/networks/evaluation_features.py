@@ -76,7 +76,7 @@ def _byte(number):
 @kernel
 def _seed_of(g):
     """Return a seed that depends on the position alone."""
-    seed = mix(g.free_sites) ^ g.peopled ^ np.uint64(g.round)
+    seed = mix(g.free_sites) ^ g.occupied ^ np.uint64(g.round)
     for seat in range(g.players):
         seed = mix(seed ^ g.reach[seat]) + np.uint64(g.markers[seat])
     for kind in range(3):

@@ -52,7 +52,7 @@ class Inputs(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """Offsets, in bytes, of the blocks of a row with a map, and the board's numbers of
+    """Offsets, in bytes, of the sections of a row with a map, and the board's numbers of
     intersections, streets and sites.
 
     ends: the streets' first ends, then their second ends. site_nodes: the sites' intersections,

@@ -103,7 +103,7 @@ def check_derived(game: Record, position: Position, board: Board) -> None:
         assert game.built[kind] == bitset(s.intersection for s, built in sites if built == kind)
     free_zones = [site.zone - 1 for site, kind in sites if kind < 0]
     assert game.zone == min(free_zones, default=max(site.zone for site, _ in sites))
-    assert game.peopled == bitset(i for i, count in enumerate(position.passengers) if count)
+    assert game.occupied == bitset(i for i, count in enumerate(position.passengers) if count)
     assert (position.waiting, position.vacant) == waiting_and_vacant(position, board)
     driving = position.phase in (Phase.PICK_UP, Phase.SET_DOWN)
     assert driving or not (game.waiting or game.vacant)
@@ -147,7 +147,7 @@ def compare_game(players: int, rules: Rules, seed: int, *, board: Board, data: d
         ]
         assert game.delivery_order.tolist()[:players] == order
         mark = (*ours["deliveries"], *ours["time_stones"])
-        assert marks.setdefault(mark, score.points_mark(game)) == score.points_mark(game)
+        assert marks.setdefault(mark, score.points_version(game)) == score.points_version(game)
         if game.phase == OVER:
             break
         visited = {i for s in ours["streets"][reference.current_player] for i in board.streets[s]}

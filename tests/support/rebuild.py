@@ -110,7 +110,7 @@ def _lines(g, board: Board, part, players: int) -> None:  # type: ignore[no-unty
 def _city(g, board: Board, part) -> None:  # type: ignore[no-untyped-def]
     people = part("intersections.passengers")[:, 0]
     g["passengers"][: len(people)] = people
-    g["peopled"] = bits(people)
+    g["occupied"] = bits(people)
     built = part("sites.building")
     for kind in range(3):
         g["type_sites"][kind] = bits(built[:, kind])

@@ -89,13 +89,13 @@ def observation_table() -> str:
     """The parts of an observation of the city board."""
     layout = ObservationLayout(busenv.load_board("city"))
     lines = []
-    for name, block in layout.blocks.items():
-        end = block.start + block.entries * block.width - 1
-        order = "; all of one feature, then all of the next." if block.planes else "."
+    for name, section in layout.sections.items():
+        end = section.start + section.entries * section.width - 1
+        order = "; all of one feature, then all of the next." if section.planes else "."
         lines += [
             f"### {name}",
             "",
-            f"{block.entries} x {block.width} bytes, {block.start} to {end}{order}",
+            f"{section.entries} x {section.width} bytes, {section.start} to {end}{order}",
             "",
             "| part | shape | usual maximum | meaning |",
             "|---|---|---:|---|",
@@ -103,7 +103,7 @@ def observation_table() -> str:
         lines += [
             f"| `{part.name}` | {part.shape} | {part.high} | {part.meaning} |"
             for part in layout.parts.values()
-            if part.block == name
+            if part.section == name
         ]
         lines.append("")
     return "\n".join(lines)

@@ -36,8 +36,8 @@ def set_time(g, b, stopped):
     g.space = 0
     g.power = 0
     built = g.built[g.clock]
-    waiting, vacant = g.peopled & ~built, built & ~g.peopled
-    both = built & g.peopled
+    waiting, vacant = g.occupied & ~built, built & ~g.occupied
+    both = built & g.occupied
     while both != ZERO:
         intersection = lowest(both)
         passengers = np.uint64(g.passengers[intersection])

@@ -28,7 +28,7 @@ def pick_up(g, b, intersection):
     """Pick up a waiting passenger (R17)."""
     g.passengers[intersection] -= 1
     if g.passengers[intersection] == 0:
-        g.peopled &= ~bit(intersection)
+        g.occupied &= ~bit(intersection)
     if g.passengers[intersection] == matching(g, b, intersection):
         g.waiting &= ~bit(intersection)
     g.phase = SET_DOWN
@@ -38,7 +38,7 @@ def pick_up(g, b, intersection):
 def set_down(g, b, intersection):
     """Set the passenger down at a free building: one delivery (R17)."""
     g.passengers[intersection] += 1
-    g.peopled |= bit(intersection)
+    g.occupied |= bit(intersection)
     if g.passengers[intersection] == matching(g, b, intersection):
         g.vacant &= ~bit(intersection)
     g.power -= 1

@@ -150,4 +150,4 @@ def arrive(g, b, to_first):
         count = to_first if k == 0 else arriving - to_first
         if count > 0:
             g.passengers[b.station[k]] += count
-            g.peopled |= bit(b.station[k])
+            g.occupied |= bit(b.station[k])

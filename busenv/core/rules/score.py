@@ -38,6 +38,6 @@ def rank_of(g, seat):
 
 
 @kernel
-def points_mark(g):
+def points_version(g):
     """A number that changes whenever any seat's points change."""
     return np.int64(g.delivered) << 8 | np.int64(g.clock_stones)

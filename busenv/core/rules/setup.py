@@ -31,7 +31,7 @@ def new_game(g, b, rules, first):
     for k in range(rules.start_passengers):
         intersection = b.roundabout[k % b.roundabouts]
         g.passengers[intersection] += 1
-        g.peopled |= bit(intersection)
+        g.occupied |= bit(intersection)
     for seat in range(players):
         g.markers[seat] = rules.action_markers
         g.line_markers[seat] = rules.line_markers[seat]
