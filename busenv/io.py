@@ -1,4 +1,4 @@
-"""Bounded reads, checks and atomic writes of files, optionally refusing symbolic links."""
+"""Bounded reads and atomic writes of files."""
 
 from __future__ import annotations
 
@@ -8,27 +8,23 @@ import secrets
 import stat
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long game takes 4 kB
 
 
-def read_bounded(
-    path: str | Path, error: type[ValueError] = ValueError, follow_links: bool = True
-) -> bytes:
+def read_bounded(path: str | Path, error: type[ValueError] = ValueError) -> bytes:
     """Read a file of at most LARGEST bytes.
 
-    follow_links: as for `write_whole`. Raises `error` for a larger file, TypeError for what is no
+    Raises `error` for a larger file, TypeError for what is no
     path, and OSError, with one sentence as its text, for a file that cannot be read.
     """
     if not isinstance(path, (str, os.PathLike)):  # open() takes a number as a file that is open
         raise TypeError(f"path is {path!r}; allowed: a string or a Path")
     try:
-        with open(path, "rb") if follow_links else open_plain(path, "rb") as file:
+        with open(path, "rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as failed:
-        if failed.errno is None:  # raised by check_plain or open_plain
-            raise
         if isinstance(failed, FileNotFoundError):
             reason = f"there is no file {path}"
         elif os.path.isdir(path):  # some systems report another error for a folder
@@ -64,21 +60,13 @@ def is_int(value: object, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
-def write_whole(
-    path: str | Path,
-    content: str | bytes,
-    follow_links: bool = True,
-    mode: int | None = None,
-) -> None:
+def write_whole(path: str | Path, content: str | bytes, mode: int | None = None) -> None:
     """Write a file atomically: a process killed meanwhile leaves the old or the new content.
 
-    follow_links: write to the target of a symbolic link; False raises OSError for one, for folders
-    that other users may have made (a run's folder). mode: permissions of the file, by default those
-    of the file that it replaces or, for a new one, the process's.
+    A symbolic link stays; its target is written. mode: permissions of the file, by default those of
+    the file that it replaces or, for a new one, the process's.
     """
-    if not follow_links:
-        check_plain(path)
-    path = Path(os.path.realpath(path)) if follow_links else Path(path)
+    path = Path(os.path.realpath(path))
     data = content.encode("utf-8") if isinstance(content, str) else content
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
@@ -99,38 +87,3 @@ def write_whole(
         if isinstance(error, OSError):  # names the file, not the temporary one
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
-
-
-def check_plain(path: str | Path) -> None:
-    """Raise OSError if a path exists and is neither a plain file nor a folder."""
-    try:
-        mode = os.lstat(path).st_mode
-    except FileNotFoundError:
-        return
-    if stat.S_ISLNK(mode):
-        raise _not_plain(path, f"a symbolic link to {os.readlink(path)!r}")
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise _not_plain(path, "no file")
-
-
-def open_plain(path: str | Path, mode: str) -> IO[bytes]:
-    """Open a file of a run's folder ("rb", "ab" or "r+b"); OSError for a link or no plain file.
-
-    Checks the open file, so that it cannot be replaced in between where O_NOFOLLOW exists.
-    """
-    check_plain(path)
-    file = open(path, mode, opener=_without_links)  # noqa: SIM115 - for the caller to close
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise _not_plain(path, "no file")
-    return file
-
-
-def _without_links(path: str, flags: int) -> int:
-    # O_NONBLOCK, because opening a pipe would wait for a writer.
-    extra = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    return os.open(path, flags | extra, 0o666)
-
-
-def _not_plain(path: str | Path, what: str) -> OSError:
-    return OSError(f"{path} is {what}; allowed in the folder of a run: plain files")

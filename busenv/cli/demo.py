@@ -81,7 +81,7 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
     table.show(console)
     console.print(TABLE_NOTE)
     commands = _next_commands(run)
-    write_whole(folder / REPORT, _report(table, run, commands), follow_links=False)
+    write_whole(folder / REPORT, _report(table, run, commands))
     for title, name in (("Report", REPORT), ("Learning curve", PICTURE), ("Replay", PAGE)):
         print_path(console, title, folder / name)
     console.print("Next steps:")

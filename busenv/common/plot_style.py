@@ -24,8 +24,8 @@ def default_style() -> Iterator[None]:
         yield
 
 
-def save_png(figure: Figure, path: Path, follow_links: bool = False) -> None:
-    """Write a figure as a PNG picture, atomically. follow_links: as for `write_whole`."""
+def save_png(figure: Figure, path: Path) -> None:
+    """Write a figure as a PNG picture, atomically."""
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=130)
-    write_whole(path, buffer.getvalue(), follow_links)
+    write_whole(path, buffer.getvalue())

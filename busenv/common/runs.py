@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from busenv.error_text import quote, truncate
-from busenv.io import check_plain, read_bounded, write_whole
+from busenv.io import read_bounded, write_whole
 
 SETTINGS, LOCK = "run.json", "lock"
 
@@ -25,9 +25,8 @@ def lock_folder(
 ) -> Iterator[None]:
     """Hold a folder, created if missing, for this process until the block ends.
 
-    RunError when another process holds it. OSError when it contains a symbolic link: another user
-    may have created the folder, and a link could redirect writes. The operating system releases the
-    lock of a process that is killed.
+    RunError when another process holds it. The operating system releases the lock of a process that
+    is killed.
 
     advice: the end of that RunError's message. mode: permissions of a new folder.
     """
@@ -36,8 +35,6 @@ def lock_folder(
     if folder.is_file():
         raise RunError(f"{folder} is a file; allowed: a folder")
     folder.mkdir(mode, parents=True, exist_ok=True)
-    for path in sorted(folder.rglob("*")):  # fail before hours of games are played
-        check_plain(path)
     lock = FileLock(folder / LOCK)
     try:
         lock.acquire(blocking=False)
@@ -56,10 +53,10 @@ def store_settings(folder: Path, settings: dict[str, Any]) -> None:
     """
     path = folder / SETTINGS
     if not os.path.lexists(path):
-        write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
+        write_whole(path, json.dumps(settings, indent=1) + "\n")
         return
     try:
-        stored = json.loads(read_bounded(path, follow_links=False))
+        stored = json.loads(read_bounded(path))
     except (ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
     if not isinstance(stored, dict):

@@ -83,7 +83,7 @@ def run_ladder(
     for table in tables:
         table.show(console)
         text += f"\n{table.title}:\n\n{table.markdown()}"
-    write_whole(folder / TABLE, text, follow_links=False)
+    write_whole(folder / TABLE, text)
     print_path(console, "Table", folder / TABLE)
 
 

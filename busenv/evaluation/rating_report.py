@@ -56,10 +56,10 @@ def write_report(
     tables += language_tables(schedule, folder)
     for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
         text = table.round(6).to_csv(lineterminator="\n")
-        write_whole(folder / f"{name}.csv", text, follow_links=False)
+        write_whole(folder / f"{name}.csv", text)
     _draw(folder, results, turns, schedule)
     warning = _warning(different_games(games), schedule)
-    write_whole(folder / "report.md", _markdown(tables, schedule, warning), follow_links=False)
+    write_whole(folder / "report.md", _markdown(tables, schedule, warning))
     return Report(results, tables, warning)
 
 

@@ -123,8 +123,8 @@ def save_model(
             generated["board_file"] = _board_content(boards)
     text = json.dumps({**card, **generated}, indent=1) + "\n"
     parse(ModelCard, text)
-    write_whole(path, data, follow_links=False)
-    write_whole(path.with_suffix(CARD_SUFFIX), text, follow_links=False)
+    write_whole(path, data)
+    write_whole(path.with_suffix(CARD_SUFFIX), text)
 
 
 def load_model(path: str | Path, boards: Board | GeneratedBoards) -> tuple[Network, dict[str, Any]]:

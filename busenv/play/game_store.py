@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from busenv.io import open_plain, read_bounded, write_whole
+from busenv.io import read_bounded, write_whole
 from busenv.play.messages import Name, Number, Seat, SeatIndex
 from busenv.schema import Schema, parse
 
@@ -74,7 +74,7 @@ class GameStore:
         path = self.folder / KEY
         if not path.exists() or not path.stat().st_size:  # empty after a start on a full disk
             _write(path, secrets.token_urlsafe(24))
-        key = read_bounded(path, follow_links=False).strip()
+        key = read_bounded(path).strip()
         if not re.fullmatch(rb"[A-Za-z0-9_-]{20,64}", key):
             raise ValueError(f"{path} holds no key; delete the file to create a new one")
         return key.decode()
@@ -87,7 +87,7 @@ class GameStore:
     def append(self, game_id: str, event: dict[str, Any]) -> None:
         """Append an event to a game. OSError if it cannot be written; no event is lost then."""
         data = json.dumps(event).encode() + b"\n"
-        with open_plain(self.path(game_id), "r+b") as file:
+        with open(self.path(game_id), "r+b") as file:
             handle = file.fileno()  # without the buffer, whose content cannot be dropped
             end = _cut_torn_line(handle)
             if end + len(data) > MAX_SIZE:
@@ -111,7 +111,7 @@ class GameStore:
 
     def read(self, game_id: str) -> tuple[GameHeader, list[GameEvent]]:
         """Read a game. OSError or ValueError if it cannot be read."""
-        data = read_bounded(self.path(game_id), follow_links=False)
+        data = read_bounded(self.path(game_id))
         complete = data[: data.rfind(b"\n") + 1]
         first, *rest = complete.splitlines() or [b""]
         header = parse(GameHeader, first)
@@ -137,7 +137,7 @@ def _cut_torn_line(handle: int) -> int:
 
 def _write(path: Path, content: str) -> None:
     """Write a file that only its owner can read, all of it or nothing."""
-    write_whole(path, content, follow_links=False, mode=0o600)
+    write_whole(path, content, mode=0o600)
 
 
 def new_tokens(seats: list[Seat]) -> LinkTokens:

@@ -71,7 +71,7 @@ def save_checkpoint(
     } | _bytes_of(games)
     text = json.dumps({"format": FORMAT, **state})
     metadata = {"state": text, "sha256": _digest(tensors, text)}
-    write_whole(folder / CHECKPOINT_FILE, save(tensors, metadata=metadata), follow_links=False)
+    write_whole(folder / CHECKPOINT_FILE, save(tensors, metadata=metadata))
 
 
 def tensors_of(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

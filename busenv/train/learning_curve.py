@@ -42,7 +42,7 @@ def write_curve(path: Path, curve: list[CurvePoint]) -> None:
     for p in curve:
         shares = [f"{p.wins[name]:.4f}" if name in p.wins else "" for name in names]
         writer.writerow([f"{p.seconds:.1f}", p.decisions, p.games, *shares])
-    write_whole(path, out.getvalue(), follow_links=False)
+    write_whole(path, out.getvalue())
 
 
 def read_curve(path: Path) -> list[CurvePoint]:

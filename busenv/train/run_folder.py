@@ -32,16 +32,12 @@ def store_config(folder: Path, config: AnyConfig) -> None:
         if config.board not in board_names() and not load_boards(config.board).generator:
             board = json.loads(Path(config.board).read_bytes())
             board["name"] = load_board(config.board).name  # may be that of the file
-            write_whole(folder / BOARD, json.dumps(board), follow_links=False)
+            write_whole(folder / BOARD, json.dumps(board))
             settings["board"] = BOARD
         if config.rules not in EDITIONS:
-            write_whole(
-                folder / RULES,
-                json.dumps(as_rules(config.rules).to_dict(), indent=1),
-                follow_links=False,
-            )
+            write_whole(folder / RULES, json.dumps(as_rules(config.rules).to_dict(), indent=1))
             settings["rules"] = RULES
-    write_whole(path, json.dumps(settings, indent=1) + "\n", follow_links=False)
+    write_whole(path, json.dumps(settings, indent=1) + "\n")
 
 
 def changed_settings(folder: Path, config: AnyConfig) -> list[str]:

@@ -104,7 +104,7 @@ def measure_runs(
             continue
         run, _ = run_training(config, folder / name, Console(quiet=True))
         results[name] = measure(run)
-        write_whole(folder / RESULTS, json.dumps(results, indent=1) + "\n", follow_links=False)
+        write_whole(folder / RESULTS, json.dumps(results, indent=1) + "\n")
         rates = ", ".join(f"{boards} {won['planner']:.1%}" for boards, won in results[name].items())
         print(f"{name}, against planner: {rates}", flush=True)
     return {name: results[name] for name in configs}
@@ -218,7 +218,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         parser.error(str(error))
     text = table(results)
-    write_whole(arguments.folder / "table.md", text, follow_links=False)
+    write_whole(arguments.folder / "table.md", text)
     draw(results, arguments.folder / "generalisation.png")
     print(text)
 

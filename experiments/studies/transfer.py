@@ -120,7 +120,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         parser.error(str(error))
     text = table(results, pretrained)
-    write_whole(folder / "transfer" / "table.md", text, follow_links=False)
+    write_whole(folder / "transfer" / "table.md", text)
     draw(results, pretrained, folder / "transfer" / "transfer.png")
     print(text)
 

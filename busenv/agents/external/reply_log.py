@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from busenv.agents.external.chat import Reply
-from busenv.io import open_plain
 
 MAX_FILE = 2**30  # bytes
 KINDS = {
@@ -44,7 +43,7 @@ class ReplyLog:
         """Write a reply to the disk."""
         self._replies[ply, attempt, request] = reply
         where = {"seat": self._seat, "ply": ply, "attempt": attempt, "request": request}
-        with open_plain(self._file, "ab") as file:
+        with open(self._file, "ab") as file:
             file.write(json.dumps({**where, **reply._asdict()}).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -58,7 +57,7 @@ def read_replies(path: Path) -> list[dict[str, Any]]:
     if not os.path.lexists(path):
         return []
     rows: list[dict[str, Any]] = []
-    with open_plain(path, "r+b") as file:
+    with open(path, "r+b") as file:
         data = file.read(MAX_FILE + 1)
         if len(data) > MAX_FILE:
             raise ValueError(f"{path} is larger than {MAX_FILE:,} bytes, the most that is read")

@@ -120,7 +120,7 @@ def draw_curves(path: Path, cards: Sequence[BenchmarkResult]) -> None:
         columns[0].set_ylabel("games won")
     handles, labels = rows[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    save_png(figure, path, follow_links=True)
+    save_png(figure, path)
 
 
 def _curves(runs: Sequence[RunResult], bot: str, unit: str) -> tuple[np.ndarray, np.ndarray]:

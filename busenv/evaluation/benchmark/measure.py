@@ -70,7 +70,7 @@ class Progress(Schema):
         """Copy with some fields changed, and write it to the folder."""
         progress = self.model_copy(update=fields)
         text = progress.model_dump_json(indent=1) + "\n"
-        write_whole(folder / PROGRESS, text, follow_links=False)
+        write_whole(folder / PROGRESS, text)
         return progress
 
     def result(self, seed: int) -> RunResult:

@@ -145,7 +145,7 @@ def read_result(path: Path) -> BenchmarkResult:
 
 def write_result(card: BenchmarkResult, path: Path) -> None:
     """Write a card atomically."""
-    write_whole(path, json.dumps(card.model_dump(mode="json"), indent=1) + "\n", follow_links=False)
+    write_whole(path, json.dumps(card.model_dump(mode="json"), indent=1) + "\n")
 
 
 def result_name(card: BenchmarkResult) -> str:

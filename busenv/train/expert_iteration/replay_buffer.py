@@ -51,7 +51,7 @@ class ReplayBuffer:
             return
         rows = np.ascontiguousarray(samples).view(np.uint8).reshape(-1, SAMPLE.itemsize)
         data = save({ROWS: rows})
-        write_whole(self._folder / f"{iteration:06}.safetensors", data, follow_links=False)
+        write_whole(self._folder / f"{iteration:06}.safetensors", data)
         self._parts[iteration] = samples
         while len(self) - len(self._parts[min(self._parts)]) >= self._size:
             del self._parts[min(self._parts)]
