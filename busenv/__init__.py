@@ -22,9 +22,10 @@ Environments: `gymnasium.make("busenv/Bus-v0")`, `gymnasium.make_vec("busenv/Bus
 rules of the game.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from busenv.batch.batch import Batch
 from busenv.dataset import GameDataset, load_dataset
-from busenv.entry_points import make_agent
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
 from busenv.game.actions import (
@@ -49,9 +50,22 @@ from busenv.game.rules import EDITIONS, Rules, load_rules
 from busenv.observation import ObservationLayout, observe
 from busenv.rewards import REWARDS
 
+if TYPE_CHECKING:
+    from busenv.agents import make_agent
+
 __version__ = "0.1.0"
 
 _register()
+
+
+def __getattr__(name: str) -> Any:
+    """Import the agents when they are first used: their kernels take time to load."""
+    if name == "make_agent":
+        from busenv.agents import make_agent
+
+        return make_agent
+    raise AttributeError(f"module 'busenv' has no attribute {name!r}")
+
 
 __all__ = [
     "EDITIONS",

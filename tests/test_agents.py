@@ -18,15 +18,22 @@ import pytest
 import torch
 from torch import nn
 
-from busenv import EDITIONS, Batch, Game, load_board
+import busenv
+from busenv import EDITIONS, Batch, Game, cli, load_board
 from busenv.agents import Agent, make_agent
 from busenv.agents.az_agent import AzAgent
+from busenv.agents.custom_agent import CustomAgent
 from busenv.agents.match import play_match
 from busenv.agents.policy_agent import PolicyAgent
+from busenv.agents.specs import short_spec
+from busenv.evaluation.dependencies import file_hashes
 from busenv.game.board import make_board
 from busenv.networks.mlp import build_network
 from busenv.networks.model_files import load_model, save_model
 from busenv.observation import VERSION, observe
+from busenv.play.launch import make_catalogue
+from busenv.train.config import PPOConfig
+from busenv.train.config_files import read_config
 from tests.support.mutate import Trap
 from tests.support.worlds import largest
 
@@ -50,25 +57,21 @@ def test_bots_play_whole_games_repeatably(spec: str, players: int) -> None:
         agent.act(game)
 
 
-UNKNOWN = r"unknown agent.*allowed: random, greedy, planner.*, net:NAME"
-SEARCH = "a search needs a number of simulations or seconds, such as uct:300"
-GUIDED = "a guided search needs a model, and a number of"
-
-
 @pytest.mark.parametrize(
     ("message", "specs"),
     [
-        (UNKNOWN, ["", "martian"]),
+        ("unknown agent.*allowed: random, greedy, planner.*, net:NAME", ["", "martian"]),
         ("spec is .*; allowed: a text such as 'greedy'", [42, None, b"greedy", ["greedy"]]),
-        ("temperature of 0 to 100, such as net:city-2", ["net@-1:city-2", "ppo", "ppo:", "net"]),
-        (r"^agent 'net@x{195}\.\.\. \(1,000,006 characters\): a policy", ["net@" + "x" * 10**6]),
-        ("a program needs a command", ["exec:", "exec", "exec@:x", "exec@5s:x", "exec@-1:x"]),
-        (r"did you mean 'greedy'\?$", ["gredy", "Greedy", "greedy:3"]),
+        ("allowed: net:NAME, net:PATH, net@TEMP", ["net@-1:city-2", "net", "net@" + "x" * 10**6]),
+        ("allowed: exec:COMMAND, exec@SEC", ["exec:", "exec", "exec@:x", "exec@5s:x", "exec@-1:x"]),
+        ("allowed: py:MODULE:CLASS", ["py", "py:player.py", "py::Player", "py:a-b:Player"]),
+        (r"did you mean 'greedy'\?$", ["gredy", "Greedy"]),
+        ("agent 'greedy:3'; allowed: greedy$", ["greedy:3"]),
         (r"did you mean 'net'\?$", ["ned:city-2"]),
-        (SEARCH, ["uct", "uct:", "uct:0", "uct:-5", "uct:5x", "uct@0:5", "uct:1.5"]),
-        (GUIDED, ["az", "az:city-2", "az:city-2:", "az:city-2:0", "az@0:city-2:5", "az:30"]),
-        ("allowed: 1 to 64 threads", ["uct:0s", "uct@9:5", "az@9:city-3:5"]),
-        ("allowed: 1 to 64 threads", ["uct@65:900", "uct@100:1s", "az@65:city-3:900"]),
+        ("allowed: uct:SIM", ["uct", "uct:", "uct:0", "uct:-5", "uct:5x", "uct@0:5", "uct:1.5"]),
+        ("allowed: az:NAME", ["az", "az:city-2", "az:x:", "az:x:0", "az@0:x:5", "az:30"]),
+        ("allowed: llm:MODEL", ["llm", "llm:", "llm@3:m", "llm@obfuscate=x:m", "llm@unlisted,:m"]),
+        ("allowed: 1 to 64 threads", ["uct:0s", "uct@9:5", "uct@100:1s", "az@65:city-3:900"]),
         ("allowed: above 0, to 86400", ["exec@0:python3", "exec@86401:python3"]),
         ("names no program", ["exec:  "]),
         ("command .*No closing quotation", ["exec:'python3"]),
@@ -76,8 +79,93 @@ GUIDED = "a guided search needs a model, and a number of"
 )  # fmt: skip
 def test_invalid_specs_are_refused(message: str, specs: list[Any]) -> None:
     for spec in specs:
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=message) as caught:
             make_agent(spec)
+        assert len(str(caught.value)) < 1000
+
+
+PLAYERS = """
+import helper
+import numpy as np
+from busenv.observation import observe_games
+
+class Last:
+    def __init__(self, words="none"):
+        self.words = words
+    def act(self, game):
+        return game.legal_actions()[-1]
+
+class First:
+    def choose(self, games, board):
+        return observe_games(games, board)[1].argmax(axis=1)
+
+def make(spec, seed):
+    return First()
+"""
+
+
+@pytest.fixture
+def players(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with agents, `mine`, an agent of an installed package, and a broken package."""
+    (tmp_path / "helper.py").write_text("")
+    (path := tmp_path / "players.py").write_text(PLAYERS)
+    folder = tmp_path / "mine-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: mine\nVersion: 1\n")
+    points = "[busenv.agents]\naaa = no_such_module:make\nmine = players:make\n"
+    (folder / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(tmp_path)
+    return path
+
+
+@pytest.mark.usefixtures("threads_as_workers", "few_resamples")
+def test_agents_of_other_code_play_wherever_a_spec_is_taken(
+    players: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last, first = f"py:{players}:Last:some:words", "mine@7:x"
+    assert busenv.make_agent is make_agent
+    agent = make_agent(last)
+    assert isinstance(agent, CustomAgent)
+    assert agent._player.words == "some:words"
+    game = Game(3, seed=1)
+    assert agent.act(game) == game.legal_actions()[-1]
+    assert make_agent(first).act(game) == game.legal_actions()[0]
+    with pytest.raises(ValueError, match="single games only"):
+        agent.choose(game.arrays()[0], game.board)
+    scores = play_match([last, first, "py:players:First"], 9)
+    assert [score.name for score in scores] == [last, first, "py:players:First"]
+    assert sum(score.wins for score in scores) == 9
+    batch = Batch(2, num_players=3, opponents=[last, first])
+    batch.reset(1)
+    batch.step(batch.masks.argmax(axis=1))
+    command = ["rate", last, first, "--players", "3", "--games", "9", "--workers", "1"]
+    cli.main([*command, "--out", str(tmp_path / "run")])
+    export = ["export", "mine", "py:players:First", "--players", "3", "--games", "2"]
+    cli.main([*export, "--workers", "1", "--out", str(tmp_path / "export")])
+    assert "forfeits" in capsys.readouterr().out
+    assert make_catalogue(["me", "mine", last], "condensed", "city").trusted == {"mine", last}
+    assert short_spec(last) == "py:players.py:Last"
+    assert PPOConfig(rated=("mine", last), bots=("mine",)).rated == ("mine", last)
+    assert {*file_hashes([last, first])} == {last}
+
+
+def test_what_cannot_be_imported_is_named_where_its_spec_is_asked_for(players: Path) -> None:
+    with pytest.raises(ValueError, match="no_such_module:make of an installed package cannot be"):
+        make_agent("aaa:1")
+    with pytest.raises(ValueError, match=r"no module 'busenv\.nobody'"):
+        make_agent("py:busenv.nobody:Player")
+    with pytest.raises(ValueError, match="has no class or function 'Nobody'"):
+        make_agent(f"py:{players}:Nobody")
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*nobody\.py"):
+        make_agent("py:nobody.py:Player")
+
+
+@pytest.mark.parametrize("name", ["rated", "bots"])
+def test_a_settings_file_cannot_name_python_code(name: str, players: Path) -> None:
+    settings = players.with_name("settings.json")
+    settings.write_text(json.dumps({name: [f"py:{players}:Last"]}))
+    with pytest.raises(ValueError, match=f"{name} has 'py:.*: a settings file cannot start"):
+        read_config(str(settings))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +183,11 @@ def test_stronger_agents_win(spec: str, others: str, games: int, share: float) -
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("busenv.networks.")]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(("busenv.networks.", "busenv.agents.model_"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     message = r"agent 'net:city-2' needs torch, .*pip install -e '\.\[train\]'"

@@ -8,7 +8,6 @@ from gymnasium.vector import AutoresetMode
 
 from busenv import AgentError, Board, Game
 from busenv.agents import make_agent
-from busenv.batch import opponents
 from busenv.batch.batch import Batch
 from tests.support.play import picks, seen_by
 
@@ -201,7 +200,7 @@ def test_a_reset_reseeds_agents_and_builds_none(monkeypatch: pytest.MonkeyPatch)
         built.append(spec)
         return make_agent(spec)
 
-    monkeypatch.setattr(opponents, "make_agent", build)
+    monkeypatch.setattr("busenv.make_agent", build)
     batch = Batch(3, opponents=("planner", "greedy", "planner"))
     stories = []
     for seed in (5, 5, 6):

@@ -173,7 +173,7 @@ def seeds_of_opponents(seed: int) -> list[int]:
             seeds.append(seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("busenv.batch.opponents.make_agent", lambda spec, seed=0: Recorder())
+        patch.setattr("busenv.make_agent", lambda spec, seed=0: Recorder())
         env = BusEnv(num_players=(3, 4, 5), opponents=["recorder"] * 4)
     env.reset(seed=seed)
     return seeds

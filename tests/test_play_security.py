@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import busenv
-from busenv.evaluation.dependencies import short_spec
+from busenv.agents.specs import short_spec
 from busenv.play import launch
 from busenv.play.catalogue import Catalogue, with_seconds
 from busenv.play.messages import MAX_BODY, MAX_REQUEST

@@ -154,7 +154,7 @@ def test_trees_hold_the_packages_of_a_commit_a_folder_or_the_running_version(
     write_tree(tree)
     source = Path(busenv.__file__).read_bytes()
     assert (tree / "busenv/__init__.py").read_bytes() == source
-    assert (tree / "busenv/agents/registry.py").is_file()
+    assert (tree / "busenv/agents/specs.py").is_file()
     assert not [*tree.rglob("__pycache__")]
 
 

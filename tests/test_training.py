@@ -112,10 +112,10 @@ def test_ratings_are_repeatable_and_follow_the_rules_and_players_of_the_run(
         assert len({*seeds}) == len(seeds) == players
 
     def spy(
-        agents: list[Agent], games: int, rules: str | Rules, board: Board, *, first_game: int
+        agents: list[Agent], games: int, rules: str | Rules, board: Board, **options: Any
     ) -> list[Score]:
         seen.append((len(agents), as_rules(rules).name))
-        return play_match(agents, games, rules, board, first_game=first_game)
+        return play_match(agents, games, rules, board, **options)
 
     monkeypatch.setattr(training, "play_match", spy)
     first, again = (

@@ -99,9 +99,9 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
     """Otherwise seats and starting player would not rotate, since each board has few games."""
     played = []
 
-    def spy(*args: Any, first_game: int) -> list[Score]:
+    def spy(*args: Any, first_game: int, seed: None) -> list[Score]:
         played.append((first_game, args[1]))
-        return play_match(*args, first_game=first_game)
+        return play_match(*args, first_game=first_game, seed=seed)
 
     monkeypatch.setattr(training_run, "play_match", spy)
     evaluate_against(make_agent("greedy"), "random", 7, 1, board="generated:small:validation:3")

@@ -16,6 +16,8 @@
 | `az@2:city-4:0.5s` | the same with half a second per decision, on two threads |
 | `exec:python3 player.py` | your own program, in any language (external/EXEC.md) |
 | `exec@0.5:python3 player.py` | the same with half a second per decision |
+| `py:player.py:Player` | your own Python: an object of class `Player` with `act` or `choose` |
+| `py:package.module:Player:text` | the same in an importable module, made by `Player("text")` |
 | `llm:gpt-5-mini` | a language model behind an OpenAI-compatible endpoint |
 | `llm@unlisted:gpt-5-mini` | the same without a list of the legal actions |
 | `llm@obfuscate=7:gpt-5-mini` | the same in a game renamed by a seed |
@@ -24,6 +26,6 @@ An agent selects an action in one game (`act`) or in each of a batch of games (`
 """
 
 from busenv.agents.base import Agent, AgentError
-from busenv.agents.registry import SPECS, make_agent
+from busenv.agents.specs import SPECS, make_agent
 
 __all__ = ["SPECS", "Agent", "AgentError", "make_agent"]

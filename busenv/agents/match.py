@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from busenv import Board, IllegalActionError, Rules
-from busenv.agents import Agent
+from busenv.agents import Agent, make_agent
+from busenv.agents.custom_agent import as_agent
 from busenv.agents.game_histories import GameHistories
+from busenv.batch.opponents import Player
 from busenv.common.intervals import wilson
 from busenv.core import kernels
 from busenv.core.state import GAME, OVER
@@ -35,14 +38,18 @@ class Score:
 
 
 def play_match(
-    agents: Sequence[Agent],
+    agents: Sequence[str | Player],
     games: int,
     rules: str | Path | Rules = "capstone-2024",
     board: str | Path | Board = "city",
     *,
     first_game: int = 0,
+    seed: int | None = 0,
 ) -> list[Score]:
     """Play games of 3 to 5 agents and return the result of each.
+
+    agents: specs, agents, or other objects with `act(game)` or `choose(games, board)`.
+    seed: agent k is reset with seed + k; None leaves agents that are objects as they are.
 
     Games count from `first_game`. Game i seats agent k at (k + i) mod n and starts at seat (i // n)
     mod n, so over n * n games each agent has every seat, and starts, equally often.
@@ -55,9 +62,21 @@ def play_match(
     kernels.new_games(states, loaded.array, rules.record(players), first)
     # Agent by game and seat
     seat_owner = (np.arange(players)[None, :] - numbers[:, None]) % players
-    for _ in play_games_to_end(agents, seat_owner, states, rules=rules, board=loaded):
-        pass
-    return _scores(agents, states, seat_owner)
+    with ExitStack() as stack:
+        line_up = [_as_player(agent, k, seed, stack) for k, agent in enumerate(agents)]
+        for _ in play_games_to_end(line_up, seat_owner, states, rules=rules, board=loaded):
+            pass
+    return _scores(line_up, states, seat_owner)
+
+
+def _as_player(agent: str | Player, k: int, seed: int | None, stack: ExitStack) -> Agent:
+    """Return agent k of a match; the stack closes those built from specs."""
+    if isinstance(agent, str):
+        return stack.enter_context(closing(make_agent(agent, (seed or 0) + k)))
+    player = as_agent(agent)
+    if seed is not None:
+        player.reset(seed + k)
+    return player
 
 
 def play_games_to_end(

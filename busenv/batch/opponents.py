@@ -7,6 +7,7 @@ between two stages of a step, once for all games of a batch in which it decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy as np
 from busenv.core import batch_kernels, bots, kernels
 from busenv.core.batch_kernels import FIRST_AGENT
 from busenv.core.state import MAX_PLAYERS
-from busenv.entry_points import make_agent
 from busenv.errors import AgentError, IllegalActionError
 from busenv.game.board import Board
 from busenv.game.board_specs import BoardSet
@@ -82,7 +82,7 @@ class OpponentPool:
         if isinstance(opponent, str):
             if opponent in COMPILED:
                 return COMPILED[opponent]
-            agent = make_agent(opponent)
+            agent = import_module("busenv").make_agent(opponent)  # of an upper layer
             self._from_specs.append((position, agent))
         elif isinstance(opponent, type):
             raise TypeError(f"{opponent!r} is a class; allowed: an instance of it")
@@ -204,7 +204,7 @@ def _choose(
 ) -> np.ndarray:
     """Same as `choose_actions`, in games on one board."""
     copies = games[index]
-    if _has(agent, "choose"):
+    if _has(agent, "choose") and not getattr(agent, "needs_history", False):
         choose = getattr(agent, "choose_trusted", agent.choose)  # these games need no validation
         answer = np.asarray(choose(copies, board))
     else:

@@ -85,7 +85,7 @@ def _agents(args: argparse.Namespace) -> None:
 
 def _measure(args: argparse.Namespace, console: Console) -> Path:
     """Train and measure a learner, or measure agents, and return the path of the result."""
-    from busenv.agents.registry import KINDS
+    from busenv.agents.specs import GRAMMAR, is_spec
     from busenv.common.console import print_path
     from busenv.evaluation.benchmark.learners import LEARNERS
     from busenv.evaluation.benchmark.measure import CARD, bench_agents, bench_learner
@@ -101,8 +101,8 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
     else:
         if ":" in first and not args.name:
             raise ValueError("trained agents need a name in the tables; allowed: --name NAME")
-        if ":" not in first and first not in KINDS:
-            hint = did_you_mean(first, [*LEARNERS, *KINDS])
+        if ":" not in first and not is_spec(first):
+            hint = did_you_mean(first, [*LEARNERS, *GRAMMAR])
             hint = hint or f"; allowed: {', '.join(LEARNERS)}, or specs such as net:PATH"
             raise ValueError(f"unknown learner {first!r}{hint}")
         if args.decisions is None:

@@ -15,6 +15,7 @@ from rich.console import Console
 import busenv
 from busenv import AgentError, Board, GameDataset, Rules, load_dataset, make_agent
 from busenv.agents.match import play_games_to_end
+from busenv.agents.specs import parse_spec
 from busenv.common.console import print_path, progress_bar
 from busenv.common.runs import RunError, lock_folder, store_settings
 from busenv.common.worker_pool import worker_pool
@@ -22,7 +23,7 @@ from busenv.core import kernels
 from busenv.core.state import GAME
 from busenv.dataset import ARRAYS
 from busenv.error_text import quote
-from busenv.evaluation.dependencies import file_hashes, language_model
+from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.rating import check_agent
 from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules
@@ -89,7 +90,7 @@ def _check_agents(agents: Sequence[str], rules: str, board: str, players: int) -
     if len(agents) > MAX_AGENTS:
         raise RunError(f"{len(agents)} agents; allowed: 1 to {MAX_AGENTS}")
     for spec in agents:
-        if language_model(spec):
+        if parse_spec(spec).language_model:
             raise RunError(
                 f"agent {quote(spec)} is a language model; export plays batches of games, which "
                 "language models do not support"

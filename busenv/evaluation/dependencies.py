@@ -1,16 +1,16 @@
-"""Files that agents need besides the package: models and programs."""
+"""Files that agents need besides the package: models, programs and Python files."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from busenv.agents import Agent, make_agent
-from busenv.agents.registry import AZ, EXEC, LLM, NET
+from busenv.agents.specs import AgentSpec, parse_spec
 
 # Suffixes of a model's files, as in `busenv.networks.model_files`, which needs torch.
 WEIGHTS, CARD = ".safetensors", ".json"
@@ -18,33 +18,27 @@ WEIGHTS, CARD = ".safetensors", ".json"
 Model = tuple[bytes, bytes]  # content of weights and card
 
 
-def file_hashes(specs: tuple[str, ...], folder: Path = Path()) -> dict[str, str]:
+def file_hashes(specs: Iterable[str], folder: Path = Path()) -> dict[str, str]:
     """Return a SHA-256 by spec, of the files that it names; specs without files are left out.
 
-    folder: where relative paths of programs start.
+    folder: where relative paths of programs and Python files start.
     """
     hashes = {}
     for spec in specs:
-        if paths := _files(spec, folder):
+        if paths := _files(parse_spec(spec), folder):
             digests = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)
             hashes[spec] = hashlib.sha256(digests).hexdigest()
     return hashes
 
 
-def is_program(spec: str) -> bool:
-    """Return whether a spec names an external program."""
-    return re.fullmatch(EXEC, spec) is not None
+def has_language_model(specs: Iterable[str]) -> bool:
+    """Return whether one of the specs is `llm:...`."""
+    return any(parse_spec(spec).kind == "llm" for spec in specs)
 
 
-def language_model(spec: str) -> str:
-    """Return the language model in a spec, "" for none."""
-    match = re.fullmatch(LLM, spec)
-    return match[3] if match else ""
-
-
-def language_settings(specs: tuple[str, ...]) -> dict[str, Any]:
+def language_settings(specs: Iterable[str]) -> dict[str, Any]:
     """Return the settings of requests to language models, if a spec names one; never their key."""
-    if not any(map(language_model, specs)):
+    if not has_language_model(specs):
         return {}
     from busenv.agents.external.llm_settings import load_settings
 
@@ -52,67 +46,54 @@ def language_settings(specs: tuple[str, ...]) -> dict[str, Any]:
     return {"llm": {"options": settings.options, "seconds": settings.seconds}}
 
 
-def read_models(specs: tuple[str, ...]) -> dict[str, Model]:
+def read_models(specs: Iterable[str]) -> dict[str, Model]:
     """Return the content of the models that specs name by a path, by spec."""
-    paths = {spec: Path(model_of(spec)) for spec in specs if model_of(spec).endswith(WEIGHTS)}
+    paths = {spec: Path(parse_spec(spec).model) for spec in specs}
     return {
         spec: (path.read_bytes(), path.with_suffix(CARD).read_bytes())
         for spec, path in paths.items()
+        if path.suffix == WEIGHTS
     }
 
 
-def build_agent(spec: str, models: dict[str, Model], folder: Path = Path()) -> Agent:
+def build_agent(text: str, models: dict[str, Model], folder: Path = Path()) -> Agent:
     """Build an agent on a machine that may lack the files of the machine that names it.
 
-    models: content of models by spec (`read_models`). folder: where relative paths of a program's
-    command start.
+    models: content of models by spec (`read_models`). folder: where relative paths of programs
+    and Python files start.
     """
-    if is_program(spec):
-        kind, _, command = spec.partition(":")
-        words = [str(_program_file(word, folder) or word) for word in shlex.split(command)]
-        agent = make_agent(f"{kind}:{shlex.join(words)}")
-    elif spec in models:
+    spec = parse_spec(text)
+    if spec.kind == "exec":
+        words = [str(_file(word, folder) or word) for word in shlex.split(spec.command)]
+        agent = make_agent(text.removesuffix(spec.command) + shlex.join(words))
+    elif spec.kind == "py":
+        module = _file(spec.module, folder) or spec.module
+        agent = make_agent(f"py:{module}{text.removeprefix(f'py:{spec.module}')}")
+    elif text in models:
         with TemporaryDirectory(prefix="busenv-") as temporary:
             path = Path(temporary) / f"model{WEIGHTS}"
-            for file, content in zip((path, path.with_suffix(CARD)), models[spec], strict=True):
+            for file, content in zip((path, path.with_suffix(CARD)), models[text], strict=True):
                 file.write_bytes(content)
-            agent = make_agent(spec.replace(model_of(spec), str(path)))
+            agent = make_agent(text.replace(spec.model, str(path)))
     else:
-        return make_agent(spec)
-    agent.name = spec
+        return make_agent(text)
+    agent.name = text
     return agent
 
 
-def model_of(spec: str) -> str:
-    """Return the name or path of the model in a spec, "" for none."""
-    match = re.fullmatch(NET, spec) or re.fullmatch(AZ, spec)
-    return match[2] if match else ""
-
-
-def _files(spec: str, folder: Path) -> list[Path]:
-    """Return a model's weights and card, or the words of a program's command that are files."""
-    if is_program(spec):
-        words = shlex.split(spec.partition(":")[2])
-        return [path for word in words if (path := _program_file(word, folder))]
-    if name := model_of(spec):
+def _files(spec: AgentSpec, folder: Path) -> list[Path]:
+    """Return a model's weights and card, a Python file, or the files in a program's command."""
+    if spec.model:
         from busenv.networks.model_files import model_path  # imports torch
 
-        return [model_path(name), model_path(name).with_suffix(CARD)]
-    return []
+        return [model_path(spec.model), model_path(spec.model).with_suffix(CARD)]
+    words = [*shlex.split(spec.command), spec.module]
+    return [path for word in words if (path := _file(word, folder))]
 
 
-def _program_file(word: str, folder: Path) -> Path | None:
-    """Return the path of a word of a command if it is a file."""
+def _file(word: str, folder: Path) -> Path | None:
+    """Return the path of a word of a spec if it is a file."""
     try:
         return folder / word if (folder / word).is_file() else None
     except OSError:  # too long for a name
         return None
-
-
-def short_spec(spec: str) -> str:
-    """Return a spec without a model's folder, or without a program's folder and arguments."""
-    if is_program(spec):
-        kind, _, command = spec.partition(":")
-        return f"{kind}:{Path((command.split() or [''])[0]).name}"
-    model = model_of(spec)
-    return spec.replace(model, Path(model).stem) if model.endswith(WEIGHTS) else spec

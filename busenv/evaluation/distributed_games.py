@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from busenv import cluster
+from busenv.agents.specs import runs_code
 from busenv.common.runs import RunError
 from busenv.evaluation.dependencies import (
     Model,
     build_agent,
     file_hashes,
-    is_program,
     read_models,
 )
 from busenv.evaluation.schedule import Schedule
@@ -96,7 +96,7 @@ def play_chunk(
 
 
 def _programs(schedule: Schedule) -> tuple[str, ...]:
-    return tuple(spec for spec in dict.fromkeys(schedule.specs) if is_program(spec))
+    return tuple(spec for spec in dict.fromkeys(schedule.specs) if runs_code(spec))
 
 
 def _check_programs(payload: RatingPayload) -> None:

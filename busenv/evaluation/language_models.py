@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from busenv.agents.specs import parse_spec
 from busenv.common.console import TextTable
 from busenv.common.runs import RunError
-from busenv.evaluation.dependencies import language_model
+from busenv.evaluation.dependencies import has_language_model
 from busenv.evaluation.schedule import Schedule
 
 REPLIES = "replies"  # folder in a run folder, with a file for each game
@@ -19,7 +20,7 @@ def language_tables(schedule: Schedule, folder: Path) -> list[TextTable]:
 
     Counts all logged replies, of unfinished games too. retries: requests after an invalid answer.
     """
-    if not any(map(language_model, schedule.specs)):
+    if not has_language_model(schedule.specs):
         return []
     from busenv.agents.external.llm_settings import load_settings
     from busenv.agents.external.reply_log import read_replies
@@ -38,7 +39,7 @@ def language_tables(schedule: Schedule, folder: Path) -> list[TextTable]:
             raise RunError(f"{file}: {error}") from error
     prices, rows = load_settings().prices, []
     for label, spec in zip(schedule.labels, schedule.specs, strict=True):
-        if model := language_model(spec):
+        if model := parse_spec(spec).language_model:
             count, cost = counts[label], "no price"
             if model in prices:
                 dollars = prices[model][0] * count["input"] + prices[model][1] * count["output"]

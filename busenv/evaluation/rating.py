@@ -11,17 +11,12 @@ from rich.console import Console
 
 from busenv import Board, Game
 from busenv.agents import AgentError, make_agent
+from busenv.agents.specs import PLUG_IN, parse_spec
 from busenv.cluster import ClusterError, connected
 from busenv.common.console import print_path, progress_bar
 from busenv.common.runs import SETTINGS, RunError, lock_folder, store_settings
 from busenv.errors import AgentUnavailableError
-from busenv.evaluation.dependencies import (
-    file_hashes,
-    is_program,
-    language_model,
-    language_settings,
-    model_of,
-)
+from busenv.evaluation.dependencies import file_hashes, has_language_model, language_settings
 from busenv.evaluation.distributed_games import play_on_cluster
 from busenv.evaluation.game_log import GAMES, append_games, recover_games
 from busenv.evaluation.language_models import REPLIES
@@ -46,7 +41,7 @@ def run_rating(
     RunError when an agent cannot be built, or the folder is in use or holds another run;
     `busenv.cluster.ClusterError` when the cluster fails.
     """
-    if ray and any(map(language_model, schedule.specs)):
+    if ray and has_language_model(schedule.specs):
         raise RunError("language models play on this machine only; leave out --ray")
     for spec in dict.fromkeys(schedule.specs):
         check_agent(spec, schedule.rules, *schedule.sample_boards, players=schedule.players)
@@ -80,16 +75,16 @@ def check_agent(
 ) -> None:
     """Raise RunError unless the agent can be built and plays on the boards, by default the city.
 
-    A network or a program decides once on each board: a network may play only on the boards that it
-    was trained on, and a program may fail.
+    A network, a program or an agent of other code decides once on each board: a network may play
+    only on the boards that it was trained on, and the others may fail.
     """
     games = [Game(players, rules, board, first_player=0, seed=0) for board in boards or ("city",)]
     try:
         make_agent(spec).close()
-        model = model_of(spec)
-        if model or is_program(spec):
+        parsed = parse_spec(spec)
+        if parsed.model or parsed.kind in ("exec", "py", PLUG_IN):
             # A model's policy alone decides in milliseconds; its search may take minutes.
-            with closing(make_agent(f"net:{model}" if model else spec)) as agent:
+            with closing(make_agent(f"net:{parsed.model}" if parsed.model else spec)) as agent:
                 for game in games:
                     agent.act(game)
     except (AgentError, ValueError, OSError) as error:
@@ -119,7 +114,7 @@ def _play(
             if ray:
                 play = play_on_cluster(schedule, missing)
             else:
-                replies = folder / REPLIES if any(map(language_model, schedule.specs)) else None
+                replies = folder / REPLIES if has_language_model(schedule.specs) else None
                 play = play_games(schedule, missing, min(workers, len(missing)), replies)
             with closing(play):  # the generator defers Ctrl-C until it is closed
                 for games in play:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from busenv import Board
 from busenv.agents import make_agent
-from busenv.evaluation.dependencies import short_spec
+from busenv.agents.specs import short_spec
 from busenv.evaluation.narration import RecordedGame, load_recorded_game
 from busenv.io import write_whole
 from busenv.render.raster import svg_to_png

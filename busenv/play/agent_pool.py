@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 from busenv import Game
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.agents.search_agent import SearchAgent
+from busenv.agents.specs import parse_spec
 from busenv.common.worker_pool import end_workers, worker_pool
-from busenv.evaluation.dependencies import model_of
 
 MAX_AGENTS = 8  # cached in each worker
 MAX_BEST_ACTIONS = 5
@@ -80,7 +80,7 @@ def _get_agent(spec: str, context: str) -> Agent:
 def check(spec: str, context: str, game: Game) -> None:
     """Build an agent; if it has a network, let that decide in a game, without search."""
     _get_agent(spec, context)
-    if model := model_of(spec):
+    if model := parse_spec(spec).model:
         with closing(make_agent(f"net:{model}")) as agent:
             agent.act(game)
 

@@ -6,18 +6,16 @@ boards and rules given on the command line are offered as well.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import busenv.agents
+import busenv.networks
 from busenv import EDITIONS, Board, Rules, load_board
-from busenv.agents.registry import AZ, NET, UCT
+from busenv.agents.specs import AgentSpec, is_spec, parse_spec, short_spec
 from busenv.common.cores import available_cores
 from busenv.error_text import did_you_mean
-from busenv.evaluation.dependencies import is_program, language_model, short_spec
 from busenv.game.board_specs import board_names
 from busenv.play.messages import RequestError
 
@@ -48,7 +46,7 @@ EDITION_DESCRIPTIONS = {
     "up to 20 buses; lines are shared as in capstone-2019",
     "condensed": "up to 20 buses, unlimited line markers",
 }
-MODELS = Path(busenv.agents.__file__).parent / "networks" / "models"
+MODELS = Path(busenv.networks.__file__).parent / "models"
 SIMPLE_AGENTS = ("random", "greedy", "planner")
 MAX_SIMULATIONS, MAX_SECONDS = 20_000, 20.0
 
@@ -79,20 +77,16 @@ class Catalogue:
         """Check that a page may request an agent. RequestError: no_such_agent, agent_refused."""
         if spec in self.trusted or spec in SIMPLE_AGENTS:
             return
-        if match := re.fullmatch(UCT, spec):
-            _check_search(spec, *match.groups())
-        elif match := re.fullmatch(AZ, spec):
-            threads, name, *budget = match.groups()
-            _check_model(name)
-            _check_search(spec, threads, *budget)
-        elif match := re.fullmatch(NET, spec):
-            _check_model(match[2])
-        elif is_program(spec) or language_model(spec):
-            text = "Programs and language models can play only if the command line names them."
-            raise RequestError("agent_refused", text)
-        else:
+        if not is_spec(spec):
             hint = did_you_mean(spec, AGENTS) or f"; allowed: {', '.join(AGENTS)}."
             raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}")
+        parsed = parse_spec(spec)
+        if parsed.kind not in ("uct", "az", "net"):
+            text = "Programs and language models can play only if the command line names them."
+            raise RequestError("agent_refused", text)
+        if parsed.model:
+            _check_model(parsed.model)
+        _check_search(parsed)
 
     def find_board(self, fingerprint: str) -> Board | None:
         """Return the board with a fingerprint, if the catalogue has it."""
@@ -141,18 +135,18 @@ def agent_name(spec: str) -> str:
 
 def with_seconds(spec: str, seconds: float) -> str:
     """The spec of a search with another budget in seconds; other specs are unchanged."""
-    return re.sub(r"^((?:uct|az)(?:@\d+)?(?::.+)?):[0-9.]+s?$", rf"\g<1>:{seconds:g}s", spec)
+    is_search = parse_spec(spec).kind in ("uct", "az")
+    return f"{spec.rpartition(':')[0]}:{seconds:g}s" if is_search else spec
 
 
-def _check_search(
-    spec: str, threads: str | None, simulations: str | None, seconds: str | None
-) -> None:
+def _check_search(spec: AgentSpec) -> None:
     cores = available_cores()
-    fits = int(simulations or 1) <= MAX_SIMULATIONS and 0 < float(seconds or 1) <= MAX_SECONDS
-    if not fits or int(threads or 1) > cores:
+    seconds = MAX_SECONDS if spec.seconds is None else spec.seconds
+    fits = (spec.simulations or 1) <= MAX_SIMULATIONS and 0 < seconds <= MAX_SECONDS
+    if not fits or spec.threads > cores:
         raise RequestError(
             "agent_refused",
-            f"{spec[:80]} is outside of the limits of this server; allowed: 1 to "
+            f"{spec.text[:80]} is outside of the limits of this server; allowed: 1 to "
             f"{MAX_SIMULATIONS:,} simulations, more than 0 to {MAX_SECONDS:g} seconds, 1 to "
             f"{cores} threads",
         )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from busenv import Building, Phase
-from busenv.evaluation.dependencies import short_spec
+from busenv.agents.specs import short_spec
 from busenv.game.actions import decode
 from busenv.game.board import Board
 from busenv.game.position import Position

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from busenv.agents.scripted import GreedyAgent, RandomAgent
-from busenv.evaluation.dependencies import short_spec
+from busenv.agents.specs import short_spec
 from busenv.game.board import Board
 from busenv.play import agent_pool, serializers
 from busenv.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis

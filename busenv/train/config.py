@@ -49,17 +49,13 @@ def training_boards(spec: str) -> Board | GeneratedBoards:
     return boards
 
 
-def is_external(spec: str) -> bool:
-    """Return whether an agent runs a program or asks a server: `exec:...`, `llm:...`."""
-    return spec.startswith(("exec", "llm"))
-
-
 def _check_batch_agent(spec: str) -> None:
     """Check the spec of an agent that plays in training; "" for none."""
-    if is_external(spec):
-        raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
     if spec:
-        make_agent(spec).close()
+        agent = make_agent(spec)
+        agent.close()
+        if agent.needs_history:
+            raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
 
 
 def _check_bot(spec: str) -> None:

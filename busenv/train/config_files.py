@@ -10,9 +10,10 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from busenv.agents.specs import runs_code
 from busenv.error_text import did_you_mean, truncate
 from busenv.schema import LONGEST_SENTENCE, read_limited
-from busenv.train.config import PRESETS, PPOConfig, is_external
+from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 
 AnyConfig = PPOConfig | ExpertConfig
@@ -85,22 +86,22 @@ def read_config(source: str, named: Iterable[str] = ()) -> AnyConfig:
 
 
 def programs(settings: dict[str, Any]) -> set[str]:
-    """Return the rated agents that run programs or ask a server: `exec:...`, `llm:...`.
+    """Return the agents that run programs or Python code, or ask a server."""
+    return {spec for value in settings.values() for spec in _texts(value) if runs_code(spec)}
 
-    Other settings cannot name them.
-    """
-    rated = settings.get("rated")
-    specs = rated if isinstance(rated, (list, tuple)) else [rated]
-    return {spec for spec in specs if isinstance(spec, str) and is_external(spec)}
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts of a setting, which may be a list."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [text for text in values if isinstance(text, str)]
 
 
 def _program_error(content: dict[str, Any], program: str) -> str:
     """Describe that a file names a program, and how to allow it."""
-    message = f"rated has {program!r}: a settings file cannot start programs or query servers"
-    rated = content["rated"]
-    specs = [*map(str, rated)] if isinstance(rated, (list, tuple)) else [rated]
+    name, specs = next((n, _texts(v)) for n, v in content.items() if program in _texts(v))
+    message = f"{name} has {program!r}: a settings file cannot start programs or query servers"
     listed = json.dumps(specs) if any("," in spec for spec in specs) else ",".join(specs)
-    setting = f"rated={listed}"
+    setting = f"{name}={listed}"
     if setting.isprintable():  # printed to the terminal
         message += f"; to allow it, add --set {shlex.quote(setting)}"
     return truncate(message, LONGEST_SENTENCE)

@@ -63,7 +63,7 @@ def evaluate_against(
     boards = [loaded] if isinstance(loaded, Board) else loaded
     shares = np.array_split(np.arange(games), len(boards))
     scores = [
-        play_match(line_up, len(share), rules, boards[k], first_game=int(share[0]))
+        play_match(line_up, len(share), rules, boards[k], first_game=int(share[0]), seed=None)
         for k, share in enumerate(shares)
         if len(share)
     ]

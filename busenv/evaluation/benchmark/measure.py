@@ -16,6 +16,7 @@ from rich.console import Console
 
 import busenv
 from busenv.agents import Agent, make_agent
+from busenv.agents.specs import parse_spec
 from busenv.common.console import print_path
 from busenv.common.runs import lock_folder, store_settings
 from busenv.evaluation.benchmark.learners import LEARNERS, BenchmarkLearner, LearnerRun
@@ -38,7 +39,7 @@ from busenv.evaluation.benchmark.results import (
     make_result,
     write_result,
 )
-from busenv.evaluation.dependencies import file_hashes, is_program, language_model
+from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.rating import check_agent, run_rating
 from busenv.evaluation.schedule import Schedule
 from busenv.io import write_whole
@@ -108,7 +109,7 @@ def bench_agents(
     def bench(number: int, run_folder: Path) -> RunResult:
         spec = specs[number]
         with closing(make_agent(spec)) as agent:
-            by_game = is_program(spec) or language_model(spec)  # several processes, forfeits
+            by_game = parse_spec(spec).kind in ("exec", "llm")  # several processes, forfeits
             play = _play_by_game(spec, run_folder, workers) if by_game else _play_in_batch(agent)
             progress = _play_panel(_read(run_folder), play, entry.players, run_folder)
         return progress.changed(run_folder, decisions=entry.decisions).result(number)
