@@ -18,7 +18,6 @@ from busenv import Board, Game, Record
 from busenv.common.runs import RunError
 from busenv.error_text import quote
 from busenv.evaluation.schedule import Schedule
-from busenv.io import open_plain
 
 GAMES = "games.jsonl"  # in a run folder
 MAX_LINE_BYTES = 2**20  # a long game takes less than 4 kB
@@ -87,7 +86,7 @@ def recover_games(folder: Path, schedule: Schedule) -> tuple[list[dict[str, Any]
     path = folder / GAMES
     if not os.path.lexists(path):
         return [], 0
-    with open_plain(path, "r+b") as file:
+    with open(path, "r+b") as file:
         games, whole = parse_games(file, path, check)
         cut_off = os.fstat(file.fileno()).st_size - whole
         if cut_off:

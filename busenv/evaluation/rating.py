@@ -23,7 +23,6 @@ from busenv.evaluation.language_models import REPLIES
 from busenv.evaluation.rating_report import Report, write_report
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import play_games
-from busenv.io import open_plain
 
 
 def run_rating(
@@ -109,7 +108,7 @@ def _play(
     new: list[dict[str, Any]] = []
     forfeits = sum(game["forfeit"] is not None for game in played)
     try:
-        with open_plain(folder / GAMES, "ab") as file, bar:
+        with open(folder / GAMES, "ab") as file, bar:
             task = bar.add_task("", total=schedule.total, completed=len(played), note="")
             if ray:
                 play = play_on_cluster(schedule, missing)
