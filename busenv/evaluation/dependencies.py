@@ -40,10 +40,9 @@ def language_settings(specs: Iterable[str]) -> dict[str, Any]:
     """Return the settings of requests to language models, if a spec names one; never their key."""
     if not has_language_model(specs):
         return {}
-    from busenv.agents.external.llm_settings import load_settings
+    from busenv.agents.external.llm_agent import request_settings
 
-    settings = load_settings()
-    return {"llm": {"options": settings.options, "seconds": settings.seconds}}
+    return {"llm": request_settings()}
 
 
 def read_models(specs: Iterable[str]) -> dict[str, Model]:

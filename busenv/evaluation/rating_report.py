@@ -53,7 +53,7 @@ def write_report(
         _pairs(pairs, schedule),
         _turns(turns, schedule),
     ]
-    tables += language_tables(schedule, folder)
+    tables += language_tables(folder)
     for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
         text = table.round(6).to_csv(lineterminator="\n")
         write_whole(folder / f"{name}.csv", text)

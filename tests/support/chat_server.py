@@ -17,6 +17,12 @@ def chat(content: object, **other: Any) -> bytes:
     return json.dumps({"choices": [choice], "usage": usage, **other}).encode()
 
 
+def response(status: str, text: str, *headers: str) -> bytes:
+    """A whole response with a status, such as "404 Not Found", and a text."""
+    lines = [f"HTTP/1.1 {status}", "Connection: close", f"Content-Length: {len(text)}", *headers]
+    return "\r\n".join([*lines, "", text]).encode()
+
+
 def first_legal(body: dict[str, Any]) -> bytes:
     """Answer with some text and the first action of the list."""
     listed = body["messages"][1]["content"].split("legal actions:\n")[-1]
@@ -42,6 +48,7 @@ def chat_server(
             try:
                 if not data.startswith(b"HTTP"):
                     self.send_response(200)
+                    self.send_header("Content-Type", "application/json")
                     self.end_headers()
                 self.wfile.write(data)
             except OSError:  # the client has left
