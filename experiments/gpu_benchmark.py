@@ -31,7 +31,7 @@ from busenv.agents.match import play_match
 from busenv.common.cores import available_cores
 from busenv.core.bots import GREEDY, RANDOM
 from busenv.io import write_whole
-from busenv.networks.mlp import build_network
+from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
 from busenv.train.ppo import (
     Games,

@@ -28,7 +28,7 @@ from busenv.agents.policy_agent import PolicyAgent
 from busenv.agents.specs import short_spec
 from busenv.evaluation.dependencies import file_hashes
 from busenv.game.board import make_board
-from busenv.networks.mlp import build_network
+from busenv.networks.factory import build_network
 from busenv.networks.model_files import load_model, save_model
 from busenv.observation import VERSION, observe
 from busenv.play.launch import make_catalogue

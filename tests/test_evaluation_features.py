@@ -29,9 +29,9 @@ from busenv.networks.evaluation_features import (
     PLAYOUT_ROUNDS,
     POINTS_SCALE,
 )
+from busenv.networks.factory import build_network
 from busenv.networks.inference import make_policy
 from busenv.networks.inputs import Inputs, observe_inputs
-from busenv.networks.mlp import build_network
 from busenv.networks.model_files import load_model, save_model
 from busenv.observation import observe_games
 from tests.support.networks import CITY, positions

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from busenv import Game
 from busenv.agents import make_agent
+from busenv.networks.factory import build_network
 from busenv.networks.inference import make_policy
-from busenv.networks.mlp import build_network
 from busenv.networks.model_files import save_model
 from busenv.train import training_run
 from busenv.train.config_files import read_config

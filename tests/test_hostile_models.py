@@ -15,8 +15,8 @@ from busenv import Game
 from busenv.agents import make_agent
 from busenv.agents.policy_agent import PolicyAgent
 from busenv.networks import model_files
+from busenv.networks.factory import build_network, weights_of
 from busenv.networks.logits import action_probabilities
-from busenv.networks.mlp import build_network, weights_of
 from busenv.networks.model_files import load_model, save_model
 from busenv.observation import observe_games
 from busenv.train.ppo import PPOSettings, evaluate, make_rollout, update

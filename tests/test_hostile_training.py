@@ -16,7 +16,7 @@ from busenv import Batch, Rules, load_board
 from busenv.agents.model_agents import load_policy_agent
 from busenv.common.runs import RunError
 from busenv.networks import model_files
-from busenv.networks.mlp import build_network, weights_of
+from busenv.networks.factory import build_network, weights_of
 from busenv.train import run_folder
 from busenv.train.checkpoint import (
     CHECKPOINT_FILE,

@@ -19,10 +19,10 @@ from busenv.networks.compiled_network import (
     make_workspace,
     read_weights,
 )
+from busenv.networks.factory import build_network
 from busenv.networks.inference import draw_actions, make_policy
 from busenv.networks.inputs import observe_inputs
 from busenv.networks.logits import action_probabilities
-from busenv.networks.mlp import build_network
 from busenv.observation import observe_games
 from tests.support.networks import CITY, forward_rows, positions, random_network
 from tests.support.worlds import random_board

@@ -11,7 +11,7 @@ import torch
 from busenv import load_board
 from busenv.core.bots import GREEDY
 from busenv.core.state import MAX_PLAYERS
-from busenv.networks.mlp import build_network
+from busenv.networks.factory import build_network
 from busenv.train import ppo_run
 from busenv.train.config import PPOConfig
 from busenv.train.ppo import (

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from busenv import REWARDS, cli, load_board
-from busenv.networks.mlp import build_network
+from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
 from busenv.train import ppo_run, run
 from busenv.train.checkpoint import CHECKPOINT_FILE

@@ -14,9 +14,10 @@ from busenv.networks.compiled_network import (
     make_workspace,
     read_weights,
 )
+from busenv.networks.factory import build_network
 from busenv.networks.inference import make_policy
 from busenv.networks.inputs import Inputs
-from busenv.networks.mlp import Mlp, build_network
+from busenv.networks.mlp import Mlp
 from busenv.networks.model_files import load_model, save_model
 from busenv.train.expert_iteration.samples import make_batch
 from tests.support.networks import CITY, positions, random_network

@@ -13,7 +13,7 @@ from busenv import Batch, Board, BoardError, Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.match import Score, play_match
 from busenv.cli.demo import train_and_report
-from busenv.networks.mlp import build_network
+from busenv.networks.factory import build_network
 from busenv.networks.model_files import load_model, save_model
 from busenv.train import training_run
 from busenv.train.config import training_boards

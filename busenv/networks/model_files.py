@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 from pydantic import ConfigDict, Field, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -36,8 +37,8 @@ from busenv.game.board_specs import (
     load_board,
 )
 from busenv.io import write_whole
+from busenv.networks.factory import MAX_WIDTH, build_network, weights_of
 from busenv.networks.logits import HIGHEST_TEMPERATURE
-from busenv.networks.mlp import MAX_WIDTH, build_network, check_tensors, weights_of
 from busenv.networks.network import Network
 from busenv.observation import VERSION
 from busenv.schema import LONGEST_SENTENCE, Schema, parse, read_limited
@@ -228,6 +229,20 @@ def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
         )
         raise ValueError(message) from error
     return network.eval().requires_grad_(False)
+
+
+def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    """Raise ValueError unless tensors are finite, with the expected names, shapes and dtypes."""
+    if differing := tensors.keys() ^ expected.keys():
+        name = min(differing)
+        raise ValueError(f"{name} is {'missing' if name in expected else 'not part of it'}")
+    for name, tensor in tensors.items():
+        actual, needed = (f"{t.dtype}, {tuple(t.shape)}" for t in (tensor, expected[name]))
+        if actual != needed:
+            raise ValueError(f"{name} is {actual}; it needs {needed}")
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"{name} holds a number that is not finite")
 
 
 def _read_card(path: Path) -> ModelCard:

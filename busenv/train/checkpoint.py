@@ -24,8 +24,7 @@ from busenv.batch.saved_games import as_bytes
 from busenv.error_text import truncate
 from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
-from busenv.networks.mlp import check_tensors
-from busenv.networks.model_files import BoardReference
+from busenv.networks.model_files import BoardReference, check_tensors
 from busenv.schema import LONGEST_SENTENCE, SMALL_FILE, Schema, parse
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
@@ -133,7 +132,7 @@ def read_tensors(
 ) -> dict[str, torch.Tensor]:
     """Read the tensors of a checkpoint, by name.
 
-    weights: of its network (`busenv.networks.mlp.weights_of`). games: arrays of the dtypes
+    weights: of its network (`busenv.networks.factory.weights_of`). games: arrays of the dtypes
     and shapes of its running games. ValueError when the checkpoint has others, or its checksum is
     wrong.
     """

@@ -16,8 +16,8 @@ from busenv.errors import BoardError
 from busenv.game.board import Board
 from busenv.game.board_specs import GeneratedBoards, board_at, is_held_out, load_boards
 from busenv.game.rules import as_rules
+from busenv.networks.factory import MAX_WIDTH
 from busenv.networks.logits import HIGHEST_TEMPERATURE
-from busenv.networks.mlp import MAX_WIDTH
 from busenv.schema import LONGEST_SENTENCE, Schema
 from busenv.train.ppo import PPOSettings
 

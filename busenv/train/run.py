@@ -20,7 +20,7 @@ from busenv.agents.policy_agent import PolicyAgent
 from busenv.error_text import quote
 from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules
-from busenv.networks.mlp import COMPATIBLE, build_network, load_compatible, weights_of
+from busenv.networks.factory import COMPATIBLE, build_network, load_compatible, weights_of
 from busenv.networks.model_files import board_reference, load_model, model_path, save_model
 from busenv.networks.network import Network
 from busenv.train.checkpoint import (

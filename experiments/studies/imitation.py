@@ -22,9 +22,10 @@ from busenv.cli.command import add_count, add_seed
 from busenv.common.intervals import format_bounds
 from busenv.common.keyboard_interrupt import run_command
 from busenv.dataset import Transitions
-from busenv.networks.mlp import build_network, mask_logits
+from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
 from busenv.networks.network import Network
+from busenv.train.expert_iteration.learner import mask_logits
 from busenv.train.learning_curve import CurvePoint, draw_curve, write_curve
 from busenv.train.run import LOWEST_LEARNING_RATE
 from busenv.train.training_run import evaluate_against

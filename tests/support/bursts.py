@@ -14,7 +14,7 @@ from pathlib import Path
 from busenv.common.keyboard_interrupt import STATUS
 from busenv.evaluation.game_log import GAMES, parse_games
 from busenv.game.board_specs import load_board
-from busenv.networks.mlp import weights_of
+from busenv.networks.factory import weights_of
 from busenv.train.checkpoint import CHECKPOINT_FILE, read_state, read_tensors
 from tests.support.play import played
 from tests.support.programs import EXAMPLE

@@ -14,7 +14,8 @@ from busenv.networks.compiled_network import (
     make_workspace,
     read_weights,
 )
-from busenv.networks.mlp import Mlp, SeatsMlp, build_network
+from busenv.networks.factory import build_network
+from busenv.networks.mlp import Mlp, SeatsMlp
 
 CITY = load_board("city")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from busenv.networks.mlp import MAX_WIDTH
+from busenv.networks.factory import MAX_WIDTH
 from busenv.train.config import (
     Count,
     PlayerCounts,

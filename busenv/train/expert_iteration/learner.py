@@ -12,7 +12,6 @@ from torch import nn
 from busenv import Board
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.board_specs import GeneratedBoards
-from busenv.networks.mlp import expected_log_probs, mask_logits
 from busenv.networks.network import Network
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.samples import (
@@ -108,3 +107,22 @@ def _imitation_loss(
 def _mean(values: torch.Tensor, counted: torch.Tensor, count: int) -> torch.Tensor:
     """Return the sum of the values that are counted, divided by their number in the batch."""
     return torch.where(counted, values, 0.0).sum() / max(count, 1)
+
+
+def mask_logits(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """Return logits with -inf for illegal actions. logits: float32, masks: bool, (N, num_actions).
+
+    0 times -inf is nan: see `expected_log_probs`.
+    """
+    return logits.masked_fill(~masks, -torch.inf)
+
+
+def expected_log_probs(
+    probabilities: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
+) -> torch.Tensor:
+    """Return the mean of log-probabilities weighted by `probabilities`: float32, (N,).
+
+    Its negative is an entropy or a cross-entropy. probabilities, log_probs: float32, masks: bool,
+    (N, num_actions); log_probs are -inf for illegal actions.
+    """
+    return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)

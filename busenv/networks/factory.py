@@ -1,0 +1,92 @@
+"""The kinds of networks by name, and how to build one.
+
+Kind `mlp`, which PPO trains, has one value: the return that the seat to decide expects. Kinds
+`seats` and `features` (`SeatsMlp`) and `board` (`BoardNetwork`), which searches use, predict the
+final result of every seat.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from busenv import Board
+from busenv.networks.board_network import BoardNetwork
+from busenv.networks.mlp import Mlp, SeatsMlp
+from busenv.networks.network import Network
+
+MAX_WIDTH = 8192  # units of a hidden layer
+
+NETWORKS: dict[str, Any] = {
+    "mlp": Mlp,
+    "seats": SeatsMlp,
+    "features": partial(SeatsMlp, evaluation_features=True),
+    "board": BoardNetwork,
+}
+# By kind of a network, the other kinds that its weights may initialise.
+COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}
+
+
+def build_network(
+    kind: str, board: Board | None, width: int, seed: int = 0, **options: bool
+) -> Network:
+    """Return a network with fresh weights from a seed.
+
+    kind: a name in NETWORKS, else ValueError. board: the network's board; of no effect for kind
+    `board`. width: units of its hidden layers, 1 or more. options: `relative_types`.
+    """
+    make = _constructor(kind, board)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network: Network = make(width, **options)
+        if isinstance(network, Mlp):
+            _initialise(network)
+            network.store_by_input()
+    return network
+
+
+def weights_of(
+    kind: str, board: Board | None, width: int, **options: bool
+) -> dict[str, torch.Tensor]:
+    """Return names, shapes and dtypes of a network's weights, as tensors that take no memory."""
+    make = _constructor(kind, board)
+    with torch.device("meta"):
+        weights: dict[str, torch.Tensor] = make(width, **options).state_dict()
+    return weights
+
+
+def _constructor(kind: str, board: Board | None) -> Any:
+    if kind not in NETWORKS:
+        raise ValueError(f"unknown network {kind!r}; allowed: {', '.join(NETWORKS)}")
+    return BoardNetwork if kind == "board" else partial(NETWORKS[kind], board)
+
+
+def _initialise(network: nn.Module) -> None:
+    """Initialise orthogonally; last layers small, so that the first policy is nearly uniform."""
+    for module in network.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.orthogonal_(module.weight, np.sqrt(2))
+            nn.init.zeros_(module.bias)
+    for module in network.modules():
+        if isinstance(module, nn.Sequential) and isinstance(module[-1], nn.Linear):
+            nn.init.orthogonal_(module[-1].weight, 0.01)
+
+
+def load_compatible(network: nn.Module, past: nn.Module) -> None:
+    """Initialise a network from one of its kind or of a kind that COMPATIBLE lists for it.
+
+    It then plays as `past` does: additional inputs have weight 0. Heads of another shape keep their
+    random weights.
+    """
+    weights = network.state_dict()
+    for name, tensor in past.state_dict().items():
+        if name == "shared.weight":
+            weights[name] = torch.zeros_like(weights[name])
+            weights[name][:, : tensor.shape[1]] = tensor
+        elif weights[name].shape == tensor.shape:
+            weights[name] = tensor
+    network.load_state_dict(weights)
